@@ -1,0 +1,86 @@
+"""HPwsn's client: publish to, subscribe at and receive from a WS-Notification broker without seeing SOAP.
+
+`__all__` is the API. Names load on first use, so that the node, which builds on `hpwsn_client.wsn`, takes
+no HTTP client with it.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .client import Client, PullPoint, Subscription
+    from .errors import BadReply, Closed, ConnectionFailed, HpwsnClientError, TimedOut
+    from .notification import Notification
+    from .receiver import Receiver
+    from .sync import SyncClient, SyncPullPoint, SyncReceiver, SyncSubscription
+    from .wsn import (
+        ContentFilter,
+        DeliveryPolicy,
+        EndpointReference,
+        NotificationMessage,
+        SoapFault,
+        SoapVersion,
+        Topic,
+        TopicExpression,
+    )
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BadReply",
+    "Client",
+    "Closed",
+    "ConnectionFailed",
+    "ContentFilter",
+    "DeliveryPolicy",
+    "EndpointReference",
+    "HpwsnClientError",
+    "Notification",
+    "NotificationMessage",
+    "PullPoint",
+    "Receiver",
+    "SoapFault",
+    "SoapVersion",
+    "Subscription",
+    "SyncClient",
+    "SyncPullPoint",
+    "SyncReceiver",
+    "SyncSubscription",
+    "TimedOut",
+    "Topic",
+    "TopicExpression",
+    "__version__",
+]
+
+_HOMES = {
+    "client": ("Client", "PullPoint", "Subscription"),
+    "errors": ("BadReply", "Closed", "ConnectionFailed", "HpwsnClientError", "TimedOut"),
+    "notification": ("Notification",),
+    "receiver": ("Receiver",),
+    "sync": ("SyncClient", "SyncPullPoint", "SyncReceiver", "SyncSubscription"),
+    "wsn": (
+        "ContentFilter",
+        "DeliveryPolicy",
+        "EndpointReference",
+        "NotificationMessage",
+        "SoapFault",
+        "SoapVersion",
+        "Topic",
+        "TopicExpression",
+    ),
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f".{_HOME[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

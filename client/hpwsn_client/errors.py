@@ -1,0 +1,44 @@
+"""What goes wrong between this program and the broker's answer: the network, the clock, or an answer that
+is not SOAP.
+
+A fault that the broker itself sends is not here: it arrives as the class of `hpwsn_client.wsn.faults` that
+bears the standard's name for it.
+
+    Exception
+    ├── HpwsnClientError
+    │   ├── ConnectionFailed    nobody answers at the URL, or the connection was lost (also a ConnectionError)
+    │   ├── TimedOut            no answer, or no notification, in the time allowed (also a TimeoutError)
+    │   ├── BadReply            an answer came that is not the SOAP answer asked for
+    │   └── Closed              the client or receiver was used after it was closed
+    └── SoapFault               the broker refused (hpwsn_client.wsn.faults)
+"""
+
+from __future__ import annotations
+
+
+class HpwsnClientError(Exception):
+    """Everything the client raises for trouble on the way; `url` is the endpoint concerned."""
+
+    def __init__(self, message: str, url: str) -> None:
+        super().__init__(message)
+        self.url = url
+
+
+class ConnectionFailed(HpwsnClientError, ConnectionError):
+    """No connection could be made, or it broke before the answer was complete."""
+
+
+class TimedOut(HpwsnClientError, TimeoutError):
+    """The answer or the notification did not come in time."""
+
+
+class BadReply(HpwsnClientError):
+    """The peer answered something else than the SOAP message that was due; `status` is the HTTP status."""
+
+    def __init__(self, message: str, url: str, status: int | None = None) -> None:
+        super().__init__(message, url)
+        self.status = status
+
+
+class Closed(HpwsnClientError):
+    """The object was closed before, and serves no more."""

@@ -1,0 +1,179 @@
+"""The client's way over HTTP: one aiohttp session, its connections reused, every wait and every answer
+bounded.
+
+The only module of the client side that knows aiohttp's client. It turns aiohttp's exceptions into ours, and
+an answer that is a fault into the fault's own exception. It follows no redirect, keeps no cookie, and
+repeats no request: whether a lost request was carried out is for the caller to decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from uuid import uuid4
+
+import aiohttp
+from lxml import etree
+
+from .errors import BadReply, Closed, ConnectionFailed, HpwsnClientError, TimedOut
+from .wsn.addressing import Addressing, EndpointReference, encode_addressing, reference_parameter_headers
+from .wsn.faults import Busy, SoapFault, TooLarge, parse_fault
+from .wsn.names import WSA_ANONYMOUS
+from .wsn.soap import SoapVersion, encode_envelope, parse_envelope
+from .wsn.xml import DEFAULT_LIMITS, Limits
+
+_CHUNK = 1 << 16
+_KEEP_ALIVE = 15.0
+"""Seconds an idle connection is kept: less than servers do, so that they rarely close it under a request."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Reply:
+    url: str
+    status: int
+    charset: str | None
+    headers: Mapping[str, str]
+    content: bytes
+
+
+class Transport:
+    """Sends SOAP requests to endpoints and hands back the body of each answer."""
+
+    def __init__(
+        self,
+        soap: SoapVersion = SoapVersion.SOAP11,
+        *,
+        timeout: float = 30.0,
+        connections: int = 16,
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> None:
+        self._soap = soap
+        self._timeout = timeout
+        self._connections = connections
+        self._limits = limits
+        self._session: aiohttp.ClientSession | None = None
+        self._closed = False
+
+    async def call(
+        self, target: EndpointReference, action: str, body: bytes, headers: Iterable[bytes] = ()
+    ) -> etree._Element | None:
+        """Send one request and return the answer's body element, or None where the answer is empty."""
+        data = encode_envelope(self._soap, body, [*_addressing(target, action), *headers])
+        return _body(await self._post(target.address, action, data), self._limits)
+
+    async def close(self) -> None:
+        """Close the connections; later calls raise Closed."""
+        self._closed = True
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    async def _post(self, url: str, action: str, data: bytes) -> _Reply:
+        session = self._open(url)
+        try:
+            async with session.post(
+                url, data=data, headers=_http_headers(self._soap, action), allow_redirects=False
+            ) as response:
+                content = await self._read(response, url)
+                return _Reply(url, response.status, response.charset, response.headers, content)
+        except (aiohttp.ClientError, OSError) as error:
+            raise _trouble(url, error, self._timeout) from error
+
+    def _open(self, url: str) -> aiohttp.ClientSession:
+        if self._closed:
+            raise Closed(f"this client was closed; make a new one to reach {url}", url)
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=self._connections, keepalive_timeout=_KEEP_ALIVE),
+                timeout=aiohttp.ClientTimeout(total=self._timeout),
+                cookie_jar=aiohttp.DummyCookieJar(),
+            )
+        return self._session
+
+    async def _read(self, response: aiohttp.ClientResponse, url: str) -> bytes:
+        parts: list[bytes] = []
+        size = 0
+        async for chunk in response.content.iter_chunked(_CHUNK):
+            parts.append(chunk)
+            size += len(chunk)
+            if size > self._limits.body:
+                response.close()
+                raise BadReply(
+                    f"the answer from {url} is larger than {self._limits.body} bytes; ask for fewer messages",
+                    url,
+                    response.status,
+                )
+        return b"".join(parts)
+
+
+def _trouble(url: str, error: Exception, timeout: float) -> HpwsnClientError:
+    """Our exception for aiohttp's, with what the reader can do about it."""
+    unknown = "whether the request was carried out is not known"
+    if isinstance(error, TimeoutError):
+        remedy = "see that the broker is well, or give the client a longer timeout"
+        return TimedOut(f"{url} did not answer within {timeout:g} s; {unknown}; {remedy}", url)
+    if isinstance(error, aiohttp.ClientConnectorError):
+        why = error.os_error.strerror or error.os_error
+        return ConnectionFailed(f"nobody answers at {url} ({why}); start the broker, or name its URL", url)
+    if isinstance(error, aiohttp.InvalidURL):
+        return ConnectionFailed(f"{url} cannot be reached over HTTP; an endpoint needs an http URL", url)
+    why = str(error) or type(error).__name__
+    return ConnectionFailed(f"the connection to {url} was lost before the answer ({why}); {unknown}", url)
+
+
+def _addressing(target: EndpointReference, action: str) -> list[bytes]:
+    addressing = Addressing(
+        action=action,
+        to=target.address,
+        message_id=f"urn:uuid:{uuid4()}",
+        reply_to=EndpointReference(WSA_ANONYMOUS),
+    )
+    return [*encode_addressing(addressing), *reference_parameter_headers(target)]
+
+
+def _http_headers(soap: SoapVersion, action: str) -> Mapping[str, str]:
+    if soap is SoapVersion.SOAP11:
+        return {"Content-Type": soap.content_type, "SOAPAction": f'"{action}"'}
+    return {"Content-Type": f'{soap.content_type}; action="{action}"'}
+
+
+def _body(reply: _Reply, limits: Limits) -> etree._Element | None:
+    """The body of a good answer; any other is raised, as a fault or as BadReply."""
+    if not reply.content.strip():
+        if 200 <= reply.status < 300:
+            return None
+        raise _bad(reply, "without a message")
+    try:
+        envelope = parse_envelope(reply.content, limits, reply.charset)
+    except SoapFault as error:
+        shown = reply.content[:120].decode(errors="replace")
+        raise _bad(reply, f"without SOAP: {shown!r}, {error.reason}") from error
+    body = envelope.body
+    if body is not None and body.tag == f"{{{envelope.version.namespace}}}Fault":
+        raise _by_status(reply, parse_fault(body, envelope.version))
+    return body
+
+
+def _by_status(reply: _Reply, fault: SoapFault) -> SoapFault:
+    """The fault, as the class that only the HTTP status tells."""
+    if type(fault) is not SoapFault:
+        return fault
+    if reply.status == 413:
+        return TooLarge(fault.reason)
+    if reply.status == 503:
+        after = reply.headers.get("Retry-After", "")
+        return Busy(fault.reason, retry_after=float(after) if after.isdecimal() else 1.0)
+    return fault
+
+
+def _bad(reply: _Reply, how: str) -> BadReply:
+    message = f"{reply.url} answered HTTP {reply.status} {how}; {_remedy(reply.status)}"
+    return BadReply(message, reply.url, reply.status)
+
+
+def _remedy(status: int) -> str:
+    if status in (404, 405):
+        return "see that the URL is that of the broker, such as http://127.0.0.1:8080/wsn"
+    if 300 <= status < 400:
+        return "redirects are not followed; name the final URL"
+    return "see that a WS-Notification broker listens at this URL"

@@ -1,0 +1,224 @@
+"""Every message of WS-BaseNotification 1.3 by its element: one way in, one way out.
+
+Owns the tables; the messages themselves are in notifications, subscriptions and pull_points, and are
+offered from here too. Refuses an element that is none of them as ActionNotSupported.
+parse_message(encode_message(m)) is m.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from lxml import etree
+
+from .names import wsnt
+from .notifications import (
+    NOTIFICATION_CLOSE,
+    NOTIFICATION_OPEN,
+    NOTIFY_CLOSE,
+    NOTIFY_OPEN,
+    NotificationMessage,
+    Notify,
+    encode_content,
+    encode_notification_message,
+    encode_notify,
+    parse_notification_message,
+    parse_notify,
+    text_payload,
+)
+from .policy import DeliveryPolicy, SubscriptionPolicy, encode_policy, parse_policy
+from .pull_points import (
+    CreatePullPoint,
+    CreatePullPointResponse,
+    DestroyPullPoint,
+    DestroyPullPointResponse,
+    GetMessages,
+    GetMessagesResponse,
+    encode_create_pull_point,
+    encode_create_pull_point_response,
+    encode_get_messages,
+    encode_get_messages_response,
+    parse_create_pull_point,
+    parse_create_pull_point_response,
+    parse_get_messages,
+    parse_get_messages_response,
+)
+from .sequence import encode_sequence, parse_sequence
+from .soap_faults import ActionNotSupported
+from .subscriptions import (
+    GetCurrentMessage,
+    GetCurrentMessageResponse,
+    PauseSubscription,
+    PauseSubscriptionResponse,
+    Renew,
+    RenewResponse,
+    ResumeSubscription,
+    ResumeSubscriptionResponse,
+    Subscribe,
+    SubscribeResponse,
+    Unsubscribe,
+    UnsubscribeResponse,
+    encode_get_current_message,
+    encode_get_current_message_response,
+    encode_renew,
+    encode_renew_response,
+    encode_subscribe,
+    encode_subscribe_response,
+    parse_get_current_message,
+    parse_get_current_message_response,
+    parse_renew,
+    parse_renew_response,
+    parse_subscribe,
+    parse_subscribe_response,
+)
+from .xml import DEFAULT_LIMITS, Limits
+
+__all__ = [
+    "NOTIFICATION_CLOSE",
+    "NOTIFICATION_OPEN",
+    "NOTIFY_CLOSE",
+    "NOTIFY_OPEN",
+    "CreatePullPoint",
+    "CreatePullPointResponse",
+    "DeliveryPolicy",
+    "DestroyPullPoint",
+    "DestroyPullPointResponse",
+    "GetCurrentMessage",
+    "GetCurrentMessageResponse",
+    "GetMessages",
+    "GetMessagesResponse",
+    "Message",
+    "NotificationMessage",
+    "Notify",
+    "PauseSubscription",
+    "PauseSubscriptionResponse",
+    "Renew",
+    "RenewResponse",
+    "ResumeSubscription",
+    "ResumeSubscriptionResponse",
+    "Subscribe",
+    "SubscribeResponse",
+    "SubscriptionPolicy",
+    "Unsubscribe",
+    "UnsubscribeResponse",
+    "encode_content",
+    "encode_create_pull_point",
+    "encode_create_pull_point_response",
+    "encode_get_current_message",
+    "encode_get_current_message_response",
+    "encode_get_messages",
+    "encode_get_messages_response",
+    "encode_message",
+    "encode_notification_message",
+    "encode_notify",
+    "encode_policy",
+    "encode_renew",
+    "encode_renew_response",
+    "encode_subscribe",
+    "encode_subscribe_response",
+    "parse_create_pull_point",
+    "parse_create_pull_point_response",
+    "parse_get_current_message",
+    "parse_get_current_message_response",
+    "parse_get_messages",
+    "parse_get_messages_response",
+    "parse_message",
+    "parse_notification_message",
+    "parse_notify",
+    "parse_policy",
+    "parse_renew",
+    "parse_renew_response",
+    "parse_subscribe",
+    "parse_subscribe_response",
+    "text_payload",
+]
+
+Message = (
+    Notify
+    | Subscribe
+    | SubscribeResponse
+    | Renew
+    | RenewResponse
+    | Unsubscribe
+    | UnsubscribeResponse
+    | PauseSubscription
+    | PauseSubscriptionResponse
+    | ResumeSubscription
+    | ResumeSubscriptionResponse
+    | GetCurrentMessage
+    | GetCurrentMessageResponse
+    | CreatePullPoint
+    | CreatePullPointResponse
+    | GetMessages
+    | GetMessagesResponse
+    | DestroyPullPoint
+    | DestroyPullPointResponse
+)
+
+_NOTIFY, _GET_MESSAGES_RESPONSE = wsnt("Notify"), wsnt("GetMessagesResponse")
+_EMPTY: dict[str, type[Any]] = {
+    wsnt(kind.__name__): kind
+    for kind in (
+        Unsubscribe,
+        UnsubscribeResponse,
+        PauseSubscription,
+        PauseSubscriptionResponse,
+        ResumeSubscription,
+        ResumeSubscriptionResponse,
+        DestroyPullPoint,
+        DestroyPullPointResponse,
+    )
+}
+_PARSERS: dict[str, Callable[[etree._Element], Message]] = {
+    wsnt("Subscribe"): parse_subscribe,
+    wsnt("SubscribeResponse"): parse_subscribe_response,
+    wsnt("Renew"): parse_renew,
+    wsnt("RenewResponse"): parse_renew_response,
+    wsnt("GetCurrentMessage"): parse_get_current_message,
+    wsnt("GetCurrentMessageResponse"): parse_get_current_message_response,
+    wsnt("CreatePullPoint"): parse_create_pull_point,
+    wsnt("CreatePullPointResponse"): parse_create_pull_point_response,
+    wsnt("GetMessages"): parse_get_messages,
+}
+_ENCODERS: dict[type[Any], Callable[[Any], bytes]] = {
+    Subscribe: encode_subscribe,
+    SubscribeResponse: encode_subscribe_response,
+    Renew: encode_renew,
+    RenewResponse: encode_renew_response,
+    GetCurrentMessage: encode_get_current_message,
+    GetCurrentMessageResponse: encode_get_current_message_response,
+    CreatePullPoint: encode_create_pull_point,
+    CreatePullPointResponse: encode_create_pull_point_response,
+    GetMessages: encode_get_messages,
+    GetMessagesResponse: encode_get_messages_response,
+}
+
+
+def parse_message(element: etree._Element, limits: Limits = DEFAULT_LIMITS) -> Message:
+    """Read any message of the standard."""
+    tag = element.tag
+    if tag == _NOTIFY:
+        return Notify(parse_notify(element, limits))
+    if tag == _GET_MESSAGES_RESPONSE:
+        return parse_get_messages_response(element, limits)
+    if tag in _PARSERS:
+        return _PARSERS[tag](element)
+    if tag in _EMPTY:
+        return parse_empty(element)
+    raise ActionNotSupported(
+        f"{tag} is no message of WS-BaseNotification; the body must hold one, such as wsnt:Subscribe"
+    )
+
+
+def parse_empty(element: etree._Element) -> Message:
+    """Read a message that says nothing but its name."""
+    parse_sequence(element)
+    message: Message = _EMPTY[element.tag]()
+    return message
+
+
+def encode_message(message: Message) -> bytes:
+    """Write any message of the standard."""
+    if isinstance(message, Notify):
+        return encode_notify(message.messages)
+    encode = _ENCODERS.get(type(message))
+    return encode(message) if encode else encode_sequence(type(message).__name__)

@@ -1,0 +1,94 @@
+"""Every namespace, dialect and action URI on the wire, and the functions that make Clark names of them.
+
+The constants are those of OASIS WS-Notification 1.3 and WS-ResourceFramework 1.2, W3C SOAP and WS-Addressing
+1.0, and our own extensions under ``urn:hpwsn:1``. Nothing else in the package spells a namespace out.
+"""
+
+from typing import Final
+
+SOAP11: Final = "http://schemas.xmlsoap.org/soap/envelope/"
+SOAP12: Final = "http://www.w3.org/2003/05/soap-envelope"
+WSA: Final = "http://www.w3.org/2005/08/addressing"
+WSNT: Final = "http://docs.oasis-open.org/wsn/b-2"
+WSN_BW: Final = "http://docs.oasis-open.org/wsn/bw-2"
+WSN_BR: Final = "http://docs.oasis-open.org/wsn/br-2"
+WSN_BRW: Final = "http://docs.oasis-open.org/wsn/brw-2"
+WSTOP: Final = "http://docs.oasis-open.org/wsn/t-1"
+WSRF_BF: Final = "http://docs.oasis-open.org/wsrf/bf-2"
+WSRF_R: Final = "http://docs.oasis-open.org/wsrf/r-2"
+WSRF_RW: Final = "http://docs.oasis-open.org/wsrf/rw-2"
+WSRF_RP: Final = "http://docs.oasis-open.org/wsrf/rp-2"
+WSRF_RL: Final = "http://docs.oasis-open.org/wsrf/rl-2"
+XSI: Final = "http://www.w3.org/2001/XMLSchema-instance"
+XML_NS: Final = "http://www.w3.org/XML/1998/namespace"
+HPWSN: Final = "urn:hpwsn:1"
+HPWSN_TOPICS: Final = "urn:hpwsn:topics"
+
+PREFIXES: Final = {
+    WSA: "wsa",
+    WSNT: "wsnt",
+    WSN_BR: "wsn-br",
+    WSTOP: "wstop",
+    WSRF_BF: "wsrf-bf",
+    WSRF_R: "wsrf-r",
+    WSRF_RP: "wsrf-rp",
+    WSRF_RL: "wsrf-rl",
+    XSI: "xsi",
+    XML_NS: "xml",
+    HPWSN: "hp",
+}
+"""The prefixes that messages of ours are written with."""
+
+DIALECT_SIMPLE: Final = WSTOP + "/TopicExpression/Simple"
+DIALECT_CONCRETE: Final = WSTOP + "/TopicExpression/Concrete"
+DIALECT_FULL: Final = WSTOP + "/TopicExpression/Full"
+DIALECT_XPATH: Final = "http://www.w3.org/TR/1999/REC-xpath-19991116"
+DIALECT_PREDICATES: Final = "urn:hpwsn:predicates"
+
+WSA_ANONYMOUS: Final = WSA + "/anonymous"
+WSA_NONE: Final = WSA + "/none"
+WSA_REPLY: Final = WSA + "/reply"
+
+ACTION_NOTIFY: Final = WSN_BW + "/NotificationConsumer/Notify"
+ACTION_FAULT: Final = WSA + "/fault"
+ACTION_SOAP_FAULT: Final = WSA + "/soap/fault"
+ACTION_BASE_FAULT: Final = "http://docs.oasis-open.org/wsrf/fault"
+
+
+def wsnt(local: str) -> str:
+    """The Clark name of an element of WS-BaseNotification."""
+    return f"{{{WSNT}}}{local}"
+
+
+def wsa(local: str) -> str:
+    """The Clark name of an element of WS-Addressing."""
+    return f"{{{WSA}}}{local}"
+
+
+def hp(local: str) -> str:
+    """The Clark name of one of our own extensions."""
+    return f"{{{HPWSN}}}{local}"
+
+
+def action(port_type: str, operation: str, response: bool = False) -> str:
+    """The wsa:Action of an operation that bw-2 defines, in the standard's default pattern."""
+    return f"{WSN_BW}/{port_type}/{operation}{'Response' if response else 'Request'}"
+
+
+PORT_TYPES: Final = {
+    "Subscribe": "NotificationProducer",
+    "GetCurrentMessage": "NotificationProducer",
+    "CreatePullPoint": "CreatePullPoint",
+    "GetMessages": "PullPoint",
+    "DestroyPullPoint": "PullPoint",
+    "Renew": "SubscriptionManager",
+    "Unsubscribe": "SubscriptionManager",
+    "PauseSubscription": "PausableSubscriptionManager",
+    "ResumeSubscription": "PausableSubscriptionManager",
+}
+"""The port type that defines each request of bw-2."""
+
+
+def response_action(operation: str) -> str:
+    """The wsa:Action of the answer to an operation, given by its local name."""
+    return action(PORT_TYPES[operation], operation, response=True)

@@ -1,0 +1,151 @@
+"""Notifications on the wire: Notify and NotificationMessage (WS-BaseNotification 1.3 section 3).
+
+Owns how a notification is read and written, and the element that carries plain text, since the schema wants
+an element. This is the way of every message, so children are walked once, and what is written is joined
+from bytes that stand alone. Refuses a Notify without messages or with too many, and a Message that does not
+hold exactly one thing. Trees come from parse_xml, without comments.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from lxml import etree
+
+from .addressing import EndpointReference, encode_epr, parse_epr
+from .names import HPWSN, WSNT, hp, wsnt
+from .sequence import children_of, is_extension, misplaced
+from .soap_faults import InvalidMessage
+from .topics import TopicExpression, encode_topic, parse_topic
+from .xml import DEFAULT_LIMITS, Limits, encode_element, escape, parse_xml
+
+NOTIFY_OPEN = f'<wsnt:Notify xmlns:wsnt="{WSNT}">'.encode()
+NOTIFY_CLOSE = b"</wsnt:Notify>"
+NOTIFICATION_OPEN = f'<wsnt:NotificationMessage xmlns:wsnt="{WSNT}">'.encode()
+NOTIFICATION_CLOSE = b"</wsnt:NotificationMessage>"
+_MESSAGE_OPEN = f'<wsnt:Message xmlns:wsnt="{WSNT}">'.encode()
+_MESSAGE_CLOSE = b"</wsnt:Message>"
+
+_NOTIFICATION = wsnt("NotificationMessage")
+_SUBSCRIPTION, _TOPIC, _PRODUCER, _MESSAGE = _PARTS = tuple(
+    map(wsnt, ("SubscriptionReference", "Topic", "ProducerReference", "Message"))
+)
+_PLACE = {tag: place for place, tag in enumerate(_PARTS, 1)}
+_TEXT = hp("text")
+
+
+@dataclass(frozen=True, slots=True)
+class NotificationMessage:
+    """One notification; the payload is one self-contained XML element."""
+
+    topic: TopicExpression | None
+    payload: bytes
+    producer: EndpointReference | None = None
+    subscription: EndpointReference | None = None
+
+    @property
+    def text(self) -> str | None:
+        """The text that was published, None where it was an element."""
+        payload = parse_xml(self.payload)
+        return "".join(map(str, payload.itertext())) if payload.tag == _TEXT else None
+
+
+@dataclass(frozen=True, slots=True)
+class Notify:
+    """One or more notifications on their way to a consumer or a broker."""
+
+    messages: tuple[NotificationMessage, ...]
+
+
+def text_payload(text: str) -> bytes:
+    """Plain text as the element that carries it."""
+    return f'<hp:text xmlns:hp="{HPWSN}">{escape(text)}</hp:text>'.encode()
+
+
+def parse_notify(element: etree._Element, limits: Limits = DEFAULT_LIMITS) -> tuple[NotificationMessage, ...]:
+    """Read the messages of a Notify."""
+    messages = parse_notifications(element, limits)
+    if not messages:
+        raise InvalidMessage("the Notify is empty; it must have at least one NotificationMessage")
+    return messages
+
+
+def parse_notifications(element: etree._Element, limits: Limits) -> tuple[NotificationMessage, ...]:
+    """Read the NotificationMessages, perhaps none, that an element begins with."""
+    if len(element) > limits.messages:
+        raise InvalidMessage(
+            f"{element.tag} has {len(element)} parts, more than the {limits.messages} accepted; send several"
+        )
+    messages: list[NotificationMessage] = []
+    extended = False
+    for child in children_of(element):
+        if child.tag == _NOTIFICATION and not extended:
+            messages.append(parse_notification_message(child))
+        elif is_extension(child):
+            extended = True
+        else:
+            raise misplaced(element, child, "NotificationMessage (any number)")
+    return tuple(messages)
+
+
+def parse_notification_message(element: etree._Element) -> NotificationMessage:
+    """Read one NotificationMessage."""
+    subscription = topic = producer = payload = None
+    before = 0
+    for child in children_of(element):
+        place = _PLACE.get(child.tag, 0)
+        if place <= before:
+            raise misplaced(element, child, "SubscriptionReference", "Topic", "ProducerReference", "Message")
+        before = place
+        if place == 4:
+            payload = _parse_payload(child)
+        elif place == 2:
+            topic = parse_topic(child)
+        elif place == 3:
+            producer = parse_epr(child)
+        else:
+            subscription = parse_epr(child)
+    if payload is None:
+        raise InvalidMessage("the NotificationMessage has no Message, and must have one")
+    return NotificationMessage(topic, payload, producer, subscription)
+
+
+def _parse_payload(message: etree._Element) -> bytes:
+    children = children_of(message) if len(message) else ()
+    if len(children) == 1:
+        return encode_element(children[0])
+    if children:
+        raise InvalidMessage(
+            f"the Message has {len(children)} elements, and must have one: put them into one"
+        )
+    text = message.text or ""
+    if not text.strip(" \t\r\n"):
+        raise InvalidMessage("the Message is empty, and must have one element or some text")
+    return text_payload(text)
+
+
+def encode_notify(messages: Iterable[NotificationMessage]) -> bytes:
+    """Write a Notify of these messages, of which there must be one."""
+    content = b"".join(map(encode_notification_message, messages))
+    if not content:
+        raise ValueError("a Notify must have at least one message")
+    return NOTIFY_OPEN + content + NOTIFY_CLOSE
+
+
+def encode_notification_message(message: NotificationMessage) -> bytes:
+    """Write one NotificationMessage."""
+    return join_notification(encode_content(message)[0], message.subscription)
+
+
+def encode_content(message: NotificationMessage) -> tuple[bytes, int, int]:
+    """Write what is the same for every subscriber, Topic to Message, and tell where the payload is in it."""
+    topic = b"" if message.topic is None else encode_topic(message.topic, _TOPIC)
+    producer = b"" if message.producer is None else encode_epr(message.producer, _PRODUCER)
+    start = len(topic) + len(producer) + len(_MESSAGE_OPEN)
+    content = b"".join((topic, producer, _MESSAGE_OPEN, message.payload, _MESSAGE_CLOSE))
+    return content, start, start + len(message.payload)
+
+
+def join_notification(content: bytes, subscription: EndpointReference | None = None) -> bytes:
+    """A NotificationMessage around content that encode_content has written."""
+    reference = b"" if subscription is None else encode_epr(subscription, _SUBSCRIPTION)
+    return b"".join((NOTIFICATION_OPEN, reference, content, NOTIFICATION_CLOSE))

@@ -1,0 +1,120 @@
+"""Pull points, for consumers that nobody can reach: WS-BaseNotification 1.3 section 5 (schema b-2).
+
+Owns CreatePullPoint, GetMessages, DestroyPullPoint and their responses. The name of a pull point travels as
+Apache CXF and ServiceMix send it, in the attribute wsnt:pullPointQueueName.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from lxml import etree
+
+from .addressing import EndpointReference, encode_epr, parse_epr
+from .names import WSNT, wsnt
+from .notifications import NotificationMessage, encode_notification_message, parse_notifications
+from .sequence import encode_sequence, parse_sequence, required
+from .soap_faults import InvalidMessage
+from .topic import shown
+from .xml import DEFAULT_LIMITS, Limits, escape_attribute
+
+_NAME = wsnt("pullPointQueueName")
+_is_count = re.compile(r"\+?[0-9]{1,18}|-0{1,18}").fullmatch
+
+
+@dataclass(frozen=True, slots=True)
+class CreatePullPoint:
+    """A request for a pull point; the same one for the same name."""
+
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CreatePullPointResponse:
+    """Where the pull point lives."""
+
+    pull_point: EndpointReference
+
+
+@dataclass(frozen=True, slots=True)
+class GetMessages:
+    """A request for waiting messages, at most so many."""
+
+    maximum: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GetMessagesResponse:
+    """The messages that waited, perhaps none."""
+
+    messages: tuple[NotificationMessage, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DestroyPullPoint:
+    """A request to end the pull point it is sent to."""
+
+
+@dataclass(frozen=True, slots=True)
+class DestroyPullPointResponse:
+    """The pull point has ended."""
+
+
+def parse_create_pull_point(element: etree._Element) -> CreatePullPoint:
+    """Read a CreatePullPoint."""
+    parse_sequence(element)
+    return CreatePullPoint(element.get(_NAME, "").strip(" \t\r\n") or None)
+
+
+def encode_create_pull_point(message: CreatePullPoint) -> bytes:
+    """Write a CreatePullPoint."""
+    name = f' wsnt:pullPointQueueName="{escape_attribute(message.name)}"' if message.name else ""
+    return f'<wsnt:CreatePullPoint xmlns:wsnt="{WSNT}"{name}/>'.encode()
+
+
+def parse_create_pull_point_response(element: etree._Element) -> CreatePullPointResponse:
+    """Read a CreatePullPointResponse."""
+    (pull_point,), _ = parse_sequence(element, "PullPoint")
+    return CreatePullPointResponse(parse_epr(required(element, pull_point, "PullPoint")))
+
+
+def encode_create_pull_point_response(message: CreatePullPointResponse) -> bytes:
+    """Write a CreatePullPointResponse."""
+    return encode_sequence("CreatePullPointResponse", encode_epr(message.pull_point, wsnt("PullPoint")))
+
+
+def parse_get_messages(element: etree._Element) -> GetMessages:
+    """Read a GetMessages."""
+    (maximum,), _ = parse_sequence(element, "MaximumNumber")
+    if maximum is None:
+        return GetMessages()
+    text = (maximum.text or "").strip(" \t\r\n")
+    if len(maximum) or not _is_count(text):
+        raise InvalidMessage(
+            f"MaximumNumber is {shown(text)}, and must be a whole number of at most 18 digits"
+        )
+    return GetMessages(int(text))
+
+
+def encode_get_messages(message: GetMessages) -> bytes:
+    """Write a GetMessages."""
+    if message.maximum is None:
+        return encode_sequence("GetMessages")
+    return encode_sequence("GetMessages", b"<wsnt:MaximumNumber>%d</wsnt:MaximumNumber>" % message.maximum)
+
+
+def parse_get_messages_response(
+    element: etree._Element, limits: Limits = DEFAULT_LIMITS
+) -> GetMessagesResponse:
+    """Read a GetMessagesResponse."""
+    return GetMessagesResponse(parse_notifications(element, limits))
+
+
+def encode_get_messages_response(message: GetMessagesResponse) -> bytes:
+    """Write a GetMessagesResponse."""
+    return join_get_messages_response(map(encode_notification_message, message.messages))
+
+
+def join_get_messages_response(messages: Iterable[bytes]) -> bytes:
+    """A GetMessagesResponse around NotificationMessages that are written already."""
+    return encode_sequence("GetMessagesResponse", *messages)

@@ -1,0 +1,42 @@
+"""The two versions of SOAP, and how an envelope is written in each.
+
+A leaf below both faults and envelopes, which need it alike. Follows SOAP 1.1 section 4 and SOAP 1.2 part 1
+section 5.
+"""
+
+from collections.abc import Iterable
+from enum import Enum
+
+from .names import SOAP11, SOAP12
+
+
+class SoapVersion(Enum):
+    """A version of SOAP; requests are answered in their own."""
+
+    SOAP11 = SOAP11
+    SOAP12 = SOAP12
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of the envelope, by which a message tells its version."""
+        return self.value
+
+    @property
+    def content_type(self) -> str:
+        """The media type that HTTP carries it under, always in UTF-8."""
+        return _CONTENT_TYPES[self]
+
+
+_CONTENT_TYPES = {
+    SoapVersion.SOAP11: "text/xml; charset=utf-8",
+    SoapVersion.SOAP12: "application/soap+xml; charset=utf-8",
+}
+_OPEN = {version: f'<soap:Envelope xmlns:soap="{version.namespace}">'.encode() for version in SoapVersion}
+
+
+def encode_envelope(version: SoapVersion, body: bytes, headers: Iterable[bytes] = ()) -> bytes:
+    """Put self-contained header blocks and one self-contained body element into an envelope."""
+    header = b"".join(headers)
+    if header:
+        header = b"<soap:Header>" + header + b"</soap:Header>"
+    return b"".join((_OPEN[version], header, b"<soap:Body>", body, b"</soap:Body></soap:Envelope>"))

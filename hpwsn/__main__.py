@@ -1,0 +1,8 @@
+"""`python -m hpwsn` is the `hpwsn` command."""
+
+import sys
+
+from hpwsn.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

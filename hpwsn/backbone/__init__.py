@@ -1,0 +1,1 @@
+"""Backbones: what carries accepted notifications from the doors to the journal of every node that shares it."""

@@ -1,0 +1,34 @@
+"""The embedded backbone: the append to the journal itself, in the process of the node.
+
+Nothing is queued here, so there is nothing to lose: a send is over when the journal has committed.
+"""
+
+from collections.abc import Sequence
+
+from hpwsn.backbone.port import Receive
+from hpwsn.notification import Notification
+
+
+class EmbeddedBackbone:
+    """Hands every notification straight to the node that sent it."""
+
+    def __init__(self) -> None:
+        self._receive: Receive | None = None
+
+    async def start(self, receive: Receive) -> None:
+        """Remember where notifications go."""
+        self._receive = receive
+
+    async def send(self, notifications: Sequence[Notification]) -> None:
+        """Journal them; returns with the commit."""
+        if self._receive is None:
+            raise RuntimeError("the backbone has not been started: call start() first")
+        await self._receive(notifications)
+
+    async def close(self) -> None:
+        """Refuse what comes from now on."""
+        self._receive = None
+
+    def problem(self) -> str | None:
+        """Why this backbone is not ready."""
+        return None if self._receive else "the embedded backbone is closed"

@@ -1,0 +1,1 @@
+"""The broker: publisher, processor, subscriptions, pull points, lifetimes and delivery to consumers."""

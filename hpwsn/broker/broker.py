@@ -1,0 +1,82 @@
+"""The broker: what doors ask for that takes more than one of its parts.
+
+Single registries are used directly; here are the operations that join them, so that no door holds rules of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from hpwsn.broker.delivery import Delivery
+from hpwsn.broker.publisher import Publisher
+from hpwsn.broker.pull_points import PullPoints
+from hpwsn.broker.subscription import Subscription
+from hpwsn.broker.subscriptions import Subscriptions
+from hpwsn.journal.journal import Journal
+from hpwsn.journal.records import Pulled
+from hpwsn.topics.tree import TopicTree
+from hpwsn_client.wsn import faults
+from hpwsn_client.wsn.topics import Topic, TopicExpression
+
+
+@dataclass(frozen=True, slots=True)
+class Broker:
+    """The parts of a node behind its doors."""
+
+    publisher: Publisher
+    subscriptions: Subscriptions
+    pull_points: PullPoints
+    delivery: Delivery
+    tree: TopicTree[Subscription]
+    journal: Journal
+    base_url: Callable[[], str]
+    clock: Callable[[], float]
+
+    def now(self) -> datetime:
+        """The time that answers carry."""
+        return datetime.fromtimestamp(self.clock(), UTC)
+
+    def pull_point_address(self, id_: str) -> str:
+        """Where a pull point answers."""
+        return f"{self.base_url()}/wsn/pullpoints/{id_}"
+
+    def subscription_address(self, id_: str) -> str:
+        """Where a subscription's manager answers."""
+        return f"{self.base_url()}/wsn/subscriptions/{id_}"
+
+    async def current_message(self, expression: TopicExpression) -> bytes:
+        """The payload last published on the one topic that is asked for."""
+        topic = self._one_topic(expression)
+        node = self.tree.find(topic)
+        if node is None and self.tree.fixed:
+            raise self.tree.unsupported(topic)
+        if node is not None and node.current is not None:
+            for stored in await self.journal.read([node.current]):
+                return stored.notification.payload
+        raise faults.NoCurrentMessageOnTopicFault(f"nothing has been published on {topic} that is still kept")
+
+    def _one_topic(self, expression: TopicExpression) -> Topic:
+        if expression.topic is not None:
+            return expression.topic
+        topics = list(self.tree.concrete(expression))
+        if len(topics) > 1:
+            raise faults.MultipleTopicsSpecifiedFault(
+                f"{expression.text!r} means {len(topics)} topics; GetCurrentMessage is for one"
+            )
+        if not topics:
+            raise faults.TopicNotSupportedFault(f"there is no topic that {expression.text!r} means")
+        return topics[0]
+
+    async def pull(self, id_: str, maximum: int | None) -> Sequence[Pulled]:
+        """The oldest messages of a pull point, all that was accepted before this call included."""
+        self.pull_points.get(id_)
+        await self.delivery.settle(self.subscriptions.leading_to(id_))
+        return await self.pull_points.messages(id_, maximum)
+
+    async def destroy_pull_point(self, id_: str) -> None:
+        """End a pull point and the subscriptions that lead to it."""
+        self.pull_points.get(id_)
+        await self.subscriptions.end_all(self.subscriptions.leading_to(id_))
+        await self.pull_points.destroy(id_)

@@ -1,0 +1,168 @@
+"""The two ways to a consumer: a Notify pushed to its address, and the queue of a pull point of this node.
+
+Push builds the envelope by joining bytes: what is the same for all sends of a subscription is prepared once,
+and each notification's content is already in its final form. WS-BaseNotification 1.3, sections 3 and 5.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import uuid
+from collections.abc import Callable, Sequence
+
+from hpwsn.broker.delivery import Done, Sender
+from hpwsn.broker.pull_points import PullPoints
+from hpwsn.broker.push import Pusher
+from hpwsn.broker.push_request import Outcome, OutcomeKind, parse_target
+from hpwsn.broker.subscription import Prepared, Subscription
+from hpwsn.errors import JournalUnavailable
+from hpwsn.journal.journal import Journal
+from hpwsn.notification import Notification
+from hpwsn_client.wsn import faults
+from hpwsn_client.wsn.addressing import (
+    Addressing,
+    EndpointReference,
+    encode_addressing,
+    encode_epr,
+    reference_parameter_headers,
+)
+from hpwsn_client.wsn.names import ACTION_NOTIFY, wsnt
+from hpwsn_client.wsn.notifications import NOTIFICATION_CLOSE, NOTIFICATION_OPEN, NOTIFY_CLOSE, NOTIFY_OPEN
+from hpwsn_client.wsn.soap import SoapVersion, encode_envelope
+
+_SPLIT = b"\x00"
+_MESSAGE_ID = "urn:uuid:00000000-0000-4000-8000-000000000000"
+
+PULL_BATCH = 1000
+"""Notifications that go into a pull point's queue in one transaction."""
+
+
+class PushSender:
+    """Posts Notify messages; the consumer's 2xx is the acknowledgement."""
+
+    def __init__(self, pusher: Pusher, batch: int) -> None:
+        self._pusher = pusher
+        self._batch = batch
+        self._ids = itertools.count(1)
+        self._id_start = str(uuid.uuid4())[:24]
+
+    def batch(self, subscription: Subscription) -> int:
+        """One for UseRaw, else the policy's, else the node's."""
+        policy = subscription.request.policy
+        if policy.use_raw:
+            return 1
+        asked = policy.delivery.batch if policy.delivery else None
+        return min(asked, self._batch) if asked else self._batch
+
+    def send(
+        self, subscription: Subscription, offsets: Sequence[int], notifications: Sequence[Notification], done: Done
+    ) -> None:
+        """Post one envelope with all of the notifications."""
+        prepared = subscription.prepared
+        if prepared is None:
+            prepared = subscription.prepared = prepare(subscription)
+        message_id = f"urn:uuid:{self._id_start}{next(self._ids):012x}".encode()
+        parts = [prepared.before_id, message_id, prepared.before_body]
+        if subscription.request.policy.use_raw:
+            parts += [notification.payload for notification in notifications]
+        else:
+            for notification in notifications:
+                parts += (prepared.reference, notification.content, NOTIFICATION_CLOSE)
+        parts.append(prepared.after_body)
+        self._pusher.post(prepared.url, prepared.headers, parts, done)
+
+
+def prepare(subscription: Subscription) -> Prepared:
+    """Encode all that does not change from send to send."""
+    consumer, version = subscription.request.consumer, subscription.version
+    addressing = Addressing(action=ACTION_NOTIFY, to=consumer.address, message_id=_MESSAGE_ID)
+    headers = encode_addressing(addressing) + reference_parameter_headers(consumer)
+    envelope = encode_envelope(version, _SPLIT, headers)
+    before, after = envelope.split(_SPLIT)
+    before_id, before_body = before.split(_MESSAGE_ID.encode(), 1)
+    raw = subscription.request.policy.use_raw
+    reference = encode_epr(EndpointReference(subscription.address), wsnt("SubscriptionReference"))
+    return Prepared(
+        url=consumer.address,
+        headers=_http_headers(version),
+        before_id=before_id,
+        before_body=before_body + (b"" if raw else NOTIFY_OPEN),
+        after_body=(b"" if raw else NOTIFY_CLOSE) + after,
+        reference=NOTIFICATION_OPEN + reference,
+    )
+
+
+def _http_headers(version: SoapVersion) -> bytes:
+    if version is SoapVersion.SOAP11:
+        return f'Content-Type: {version.content_type}\r\nSOAPAction: "{ACTION_NOTIFY}"\r\n'.encode()
+    return f'Content-Type: {version.content_type}; action="{ACTION_NOTIFY}"\r\n'.encode()
+
+
+class PullSender:
+    """Moves offsets into a pull point's queue; the commit is the acknowledgement."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+
+    def batch(self, subscription: Subscription) -> int:
+        """As many as one transaction takes."""
+        return PULL_BATCH
+
+    def send(
+        self, subscription: Subscription, offsets: Sequence[int], notifications: Sequence[Notification], done: Done
+    ) -> None:
+        """Queue the offsets and move the cursor in one transaction."""
+        assert subscription.pull_point is not None
+        entries = [(offset, subscription.id) for offset in offsets]
+        future = self._journal.enqueue(subscription.pull_point, entries, {subscription.id: offsets[-1]})
+        future.add_done_callback(lambda ended: done(_pull_outcome(ended)))
+
+
+def _pull_outcome(ended: asyncio.Future[None]) -> Outcome:
+    if ended.cancelled():
+        return Outcome(OutcomeKind.CANCELLED, reason="the node is closing")
+    error = ended.exception()
+    if error is None:
+        return Outcome(OutcomeKind.DELIVERED)
+    if isinstance(error, JournalUnavailable):
+        return Outcome(OutcomeKind.SERVER_ERROR, reason=str(error))
+    raise error
+
+
+class Consumers:
+    """Knows which way leads to which consumer."""
+
+    def __init__(
+        self, push: Sender, pull: Sender, pull_points: PullPoints, base_url: Callable[[], str]
+    ) -> None:
+        self._push = push
+        self._pull = pull
+        self._pull_points = pull_points
+        self._base_url = base_url
+
+    def sender(self, subscription: Subscription) -> Sender:
+        """The way to this subscription's consumer."""
+        return self._push if subscription.pull_point is None else self._pull
+
+    def resolve(self, consumer: EndpointReference) -> str | None:
+        """The local pull point meant by the reference, or None for a push; a fault for neither."""
+        prefix = f"{self._base_url()}/wsn/pullpoints/"
+        if consumer.address.startswith(prefix):
+            id_ = consumer.address.removeprefix(prefix)
+            if id_ not in self._pull_points:
+                raise faults.SubscribeCreationFailedFault(
+                    f"ConsumerReference {consumer.address} is no pull point of this node; create one first"
+                )
+            return id_
+        _check_push_address(consumer.address)
+        return None
+
+
+def _check_push_address(address: str) -> None:
+    try:
+        parse_target(address)
+    except ValueError as error:
+        raise faults.SubscribeCreationFailedFault(
+            f"ConsumerReference {address!r} cannot be reached: {error}"
+        ) from error

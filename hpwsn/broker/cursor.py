@@ -1,0 +1,59 @@
+"""One subscription's place in the log: which offsets wait for it, and how far the log has been looked at.
+
+Offsets only, never notifications, and at most `window` of them: a subscription that falls further behind
+forgets the rest and says so, and its owner reads on from the log. A restart is the same case.
+"""
+
+from collections import deque
+from collections.abc import Collection, Iterable
+
+
+class Cursor:
+    """The waiting offsets of one subscription, in log order."""
+
+    __slots__ = ("acknowledged", "behind", "seen", "waiting", "window")
+
+    def __init__(self, acknowledged: int, *, window: int, head: int) -> None:
+        self.acknowledged = acknowledged
+        self.seen = acknowledged
+        self.window = window
+        self.behind = acknowledged < head
+        self.waiting: deque[int] = deque()
+
+    def offer(self, offset: int) -> None:
+        """Take a matching offset from the live stream."""
+        if self.behind or offset <= self.seen:
+            return
+        if len(self.waiting) >= self.window:
+            self.behind = True
+            return
+        self.seen = offset
+        self.waiting.append(offset)
+
+    def refill(self, offsets: Iterable[int], *, upto: int, head: int) -> None:
+        """Take what a scan of the log found; level with `head` again, the live stream goes on."""
+        self.waiting.extend(offset for offset in offsets if offset > self.seen)
+        self.seen = max(self.seen, upto)
+        self.behind = self.seen < head
+
+    def batch(self, limit: int) -> list[int]:
+        """The next offsets to deliver; they wait on until acknowledged."""
+        if len(self.waiting) <= limit:
+            return list(self.waiting)
+        return [self.waiting[index] for index in range(limit)]
+
+    def acknowledge(self, upto: int) -> None:
+        """Move past everything up to a delivered offset."""
+        while self.waiting and self.waiting[0] <= upto:
+            self.waiting.popleft()
+        self.acknowledged = max(self.acknowledged, upto)
+
+    def skip(self, offsets: Collection[int]) -> None:
+        """Pass over offsets that can no longer be had."""
+        self.waiting = deque(offset for offset in self.waiting if offset not in offsets)
+
+    def rewind(self, head: int) -> None:
+        """Forget what waits and read again from the acknowledged place."""
+        self.waiting.clear()
+        self.seen = self.acknowledged
+        self.behind = self.acknowledged < head

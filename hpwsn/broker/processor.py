@@ -1,0 +1,80 @@
+"""The notification processor: takes committed notifications in log order and finds who wants each.
+
+One look-up for the topic, then the content filters of those subscribers that have one, with the payload parsed at
+most once. It hands offsets to delivery and keeps each topic's current message.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+
+from hpwsn.broker.delivery import Delivery
+from hpwsn.broker.recent import Recent
+from hpwsn.broker.subscription import Subscription
+from hpwsn.matching.content import ContentFilters
+from hpwsn.notification import Notification
+from hpwsn.topics.tree import TopicTree
+from hpwsn_client.wsn.faults import SoapFault
+from hpwsn_client.wsn.topics import Topic
+from hpwsn_client.wsn.xml import Limits
+
+log = logging.getLogger(__name__)
+
+
+class Processor:
+    """Matches, and hands over to delivery."""
+
+    def __init__(
+        self,
+        *,
+        tree: TopicTree[Subscription],
+        content: ContentFilters,
+        recent: Recent,
+        delivery: Delivery,
+        limits: Limits,
+    ) -> None:
+        self._tree = tree
+        self._content = content
+        self._recent = recent
+        self._delivery = delivery
+        self._limits = limits
+
+    def process(self, first: int, notifications: Sequence[Notification]) -> None:
+        """Offer each notification of one commit to its subscribers, in order."""
+        for offset, notification in enumerate(notifications, first):
+            if notification.target is None:
+                self._process(offset, notification)
+            self._delivery.head = offset
+
+    def _process(self, offset: int, notification: Notification) -> None:
+        if notification.topic is not None:
+            self._keep_current(notification.topic, offset)
+        wanted = self._interested(notification)
+        if wanted:
+            self._recent.put(offset, notification)
+        for subscription in wanted:
+            self._delivery.offer(subscription, offset)
+
+    def _interested(self, notification: Notification) -> list[Subscription]:
+        evaluation = None
+        wanted = []
+        for subscription in self._tree.match(notification.topic):
+            if subscription.content:
+                if evaluation is None:
+                    evaluation = self._content.evaluation(notification.payload, self._limits)
+                if not evaluation.holds(subscription.content):
+                    continue
+            wanted.append(subscription)
+        return wanted
+
+    def _keep_current(self, topic: Topic, offset: int) -> None:
+        try:
+            self._tree.retain(topic, offset)
+        except SoapFault as fault:
+            log.warning("notification %d on %s is stored, and its topic has no place: %s", offset, topic, fault)
+
+    def restore_current(self, current: Mapping[str, int] | Iterable[tuple[str, int]]) -> None:
+        """Take up each topic's current message after a restart."""
+        for key, offset in dict(current).items():
+            self._keep_current(Topic.parse(key), offset)

@@ -1,0 +1,141 @@
+"""The internal publisher: what happens to a notification before anybody can count on it.
+
+Each topic must be one topic, and known where the tree is fixed; a repeated message id is accepted and not published
+again. Then the backbone has it. A Notify is taken whole or not at all. spec: the original's internal publisher.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+
+from hpwsn.backbone.port import Backbone
+from hpwsn.broker.subscription import Subscription
+from hpwsn.errors import JournalUnavailable
+from hpwsn.notification import Notification
+from hpwsn.topics.tree import TopicTree
+from hpwsn_client.wsn import faults
+from hpwsn_client.wsn.notifications import NotificationMessage, encode_content
+from hpwsn_client.wsn.topics import Topic
+
+RETRY_AFTER = 1
+"""Seconds that a publisher is asked to wait when the journal cannot take more."""
+
+
+class Publisher:
+    """Takes notifications in from every door."""
+
+    def __init__(
+        self,
+        *,
+        tree: TopicTree[Subscription],
+        backbone: Backbone,
+        clock: Callable[[], float],
+        id_window: float,
+    ) -> None:
+        self._tree = tree
+        self._backbone = backbone
+        self._clock = clock
+        self._ids = RecentIds(id_window)
+        self.accepted = 0
+        self.repeated = 0
+        self.refused = 0
+
+    async def publish(
+        self,
+        messages: Sequence[NotificationMessage],
+        *,
+        message_id: str | None = None,
+        target: str | None = None,
+    ) -> None:
+        """Returns when the notifications can no longer be lost; raises a fault if none was taken."""
+        now = self._clock()
+        try:
+            notifications = [self._notification(message, now, message_id, target) for message in messages]
+        except faults.SoapFault:
+            self.refused += len(messages)
+            raise
+        if message_id is None:
+            await self._send(notifications)
+        else:
+            await self._send_once(message_id, notifications, now)
+
+    async def _send_once(self, message_id: str, notifications: Sequence[Notification], now: float) -> None:
+        known = self._ids.find(message_id, now)
+        if known is not None:
+            self.repeated += len(notifications)
+            await asyncio.shield(known)
+            return
+        sent = asyncio.ensure_future(self._send(notifications))
+        self._ids.add(message_id, now, sent)
+        sent.add_done_callback(lambda ended: self._forget_failed(message_id, ended))
+        await asyncio.shield(sent)
+
+    def _forget_failed(self, message_id: str, ended: asyncio.Future[None]) -> None:
+        if ended.cancelled() or ended.exception() is not None:
+            self._ids.discard(message_id)
+
+    async def _send(self, notifications: Sequence[Notification]) -> None:
+        try:
+            await self._backbone.send(notifications)
+        except JournalUnavailable as error:
+            self.refused += len(notifications)
+            raise faults.Busy(f"nothing was stored: {error}", retry_after=RETRY_AFTER) from error
+        self.accepted += len(notifications)
+
+    def _notification(
+        self, message: NotificationMessage, now: float, message_id: str | None, target: str | None
+    ) -> Notification:
+        topic = None if message.topic is None else self._topic(message)
+        content, start, end = encode_content(message)
+        return Notification(topic, content, start, end, now, message_id, target)
+
+    def _topic(self, message: NotificationMessage) -> Topic:
+        assert message.topic is not None
+        topic = message.topic.topic
+        if topic is None:
+            raise faults.InvalidTopicExpressionFault(
+                f"a notification is on one topic, and {message.topic.text!r} may mean several; name one"
+            )
+        self._tree.check_publish(topic)
+        return topic
+
+    def remember(self, ids: Iterable[tuple[str, float]]) -> None:
+        """Take up the message ids that the journal still knows."""
+        done = asyncio.get_running_loop().create_future()
+        done.set_result(None)
+        for message_id, time in ids:
+            self._ids.add(message_id, time, done)
+
+
+class RecentIds:
+    """Message ids of the last while, with the outcome that a repetition waits for."""
+
+    def __init__(self, window: float) -> None:
+        self._window = window
+        self._ids: OrderedDict[str, tuple[float, asyncio.Future[None]]] = OrderedDict()
+
+    def find(self, message_id: str, now: float) -> asyncio.Future[None] | None:
+        """The outcome of the first of that id, if it is within the window."""
+        self._expire(now)
+        found = self._ids.get(message_id)
+        return found[1] if found else None
+
+    def add(self, message_id: str, time: float, outcome: asyncio.Future[None]) -> None:
+        """Remember an id from now on."""
+        self._ids[message_id] = (time, outcome)
+
+    def discard(self, message_id: str) -> None:
+        """Forget an id whose notifications were not taken."""
+        self._ids.pop(message_id, None)
+
+    def _expire(self, now: float) -> None:
+        while self._ids:
+            message_id, (time, _) = next(iter(self._ids.items()))
+            if time > now - self._window:
+                return
+            del self._ids[message_id]
+
+    def __len__(self) -> int:
+        return len(self._ids)

@@ -1,0 +1,277 @@
+"""One connection to a consumer: the request's bytes out, the reply's bytes in, one post at a time.
+
+It owns what a reply, its absence or a refusal means (RFC 9112). It refuses to decide which post goes where:
+that, and the limits on connections and time, is hpwsn.broker.push's. What a consumer sends is bounded, and
+none of it can do more than end this connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import socket
+import ssl
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Protocol, cast
+
+import httptools
+
+from hpwsn.broker.push_request import HostKey, Outcome, OutcomeKind, Ticket
+
+EXCERPT = 2048
+"""Bytes of a reply's body that are kept for whoever has to find out what went wrong."""
+
+_LONGEST_PAUSE = 1e9
+_KINDS = {
+    2: OutcomeKind.DELIVERED,
+    4: OutcomeKind.CLIENT_ERROR,
+    5: OutcomeKind.SERVER_ERROR,
+}
+
+# The ordinary reply, made once.
+_DELIVERED = {status: Outcome(OutcomeKind.DELIVERED, status, "delivered") for status in (200, 202, 204)}
+
+
+def parse_retry_after(value: bytes) -> float | None:
+    """Seconds from a Retry-After header in either of its forms; None where it is neither."""
+    text = value.decode("latin-1").strip()
+    if text.isascii() and text.isdigit():
+        return min(float(text), _LONGEST_PAUSE)
+    try:
+        when = parsedate_to_datetime(text)
+    except (ValueError, OverflowError):
+        return None
+    if when.tzinfo is None:
+        when = when.replace(tzinfo=UTC)
+    return max(0.0, (when - datetime.now(UTC)).total_seconds())
+
+
+def explain_refusal(error: BaseException) -> str:
+    """Why no connection came about, in an operator's words."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"the certificate is not accepted: {error.verify_message}"
+    if isinstance(error, ssl.SSLError):
+        return f"TLS failed: {error}"
+    if isinstance(error, socket.gaierror):
+        return f"the host name is not known ({error.strerror})"
+    if isinstance(error, OSError) and error.errno and error.errno in errno.errorcode:
+        return os.strerror(error.errno).lower()
+    return str(error) or type(error).__name__
+
+
+class Owner(Protocol):
+    """Whom a connection tells; `answered` or `lost` ends each post that was sent."""
+
+    def opened(self, connection: Connection) -> None:
+        """The connection is there."""
+
+    def answered(self, connection: Connection, outcome: Outcome, reusable: bool) -> None:
+        """A reply has come."""
+
+    def spoiled(self, connection: Connection) -> None:
+        """The connection has ended or must end, and takes no further post."""
+
+    def lost(self, connection: Connection, outcome: Outcome | None) -> None:
+        """The connection is gone; the outcome is that of its post, if it had one."""
+
+
+class Connection(asyncio.Protocol):
+    """A connection with at most one post on it."""
+
+    __slots__ = (
+        "_complete", "_excerpt", "_framed", "_keep", "_limit", "_owner", "_parser", "_received",
+        "_retry_after", "_status", "_surplus", "_transport", "host", "opening", "reused", "ticket",
+    )  # fmt: skip
+
+    def __init__(self, owner: Owner, host: HostKey, limit: int) -> None:
+        self._owner = owner
+        self._limit = limit
+        self.host = host
+        self.ticket: Ticket | None = None
+        self.opening: asyncio.Task[None] | None = None
+        self.reused = False
+        self._transport: asyncio.Transport | None = None
+        self._parser = httptools.HttpResponseParser(self)
+        self._received = 0
+        self._complete = self._surplus = self._keep = self._framed = False
+        self._status: int | None = None
+        self._retry_after: float | None = None
+        self._excerpt = b""
+
+    @property
+    def silent(self) -> bool:
+        """Whether no byte of a reply has come."""
+        return self._received == 0
+
+    def send(self, ticket: Ticket) -> None:
+        """Write the request; the connection must be open and free."""
+        assert self._transport is not None
+        self.ticket = ticket
+        ticket.connection = self
+        self._forget_reply()
+        self._transport.write(ticket.request())
+
+    def drop(self) -> None:
+        """Close at once; `lost` is told when it has happened."""
+        if self._transport is not None:
+            self._transport.abort()
+        elif self.opening is not None:
+            self.opening.cancel()
+
+    def disregard(self) -> None:
+        """Close as if no reply had come."""
+        self._forget_reply()
+        self.drop()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """See asyncio.Protocol."""
+        self._transport = cast(asyncio.Transport, transport)
+        self._owner.opened(self)
+
+    def data_received(self, data: bytes) -> None:
+        """Read on in the reply; bytes that nobody asked for end the connection."""
+        ticket = self.ticket
+        if ticket is None:
+            self._owner.spoiled(self)
+            return
+        self._received += len(data)
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            self._owner.answered(self, self._reply(ticket), False)
+            return
+        except httptools.HttpParserError as error:
+            if not self._complete:
+                words = f"the reply is not HTTP ({error}): {data[:40]!r}"
+                self._owner.answered(self, ticket.outcome(OutcomeKind.GARBAGE, words, self._status), False)
+                return
+            self._surplus = True
+        if self._complete:
+            reusable = self._keep and not self._surplus and self._all_sent()
+            self._owner.answered(self, self._reply(ticket), reusable)
+        elif self._received > self._limit:
+            self._owner.answered(self, self._reply(ticket), False)
+
+    def eof_received(self) -> None:
+        """Treat a consumer that will say no more as gone, whatever is still to be sent to it."""
+        self._owner.spoiled(self)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """See asyncio.Protocol."""
+        self._owner.lost(self, self._loss(error) if self.ticket else None)
+
+    def on_message_begin(self) -> None:
+        """See httptools; an interim reply such as 100 Continue is followed by another."""
+        if self._complete:
+            self._surplus = True
+        else:
+            self._forget_headers()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """See httptools."""
+        name = name.lower()
+        if name == b"content-length" or (name == b"transfer-encoding" and b"chunked" in value.lower()):
+            self._framed = True
+        elif name == b"retry-after":
+            self._retry_after = parse_retry_after(value)
+
+    def on_headers_complete(self) -> None:
+        """See httptools."""
+        if not self._complete:
+            self._status = self._parser.get_status_code()
+
+    def on_body(self, data: bytes) -> None:
+        """See httptools."""
+        if len(self._excerpt) < EXCERPT:
+            self._excerpt += data[: EXCERPT - len(self._excerpt)]
+
+    def on_message_complete(self) -> None:
+        """See httptools."""
+        # Asked here, since the parser forgets it when the callback returns.
+        self._keep = self._parser.should_keep_alive()
+        self._complete = self._status is not None and self._status >= 200
+
+    def _all_sent(self) -> bool:
+        return self._transport is not None and self._transport.get_write_buffer_size() == 0
+
+    def _forget_reply(self) -> None:
+        self._received = 0
+        self._complete = self._surplus = False
+        self._forget_headers()
+
+    def _forget_headers(self) -> None:
+        self._status = None
+        self._framed = False
+        self._retry_after = None
+        self._excerpt = b""
+
+    def _reply(self, ticket: Ticket) -> Outcome:
+        status = self._status
+        if not self._excerpt and status in _DELIVERED:
+            return _DELIVERED[status]
+        if status is None:
+            return ticket.outcome(
+                OutcomeKind.GARBAGE, f"the reply has more than {self._limit} bytes of headers"
+            )
+        kind = _KINDS.get(status // 100, OutcomeKind.GARBAGE)
+        outcome = ticket.outcome(kind, f"status {status}", status)
+        return replace(outcome, retry_after=self._retry_after, body=self._excerpt)
+
+    def _loss(self, error: Exception | None) -> Outcome:
+        """What a closed connection means: the end of a reply without a length, or a loss."""
+        ticket = self.ticket
+        assert ticket is not None
+        if self._status is not None and (self._status < 200 or not self._framed):
+            return self._reply(ticket)
+        when = "before the reply" if self.silent else "in the middle of the reply"
+        cause = f" ({error})" if error else ""
+        return ticket.outcome(OutcomeKind.LOST, f"connection lost {when}{cause}", self._status)
+
+
+class Timeouts:
+    """Connections that each have the same time from when they are added, on one timer for all of them."""
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, seconds: float, expired: Callable[[Connection], None]
+    ) -> None:
+        self._loop = loop
+        self._seconds = seconds
+        self._expired = expired
+        self._due: OrderedDict[Connection, float] = OrderedDict()
+        self._timer: asyncio.TimerHandle | None = None
+
+    def __len__(self) -> int:
+        return len(self._due)
+
+    def add(self, connection: Connection) -> None:
+        """Start its time."""
+        self._due[connection] = self._loop.time() + self._seconds
+        if self._timer is None:
+            self._timer = self._loop.call_later(self._seconds, self._fire)
+
+    def discard(self, connection: Connection) -> None:
+        """Stop its time, if it runs."""
+        self._due.pop(connection, None)
+
+    def oldest(self) -> Connection | None:
+        """The one whose time ends next."""
+        return next(iter(self._due), None)
+
+    def close(self) -> None:
+        """Stop the timer."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _fire(self) -> None:
+        now = self._loop.time()
+        while (connection := self.oldest()) is not None and self._due[connection] <= now:
+            del self._due[connection]
+            self._expired(connection)
+        # Only now: what is added meanwhile ends later than the oldest.
+        self._timer = None if connection is None else self._loop.call_at(self._due[connection], self._fire)

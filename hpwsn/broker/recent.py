@@ -1,0 +1,36 @@
+"""The newest notifications in memory, shared by every queue, bounded in bytes.
+
+Queues hold offsets; this is where they find most of them. What has been pushed out is read from the journal.
+"""
+
+from collections import OrderedDict
+
+from hpwsn.notification import Notification
+
+
+class Recent:
+    """Notifications by offset, oldest out first."""
+
+    __slots__ = ("_kept", "limit", "size")
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.size = 0
+        self._kept: OrderedDict[int, Notification] = OrderedDict()
+
+    def put(self, offset: int, notification: Notification) -> None:
+        """Keep one, at the cost of the oldest."""
+        if offset in self._kept:
+            return
+        self._kept[offset] = notification
+        self.size += len(notification.content)
+        while self.size > self.limit and self._kept:
+            _, oldest = self._kept.popitem(last=False)
+            self.size -= len(oldest.content)
+
+    def get(self, offset: int) -> Notification | None:
+        """The notification, if it is still here."""
+        return self._kept.get(offset)
+
+    def __len__(self) -> int:
+        return len(self._kept)

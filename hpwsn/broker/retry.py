@@ -1,0 +1,48 @@
+"""When to try a failed delivery again, and when to give up.
+
+It owns the arithmetic only: the clock, the random number and the failures are arguments. The defaults are
+those of the documentation: half a second, doubling to a minute, for a day.
+"""
+
+import math
+from dataclasses import dataclass
+
+_MOST_DOUBLINGS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """Pauses that double from `first` to `maximum` seconds, for `give_up_after` seconds in all."""
+
+    first: float = 0.5
+    maximum: float = 60.0
+    give_up_after: float = 86400.0
+
+    def __post_init__(self) -> None:
+        """Refuse values with which a retry would never come, or come without a pause."""
+        if not 0 < self.first <= self.maximum < math.inf:
+            raise ValueError(
+                f"retry pauses of {self.first} s growing to {self.maximum} s make no sense;"
+                " give 0 < first <= maximum"
+            )
+        if not self.give_up_after >= 0:
+            raise ValueError(f"retry cannot end after {self.give_up_after} s; give 0 or more seconds")
+
+    def pause(self, attempt: int, random: float, retry_after: float | None = None) -> float:
+        """Seconds to wait after a failure that `attempt` failures came before.
+
+        The pause is 50 % to 100 % of the step as `random` goes from 0 to 1, so that consumers which failed
+        together do not come back together. A consumer that asked for a longer one with Retry-After gets
+        it, up to `give_up_after`.
+        """
+        if attempt < 0:
+            raise ValueError(f"attempt {attempt} cannot have failed; the first one is 0")
+        step = min(self.maximum, self.first * 2.0 ** min(attempt, _MOST_DOUBLINGS))
+        pause = step * (0.5 + 0.5 * random)
+        if retry_after is None:
+            return pause
+        return max(pause, min(retry_after, self.give_up_after))
+
+    def exhausted(self, first_failure: float, now: float) -> bool:
+        """Whether a delivery that has failed since `first_failure` belongs to the dead letters."""
+        return now - first_failure >= self.give_up_after

@@ -1,0 +1,96 @@
+"""A subscription as the broker holds it: what was asked for, where it stands, and how its last deliveries went.
+
+State only; `subscriptions` changes it for its owner, `delivery` moves its cursor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from enum import Enum
+
+from hpwsn.broker.cursor import Cursor
+from hpwsn_client.wsn.filters import ContentFilter
+from hpwsn_client.wsn.messages import Subscribe
+from hpwsn_client.wsn.soap import SoapVersion
+from hpwsn_client.wsn.topics import TopicExpression
+
+
+class State(Enum):
+    """Where a subscription is in its life."""
+
+    LIVE = "live"
+    EXPIRED = "expired"
+    """Its time is over, but a Renew within the grace brings it back."""
+    ENDED = "ended"
+
+
+@dataclass(slots=True)
+class Progress:
+    """What delivery remembers between two attempts."""
+
+    busy: bool = False
+    """A send or a read of the journal is under way."""
+    attempt: int = 0
+    first_failure: float | None = None
+    delivered: int = 0
+    failures: int = 0
+    last_error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What every push to one subscription has in common, encoded once."""
+
+    url: str
+    headers: bytes
+    before_id: bytes
+    before_body: bytes
+    after_body: bytes
+    reference: bytes
+
+
+@dataclass(slots=True, eq=False)
+class Subscription:
+    """One consumer's standing request; compared by identity."""
+
+    id: str
+    request: Subscribe
+    version: SoapVersion
+    created: float
+    terminates: float | None
+    cursor: Cursor
+    address: str
+    """The subscription's own address, where its manager answers."""
+    pull_point: str | None = None
+    paused: bool = False
+    state: State = State.LIVE
+    progress: Progress = field(default_factory=Progress)
+    prepared: Prepared | None = None
+    """What its sender keeps for the next send."""
+
+    @property
+    def topics(self) -> tuple[TopicExpression, ...]:
+        """The topic expressions, all of which a notification's topic must match."""
+        return self.request.filter.topics
+
+    @property
+    def content(self) -> tuple[ContentFilter, ...]:
+        """The content filters, all of which must hold."""
+        return self.request.filter.content
+
+    @property
+    def key(self) -> Hashable:
+        """What makes a later Subscribe a repetition of this one."""
+        return subscription_key(self.request)
+
+    @property
+    def deliverable(self) -> bool:
+        """Whether notifications may go out now."""
+        return self.state is State.LIVE and not self.paused
+
+
+def subscription_key(request: Subscribe) -> Hashable:
+    """Equal for requests that ask for the same thing to be sent to the same place."""
+    consumer = request.consumer
+    return consumer.address, consumer.reference_parameters, request.filter, request.policy

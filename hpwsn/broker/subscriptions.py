@@ -1,0 +1,366 @@
+"""All subscriptions of a node: made, renewed, paused, ended, and brought back after a restart.
+
+Follows WS-BaseNotification 1.3, sections 4 (Subscribe) and 6 (the managers). Every change is in the journal
+before the answer goes out. An expired subscription waits out a grace in which a Renew revives it.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Protocol
+
+from hpwsn.broker.cursor import Cursor
+from hpwsn.broker.lifetimes import Lifetimes
+from hpwsn.broker.subscription import State, Subscription, subscription_key
+from hpwsn.journal.journal import Journal
+from hpwsn.journal.records import SubscriptionRecord
+from hpwsn.matching.content import ContentFilters
+from hpwsn.topics.tree import TopicTree
+from hpwsn_client.wsn import faults
+from hpwsn_client.wsn.addressing import EndpointReference
+from hpwsn_client.wsn.messages import Subscribe, encode_message, parse_message
+from hpwsn_client.wsn.names import WSNT
+from hpwsn_client.wsn.soap import SoapVersion
+from hpwsn_client.wsn.times import Duration, Termination
+from hpwsn_client.wsn.xml import DEFAULT_LIMITS, parse_xml
+
+Clock = Callable[[], float]
+
+
+class Consumers(Protocol):
+    """What delivery offers to the registry."""
+
+    def check(self, consumer: EndpointReference) -> str | None:
+        """The local pull point that the reference means, if any; a fault if it can never be reached."""
+
+    def wake(self, subscription: Subscription) -> None:
+        """Deliver what waits, if it may be delivered."""
+
+    def forget(self, subscription: Subscription) -> None:
+        """Drop timers and whatever else is held for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionSettings:
+    """Bounds of the registry."""
+
+    limit: int = 1_000_000
+    grace: float = 60.0
+    max_lifetime: float = 0.0
+    window: int = 1024
+
+
+class Subscriptions:
+    """The registry and life cycle of subscriptions."""
+
+    def __init__(
+        self,
+        *,
+        tree: TopicTree[Subscription],
+        content: ContentFilters,
+        journal: Journal,
+        consumers: Consumers,
+        base_url: Callable[[], str],
+        clock: Clock,
+        settings: SubscriptionSettings,
+    ) -> None:
+        self._tree = tree
+        self._content = content
+        self._journal = journal
+        self._consumers = consumers
+        self._base_url = base_url
+        self._clock = clock
+        self._settings = settings
+        self._by_id: dict[str, Subscription] = {}
+        self._by_key: dict[object, Subscription] = {}
+        self._by_pull_point: dict[str, set[Subscription]] = {}
+        self._lifetimes: Lifetimes[str] = Lifetimes()
+        self.on_lifetimes: Callable[[], None] = lambda: None
+
+    async def subscribe(self, request: Subscribe, version: SoapVersion) -> Subscription:
+        """Make the subscription, or give the one that is already there with its lifetime set anew."""
+        now = self._clock()
+        terminates = self._terminates(
+            request.termination, now, faults.UnacceptableInitialTerminationTimeFault
+        )
+        repeated = self._by_key.get(subscription_key(request))
+        if repeated is not None:
+            await self._prolong(repeated, terminates)
+            return repeated
+        return await self._create(request, version, now, terminates)
+
+    async def _create(
+        self, request: Subscribe, version: SoapVersion, now: float, terminates: float | None
+    ) -> Subscription:
+        if len(self._by_id) >= self._settings.limit:
+            raise faults.SubscribeCreationFailedFault(
+                f"this node holds its limit of {self._settings.limit} subscriptions"
+                " (subscriptions.limit); end some or raise it"
+            )
+        _refuse_unsupported(request)
+        pull_point = self._consumers.check(request.consumer)
+        subscription = self._build(
+            secrets.token_hex(12), request, version, now, terminates, pull_point, self._journal.last_offset
+        )
+        self._admit(subscription)
+        try:
+            await self._journal.put_subscription(self._record(subscription))
+        except BaseException:
+            self._remove(subscription)
+            raise
+        return subscription
+
+    def _build(
+        self,
+        id_: str,
+        request: Subscribe,
+        version: SoapVersion,
+        created: float,
+        terminates: float | None,
+        pull_point: str | None,
+        cursor: int,
+    ) -> Subscription:
+        return Subscription(
+            id=id_,
+            request=request,
+            version=version,
+            created=created,
+            terminates=terminates,
+            cursor=Cursor(cursor, window=self._settings.window, head=self._journal.last_offset),
+            address=f"{self._base_url()}/wsn/subscriptions/{id_}",
+            pull_point=pull_point,
+        )
+
+    def _admit(self, subscription: Subscription, *, restore: bool = False) -> None:
+        self._content.acquire(subscription.content)
+        try:
+            self._tree.subscribe(subscription.topics, subscription, restore=restore)
+        except BaseException:
+            self._content.release(subscription.content)
+            raise
+        self._by_id[subscription.id] = subscription
+        self._by_key[subscription.key] = subscription
+        if subscription.pull_point is not None:
+            self._by_pull_point.setdefault(subscription.pull_point, set()).add(subscription)
+        self._watch(subscription)
+
+    def get(self, id_: str) -> Subscription:
+        """The subscription by its id, an expired one too; ResourceUnknownFault if there is none."""
+        subscription = self._by_id.get(id_)
+        if subscription is None:
+            raise faults.ResourceUnknownFault(
+                f"there is no subscription {id_!r} here: it has ended, or was never made; subscribe again"
+            )
+        return subscription
+
+    def _live(self, id_: str) -> Subscription:
+        subscription = self.get(id_)
+        if subscription.state is not State.LIVE:
+            raise faults.ResourceUnknownFault(
+                f"subscription {id_!r} ended when its termination time passed; subscribe again or Renew it at once"
+            )
+        return subscription
+
+    async def renew(self, id_: str, termination: Termination) -> Subscription:
+        """Set a new end; within the grace it brings an expired one back."""
+        subscription = self.get(id_)
+        terminates = self._terminates(termination, self._clock(), faults.UnacceptableTerminationTimeFault)
+        await self._prolong(subscription, terminates)
+        return subscription
+
+    async def _prolong(self, subscription: Subscription, terminates: float | None) -> None:
+        before = subscription.terminates
+        subscription.terminates = terminates
+        self._watch(subscription)
+        try:
+            await self._journal.put_subscription(self._record(subscription))
+        except BaseException:
+            subscription.terminates = before
+            self._watch(subscription)
+            raise
+        if subscription.state is State.EXPIRED:
+            self._revive(subscription)
+
+    def _revive(self, subscription: Subscription) -> None:
+        self._tree.subscribe(subscription.topics, subscription, restore=True)
+        subscription.state = State.LIVE
+        subscription.cursor.rewind(self._journal.last_offset)
+        self._consumers.wake(subscription)
+
+    async def pause(self, id_: str) -> None:
+        """Hold deliveries back; what comes meanwhile is kept."""
+        await self._set_paused(self._live(id_), True)
+
+    async def resume(self, id_: str) -> None:
+        """Deliver again, first what was kept."""
+        subscription = self._live(id_)
+        await self._set_paused(subscription, False)
+        self._consumers.wake(subscription)
+
+    async def _set_paused(self, subscription: Subscription, paused: bool) -> None:
+        before, subscription.paused = subscription.paused, paused
+        try:
+            await self._journal.put_subscription(self._record(subscription))
+        except BaseException:
+            subscription.paused = before
+            raise
+
+    async def unsubscribe(self, id_: str) -> None:
+        """End it and free all that was held for it."""
+        subscription = self._live(id_)
+        self._remove(subscription)
+        await self._journal.delete_subscription(id_)
+
+    async def end_all(self, subscriptions: Iterable[Subscription]) -> None:
+        """End several, whatever their state."""
+        ending = [s for s in subscriptions if s.state is not State.ENDED]
+        for subscription in ending:
+            self._remove(subscription)
+        for subscription in ending:
+            await self._journal.delete_subscription(subscription.id)
+
+    def _remove(self, subscription: Subscription) -> None:
+        if subscription.state is State.LIVE:
+            self._tree.unsubscribe(subscription.topics, subscription)
+        subscription.state = State.ENDED
+        self._content.release(subscription.content)
+        self._lifetimes.discard(subscription.id)
+        self._consumers.forget(subscription)
+        del self._by_id[subscription.id]
+        if self._by_key.get(subscription.key) is subscription:
+            del self._by_key[subscription.key]
+        if subscription.pull_point is not None:
+            leading = self._by_pull_point[subscription.pull_point]
+            leading.discard(subscription)
+            if not leading:
+                del self._by_pull_point[subscription.pull_point]
+
+    def leading_to(self, pull_point: str) -> list[Subscription]:
+        """The subscriptions that are delivered into this pull point."""
+        return list(self._by_pull_point.get(pull_point, ()))
+
+    def restore(self, records: Iterable[SubscriptionRecord]) -> int:
+        """Bring back what the journal holds, each at its cursor; returns how many."""
+        count = 0
+        for record in records:
+            request = parse_message(parse_xml(record.request), DEFAULT_LIMITS)
+            if not isinstance(request, Subscribe):
+                raise TypeError(f"the journal's record of subscription {record.id} is not a Subscribe")
+            subscription = self._build(
+                record.id,
+                request,
+                SoapVersion[record.version],
+                record.created,
+                record.terminates,
+                record.address,
+                record.cursor,
+            )
+            subscription.paused = record.paused
+            self._admit(subscription, restore=True)
+            count += 1
+        return count
+
+    def wake_all(self) -> None:
+        """Deliver what waits for anybody, as after a restart."""
+        for subscription in list(self._by_id.values()):
+            self._consumers.wake(subscription)
+
+    def next_due(self) -> float | None:
+        """When the next lifetime runs out."""
+        return self._lifetimes.next_due()
+
+    async def expire(self, now: float) -> int:
+        """Expire what is due, and end what has outlived its grace; returns how many changed."""
+        ended = []
+        due = self._lifetimes.due(now)
+        for id_ in due:
+            subscription = self._by_id[id_]
+            if subscription.state is State.LIVE and self._settings.grace > 0:
+                self._tree.unsubscribe(subscription.topics, subscription)
+                subscription.state = State.EXPIRED
+                self._watch(subscription)
+            else:
+                ended.append(subscription)
+        await self.end_all(ended)
+        return len(due)
+
+    def _watch(self, subscription: Subscription) -> None:
+        when = subscription.terminates
+        if when is not None and subscription.state is State.EXPIRED:
+            when += self._settings.grace
+        self._lifetimes.set(subscription.id, when)
+        self.on_lifetimes()
+
+    def _terminates(
+        self,
+        termination: Termination,
+        now: float,
+        fault: type[faults.UnacceptableInitialTerminationTimeFault | faults.UnacceptableTerminationTimeFault],
+    ) -> float | None:
+        longest = self._settings.max_lifetime
+        maximum = datetime.fromtimestamp(now + longest, UTC) if longest else None
+        if termination is None:
+            if maximum is None:
+                return None
+            return now + longest
+        moment = _moment(termination, now, fault)
+        if moment.timestamp() <= now:
+            raise fault(f"the time asked for, {moment.isoformat()}, is not in the future", maximum_time=maximum)
+        if maximum is not None and moment > maximum:
+            raise fault(
+                f"the time asked for, {moment.isoformat()}, is later than this node grants"
+                f" (subscriptions.max_lifetime is {longest:g} s)",
+                maximum_time=maximum,
+            )
+        return moment.timestamp()
+
+    def _record(self, subscription: Subscription) -> SubscriptionRecord:
+        return SubscriptionRecord(
+            id=subscription.id,
+            request=encode_message(subscription.request),
+            version=subscription.version.name,
+            created=subscription.created,
+            terminates=subscription.terminates,
+            paused=subscription.paused,
+            cursor=subscription.cursor.acknowledged,
+            address=subscription.pull_point,
+        )
+
+    def __iter__(self) -> Iterator[Subscription]:
+        return iter(list(self._by_id.values()))
+
+    def __len__(self) -> int:
+        return len(self._by_id)
+
+
+def _moment(
+    termination: datetime | Duration,
+    now: float,
+    fault: type[faults.UnacceptableInitialTerminationTimeFault | faults.UnacceptableTerminationTimeFault],
+) -> datetime:
+    if isinstance(termination, datetime):
+        return termination
+    try:
+        return termination.after(datetime.fromtimestamp(now, UTC))
+    except ValueError as error:
+        raise fault(f"the duration asked for leads outside of the calendar: {error}") from error
+
+
+def _refuse_unsupported(request: Subscribe) -> None:
+    if request.filter.producer_properties:
+        raise faults.InvalidFilterFault(
+            "this version of the broker has no ProducerProperties filter; leave it out",
+            unknown_filters=(f"{{{WSNT}}}ProducerProperties",),
+        )
+    delivery = request.policy.delivery
+    if delivery is not None and any(
+        value is not None
+        for value in (delivery.max_queue, delivery.overflow, delivery.expires, delivery.discipline)
+    ):
+        raise faults.UnsupportedPolicyRequestFault(
+            "of the Delivery policy this version of the broker supports the attribute batch alone",
+            unsupported=("{urn:hpwsn:1}Delivery",),
+        )

@@ -1,0 +1,193 @@
+"""The `hpwsn` command: one parser for all commands, and what an exception looks like to a person.
+
+A command's parser sets `handler`, a function of the parsed arguments that returns the exit status. Handlers
+import what they need themselves, so that help and errors come at once.
+"""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from hpwsn.cli_subscriptions import add_subscriptions_parser
+from hpwsn.config import FLAGS, LoadedConfig, default_file, load_config, masked, shown, value_of
+from hpwsn.errors import ConfigError, HpwsnError
+from hpwsn.settings import SETTINGS
+from hpwsn.topics.command import add_topics_parser
+from hpwsn_client import __version__
+from hpwsn_client.cli import add_listen_parser, add_publish_parser
+
+Subparsers = argparse._SubParsersAction
+
+_EXAMPLES = """\
+examples:
+  hpwsn serve                              start a node on http://127.0.0.1:8080/wsn
+  hpwsn listen alarms:fire                 print what is published on a topic, and below it
+  hpwsn publish alarms:fire "It burns"     publish to it
+  hpwsn COMMAND --help                     more, with examples
+"""
+_SERVE_EXAMPLES = """\
+Prints `ready http://HOST:PORT/wsn` once it accepts requests. SIGTERM drains what is under way and exits 0.
+
+examples:
+  hpwsn serve
+  hpwsn serve --port 0 --data /tmp/trial
+  hpwsn serve --host 0.0.0.0 --topics topics.toml --set journal.durability=fsync
+  HPWSN_LOG_LEVEL=debug hpwsn serve --config /etc/hpwsn.toml
+"""
+_CHECK_EXAMPLES = """\
+Takes the flags of `hpwsn serve`, starts nothing, and exits 1 when something is wrong.
+
+examples:
+  hpwsn check-config
+  hpwsn check-config --config /etc/hpwsn.toml --show
+  hpwsn check-config --set server.port=80 --json
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command and returns its exit status."""
+    arguments = build_parser().parse_args(argv)
+    try:
+        status = _handler(arguments)(arguments)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # The reader went away, as `| head` does; the exit must not try to flush to it again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except HpwsnError as error:
+        print(f"hpwsn: {error}", file=sys.stderr)
+        return 1
+    return status
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser of the whole command line."""
+    parser = argparse.ArgumentParser(
+        prog="hpwsn",
+        description="A WS-Notification broker and its tools.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"hpwsn {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    _add_serve_parser(commands)
+    add_publish_parser(commands)
+    add_listen_parser(commands)
+    add_topics_parser(commands)
+    add_subscriptions_parser(commands)
+    _add_check_config_parser(commands)
+    return parser
+
+
+def _handler(arguments: argparse.Namespace) -> Callable[[argparse.Namespace], int]:
+    """The command's function; the client's own commands, which also stand alone, name theirs `run`."""
+    handler: Callable[[argparse.Namespace], int] = getattr(arguments, "handler", None) or arguments.run
+    return handler
+
+
+def _add_serve_parser(commands: "Subparsers[argparse.ArgumentParser]") -> None:
+    parser = commands.add_parser(
+        "serve",
+        help="start a node",
+        description="Starts a node.",
+        epilog=_SERVE_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    _add_config_options(parser)
+    parser.set_defaults(handler=_serve)
+
+
+def _add_check_config_parser(commands: "Subparsers[argparse.ArgumentParser]") -> None:
+    parser = commands.add_parser(
+        "check-config",
+        help="check the configuration of a node",
+        description="Checks the configuration that a node would start with.",
+        epilog=_CHECK_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    _add_config_options(parser)
+    parser.add_argument(
+        "--show", action="store_true", help="print every setting, not only those that were set"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON for a script to read")
+    parser.add_argument(
+        "--reference", action="store_true", help="print the reference of all settings and exit"
+    )
+    parser.set_defaults(handler=_check_config)
+
+
+def _add_config_options(parser: argparse.ArgumentParser) -> None:
+    names = {"data.dir": "DIR", "cluster.admin": "URL", "backbone.url": "URL", "topics.url": "URL"}
+    parser.add_argument(
+        "--config", type=Path, metavar="FILE", help="settings file (default: ./hpwsn.toml, if any)"
+    )
+    for key, flag in FLAGS.items():
+        setting = SETTINGS[key]
+        default = f" (default: {setting.default})" if setting.default != "" else ""
+        metavar = names.get(key, flag.strip("-").upper())
+        parser.add_argument(flag, dest=key, metavar=metavar, help=setting.about.rstrip(".") + default)
+    parser.add_argument(
+        "--set",
+        dest="assignments",
+        action="append",
+        default=[],
+        metavar="SECTION.KEY=VALUE",
+        help="any other setting; may be repeated (see check-config --reference)",
+    )
+
+
+def _load(arguments: argparse.Namespace) -> LoadedConfig:
+    flags = {key: value for key in FLAGS if (value := getattr(arguments, key)) is not None}
+    file = arguments.config or default_file(Path())
+    return load_config(file, os.environ, flags, arguments.assignments)
+
+
+def _serve(arguments: argparse.Namespace) -> int:
+    config = _load(arguments).config
+    from hpwsn.node import serve
+
+    return serve(config)
+
+
+def _check_config(arguments: argparse.Namespace) -> int:
+    if arguments.reference:
+        from hpwsn.config_reference import reference
+
+        sys.stdout.write(reference())
+        return 0
+    try:
+        loaded = _load(arguments)
+    except ConfigError as error:
+        if not arguments.json:
+            raise
+        problems = [problem.fields() for problem in error.problems]
+        print(json.dumps({"ok": False, "problems": problems}, indent=2, ensure_ascii=False))
+        return 1
+    print(_as_json(loaded) if arguments.json else "\n".join(_as_text(loaded, arguments.show)))
+    return 0
+
+
+def _as_json(loaded: LoadedConfig) -> str:
+    values = {
+        key: {"value": masked(one, value_of(loaded.config, one)), "source": loaded.source(key)}
+        for key, one in SETTINGS.items()
+    }
+    file = str(loaded.file) if loaded.file else None
+    return json.dumps({"ok": True, "file": file, "settings": values}, indent=2, ensure_ascii=False)
+
+
+def _as_text(loaded: LoadedConfig, everything: bool) -> list[str]:
+    keys = [key for key in SETTINGS if everything or key in loaded.sources]
+    rows = [
+        (key, shown(SETTINGS[key], value_of(loaded.config, SETTINGS[key])), loaded.source(key))
+        for key in keys
+    ]
+    widths = [max((len(row[column]) for row in rows), default=0) for column in (0, 1)]
+    verdict = "OK: " + (f"{loaded.file}" if loaded.file else "no file")
+    verdict += f", {len(loaded.sources)} settings given, the rest are defaults"
+    return [verdict, *(f"  {key:{widths[0]}} = {value:{widths[1]}}  {source}" for key, value, source in rows)]

@@ -1,0 +1,174 @@
+"""The HTTP side of the SOAP door, on aiohttp: bytes in, the wire's envelope to an endpoint, an answer or a fault out.
+
+Owns statuses, sizes and times of requests; knows no operation. A request is answered in its own SOAP version, and with
+WS-Addressing headers if it had any. SOAP 1.1 section 6, SOAP 1.2 part 2 section 7.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import uuid
+from dataclasses import dataclass
+
+from aiohttp import web
+from lxml import etree
+
+from hpwsn.contracts import broker_wsdl
+from hpwsn.door.dispatch import Answer, Call, Endpoint
+from hpwsn.door.soap import Context, endpoints
+from hpwsn_client.wsn import faults
+from hpwsn_client.wsn.addressing import Addressing, encode_addressing
+from hpwsn_client.wsn.faults import encode_fault
+from hpwsn_client.wsn.messages import Message, encode_message
+from hpwsn_client.wsn.names import hp, response_action, wsa
+from hpwsn_client.wsn.soap import Envelope, SoapVersion, check_must_understand, encode_envelope, parse_envelope
+
+log = logging.getLogger(__name__)
+
+UNDERSTOOD = frozenset(
+    [*map(wsa, ("Action", "To", "MessageID", "RelatesTo", "ReplyTo", "FaultTo", "From")), hp("MessageId")]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class HttpSettings:
+    """Bounds on requests that are not about XML."""
+
+    request_timeout: float = 60.0
+    connections: int = 10_000
+
+
+class SoapDoor:
+    """The addresses under /wsn."""
+
+    def __init__(self, context: Context, settings: HttpSettings) -> None:
+        self._context = context
+        self._settings = settings
+        self._endpoints = endpoints(context)
+
+    def routes(self) -> list[web.RouteDef]:
+        """What to add to the node's web application."""
+        return [
+            web.post("/wsn", self._broker),
+            web.get("/wsn", self._describe),
+            web.post("/wsn/subscriptions/{id}", self._subscription),
+            web.post("/wsn/pullpoints/{id}", self._pull_point),
+        ]
+
+    async def _broker(self, request: web.Request) -> web.StreamResponse:
+        return await self._handle(request, self._endpoints["broker"])
+
+    async def _subscription(self, request: web.Request) -> web.StreamResponse:
+        return await self._handle(request, self._endpoints["subscriptions"])
+
+    async def _pull_point(self, request: web.Request) -> web.StreamResponse:
+        return await self._handle(request, self._endpoints["pullpoints"])
+
+    async def _describe(self, request: web.Request) -> web.Response:
+        if "wsdl" in {name.lower() for name in request.query}:
+            wsdl = broker_wsdl(f"{self._context.broker.base_url()}/wsn")
+            return web.Response(body=wsdl, content_type="text/xml", charset="utf-8")
+        return web.Response(
+            status=405,
+            headers={"Allow": "POST"},
+            text="This is a WS-Notification broker: POST SOAP 1.1 or 1.2 here; its contract is at ?wsdl\n",
+        )
+
+    async def _handle(self, request: web.Request, endpoint: Endpoint) -> web.StreamResponse:
+        version, relates_to = _version_hint(request), None
+        try:
+            self._check_connections(request)
+            envelope = parse_envelope(await self._read(request), self._context.limits, _charset(request))
+            version, relates_to = envelope.version, envelope.addressing.message_id
+            check_must_understand(envelope, UNDERSTOOD)
+            call = Call(envelope, request.match_info.get("id", ""))
+            return await self._answer(request, envelope, await endpoint.call(call))
+        except faults.SoapFault as fault:
+            return self._refuse(fault, fault.version or version, relates_to)
+        except ConnectionError:
+            raise
+        except Exception:
+            log.exception("%s %s failed", request.method, request.path)
+            failure = faults.SoapFault(
+                "the broker failed on this request; its log says why", code=faults.FaultCode.RECEIVER
+            )
+            return self._refuse(failure, version, relates_to)
+
+    async def _answer(
+        self, request: web.Request, envelope: Envelope, result: Message | Answer | None
+    ) -> web.StreamResponse:
+        if result is None:
+            return web.Response(status=202)
+        answer = result if isinstance(result, Answer) else Answer(encode_message(result))
+        headers = _reply_headers(envelope)
+        response = web.Response(
+            body=encode_envelope(envelope.version, answer.body, headers),
+            headers={"Content-Type": envelope.version.content_type},
+        )
+        if answer.written is not None:
+            await response.prepare(request)
+            await response.write_eof()
+            await answer.written()
+        return response
+
+    def _refuse(self, fault: faults.SoapFault, version: SoapVersion, relates_to: str | None) -> web.Response:
+        response = web.Response(
+            status=fault.http_status(version),
+            body=encode_fault(fault, version, self._context.broker.now(), relates_to),
+            headers={"Content-Type": version.content_type},
+        )
+        if isinstance(fault, faults.Busy):
+            response.headers["Retry-After"] = f"{fault.retry_after:.0f}"
+        return response
+
+    async def _read(self, request: web.Request) -> bytes:
+        limit = self._context.limits.body
+        if (request.content_length or 0) > limit:
+            raise _too_large(limit)
+        try:
+            async with asyncio.timeout(self._settings.request_timeout):
+                return await request.read()
+        except web.HTTPRequestEntityTooLarge as error:
+            raise _too_large(limit) from error
+        except TimeoutError as error:
+            raise faults.SoapFault(
+                f"the request did not arrive within {self._settings.request_timeout:g} s", status=408
+            ) from error
+
+    def _check_connections(self, request: web.Request) -> None:
+        manager = request.protocol._manager
+        if manager is not None and len(manager.connections) > self._settings.connections:
+            raise faults.Busy(
+                f"more than {self._settings.connections} connections are open (server.connections)", retry_after=1
+            )
+
+
+def _too_large(limit: int) -> faults.TooLarge:
+    return faults.TooLarge(f"the request is larger than {limit} bytes (server.body_limit)")
+
+
+def _charset(request: web.Request) -> str | None:
+    try:
+        return request.charset
+    except (LookupError, ValueError):
+        return None
+
+
+def _version_hint(request: web.Request) -> SoapVersion:
+    soap12 = request.content_type == "application/soap+xml"
+    return SoapVersion.SOAP12 if soap12 else SoapVersion.SOAP11
+
+
+def _reply_headers(envelope: Envelope) -> tuple[bytes, ...]:
+    asked = envelope.addressing
+    if asked.action is None and asked.message_id is None:
+        return ()
+    assert envelope.body is not None
+    return encode_addressing(
+        Addressing(
+            action=response_action(etree.QName(envelope.body).localname),
+            message_id=f"urn:uuid:{uuid.uuid4()}",
+            relates_to=asked.message_id,
+        )
+    )

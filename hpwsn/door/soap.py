@@ -1,0 +1,174 @@
+"""The SOAP operations of the broker, of its subscriptions and of its pull points.
+
+Each is a few lines: read the request with the wire, ask the broker, answer with a message of the wire. What may be asked
+where is in three Spyne services, one for each kind of address. WS-BaseNotification 1.3, sections 3 to 6.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any, Protocol, TypeVar
+
+from spyne import Service, rpc
+
+from hpwsn.broker.broker import Broker
+from hpwsn.door import contract
+from hpwsn.door.dispatch import Answer, Call, Endpoint
+from hpwsn.journal.records import Pulled
+from hpwsn_client.wsn import messages as wsn
+from hpwsn_client.wsn.addressing import EndpointReference
+from hpwsn_client.wsn.names import hp
+from hpwsn_client.wsn.messages import parse_message
+from hpwsn_client.wsn.notifications import join_notification, parse_notify
+from hpwsn_client.wsn.pull_points import join_get_messages_response
+from hpwsn_client.wsn.soap import Envelope
+from hpwsn_client.wsn.xml import Limits
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What the operations work on."""
+
+    broker: Broker
+    limits: Limits
+
+
+_Request = TypeVar("_Request")
+
+
+class _SpyneContext(Protocol):
+    udc: Context
+
+
+def _read(ctx: _SpyneContext, call: Call, expected: type[_Request]) -> _Request:
+    assert call.envelope.body is not None
+    request = parse_message(call.envelope.body, ctx.udc.limits)
+    assert isinstance(request, expected)
+    return request
+
+
+def _operation(model: type, returns: type | None = None) -> Any:
+    return rpc(model, _returns=returns, _body_style="bare", _in_message_name=model.__name__)
+
+
+class NotificationBroker(Service):
+    """What the broker's own address does."""
+
+    @_operation(contract.Subscribe)
+    async def subscribe(ctx: _SpyneContext, call: Call) -> wsn.SubscribeResponse:  # noqa: N805
+        """Make a subscription, or find the one that is there."""
+        request = _read(ctx, call, wsn.Subscribe)
+        broker = ctx.udc.broker
+        subscription = await broker.subscriptions.subscribe(request, call.envelope.version)
+        return wsn.SubscribeResponse(
+            EndpointReference(subscription.address), broker.now(), _moment(subscription.terminates)
+        )
+
+    @_operation(contract.GetCurrentMessage)
+    async def get_current_message(ctx: _SpyneContext, call: Call) -> wsn.GetCurrentMessageResponse:  # noqa: N805
+        """The newest message on one topic."""
+        request = _read(ctx, call, wsn.GetCurrentMessage)
+        return wsn.GetCurrentMessageResponse(await ctx.udc.broker.current_message(request.topic))
+
+    @_operation(contract.Notify)
+    async def notify(ctx: _SpyneContext, call: Call) -> None:  # noqa: N805
+        """Publish."""
+        await publish(ctx.udc, call.envelope)
+
+    @_operation(contract.CreatePullPoint)
+    async def create_pull_point(ctx: _SpyneContext, call: Call) -> wsn.CreatePullPointResponse:  # noqa: N805
+        """Make a pull point, or find the one of that name."""
+        request = _read(ctx, call, wsn.CreatePullPoint)
+        broker = ctx.udc.broker
+        point = await broker.pull_points.create(request.name)
+        return wsn.CreatePullPointResponse(EndpointReference(broker.pull_point_address(point.id)))
+
+
+class PausableSubscriptionManager(Service):
+    """What a subscription's address does."""
+
+    @_operation(contract.Renew)
+    async def renew(ctx: _SpyneContext, call: Call) -> wsn.RenewResponse:  # noqa: N805
+        """Set a new termination time."""
+        broker = ctx.udc.broker
+        broker.subscriptions.get(call.resource)
+        request = _read(ctx, call, wsn.Renew)
+        subscription = await broker.subscriptions.renew(call.resource, request.termination)
+        return wsn.RenewResponse(_moment(subscription.terminates), broker.now())
+
+    @_operation(contract.Unsubscribe)
+    async def unsubscribe(ctx: _SpyneContext, call: Call) -> wsn.UnsubscribeResponse:  # noqa: N805
+        """End it."""
+        await ctx.udc.broker.subscriptions.unsubscribe(call.resource)
+        return wsn.UnsubscribeResponse()
+
+    @_operation(contract.PauseSubscription)
+    async def pause(ctx: _SpyneContext, call: Call) -> wsn.PauseSubscriptionResponse:  # noqa: N805
+        """Hold deliveries back."""
+        await ctx.udc.broker.subscriptions.pause(call.resource)
+        return wsn.PauseSubscriptionResponse()
+
+    @_operation(contract.ResumeSubscription)
+    async def resume(ctx: _SpyneContext, call: Call) -> wsn.ResumeSubscriptionResponse:  # noqa: N805
+        """Deliver again."""
+        await ctx.udc.broker.subscriptions.resume(call.resource)
+        return wsn.ResumeSubscriptionResponse()
+
+
+class PullPoint(Service):
+    """What a pull point's address does"""
+
+    @_operation(contract.GetMessages)
+    async def get_messages(ctx: _SpyneContext, call: Call) -> Answer:  # noqa: N805
+        """The oldest waiting messages, which leave the queue when the answer has been written."""
+        request = _read(ctx, call, wsn.GetMessages)
+        broker = ctx.udc.broker
+        pulled = await broker.pull(call.resource, request.maximum)
+        body = join_get_messages_response(_handed_out(broker, entry) for entry in pulled)
+        if not pulled:
+            return Answer(body)
+        return Answer(body, partial(broker.pull_points.confirm, call.resource, pulled[-1].seq))
+
+    @_operation(contract.DestroyPullPoint)
+    async def destroy(ctx: _SpyneContext, call: Call) -> wsn.DestroyPullPointResponse:  # noqa: N805
+        """End the pull point and the subscriptions that lead to it."""
+        await ctx.udc.broker.destroy_pull_point(call.resource)
+        return wsn.DestroyPullPointResponse()
+
+    @_operation(contract.Notify)
+    async def notify(ctx: _SpyneContext, call: Call) -> None:  # noqa: N805
+        """Put messages into this pull point alone."""
+        ctx.udc.broker.pull_points.get(call.resource)
+        await publish(ctx.udc, call.envelope, target=call.resource)
+
+
+async def publish(context: Context, envelope: Envelope, target: str | None = None) -> None:
+    """Take a Notify in, under the id that its MessageId header gives the whole of it."""
+    assert envelope.body is not None
+    messages = parse_notify(envelope.body, context.limits)
+    header = envelope.header(hp("MessageId"))
+    message_id = (header.text or "").strip() if header is not None else None
+    await context.broker.publisher.publish(messages, message_id=message_id or None, target=target)
+
+
+def endpoints(context: Context) -> dict[str, Endpoint]:
+    """The three kinds of address, by the name that routes give them."""
+    return {
+        "broker": Endpoint("NotificationBroker", [NotificationBroker], context),
+        "subscriptions": Endpoint("PausableSubscriptionManager", [PausableSubscriptionManager], context),
+        "pullpoints": Endpoint("PullPoint", [PullPoint], context),
+    }
+
+
+def _handed_out(broker: Broker, entry: Pulled) -> bytes:
+    content = entry.stored.notification.content
+    if entry.subscription_id is None:
+        return join_notification(content)
+    reference = EndpointReference(broker.subscription_address(entry.subscription_id))
+    return join_notification(content, reference)
+
+
+def _moment(time: float | None) -> datetime | None:
+    return None if time is None else datetime.fromtimestamp(time, UTC)

@@ -1,0 +1,35 @@
+"""The log and its cursors: every accepted notification at an offset, and what a restart carries on with."""
+
+from hpwsn.journal.journal import Journal
+from hpwsn.journal.records import (
+    NO_TOPIC,
+    DeadLetter,
+    Durability,
+    MessageId,
+    OnCommit,
+    Pruned,
+    Pulled,
+    PullPointRecord,
+    Recovered,
+    Scan,
+    State,
+    Stored,
+    SubscriptionRecord,
+)
+
+__all__ = [
+    "NO_TOPIC",
+    "DeadLetter",
+    "Durability",
+    "Journal",
+    "MessageId",
+    "OnCommit",
+    "Pruned",
+    "PullPointRecord",
+    "Pulled",
+    "Recovered",
+    "Scan",
+    "State",
+    "Stored",
+    "SubscriptionRecord",
+]

@@ -1,0 +1,151 @@
+"""The changes to state beside the log: subscriptions, pull points and their queues, dead letters.
+
+Each function gives the work of one transaction for the writer. Lists travel as one JSON value and are taken
+apart by SQLite, for the reason given in append.py.
+"""
+
+import json
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+
+from hpwsn.journal.append import micros
+from hpwsn.journal.records import PullPointRecord, SubscriptionRecord
+from hpwsn.journal.writer import Work, move_cursors
+
+STEP = 2000
+
+
+def put_subscription(record: SubscriptionRecord) -> Work:
+    """Store a subscription or its changed state; its cursor never goes back."""
+    r = record
+    row = (r.id, r.request, r.version, r.created, r.terminates, r.paused, r.address)
+
+    def work(db: sqlite3.Connection) -> None:
+        db.execute("INSERT OR REPLACE INTO subscriptions VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+        _put_cursor(db, record.id, record.cursor)
+
+    return work
+
+
+def delete_subscription(subscription_id: str) -> Work:
+    """Remove a subscription and its cursor; what it has queued in a pull point stays."""
+
+    def work(db: sqlite3.Connection) -> None:
+        db.execute("DELETE FROM subscriptions WHERE id = ?", (subscription_id,))
+        db.execute("DELETE FROM cursors WHERE id = ?", (subscription_id,))
+
+    return work
+
+
+def put_pull_point(record: PullPointRecord) -> Work:
+    """Store a pull point or its changed state."""
+    row = (record.id, record.name, record.created, record.terminates)
+
+    def work(db: sqlite3.Connection) -> None:
+        db.execute(
+            "INSERT INTO pull_points (id, name, created, terminates) VALUES (?, ?, ?, ?) ON CONFLICT (id)"
+            " DO UPDATE SET name = excluded.name, created = excluded.created,"
+            " terminates = excluded.terminates",
+            row,
+        )
+        _put_cursor(db, record.id, record.cursor)
+
+    return work
+
+
+def delete_pull_point(pull_point_id: str) -> Work:
+    """Remove a pull point, its cursor and its queue; a long queue's rest goes with the next pruning."""
+
+    def work(db: sqlite3.Connection) -> None:
+        found = db.execute("SELECT number FROM pull_points WHERE id = ?", (pull_point_id,)).fetchone()
+        if found is not None:
+            db.execute("DELETE FROM pull_points WHERE id = ?", (pull_point_id,))
+            db.execute("DELETE FROM cursors WHERE id = ?", (pull_point_id,))
+            db.execute(
+                "DELETE FROM queue WHERE seq IN (SELECT seq FROM queue WHERE pull_point = ? LIMIT ?)",
+                (*found, STEP),
+            )
+
+    return work
+
+
+def enqueue(
+    pull_point_id: str, entries: Sequence[tuple[int, str | None]], cursors: Mapping[str, int]
+) -> Work:
+    """Put offsets into a pull point's queue, and move the cursors that brought them, together."""
+    rows = json.dumps([(offset, subscription or "") for offset, subscription in entries])
+    moves = dict(cursors)
+
+    def work(db: sqlite3.Connection) -> None:
+        db.execute(
+            "INSERT OR IGNORE INTO queue (pull_point, offset, subscription)"
+            " SELECT p.number, json_extract(j.value, '$[0]'), json_extract(j.value, '$[1]')"
+            " FROM pull_points AS p CROSS JOIN json_each(?) AS j WHERE p.id = ? ORDER BY j.key",
+            (rows, pull_point_id),
+        )
+        move_cursors(db, moves)
+
+    return work
+
+
+def confirm(pull_point_id: str, upto_seq: int) -> Work:
+    """Remove what a pull point's client has received."""
+
+    def work(db: sqlite3.Connection) -> int:
+        return db.execute(
+            "DELETE FROM queue WHERE pull_point = (SELECT number FROM pull_points WHERE id = ?) AND seq <= ?",
+            (pull_point_id, upto_seq),
+        ).rowcount
+
+    return work
+
+
+def forget_current(topic: str) -> Work:
+    """Let a topic have no current message until the next one."""
+
+    def work(db: sqlite3.Connection) -> None:
+        db.execute(
+            "UPDATE streams SET forgotten ="
+            " coalesce((SELECT max(offset) FROM log WHERE stream = streams.id), 0)"
+            " WHERE topic = ? AND id > 0 AND topic <> ''",
+            (topic,),
+        )
+
+    return work
+
+
+def bury(subscription_id: str, offsets: Sequence[int], reason: str, time: float, cursor: int | None) -> Work:
+    """Set notifications aside for an operator, and move the subscription's cursor past them."""
+    rows = json.dumps(list(offsets))
+
+    def work(db: sqlite3.Connection) -> None:
+        db.execute(
+            "INSERT INTO dead_letters (subscription, offset, reason, time)"
+            " SELECT ?, value, ?, ? FROM json_each(?) WHERE true ON CONFLICT (offset, subscription)"
+            " DO UPDATE SET reason = excluded.reason, time = excluded.time",
+            (subscription_id, reason, micros(time), rows),
+        )
+        if cursor is not None:
+            move_cursors(db, {subscription_id: cursor})
+
+    return work
+
+
+def drop_dead_letters(ids: Iterable[int]) -> Work:
+    """Remove dead letters."""
+    rows = json.dumps(list(ids))
+
+    def work(db: sqlite3.Connection) -> int:
+        return db.execute(
+            "DELETE FROM dead_letters WHERE id IN (SELECT value FROM json_each(?))", (rows,)
+        ).rowcount
+
+    return work
+
+
+def _put_cursor(db: sqlite3.Connection, reader: str, offset: int) -> None:
+    db.execute(
+        "INSERT INTO cursors VALUES (?, ?) ON CONFLICT (id)"
+        " DO UPDATE SET offset = max(offset, excluded.offset)",
+        (reader, offset),
+    )

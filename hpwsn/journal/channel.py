@@ -1,0 +1,138 @@
+"""The way from the event loop to the writer's thread and back.
+
+It gives offsets in the order of the calls, bounds what waits, notes cursors until they are written, and hands
+outcomes to the loop with one call for each commit, in the order of the log. Only the loop's thread calls it.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Sequence
+from typing import Any
+
+from hpwsn.errors import JournalUnavailable
+from hpwsn.journal.records import OnCommit
+from hpwsn.journal.writer import Change, Work, Writer
+from hpwsn.notification import Notification
+
+CURSOR_DELAY = 0.2
+ENTRY_OVERHEAD = 256
+
+
+class Channel:
+    """Everything that is on its way to the database."""
+
+    def __init__(self, on_commit: OnCommit | None, *, max_waiting: int, wait_for_commit: bool) -> None:
+        self.on_commit = on_commit
+        self.last_offset = 0
+        self.waiting_bytes = 0
+        self.failures = 0
+        self.lost = 0
+        self.unavailable: str | None = None
+        self._loop: asyncio.AbstractEventLoop
+        self._next = 1
+        self._max_waiting = max_waiting
+        self._wait_for_commit = wait_for_commit
+        self._writer: Writer | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    def connect(self, writer: Writer, last_offset: int) -> None:
+        """Begin to pass things on to a writer."""
+        self._loop = asyncio.get_running_loop()
+        self._writer = writer
+        self.last_offset = last_offset
+        self._next = last_offset + 1
+
+    def disconnect(self) -> None:
+        """Send the last cursors, and refuse whatever comes now."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._flush_cursors()
+        self._writer = None
+
+    def append(self, notifications: Sequence[Notification]) -> asyncio.Future[int]:
+        """Send notifications on their way at the next offsets."""
+        if not notifications:
+            raise ValueError("an append needs at least one notification")
+        future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        size = sum([len(n.content) for n in notifications]) + ENTRY_OVERHEAD * len(notifications)
+        if self._writer is None or (self.waiting_bytes and self.waiting_bytes + size > self._max_waiting):
+            future.set_exception(self._refusal())
+            return future
+        first = self._next
+        self._next += len(notifications)
+        self.waiting_bytes += size
+        self._writer.submit(Change(future, first, notifications, size))
+        # After a failure answers wait again, so that nothing is promised that cannot be written.
+        if not self._wait_for_commit and self.unavailable is None:
+            future.set_result(first)
+        return future
+
+    def change(self, work: Work) -> asyncio.Future[Any]:
+        """Send any other change on its way."""
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        if self._writer is None:
+            future.set_exception(self._refusal())
+        else:
+            self._writer.submit(Change(future, work=work))
+        return future
+
+    def advance(self, reader_id: str, offset: int) -> None:
+        """Note a cursor; one that comes after the end is lost, and its notifications are delivered again."""
+        if self._writer is not None:
+            self._writer.advance(reader_id, offset)
+            self._set_timer()
+
+    def hand_back(self, group: list[Change]) -> None:
+        """Bring outcomes to the loop; the one method that the writer's thread calls."""
+        # A loop that was closed without us leaves nobody to tell; what is written is written.
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._settle, group)
+
+    def _settle(self, group: list[Change]) -> None:
+        for change in group:
+            self.waiting_bytes -= change.size
+            if change.error is not None:
+                self._fail(change, change.error)
+                continue
+            if change.notifications:
+                self._announce(change)
+            if change.handle is not None and not change.handle.done():
+                change.handle.set_result(change.first or change.result)
+
+    def _announce(self, change: Change) -> None:
+        self.unavailable = None
+        self.last_offset = change.first + len(change.notifications) - 1
+        if self.on_commit is None:
+            return
+        try:
+            self.on_commit(change.first, change.notifications)
+        except Exception as error:
+            self._loop.call_exception_handler({"message": "on_commit failed", "exception": error})
+
+    def _fail(self, change: Change, error: Exception) -> None:
+        self.failures += 1
+        if isinstance(error, JournalUnavailable):
+            self.unavailable = error.reason
+        if change.handle is None:
+            self._set_timer()
+        elif not change.handle.done():
+            change.handle.set_exception(error)
+        elif not change.handle.cancelled():
+            self.lost += len(change.notifications)
+
+    def _set_timer(self) -> None:
+        if self._timer is None:
+            self._timer = self._loop.call_later(CURSOR_DELAY, self._flush_cursors)
+
+    def _flush_cursors(self) -> None:
+        self._timer = None
+        if self._writer is not None and self._writer.has_cursors:
+            self._writer.submit(Change(None, work=self._writer.write_cursors))
+
+    def _refusal(self) -> JournalUnavailable:
+        if self._writer is None:
+            return JournalUnavailable("the journal is not open: the node is starting or stopping")
+        return JournalUnavailable(
+            f"{self.waiting_bytes} bytes are waiting to be written to the journal and the limit is "
+            f"{self._max_waiting}: try again in a moment"
+        )

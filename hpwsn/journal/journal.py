@@ -1,0 +1,254 @@
+"""The journal as the node uses it, from one event loop: the log, its cursors, and the state beside it.
+
+It owns the data directory's lock, a thread that writes and a thread that reads. What each durability
+promises once an append's future has its offset: `fsync`, that the notification survives the machine;
+`commit`, the process (kill -9), while a machine that stops may lose the last moments, its file whole;
+`none`, nothing: the answer does not wait for the commit. In every mode the hook `on_commit` runs after the
+commit, in the order of the log. A future that fails has stored nothing of its append.
+"""
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
+
+from hpwsn.errors import JournalUnavailable
+from hpwsn.journal import changes
+from hpwsn.journal.channel import Channel
+from hpwsn.journal.lock import DirectoryLock
+from hpwsn.journal.pruning import prune
+from hpwsn.journal.reader import Reader
+from hpwsn.journal.records import (
+    DeadLetter,
+    Durability,
+    OnCommit,
+    Pruned,
+    Pulled,
+    PullPointRecord,
+    Recovered,
+    Retention,
+    Scan,
+    State,
+    Stored,
+    SubscriptionRecord,
+)
+from hpwsn.journal.recovery import recover
+from hpwsn.journal.schema import open_reader, open_writer, opening_error
+from hpwsn.journal.writer import Writer
+from hpwsn.notification import Notification
+
+MAX_WAITING = 64 << 20
+
+T = TypeVar("T")
+
+
+class Journal:
+    """One SQLite file in a data directory that nobody else has."""
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        durability: Durability = "commit",
+        max_bytes: int | None = None,
+        max_waiting: int = MAX_WAITING,
+        on_commit: OnCommit | None = None,
+    ) -> None:
+        self._path = path
+        self._durability = durability
+        self._max_bytes = max_bytes
+        self._lock = DirectoryLock(path.parent)
+        self._channel = Channel(on_commit, max_waiting=max_waiting, wait_for_commit=durability != "none")
+        self._open = False
+        self._writer: Writer
+        self._reader: Reader
+        self._reading: ThreadPoolExecutor
+
+    @property
+    def on_commit(self) -> OnCommit | None:
+        """Called in the loop for each committed append, in the order of the log, before its future."""
+        return self._channel.on_commit
+
+    @on_commit.setter
+    def on_commit(self, hook: OnCommit | None) -> None:
+        self._channel.on_commit = hook
+
+    @property
+    def last_offset(self) -> int:
+        """The offset of the last notification that is committed and was announced."""
+        return self._channel.last_offset
+
+    async def open(self, *, ids_since: float = 0.0) -> Recovered:
+        """Take the data directory and give what was left there, with the message ids since a time."""
+        self._reading = ThreadPoolExecutor(1, thread_name_prefix="journal-reader")
+        try:
+            recovered = await self._read(self._open_files, ids_since)
+        except BaseException:
+            self._reading.shutdown(wait=False)
+            raise
+        self._channel.connect(self._writer, recovered.next_offset - 1)
+        self._writer.start()
+        self._open = True
+        return recovered
+
+    async def close(self) -> None:
+        """Write everything that waits, and give the directory free."""
+        if not self._open:
+            return
+        self._open = False
+        self._channel.disconnect()
+        await self._read(self._reader.close)
+        await self._read(self._writer.stop)
+        self._reading.shutdown()
+        self._lock.release()
+
+    def append(self, notifications: Sequence[Notification]) -> asyncio.Future[int]:
+        """Store notifications, all or none, at the next offsets; the future has the first of these."""
+        return self._channel.append(notifications)
+
+    async def read(self, offsets: Collection[int]) -> list[Stored]:
+        """The entries at these offsets, in the order of the log; those that are gone are left out."""
+        return await self._read(self._reader.read, offsets)
+
+    async def scan(
+        self, after: int, *, limit: int, topics: Collection[str] | None, target: str | None = None
+    ) -> Scan:
+        """The next entries after an offset whose topic key is one of these; None for every topic.
+
+        Without a target, what was posted straight to a pull point is left out; with one, only that is given.
+        """
+        return await self._read(self._reader.scan, after, limit, topics, target)
+
+    def put_subscription(self, record: SubscriptionRecord) -> asyncio.Future[None]:
+        """Store a subscription or its changed state; a cursor that is further already stays."""
+        return self._channel.change(changes.put_subscription(record))
+
+    def delete_subscription(self, subscription_id: str) -> asyncio.Future[None]:
+        """Remove a subscription."""
+        return self._channel.change(changes.delete_subscription(subscription_id))
+
+    def advance(self, reader_id: str, offset: int) -> None:
+        """Move the cursor of a subscription or pull point forward; it is written soon, without an answer."""
+        self._channel.advance(reader_id, offset)
+
+    def put_pull_point(self, record: PullPointRecord) -> asyncio.Future[None]:
+        """Store a pull point or its changed state."""
+        return self._channel.change(changes.put_pull_point(record))
+
+    def delete_pull_point(self, pull_point_id: str) -> asyncio.Future[None]:
+        """Remove a pull point with its queue."""
+        return self._channel.change(changes.delete_pull_point(pull_point_id))
+
+    def enqueue(
+        self, pull_point_id: str, entries: Sequence[tuple[int, str | None]], cursors: Mapping[str, int]
+    ) -> asyncio.Future[None]:
+        """Put entries into a queue and move cursors in one transaction; what waits there is not repeated."""
+        return self._channel.change(changes.enqueue(pull_point_id, entries, cursors))
+
+    async def pull(self, pull_point_id: str, limit: int, *, after: int = 0) -> list[Pulled]:
+        """The first of a queue, after a sequence number; they stay until they are confirmed."""
+        return await self._read(self._reader.pull, pull_point_id, limit, after)
+
+    def confirm(self, pull_point_id: str, upto_seq: int) -> asyncio.Future[int]:
+        """Remove the queue up to a sequence number; the future has how many that were."""
+        return self._channel.change(changes.confirm(pull_point_id, upto_seq))
+
+    async def queue_length(self, pull_point_id: str) -> int:
+        """How many messages wait in a queue."""
+        return await self._read(self._reader.queue_length, pull_point_id)
+
+    def forget_current(self, topic: str) -> asyncio.Future[None]:
+        """Let the topic with this key have no current message until its next one."""
+        return self._channel.change(changes.forget_current(topic))
+
+    def bury(
+        self,
+        subscription_id: str,
+        offsets: Sequence[int],
+        reason: str,
+        time: float,
+        *,
+        cursor: int | None = None,
+    ) -> asyncio.Future[None]:
+        """Make entries dead letters of a subscription and move its cursor, in one transaction."""
+        return self._channel.change(changes.bury(subscription_id, offsets, reason, time, cursor))
+
+    async def dead_letters(self, limit: int, after: int = 0) -> list[DeadLetter]:
+        """Dead letters with an id after this one, in order."""
+        return await self._read(self._reader.dead_letters, limit, after)
+
+    def drop_dead_letters(self, ids: Iterable[int]) -> asyncio.Future[int]:
+        """Remove dead letters; the future has how many that were."""
+        return self._channel.change(changes.drop_dead_letters(ids))
+
+    def prune(
+        self,
+        now: float,
+        *,
+        id_window: float,
+        retention_age: float | None,
+        retention_bytes: int | None,
+        keep_after: int,
+    ) -> asyncio.Task[Pruned]:
+        """Remove what is too old or too much, in small steps; entries after `keep_after` stay in any case."""
+        retention = Retention(keep_after, retention_age, retention_bytes)
+        return asyncio.get_running_loop().create_task(self._prune(retention, now, id_window))
+
+    @property
+    def state(self) -> State:
+        """The figures of this moment."""
+        writer, channel = self._writer, self._channel
+        return State(
+            last_offset=channel.last_offset,
+            commits=writer.commits,
+            entries=writer.entries,
+            mean_group=writer.changes / writer.commits if writer.commits else 0.0,
+            failures=channel.failures,
+            lost=channel.lost,
+            database_bytes=sum(_size(self._path.with_name(self._path.name + end)) for end in ("", "-wal")),
+            waiting=writer.waiting,
+            waiting_bytes=channel.waiting_bytes,
+            unavailable=channel.unavailable,
+        )
+
+    def _open_files(self, ids_since: float) -> Recovered:
+        try:
+            self._lock.acquire()
+        except OSError as error:
+            reason = f"the data directory {self._path.parent} cannot be used: {error}"
+            raise JournalUnavailable(reason) from error
+        try:
+            return self._connect(ids_since)
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def _connect(self, ids_since: float) -> Recovered:
+        db = open_writer(self._path, self._durability, self._max_bytes)
+        try:
+            recovered = recover(db, ids_since)
+            self._writer = Writer(db, self._path, self._channel.hand_back)
+            self._reader = Reader(open_reader(self._path), self._path)
+        except sqlite3.Error as error:
+            db.close()
+            raise opening_error(self._path, error) from error
+        return recovered
+
+    async def _read(self, function: Callable[..., T], *arguments: Any) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._reading, function, *arguments)
+
+    async def _prune(self, retention: Retention, now: float, id_window: float) -> Pruned:
+        change, discard = self._channel.change, self._writer.discard_streams
+        pruned, streams = await prune(change, discard, retention, now, id_window)
+        if streams:
+            await self._read(self._reader.forget_streams)
+        return pruned
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0

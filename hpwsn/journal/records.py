@@ -1,0 +1,131 @@
+"""The values that go into the journal and come out of it; they know no database.
+
+Times are seconds since the epoch, kept to the microsecond. A topic's key is the text of its Topic, and "" for
+a notification without a topic.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from hpwsn.notification import Notification
+
+Durability = Literal["none", "commit", "fsync"]
+OnCommit = Callable[[int, Sequence[Notification]], None]
+
+NO_TOPIC = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A notification and its place in the log."""
+
+    offset: int
+    notification: Notification
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """A stretch of the log: what matched, and how far everything has been looked at."""
+
+    entries: list[Stored]
+    upto: int
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionRecord:
+    """A subscription as it survives a restart; `address` is its pull point, if it has one."""
+
+    id: str
+    request: bytes
+    version: str
+    created: float
+    terminates: float | None = None
+    paused: bool = False
+    cursor: int = 0
+    address: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PullPointRecord:
+    """A pull point as it survives a restart; the cursor is over what is posted straight to it."""
+
+    id: str
+    name: str | None
+    created: float
+    terminates: float | None = None
+    cursor: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Pulled:
+    """One waiting message of a pull point; its subscription may be gone by now."""
+
+    seq: int
+    subscription_id: str | None
+    stored: Stored
+
+
+@dataclass(frozen=True, slots=True)
+class MessageId:
+    """An id that a publisher gave, when, and the offsets that it stands for."""
+
+    id: str
+    time: float
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """A notification that a subscription could not be given."""
+
+    id: int
+    subscription_id: str
+    stored: Stored
+    reason: str
+    time: float
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """What a node needs to carry on where the last one stopped."""
+
+    next_offset: int
+    subscriptions: list[SubscriptionRecord]
+    pull_points: list[PullPointRecord]
+    current: dict[str, int]
+    message_ids: list[MessageId]
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """What may be removed: all limits hold only up to `keep_after`."""
+
+    keep_after: int
+    age: float | None = None
+    size: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """How much one pruning removed."""
+
+    entries: int
+    message_ids: int
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """The journal in figures, for an operator."""
+
+    last_offset: int
+    commits: int
+    entries: int
+    mean_group: float
+    failures: int
+    lost: int
+    database_bytes: int
+    waiting: int
+    waiting_bytes: int
+    unavailable: str | None

@@ -1,0 +1,52 @@
+"""What a node reads when it starts, before anything is written."""
+
+import json
+import sqlite3
+from typing import Any
+
+from hpwsn.journal.append import micros
+from hpwsn.journal.records import MessageId, PullPointRecord, Recovered, SubscriptionRecord
+
+_NEXT = """
+SELECT 1 + max((SELECT coalesce(max(offset), 0) FROM log), (SELECT upto FROM removed),
+               (SELECT coalesce(max(offset), 0) FROM cursors))
+"""
+_SUBSCRIPTIONS = """
+SELECT id, request, version, created, terminates, paused, coalesce(cursors.offset, 0), address
+FROM subscriptions LEFT JOIN cursors USING (id) ORDER BY created, id
+"""
+_PULL_POINTS = """
+SELECT id, name, created, terminates, coalesce(cursors.offset, 0)
+FROM pull_points LEFT JOIN cursors USING (id) ORDER BY number
+"""
+_CURRENT = """
+SELECT json_group_array(json_array(topic, last)) FROM (
+  SELECT topic, forgotten, (SELECT max(offset) FROM log WHERE stream = streams.id) AS last FROM streams)
+WHERE last > forgotten
+"""
+_IDS = """
+SELECT json_group_array(json_array(id, time, first, last))
+FROM (SELECT * FROM message_ids WHERE time >= ? ORDER BY first LIMIT -1)
+"""
+
+
+def recover(db: sqlite3.Connection, ids_since: float) -> Recovered:
+    """Everything but the log itself, and the last entry once, to see whether it can be read."""
+    db.execute("SELECT * FROM log ORDER BY offset DESC LIMIT 1").fetchone()
+    return Recovered(
+        next_offset=db.execute(_NEXT).fetchone()[0],
+        subscriptions=[_subscription(row) for row in db.execute(_SUBSCRIPTIONS)],
+        pull_points=[PullPointRecord(*row) for row in db.execute(_PULL_POINTS)],
+        current=dict(json.loads(db.execute(_CURRENT).fetchone()[0])),
+        message_ids=_message_ids(db, ids_since),
+    )
+
+
+def _subscription(row: tuple[Any, ...]) -> SubscriptionRecord:
+    number, request, version, created, terminates, paused, cursor, address = row
+    return SubscriptionRecord(number, request, version, created, terminates, bool(paused), cursor, address)
+
+
+def _message_ids(db: sqlite3.Connection, since: float) -> list[MessageId]:
+    rows = json.loads(db.execute(_IDS, (micros(since),)).fetchone()[0])
+    return [MessageId(text, time / 1e6, first, last) for text, time, first, last in rows]

@@ -1,0 +1,165 @@
+"""The tables of the journal, their version, and how a connection to them is set up.
+
+A stream is a topic, or a topic of messages posted straight to one pull point (target). The log names its
+stream by number: positive for plain topics, negative for targeted ones, so that "everything without a target"
+is one comparison. A topic's current message is the last of its stream after `forgotten`: the index gives it,
+and an append has nothing further to keep up. Streams that can have no current message have `forgotten` beyond
+all offsets. Cursors are apart from the records because they change all the time and records are wide.
+"""
+
+import sqlite3
+from pathlib import Path
+
+from hpwsn.errors import JournalDamaged, JournalTooNew, JournalUnavailable
+from hpwsn.journal.records import Durability
+
+VERSION = 1
+APPLICATION_ID = 0x48507773
+NEVER_CURRENT = 2**63 - 1
+
+_TABLES = """
+CREATE TABLE streams (
+    id INTEGER PRIMARY KEY, topic TEXT NOT NULL, target TEXT NOT NULL, forgotten INTEGER NOT NULL,
+    UNIQUE (topic, target)
+);
+CREATE TABLE log (
+    offset INTEGER PRIMARY KEY, stream INTEGER NOT NULL, time INTEGER NOT NULL,
+    head INTEGER NOT NULL, tail INTEGER NOT NULL, message_id TEXT, content BLOB NOT NULL
+);
+CREATE INDEX log_by_stream ON log (stream, offset);
+CREATE TABLE message_ids (
+    first INTEGER PRIMARY KEY, last INTEGER NOT NULL, id TEXT NOT NULL, time INTEGER NOT NULL
+);
+CREATE TABLE subscriptions (
+    id TEXT PRIMARY KEY, request BLOB NOT NULL, version TEXT NOT NULL, created REAL NOT NULL,
+    terminates REAL, paused INTEGER NOT NULL, address TEXT
+);
+CREATE TABLE pull_points (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, name TEXT,
+    created REAL NOT NULL, terminates REAL
+);
+CREATE TABLE cursors (id TEXT PRIMARY KEY, offset INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE queue (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT, pull_point INTEGER NOT NULL, offset INTEGER NOT NULL,
+    subscription TEXT NOT NULL, UNIQUE (offset, pull_point, subscription)
+);
+CREATE INDEX queue_by_pull_point ON queue (pull_point, seq);
+CREATE TABLE dead_letters (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, subscription TEXT NOT NULL, offset INTEGER NOT NULL,
+    reason TEXT NOT NULL, time INTEGER NOT NULL, UNIQUE (offset, subscription)
+);
+CREATE TABLE removed (upto INTEGER NOT NULL);
+INSERT INTO removed VALUES (0);
+"""
+
+# commit: the log reaches the operating system with each commit and the disk at checkpoints, never torn.
+# none differs in when an append is answered, not in how it is written: see Journal.append.
+_SYNCHRONOUS = {"none": "NORMAL", "commit": "NORMAL", "fsync": "FULL"}
+_UNUSABLE = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
+
+
+def open_writer(path: Path, durability: Durability, max_bytes: int | None) -> sqlite3.Connection:
+    """The one connection that writes; it makes the tables in a new file, and refuses one that is not ours."""
+    try:
+        db = _connect(path)
+        try:
+            _prepare(db, path, durability, max_bytes)
+        except BaseException:
+            db.close()
+            raise
+    except sqlite3.Error as error:
+        raise opening_error(path, error) from error
+    return db
+
+
+def open_reader(path: Path) -> sqlite3.Connection:
+    """A connection that sees whole commits and cannot change anything."""
+    db = _connect(path)
+    _tune(db)
+    db.execute("PRAGMA query_only = ON")
+    return db
+
+
+def opening_error(path: Path, error: sqlite3.Error) -> Exception:
+    """The error for a file that does not open: damaged where no later try can help."""
+    name = _name(error)
+    if name.startswith(_UNUSABLE):
+        return JournalDamaged(path, str(error))
+    if name.startswith("SQLITE_CANTOPEN"):
+        return JournalUnavailable(f"{path} cannot be opened ({error}): check that the directory is writable")
+    return unavailable(path, error)
+
+
+def unavailable(path: Path, error: sqlite3.Error) -> JournalUnavailable:
+    """What SQLite says, with the file and the remedy."""
+    name = _name(error)
+    if name.startswith("SQLITE_FULL"):
+        remedy = f"free space in {path.parent}, shorten the retention or raise the journal's size limit"
+        return JournalUnavailable(f"the journal {path} is full: {remedy}; it goes on by itself after that")
+    if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        return JournalUnavailable(f"another process keeps {path} locked: end what has it open")
+    if name.startswith(_UNUSABLE):
+        return JournalUnavailable(str(JournalDamaged(path, str(error))))
+    return JournalUnavailable(f"the journal {path} cannot be used: {error} ({name})")
+
+
+def is_locked(error: BaseException) -> bool:
+    """Whether the error holds for every write alike and each try costs the whole waiting time."""
+    return isinstance(error, sqlite3.Error) and _name(error).startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
+
+
+def _name(error: sqlite3.Error) -> str:
+    return getattr(error, "sqlite_errorname", None) or type(error).__name__
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    # Statements come in one form for each number of rows, and each is compiled once.
+    return sqlite3.connect(
+        path, timeout=1.0, isolation_level=None, check_same_thread=False, cached_statements=256
+    )
+
+
+def _tune(db: sqlite3.Connection) -> None:
+    db.execute("PRAGMA temp_store = MEMORY")
+    db.execute("PRAGMA cache_size = -8000")
+
+
+def _prepare(db: sqlite3.Connection, path: Path, durability: Durability, max_bytes: int | None) -> None:
+    _check_version(db, path)
+    _tune(db)
+    db.execute("PRAGMA page_size = 4096")
+    db.execute("PRAGMA journal_mode = WAL")
+    db.execute(f"PRAGMA synchronous = {_SYNCHRONOUS[durability]}")
+    db.execute("PRAGMA secure_delete = OFF")
+    db.execute("PRAGMA wal_autocheckpoint = 4000")
+    db.execute(f"PRAGMA journal_size_limit = {64 << 20}")
+    if max_bytes is not None:
+        limit_size(db, max_bytes)
+    if _pragma(db, "user_version") == 0:
+        db.executescript(
+            f"BEGIN IMMEDIATE; {_TABLES} PRAGMA application_id = {APPLICATION_ID};"
+            f"PRAGMA user_version = {VERSION}; COMMIT;"
+        )
+
+
+def limit_size(db: sqlite3.Connection, max_bytes: int) -> None:
+    """Let the file grow to so many bytes; one that is larger already does not grow further."""
+    db.execute(f"PRAGMA max_page_count = {max(1, max_bytes // _pragma(db, 'page_size'))}")
+
+
+def used_bytes(db: sqlite3.Connection) -> int:
+    """The bytes of all pages that hold something."""
+    return (_pragma(db, "page_count") - _pragma(db, "freelist_count")) * _pragma(db, "page_size")
+
+
+def _check_version(db: sqlite3.Connection, path: Path) -> None:
+    version = _pragma(db, "user_version")
+    tables = db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+    if tables and _pragma(db, "application_id") != APPLICATION_ID:
+        raise JournalDamaged(path, "it is a database of something else")
+    if version > VERSION:
+        raise JournalTooNew(path, version, VERSION)
+
+
+def _pragma(db: sqlite3.Connection, name: str) -> int:
+    return int(db.execute(f"PRAGMA {name}").fetchone()[0])

@@ -1,0 +1,1 @@
+"""Matching by content: engines and what they share."""

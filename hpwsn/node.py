@@ -1,0 +1,245 @@
+"""A node: the one place where concrete classes are chosen, joined, started in order and stopped in order.
+
+Start: journal, topic tree, what the journal remembers, backbone, and the port last. Stop: the port first, then the
+deliveries under way, then the journal, so that whatever was accepted is on disk.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import socket
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import cast
+
+from aiohttp import web
+
+from hpwsn.backbone.embedded import EmbeddedBackbone
+from hpwsn.backbone.port import Backbone
+from hpwsn.broker.broker import Broker
+from hpwsn.broker.consumers import Consumers, PullSender, PushSender
+from hpwsn.broker.delivery import Delivery
+from hpwsn.broker.housekeeping import Housekeeping
+from hpwsn.broker.processor import Processor
+from hpwsn.broker.publisher import Publisher
+from hpwsn.broker.pull_points import PullPoints
+from hpwsn.broker.push import Pusher
+from hpwsn.broker.reaper import Reaper
+from hpwsn.broker.recent import Recent
+from hpwsn.broker.retry import RetryPolicy
+from hpwsn.broker.subscription import Subscription
+from hpwsn.broker.subscriptions import Subscriptions, SubscriptionSettings
+from hpwsn.door.http import HttpSettings, SoapDoor
+from hpwsn.door.operations import OperationsDoor
+from hpwsn.door.soap import Context
+from hpwsn.errors import HpwsnError
+from hpwsn.journal.journal import Journal
+from hpwsn.journal.records import Durability, Recovered
+from hpwsn.matching.content import ContentFilters
+from hpwsn.notification import Notification
+from hpwsn.settings import Config
+from hpwsn.topics.directory import open_directory
+from hpwsn.topics.tree import TopicTree
+from hpwsn_client.wsn.xml import Limits
+
+log = logging.getLogger(__name__)
+
+
+class Node:
+    """One broker process."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.name = config.node.name or socket.gethostname()
+        self._port = config.server.port
+        self._clock = time.time
+        self._limits = Limits(
+            body=config.server.body_limit,
+            depth=config.server.depth_limit,
+            attributes=config.server.attribute_limit,
+            messages=config.server.message_limit,
+        )
+        self._build()
+
+    def _build(self) -> None:
+        config, clock = self.config, self._clock
+        self.journal = Journal(
+            Path(config.data.dir) / "journal.db",
+            durability=cast(Durability, config.journal.durability),
+            max_waiting=config.journal.waiting_limit,
+        )
+        self.tree = self._load_tree()
+        self.content = ContentFilters()
+        self.recent = Recent(config.delivery.cache_bytes)
+        self.backbone: Backbone = EmbeddedBackbone()
+        self.pusher = Pusher(
+            connections_per_host=config.delivery.connections_per_host,
+            connect_timeout=config.delivery.connect_timeout,
+            response_timeout=config.delivery.response_timeout,
+        )
+        pull_points = PullPoints(
+            self.journal,
+            limit=config.pull_points.limit,
+            max_messages=config.pull_points.max_messages,
+            clock=clock,
+        )
+        self.delivery = Delivery(
+            journal=self.journal,
+            tree=self.tree,
+            content=self.content,
+            recent=self.recent,
+            reach=Consumers(
+                PushSender(self.pusher, config.delivery.batch),
+                PullSender(self.journal),
+                pull_points,
+                self.base_url,
+            ),
+            retry=RetryPolicy(
+                config.delivery.retry_first, config.delivery.retry_max, config.delivery.retry_for
+            ),
+            clock=clock,
+        )
+        subscriptions = Subscriptions(
+            tree=self.tree,
+            content=self.content,
+            journal=self.journal,
+            consumers=self.delivery,
+            base_url=self.base_url,
+            clock=clock,
+            settings=SubscriptionSettings(
+                limit=config.subscriptions.limit,
+                grace=config.subscriptions.grace,
+                max_lifetime=config.subscriptions.max_lifetime,
+                window=config.delivery.window,
+            ),
+        )
+        publisher = Publisher(
+            tree=self.tree, backbone=self.backbone, clock=clock, id_window=config.journal.id_window
+        )
+        self.broker = Broker(
+            publisher, subscriptions, pull_points, self.delivery, self.tree, self.journal, self.base_url, clock
+        )
+        self.processor = Processor(
+            tree=self.tree,
+            content=self.content,
+            recent=self.recent,
+            delivery=self.delivery,
+            limits=self._limits,
+        )
+        self.journal.on_commit = self.processor.process
+
+    def _load_tree(self) -> TopicTree[Subscription]:
+        topics = self.config.topics
+        declarations = open_directory(topics.url).load() if topics.url else ()
+        return TopicTree(
+            declarations,
+            fixed=bool(topics.url),
+            simple_subtree=topics.simple_subtree,
+            limit=topics.open_limit,
+        )
+
+    def base_url(self) -> str:
+        """The start of every address that this node hands out."""
+        return self.config.server.base_url(self._port, socket.gethostname())
+
+    @property
+    def url(self) -> str:
+        """The broker's address."""
+        return f"{self.base_url()}/wsn"
+
+    def problems(self) -> list[str]:
+        """Why this node is not ready, in plain words."""
+        return [problem for problem in (self.backbone.problem(), self.journal.state.unavailable) if problem]
+
+    async def start(self) -> None:
+        """Open everything; the node accepts requests when this returns."""
+        Path(self.config.data.dir).mkdir(parents=True, exist_ok=True)
+        recovered = await self.journal.open(ids_since=self._clock() - self.config.journal.id_window)
+        listener = self._listen()
+        self._restore(recovered)
+        await self.backbone.start(self._receive)
+        self._reaper = Reaper(self.broker.subscriptions, self._clock)
+        self._housekeeping = Housekeeping(self.broker, self.config.journal)
+        self._reaper.start()
+        self._housekeeping.start()
+        await self._open_doors(listener)
+        self.broker.subscriptions.wake_all()
+
+    def _listen(self) -> socket.socket:
+        server = self.config.server
+        try:
+            family, _, _, _, address = socket.getaddrinfo(
+                server.host, server.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+            )[0]
+            listener = socket.create_server(address[:2], family=family, backlog=1024, reuse_port=False)
+        except OSError as error:
+            raise HpwsnError(
+                f"cannot listen on {server.host}:{server.port}: {error.strerror or error};"
+                " stop what uses it, or choose another with --host and --port (0 takes a free one)"
+            ) from error
+        self._port = listener.getsockname()[1]
+        return listener
+
+    def _restore(self, recovered: Recovered) -> None:
+        self.delivery.head = recovered.next_offset - 1
+        points = self.broker.pull_points.restore(recovered.pull_points)
+        subscriptions = self.broker.subscriptions.restore(recovered.subscriptions)
+        self.processor.restore_current(recovered.current)
+        self.broker.publisher.remember((known.id, known.time) for known in recovered.message_ids)
+        if recovered.next_offset > 1 or subscriptions or points:
+            log.info(
+                "restored %d subscriptions and %d pull points; the log ends at offset %d",
+                subscriptions,
+                points,
+                recovered.next_offset - 1,
+            )
+
+    async def _receive(self, notifications: Sequence[Notification]) -> None:
+        await self.journal.append(notifications)
+
+    async def _open_doors(self, listener: socket.socket) -> None:
+        server = self.config.server
+        app = web.Application(client_max_size=server.body_limit)
+        soap = SoapDoor(
+            Context(self.broker, self._limits), HttpSettings(server.request_timeout, server.connections)
+        )
+        app.add_routes(soap.routes())
+        app.add_routes(OperationsDoor(self.name, self.broker, self.pusher, self.problems).routes())
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=server.drain_timeout)
+        await self._runner.setup()
+        await web.SockSite(self._runner, listener).start()
+
+    async def close(self) -> None:
+        """Take nothing new, finish what is under way, and put everything on disk."""
+        await self._runner.cleanup()
+        await self._housekeeping.close()
+        await self._reaper.close()
+        await self.delivery.close()
+        await self.pusher.close(self.config.server.drain_timeout)
+        await self.backbone.close()
+        await self.journal.close()
+
+
+def serve(config: Config) -> int:
+    """Run a node until SIGTERM or SIGINT; the exit status."""
+    import uvloop
+
+    return uvloop.run(_serve(config))
+
+
+async def _serve(config: Config) -> int:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    node = Node(config)
+    await node.start()
+    print(f"ready {node.url}", flush=True)  # noqa: T201
+    await stop.wait()
+    log.info("stopping: finishing what is under way")
+    await node.close()
+    log.info("stopped")
+    return 0

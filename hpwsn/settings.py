@@ -1,0 +1,242 @@
+"""Every setting of a node: its name, its default, what it is for and what it may be.
+
+One frozen `Config` of one frozen section each; the loader (hpwsn.config) builds it, nothing changes it. The
+help and the kind of each field are its metadata, from which the checks, the messages and
+docs/configuration.md are made. Pure: no file, environment, clock or host name.
+"""
+
+from collections.abc import Iterator
+from dataclasses import Field, dataclass, field, fields
+from typing import Any
+
+from hpwsn.quantities import Choice, Flag, Kind, Seconds, Size, Text, Url, Whole
+
+MIB = 1024**2
+_ANY_HOST = frozenset({"", "0.0.0.0", "::"})
+
+
+def setting(default: Any, kind: Kind, about: str, secret: bool = False) -> Any:
+    """A dataclass field that carries its kind and help."""
+    return field(default=default, metadata={"kind": kind, "about": about, "secret": secret})
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSettings:
+    """The port that publishers, subscribers and operators use."""
+
+    host: str = setting(
+        "127.0.0.1",
+        Text("a host name or address", empty=False),
+        "Address to listen on; 0.0.0.0 or :: is every one.",
+    )
+    port: int = setting(8080, Whole(0, 65535), "Port to listen on; 0 takes a free one.")
+    public_url: str = setting(
+        "",
+        Url("an http or https URL, or empty for http://host:port"),
+        "Base of the addresses in endpoint references, where others reach the node by another one.",
+    )
+    body_limit: int = setting(16 * MIB, Size(1024, 2**31), "Largest request body.")
+    depth_limit: int = setting(256, Whole(8, 256), "Most levels of elements in a request.")
+    attribute_limit: int = setting(256, Whole(8, 100_000), "Most attributes on one element.")
+    message_limit: int = setting(10_000, Whole(1, 1_000_000), "Most messages in one Notify.")
+    request_timeout: float = setting(60.0, Seconds(0.1), "Time for a request to arrive whole.")
+    connections: int = setting(10_000, Whole(1, 1_000_000), "Most connections open at once.")
+    drain_timeout: float = setting(10.0, Seconds(0), "Time for what is under way to finish at SIGTERM.")
+
+    def base_url(self, port: int, hostname: str) -> str:
+        """The base of the node's addresses; `hostname` stands for a host that means every address."""
+        if self.public_url:
+            return self.public_url.rstrip("/")
+        host = hostname if self.host in _ANY_HOST else self.host
+        return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSettings:
+    """Who this node is among others."""
+
+    name: str = setting(
+        "", Text("text, or empty for the host's name"), "Name of the node, unique in its cluster."
+    )
+    cluster: str = setting(
+        "", Text("text, or empty for none"), "Name of the cluster that the node belongs to."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class DataSettings:
+    """Where the node keeps its state."""
+
+    dir: str = setting(
+        "hpwsn-data",
+        Text("a directory", empty=False),
+        "Directory of the journal, subscriptions and pull points; made if missing.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class TopicsSettings:
+    """The topic tree."""
+
+    url: str = setting(
+        "",
+        Text("a TOML file, an ldap:// URL, or empty for open topics"),
+        "The tree; open topics appear as they are used.",
+    )
+    simple_subtree: bool = setting(True, Flag(), "A Simple topic expression also covers the topics below it.")
+    open_limit: int = setting(1_000_000, Whole(1, 100_000_000), "Most topics in an open tree.")
+    on_remove: str = setting(
+        "keep", Choice(choices=("keep", "end")), "What becomes of the subscriptions of a removed topic."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class JournalSettings:
+    """The log of accepted notifications."""
+
+    durability: str = setting(
+        "commit",
+        Choice(choices=("none", "commit", "fsync")),
+        "What an accepted notification survives: nothing, the end of the process, or the end of the machine.",
+    )
+    id_window: float = setting(
+        600.0, Seconds(0), "How long a MessageId is remembered, to be accepted only once."
+    )
+    retention_age: float = setting(86400.0, Seconds(0), "How long notifications are kept for late readers.")
+    retention_bytes: int = setting(
+        1024 * MIB, Size(MIB), "Most bytes of notifications kept for late readers."
+    )
+    keep_unwanted: bool = setting(True, Flag(), "Also keep what nobody subscribed to when it came.")
+    waiting_limit: int = setting(
+        64 * MIB, Size(MIB), "Most bytes waiting to be written; past it, publishers are told to come back."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class DeliverySettings:
+    """How notifications are pushed to consumers."""
+
+    batch: int = setting(64, Whole(1, 10_000), "Most notifications in one Notify.")
+    window: int = setting(1024, Whole(1, 1_000_000), "Most offsets read ahead for one subscription.")
+    cache_bytes: int = setting(
+        64 * MIB, Size(0), "Memory for recent notifications, so that few are read from disk."
+    )
+    connections_per_host: int = setting(32, Whole(1, 10_000), "Most connections to one consumer host.")
+    connect_timeout: float = setting(10.0, Seconds(0.05), "Time for a consumer to take the connection.")
+    response_timeout: float = setting(30.0, Seconds(0.05), "Time for a consumer to answer.")
+    retry_first: float = setting(
+        0.5, Seconds(0.001), "Pause before the first retry; each next one doubles, jittered."
+    )
+    retry_max: float = setting(60.0, Seconds(0.001), "Longest pause between retries.")
+    retry_for: float = setting(86400.0, Seconds(0), "How long a delivery is retried.")
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionsSettings:
+    """Bounds on subscriptions."""
+
+    limit: int = setting(1_000_000, Whole(1, 100_000_000), "Most subscriptions at once.")
+    grace: float = setting(
+        60.0, Seconds(0), "How long after its end a subscription can still be renewed."
+    )
+    max_lifetime: float = setting(0.0, Seconds(0), "Longest lifetime that can be asked for; 0 is unlimited.")
+
+
+@dataclass(frozen=True, slots=True)
+class PullPointsSettings:
+    """Bounds on pull points."""
+
+    limit: int = setting(100_000, Whole(1, 10_000_000), "Most pull points at once.")
+    queue_limit: int = setting(
+        100_000, Whole(1, 100_000_000), "Most notifications waiting in one pull point."
+    )
+    max_messages: int = setting(1000, Whole(1, 100_000), "Most notifications in one GetMessages response.")
+
+
+@dataclass(frozen=True, slots=True)
+class BackboneSettings:
+    """What carries notifications between the nodes of a cluster."""
+
+    url: str = setting(
+        "",
+        Url("a stomp:// URL, or empty for embedded", schemes=("stomp",)),
+        "The message broker, as stomp://user:password@host:61613.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSettings:
+    """How the node joins its cluster."""
+
+    admin: str = setting("", Url("an http or https URL, or empty for a node alone"), "The admin node.")
+    secret: str = setting("", Text(), "Secret shared with the admin node and the other nodes.", secret=True)
+    secret_file: str = setting("", Text("a file"), "File that holds the secret instead.")
+
+
+@dataclass(frozen=True, slots=True)
+class LogSettings:
+    """What the node writes to standard error."""
+
+    level: str = setting(
+        "info", Choice(choices=("debug", "info", "warning", "error")), "Least serious record written."
+    )
+    format: str = setting(
+        "text", Choice(choices=("text", "json")), "One line of text, or one JSON object, a record."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """The whole configuration of one node."""
+
+    server: ServerSettings = field(default_factory=ServerSettings)
+    node: NodeSettings = field(default_factory=NodeSettings)
+    data: DataSettings = field(default_factory=DataSettings)
+    topics: TopicsSettings = field(default_factory=TopicsSettings)
+    journal: JournalSettings = field(default_factory=JournalSettings)
+    delivery: DeliverySettings = field(default_factory=DeliverySettings)
+    subscriptions: SubscriptionsSettings = field(default_factory=SubscriptionsSettings)
+    pull_points: PullPointsSettings = field(default_factory=PullPointsSettings)
+    backbone: BackboneSettings = field(default_factory=BackboneSettings)
+    cluster: ClusterSettings = field(default_factory=ClusterSettings)
+    log: LogSettings = field(default_factory=LogSettings)
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting by its full name."""
+
+    section: str
+    name: str
+    default: object
+    kind: Kind
+    about: str
+    secret: bool
+
+    @property
+    def key(self) -> str:
+        """The full name, `section.name`."""
+        return f"{self.section}.{self.name}"
+
+    @property
+    def variable(self) -> str:
+        """The environment variable that sets it."""
+        return f"HPWSN_{self.section}_{self.name}".upper()
+
+
+def sections() -> dict[str, type]:
+    """The dataclass of each section, in the order of the reference."""
+    return {part.name: part.default_factory for part in fields(Config)}  # type: ignore[misc]
+
+
+def _describe(section: str, part: Field[Any]) -> Setting:
+    return Setting(section, part.name, part.default, **part.metadata)
+
+
+def _all_settings() -> Iterator[Setting]:
+    for section, owner in sections().items():
+        for part in fields(owner):
+            yield _describe(section, part)
+
+
+SETTINGS: dict[str, Setting] = {one.key: one for one in _all_settings()}

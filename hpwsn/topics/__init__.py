@@ -1,0 +1,1 @@
+"""The topic tree, and the directories it can be loaded from."""

@@ -1,0 +1,210 @@
+"""`hpwsn topics`: look at a topic directory and edit it from the command line.
+
+It works on any directory that hpwsn.topics.directory opens, and needs no running node. A handler takes
+the parsed arguments and returns the exit code: 0, 1 when the directory could not do it, 2 when it was asked
+wrongly. An error is one line on stderr.
+"""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TextIO
+
+from hpwsn.errors import HpwsnError
+from hpwsn.topics.declaration import ROUTING_POLICIES, Declaration
+from hpwsn.topics.directory import Directory, TopicDirectoryError, open_directory
+from hpwsn.topics.document import Document, DocumentError, encode_document, parse_document
+from hpwsn.topics.drawing import draw_tree
+from hpwsn_client.wsn.faults import InvalidTopicExpressionFault
+from hpwsn_client.wsn.topics import Topic
+
+ENVIRONMENT = "HPWSN_TOPICS_URL"
+_Work = Callable[[argparse.Namespace, Directory], None]
+_Subparsers = argparse._SubParsersAction  # the type of what add_subparsers returns has no public name
+
+
+class _UsageError(Exception):
+    """The command line does not make sense; the text says what to write instead."""
+
+
+def add_topics_parser(subparsers: "_Subparsers[argparse.ArgumentParser]") -> None:
+    """Add `topics` with its sub-commands to the `hpwsn` command; `args.handler(args)` then runs it."""
+    parser = subparsers.add_parser(
+        "topics",
+        help="look at a topic directory and edit it",
+        description="Look at a topic directory and edit it; no node needs to run.",
+        epilog="example: hpwsn topics add ALL:ALARM --routing tcp --topics topics.toml",
+    )
+    commands = parser.add_subparsers(dest="topics_command", required=True, metavar="COMMAND")
+    _add_list(commands)
+    _add_add(commands)
+    _add_remove(commands)
+    _add_move(commands)
+    _add_load(commands)
+    _add_dump(commands)
+
+
+def _add_list(commands: "_Subparsers[argparse.ArgumentParser]") -> None:
+    parser = _command(commands, "list", _list, "draw the topics as a tree", "list --topics topics.toml")
+    parser.add_argument("--json", action="store_true", help="print a JSON array, breadth-first")
+
+
+def _add_add(commands: "_Subparsers[argparse.ArgumentParser]") -> None:
+    parser = _command(
+        commands,
+        "add",
+        _add,
+        "add a topic and its missing parents, or change one that exists",
+        'add ALL:ALARM --description "Needs somebody at once" --routing tcp --topics topics.toml',
+    )
+    parser.add_argument("topic", metavar="TOPIC", help="such as ALL:ALARM, or {namespace}ALL:ALARM")
+    parser.add_argument("--description", default="", metavar="TEXT", help="what the topic is for")
+    parser.add_argument("--routing", choices=ROUTING_POLICIES, help="always forward to other nodes this way")
+
+
+def _add_remove(commands: "_Subparsers[argparse.ArgumentParser]") -> None:
+    parser = _command(
+        commands, "remove", _remove, "remove a topic", "remove ALL:ALARM --recursive --topics topics.toml"
+    )
+    parser.add_argument("topic", metavar="TOPIC", help="such as ALL:ALARM")
+    parser.add_argument("--recursive", action="store_true", help="and every topic below it")
+
+
+def _add_move(commands: "_Subparsers[argparse.ArgumentParser]") -> None:
+    parser = _command(
+        commands,
+        "move",
+        _move,
+        "give a topic and all below it another name or place",
+        "move ALL:ALARM ALL:EVENT:ALARM --topics topics.toml",
+    )
+    parser.add_argument("topic", metavar="TOPIC", help="the topic as it is now")
+    parser.add_argument("new", metavar="NEW", help="the whole new topic; missing parents are added")
+
+
+def _add_load(commands: "_Subparsers[argparse.ArgumentParser]") -> None:
+    parser = _command(
+        commands,
+        "load",
+        _load,
+        "replace all topics by those of a TOML file",
+        "load saved.toml --merge --topics topics.toml",
+    )
+    parser.add_argument("file", metavar="FILE", help="a topic file, or - for standard input")
+    parser.add_argument("--merge", action="store_true", help="keep the topics that are there as well")
+
+
+def _add_dump(commands: "_Subparsers[argparse.ArgumentParser]") -> None:
+    parser = _command(
+        commands,
+        "dump",
+        _dump,
+        "write all topics in TOML",
+        "dump --output saved.toml --topics topics.toml",
+    )
+    parser.add_argument("--output", metavar="FILE", help="write it there and not to standard output")
+
+
+def _command(
+    commands: "_Subparsers[argparse.ArgumentParser]", name: str, work: _Work, summary: str, example: str
+) -> argparse.ArgumentParser:
+    parser = commands.add_parser(
+        name,
+        help=summary,
+        description=f"{summary[0].upper()}{summary[1:]}.",
+        epilog=f"example: hpwsn topics {example}",
+    )
+    parser.add_argument(
+        "--topics",
+        metavar="URL",
+        help=f"a .toml file or its file: URL (default: ${ENVIRONMENT})",
+    )
+    parser.set_defaults(handler=lambda args: _run(work, args))
+    return parser
+
+
+def _run(work: _Work, args: argparse.Namespace) -> int:
+    try:
+        work(args, _directory(args.topics))
+    except (_UsageError, InvalidTopicExpressionFault) as error:
+        return _fail(str(error), 2)
+    except HpwsnError as error:
+        return _fail(str(error), 1)
+    return 0
+
+
+def _fail(text: str, code: int) -> int:
+    sys.stderr.write(f"hpwsn topics: {' '.join(text.split())}\n")
+    return code
+
+
+def _directory(url: str | None) -> Directory:
+    url = url or os.environ.get(ENVIRONMENT)
+    if not url:
+        raise _UsageError(f"which directory? Give --topics URL, such as topics.toml, or set {ENVIRONMENT}")
+    return open_directory(url)
+
+
+def _list(args: argparse.Namespace, directory: Directory) -> None:
+    declarations = directory.load()
+    if args.json:
+        _print([json.dumps([_as_json(item) for item in declarations], ensure_ascii=False, indent=2)])
+    else:
+        _print(draw_tree(declarations, ascii_only=not _can_draw(sys.stdout)))
+
+
+def _as_json(declaration: Declaration) -> dict[str, str | None]:
+    return {
+        "topic": str(declaration.topic),
+        "description": declaration.description,
+        "routing": declaration.routing,
+        "path": declaration.path,
+    }
+
+
+def _add(args: argparse.Namespace, directory: Directory) -> None:
+    directory.add(Declaration(Topic.parse(args.topic), args.description, args.routing))
+
+
+def _remove(args: argparse.Namespace, directory: Directory) -> None:
+    directory.remove(Topic.parse(args.topic), args.recursive)
+
+
+def _move(args: argparse.Namespace, directory: Directory) -> None:
+    directory.move(Topic.parse(args.topic), Topic.parse(args.new))
+
+
+def _load(args: argparse.Namespace, directory: Directory) -> None:
+    if args.file != "-":
+        directory.replace(open_directory(args.file).load(), args.merge)
+        return
+    try:
+        directory.replace(parse_document(sys.stdin.read()).declarations, args.merge)
+    except (DocumentError, UnicodeError) as error:
+        raise TopicDirectoryError(f"standard input: {error}") from None
+
+
+def _dump(args: argparse.Namespace, directory: Directory) -> None:
+    text = encode_document(Document(tuple(directory.load())))
+    if args.output is None:
+        sys.stdout.write(text)
+        return
+    try:
+        Path(args.output).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise TopicDirectoryError(f"{args.output}: cannot write it: {error.strerror}") from None
+
+
+def _print(lines: Iterable[str]) -> None:
+    sys.stdout.writelines(f"{line}\n" for line in lines)
+
+
+def _can_draw(stream: TextIO) -> bool:
+    try:
+        "├└│─".encode(stream.encoding or "ascii")
+    except (UnicodeError, LookupError):
+        return False
+    return True

@@ -1,0 +1,63 @@
+"""Writes a benchmark's table: as text for a person, as JSON for a script, as SVG bars for a page."""
+
+import json
+import os
+import platform
+from datetime import UTC, datetime
+from html import escape
+from pathlib import Path
+
+from benchmarks.frame import Options, Table
+
+_BAR, _GAP, _LABELS, _WIDTH = 18, 8, 300, 760
+
+
+def as_text(table: Table) -> str:
+    """The table with aligned columns, a blank line between groups."""
+    width = max(len(row.name) for row, _ in table.ratios())
+    lines = [table.title, f"  {'':{width}}  {table.unit:>14}  {'ratio':>7}"]
+    starts = {id(group[0]) for group in table.groups[1:]}
+    for row, ratio in table.ratios():
+        if id(row) in starts:
+            lines.append("")
+        lines.append(f"  {row.name:{width}}  {row.value:14,.2f}  {ratio:7.2f}  {row.note}".rstrip())
+    return "\n".join(lines)
+
+
+def as_json(table: Table, options: Options) -> str:
+    """The table with what it was measured on."""
+    rows = [
+        {"name": row.name, "value": row.value, "ratio": ratio, "note": row.note}
+        for row, ratio in table.ratios()
+    ]
+    machine = {"python": platform.python_version(), "system": platform.platform(), "cores": os.cpu_count()}
+    when = datetime.now(UTC).isoformat(timespec="seconds")
+    head = {"title": table.title, "unit": table.unit, "time": when, "seconds": options.seconds}
+    return json.dumps({**head, "machine": machine, "rows": rows}, indent=2, ensure_ascii=False) + "\n"
+
+
+def as_svg(table: Table) -> str:
+    """Horizontal bars, each as long as its value."""
+    rows = [row for row, _ in table.ratios()]
+    longest = max(row.value for row in rows) or 1.0
+    height = 40 + len(rows) * (_BAR + _GAP)
+    bars = []
+    for index, row in enumerate(rows):
+        top = 34 + index * (_BAR + _GAP)
+        length = (_WIDTH - _LABELS - 90) * row.value / longest
+        bars.append(f'<text x="{_LABELS - 8}" y="{top + 13}" text-anchor="end">{escape(row.name)}</text>')
+        bars.append(f'<rect x="{_LABELS}" y="{top}" width="{length:.1f}" height="{_BAR}" fill="#4878a8"/>')
+        bars.append(f'<text x="{_LABELS + length + 6:.1f}" y="{top + 13}">{row.value:,.2f}</text>')
+    title = f'<text x="8" y="20" font-weight="bold">{escape(table.title)}, {escape(table.unit)}</text>'
+    style = 'font-family="sans-serif" font-size="13"'
+    size = f'width="{_WIDTH}" height="{height}"'
+    return f'<svg xmlns="http://www.w3.org/2000/svg" {size} {style}>{title}{"".join(bars)}</svg>\n'
+
+
+def write(folder: Path, name: str, table: Table, options: Options) -> list[Path]:
+    """Writes the JSON and the plot, and returns where."""
+    folder.mkdir(parents=True, exist_ok=True)
+    files = [folder / f"{name}.json", folder / f"{name}.svg"]
+    files[0].write_text(as_json(table, options), "utf-8")
+    files[1].write_text(as_svg(table), "utf-8")
+    return files

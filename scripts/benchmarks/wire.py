@@ -1,0 +1,43 @@
+"""The wire: reading a Notify and writing its messages, against a plain lxml parse of the same bytes."""
+
+from collections.abc import Callable
+
+from lxml import etree
+
+from benchmarks.frame import Options, Row, Table, progress, time_calls
+from hpwsn_client.wsn.notifications import NotificationMessage, encode_content, encode_notify, parse_notify
+from hpwsn_client.wsn.soap import SoapVersion, encode_envelope, parse_envelope
+from hpwsn_client.wsn.topics import Topic, TopicExpression
+
+SIZES = (1, 100)
+PAYLOAD = b'<m:reading xmlns:m="urn:example">' + b"<m:value>21.5</m:value>" * 40 + b"</m:reading>"
+
+
+def run(options: Options) -> Table:
+    """Times each stage for a Notify of one message and of many."""
+    return Table("wire", "µs a message", tuple(_measure(size, options) for size in SIZES))
+
+
+def _measure(size: int, options: Options) -> tuple[Row, ...]:
+    progress(f"{size} messages of {len(PAYLOAD)} bytes")
+    times = time_calls(_candidates(size), options.seconds)
+    return tuple(Row(f"{name}, {size}", taken / size * 1e6) for name, taken in times.items())
+
+
+def _candidates(size: int) -> dict[str, Callable[[], object]]:
+    topic = TopicExpression.of(Topic.parse("ALL:TRAFFIC"))
+    data = encode_envelope(SoapVersion.SOAP11, encode_notify([NotificationMessage(topic, PAYLOAD)] * size))
+    messages = _read(data)
+    return {
+        "lxml parse": lambda: etree.fromstring(data),
+        "envelope": lambda: parse_envelope(data),
+        "envelope and Notify": lambda: _read(data),
+        "content of deliveries": lambda: [encode_content(message) for message in messages],
+    }
+
+
+def _read(data: bytes) -> tuple[NotificationMessage, ...]:
+    body = parse_envelope(data).body
+    if body is None:
+        raise ValueError("the benchmark's own envelope has no body")
+    return parse_notify(body)

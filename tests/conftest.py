@@ -1,0 +1,60 @@
+"""What all tests share: the normative schemas of OASIS, and how hypothesis runs."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+from lxml import etree
+
+settings.register_profile("hpwsn", deadline=None, database=None)
+settings.load_profile("hpwsn")
+
+SCHEMAS = ("ws-addr.xsd", "bf-2.xsd", "r-2.xsd", "rp-2.xsd", "t-1.xsd", "b-2.xsd", "br-2.xsd")
+XSD = "{http://www.w3.org/2001/XMLSchema}"
+ANYTHING = "urn:hpwsn:test:anything"
+
+
+class Oasis:
+    """The schemas of WS-Notification, WS-ResourceFramework and WS-Addressing as one, read from a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._global: dict[str, set[str]] = {}
+        self._schema = etree.XMLSchema(
+            etree.fromstring(self._wrapper(folder), base_url=folder.as_uri() + "/")
+        )
+
+    def _wrapper(self, folder: Path) -> bytes:
+        """A schema of one element that holds anything, validated as far as it is known."""
+        imports = ""
+        for name in SCHEMAS:
+            root = etree.parse(folder / name, etree.XMLParser(no_network=True)).getroot()
+            namespace = root.get("targetNamespace").strip()
+            self._global[namespace] = {element.get("name") for element in root.iterchildren(f"{XSD}element")}
+            imports += f'<xs:import namespace="{namespace}" schemaLocation="{(folder / name).as_uri()}"/>'
+        return (
+            f'<xs:schema xmlns:xs="{XSD[1:-1]}" targetNamespace="{ANYTHING}">{imports}'
+            '<xs:element name="anything"><xs:complexType><xs:sequence>'
+            '<xs:any processContents="lax"/></xs:sequence></xs:complexType></xs:element></xs:schema>'
+        ).encode()
+
+    def validate(self, given: etree._Element | bytes) -> None:
+        """Assert that an element, and all it holds, is as the schemas say; what they do not know passes."""
+        element = etree.fromstring(given) if isinstance(given, bytes) else given
+        data = etree.tostring(element, with_tail=False)
+        document = etree.fromstring(b'<x:anything xmlns:x="%s">%s</x:anything>' % (ANYTHING.encode(), data))
+        name = etree.QName(document[0])
+        known = self._global.get(name.namespace or "")
+        assert known is None or name.localname in known, f"{name} is not an element of the schemas"
+        errors = "" if self._schema.validate(document) else "\n".join(map(str, self._schema.error_log))
+        assert not errors, f"{errors}\nin {data.decode()}"
+
+
+@pytest.fixture(scope="session")
+def oasis() -> Oasis:
+    """The normative schemas, which are no part of the repository."""
+    beside = Path(__file__).resolve().parents[2] / "shared" / "oasis"
+    folder = Path(os.environ.get("HPWSN_OASIS", beside))
+    if not (folder / "b-2.xsd").is_file():
+        pytest.skip(f"no OASIS schemas in {folder}: set HPWSN_OASIS to the folder that has b-2.xsd")
+    return Oasis(folder.resolve())

@@ -1,0 +1,23 @@
+"""Fixtures that start real nodes; the conftest of each suite that needs them imports them."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.harness import NodeProcess
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Iterator[NodeProcess]:
+    """A node on embedded defaults."""
+    with NodeProcess(tmp_path / "data") as running:
+        yield running
+
+
+@pytest.fixture
+def fast_retry_node(tmp_path: Path) -> Iterator[NodeProcess]:
+    """A node that retries at once, so that a test of retries is quick."""
+    settings = ("--set", "delivery.retry_first=0.01", "--set", "delivery.retry_max=0.05")
+    with NodeProcess(tmp_path / "data", *settings) as running:
+        yield running

@@ -1,0 +1,112 @@
+"""A real node in a process of its own, on a free port, for tests that a user could have written."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+ROOT = Path(__file__).resolve().parent.parent
+READY_WITHIN = 20.0
+
+
+def environment() -> dict[str, str]:
+    """The environment of a child process that finds the packages of this checkout and no settings of ours."""
+    path = os.pathsep.join(str(ROOT / part) for part in ("", "client", "admin"))
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("HPWSN_")}
+    return {**kept, "PYTHONPATH": path, "PYTHONWARNINGS": "default", "PYTHONUNBUFFERED": "1"}
+
+
+class NodeProcess:
+    """`hpwsn serve` as a child; `url` is the broker's address once it is ready."""
+
+    def __init__(self, data: Path, *arguments: str, port: int = 0, prefix: tuple[str, ...] = ()) -> None:
+        self.data = data
+        self.port = port
+        self.arguments = arguments
+        self.prefix = prefix
+        self.url = ""
+        self.ready_after = 0.0
+        self.process: subprocess.Popen[bytes] | None = None
+        self.log_file = data.parent / f"{data.name}.log"
+
+    def start(self) -> Self:
+        """Start it and wait for its ready line."""
+        command = [*self.prefix, sys.executable, "-m", "hpwsn", "serve", "--port", str(self.port)]
+        command += ["--data", str(self.data), *self.arguments]
+        began = time.monotonic()
+        with self.log_file.open("ab") as log:
+            self.process = subprocess.Popen(
+                command, stdout=subprocess.PIPE, stderr=log, env=environment(), cwd=self.data.parent
+            )
+        self.url = self._ready_line(began).removeprefix("ready ").strip()
+        self.ready_after = time.monotonic() - began
+        self.port = int(self.url.split(":")[2].split("/")[0])
+        return self
+
+    def _ready_line(self, began: float) -> str:
+        assert self.process is not None
+        assert self.process.stdout is not None
+        with selectors.DefaultSelector() as selector:
+            selector.register(self.process.stdout, selectors.EVENT_READ)
+            while time.monotonic() < began + READY_WITHIN:
+                if not selector.select(timeout=0.2):
+                    continue
+                line = self.process.stdout.readline().decode()
+                if line.startswith("ready "):
+                    return line
+                if not line:
+                    break
+        self.kill()
+        raise AssertionError(f"the node did not become ready; its log:\n{self.log()}")
+
+    @property
+    def base(self) -> str:
+        """The node's address without the broker's path."""
+        return self.url.removesuffix("/wsn")
+
+    @property
+    def pid(self) -> int:
+        """The child's process id."""
+        assert self.process is not None
+        return self.process.pid
+
+    def log(self) -> str:
+        """All that it wrote to standard error so far."""
+        return self.log_file.read_text() if self.log_file.exists() else ""
+
+    def terminate(self, timeout: float = 30) -> int:
+        """SIGTERM, and its exit status."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGTERM)
+        return self._reap(timeout)
+
+    def kill(self) -> int:
+        """SIGKILL, and its exit status."""
+        assert self.process is not None
+        self.process.kill()
+        return self._reap(10)
+
+    def _reap(self, timeout: float) -> int:
+        assert self.process is not None
+        status = self.process.wait(timeout)
+        if self.process.stdout is not None:
+            self.process.stdout.close()
+        return status
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self.process is not None and self.process.poll() is None:
+            self.kill()
+        elif self.process is not None and self.process.stdout is not None:
+            self.process.stdout.close()

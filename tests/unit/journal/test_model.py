@@ -1,0 +1,213 @@
+"""The journal against a simple model in memory, by random steps with restarts in between."""
+
+import asyncio
+import tempfile
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any, TypeVar
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from hpwsn.journal import Journal, PullPointRecord, Recovered, SubscriptionRecord
+from hpwsn.notification import Notification
+from hpwsn_client.wsn.topics import Topic
+
+T = TypeVar("T")
+TOPICS = ["A", "A:B", "{urn:x}C"]
+keys = st.sampled_from([*TOPICS, ""])
+readers = st.sampled_from(["s1", "s2", "s3"])
+pull_points = st.sampled_from(["p1", "p2"])
+offsets = st.integers(0, 60)
+notifications = st.builds(
+    lambda topic, content, time, target: Notification(
+        Topic.parse(topic) if topic else None, content, 0, len(content), float(time), None, target
+    ),
+    keys,
+    st.binary(max_size=40),
+    st.integers(0, 100),
+    st.one_of(st.none(), pull_points),
+)
+
+
+class JournalMachine(RuleBasedStateMachine):
+    """Every rule does the same to the journal and to a few dicts."""
+
+    @initialize()
+    def begin(self) -> None:
+        self.folder = tempfile.TemporaryDirectory()
+        self.runner = asyncio.Runner()
+        self.log: dict[int, Notification] = {}
+        self.next = 1
+        self.forgotten: dict[str, int] = {}
+        self.cursors: dict[str, int] = {}
+        self.subscriptions: set[str] = set()
+        self.queues: dict[str, list[tuple[int, str | None]]] = {}
+        self.dead: dict[tuple[str, int], str] = {}
+        self.open()
+
+    def teardown(self) -> None:
+        self.run(self.journal.close())
+        self.runner.close()
+        self.folder.cleanup()
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        return self.runner.run(work)
+
+    def open(self) -> Recovered:
+        self.journal = Journal(Path(self.folder.name) / "journal.db")
+        return self.run(self.journal.open())
+
+    def do(self, name: str, *arguments: Any, **named: Any) -> Any:
+        async def call() -> Any:
+            return await getattr(self.journal, name)(*arguments, **named)
+
+        return self.run(call())
+
+    def current(self) -> dict[str, int]:
+        last: dict[str, int] = {}
+        for offset, n in sorted(self.log.items()):
+            if n.topic is not None and n.target is None:
+                last[str(n.topic)] = offset
+        return {key: offset for key, offset in last.items() if offset > self.forgotten.get(key, 0)}
+
+    @rule(group=st.lists(st.lists(notifications, min_size=1, max_size=4), min_size=1, max_size=4))
+    def append(self, group: list[list[Notification]]) -> None:
+        async def all_of_them() -> list[int]:
+            return await asyncio.gather(*[self.journal.append(one) for one in group])
+
+        for first, one in zip(self.run(all_of_them()), group, strict=True):
+            assert first == self.next
+            self.log |= dict(enumerate(one, first))
+            self.next += len(one)
+
+    @rule(
+        after=offsets,
+        limit=st.integers(1, 8),
+        topics=st.one_of(st.none(), st.sets(keys)),
+        to=st.one_of(st.none(), pull_points),
+    )
+    def scan(self, after: int, limit: int, topics: set[str] | None, to: str | None) -> None:
+        scan = self.do("scan", after, limit=limit, topics=topics, target=to)
+        matching = [
+            (offset, n)
+            for offset, n in sorted(self.log.items())
+            if offset > after
+            and n.target == to
+            and (topics is None or ("" if n.topic is None else str(n.topic)) in topics)
+        ]
+        assert [(entry.offset, entry.notification) for entry in scan.entries] == matching[:limit]
+        assert scan.upto >= after
+        assert [offset for offset, _ in matching if offset <= scan.upto] == [o for o, _ in matching[:limit]]
+
+    @rule(reader=readers, cursor=offsets)
+    def put_subscription(self, reader: str, cursor: int) -> None:
+        self.do("put_subscription", SubscriptionRecord(reader, b"r", "1.1", 1.0, cursor=cursor))
+        self.subscriptions.add(reader)
+        self.cursors[reader] = max(cursor, self.cursors.get(reader, 0))
+
+    @rule(reader=readers)
+    def delete_subscription(self, reader: str) -> None:
+        self.do("delete_subscription", reader)
+        self.subscriptions.discard(reader)
+        self.cursors.pop(reader, None)
+
+    @rule(reader=readers, cursor=offsets)
+    def advance(self, reader: str, cursor: int) -> None:
+        if reader in self.cursors:
+            self.journal.advance(reader, cursor)
+            self.cursors[reader] = max(cursor, self.cursors[reader])
+            self.do("forget_current", "nothing")
+
+    @rule(name=pull_points)
+    def put_pull_point(self, name: str) -> None:
+        self.do("put_pull_point", PullPointRecord(name, None, 1.0))
+        self.queues.setdefault(name, [])
+
+    @rule(name=pull_points)
+    def delete_pull_point(self, name: str) -> None:
+        self.do("delete_pull_point", name)
+        self.queues.pop(name, None)
+
+    @rule(name=pull_points, data=st.data(), reader=st.one_of(st.none(), readers), cursor=offsets)
+    def enqueue(self, name: str, data: st.DataObject, reader: str | None, cursor: int) -> None:
+        chosen = data.draw(st.lists(st.sampled_from(sorted(self.log)), max_size=5)) if self.log else []
+        self.do("enqueue", name, [(offset, reader) for offset in chosen], {reader: cursor} if reader else {})
+        if reader in self.cursors:
+            self.cursors[reader] = max(cursor, self.cursors[reader])
+        queue = self.queues.get(name)
+        if queue is not None:
+            queue += [entry for entry in dict.fromkeys((o, reader) for o in chosen) if entry not in queue]
+
+    @rule(name=pull_points, limit=st.integers(1, 6), take=st.booleans())
+    def pull(self, name: str, limit: int, take: bool) -> None:
+        pulled = self.do("pull", name, limit)
+        queue = self.queues.get(name, [])
+        assert [(p.stored.offset, p.subscription_id) for p in pulled] == queue[:limit]
+        assert all(p.stored.notification == self.log[p.stored.offset] for p in pulled)
+        if take and pulled:
+            assert self.do("confirm", name, pulled[-1].seq) == len(pulled)
+            del queue[: len(pulled)]
+
+    @rule(
+        reader=readers, data=st.data(), reason=st.text(st.characters(codec="utf-8", exclude_characters="\0"))
+    )
+    def bury(self, reader: str, data: st.DataObject, reason: str) -> None:
+        if self.log:
+            chosen = data.draw(st.lists(st.sampled_from(sorted(self.log)), max_size=3))
+            self.do("bury", reader, chosen, reason, 3.0)
+            self.dead |= {(reader, offset): reason for offset in chosen}
+
+    @rule()
+    def drop_dead_letters(self) -> None:
+        letters = self.do("dead_letters", 1000)
+        assert self.do("drop_dead_letters", [letter.id for letter in letters]) == len(self.dead)
+        self.dead.clear()
+
+    @rule(topic=keys)
+    def forget_current(self, topic: str) -> None:
+        self.do("forget_current", topic)
+        self.forgotten[topic] = self.next - 1
+
+    @rule(now=st.integers(0, 150), age=st.one_of(st.none(), st.integers(0, 50)), keep_after=offsets)
+    def prune(self, now: int, age: int | None, keep_after: int) -> None:
+        kept = set(self.current().values())
+        kept |= {offset for queue in self.queues.values() for offset, _ in queue}
+        kept |= {offset for _, offset in self.dead}
+        limits: dict[str, Any] = {"retention_age": age, "retention_bytes": None, "id_window": 1}
+        pruned = self.do("prune", float(now), **limits, keep_after=keep_after)
+        gone = [
+            offset
+            for offset, n in self.log.items()
+            if age is not None and n.time < now - age and offset <= keep_after and offset not in kept
+        ]
+        assert pruned.entries == len(gone)
+        for offset in gone:
+            del self.log[offset]
+
+    @rule()
+    def restart(self) -> None:
+        self.run(self.journal.close())
+        recovered = self.open()
+        assert recovered.next_offset >= self.next
+        self.next = recovered.next_offset
+        assert recovered.current == self.current()
+        assert {record.id: record.cursor for record in recovered.subscriptions} == self.cursors
+        assert {record.id for record in recovered.pull_points} == set(self.queues)
+
+    @invariant()
+    def the_log_is_the_models(self) -> None:
+        if hasattr(self, "journal"):
+            stored = self.do("read", range(1, self.next))
+            assert {entry.offset: entry.notification for entry in stored} == self.log
+
+    @invariant()
+    def dead_letters_are_the_models(self) -> None:
+        if hasattr(self, "journal"):
+            letters = self.do("dead_letters", 1000)
+            assert {(d.subscription_id, d.stored.offset): d.reason for d in letters} == self.dead
+
+
+TestJournalAgainstModel = JournalMachine.TestCase
+TestJournalAgainstModel.settings = settings(max_examples=20, stateful_step_count=25, deadline=None)

@@ -1,0 +1,115 @@
+"""Pull points' queues and dead letters: what is put there stays until somebody takes it out."""
+
+from typing import Any
+
+from hpwsn.journal import PullPointRecord, SubscriptionRecord
+
+
+def pull_point(name: str) -> PullPointRecord:
+    return PullPointRecord(name, None, 1.0)
+
+
+async def test_a_queue_keeps_its_order_until_it_is_confirmed(opened: Any, note: Any) -> None:
+    async with opened() as (journal, _):
+        await journal.append([note("A", str(i)) for i in range(1, 6)])
+        await journal.put_pull_point(pull_point("p"))
+        await journal.enqueue("p", [(4, "s2"), (5, "s2")], {})
+        await journal.enqueue("p", [(1, "s1"), (4, "s1"), (2, None)], {})
+        pulled = await journal.pull("p", 4)
+        assert [(p.stored.offset, p.subscription_id) for p in pulled] == [
+            (4, "s2"),
+            (5, "s2"),
+            (1, "s1"),
+            (4, "s1"),
+        ]
+        assert pulled == await journal.pull("p", 4)
+        assert await journal.confirm("p", pulled[1].seq) == 2
+        assert [p.stored.notification.payload for p in await journal.pull("p", 9)] == [
+            b"<m>1</m>",
+            b"<m>4</m>",
+            b"<m>2</m>",
+        ]
+        assert [p.stored.offset for p in await journal.pull("p", 9, after=pulled[2].seq)] == [4, 2]
+        assert await journal.queue_length("p") == 3
+
+
+async def test_what_waits_is_not_queued_twice_and_cursors_move_with_it(opened: Any, note: Any) -> None:
+    async with opened() as (journal, _):
+        await journal.append([note()] * 3)
+        await journal.put_pull_point(pull_point("p"))
+        await journal.put_subscription(SubscriptionRecord("s", b"", "1.1", 0.0))
+        await journal.enqueue("p", [(1, "s"), (2, "s"), (2, None)], {"s": 2})
+        await journal.enqueue("p", [(2, "s"), (2, None), (3, "s")], {"s": 3, "p": 3, "gone": 9})
+        assert [p.stored.offset for p in await journal.pull("p", 9)] == [1, 2, 2, 3]
+    async with opened() as (journal, recovered):
+        assert (recovered.subscriptions[0].cursor, recovered.pull_points[0].cursor) == (3, 3)
+        assert await journal.queue_length("p") == 4
+
+
+async def test_a_queue_outlives_its_subscription_but_not_its_pull_point(opened: Any, note: Any) -> None:
+    async with opened() as (journal, _):
+        await journal.append([note()])
+        await journal.put_subscription(SubscriptionRecord("s", b"", "1.1", 0.0))
+        await journal.put_pull_point(pull_point("p"))
+        await journal.put_pull_point(pull_point("q"))
+        await journal.enqueue("p", [(1, "s")], {"s": 1})
+        await journal.enqueue("q", [(1, "s")], {"s": 1})
+        await journal.delete_subscription("s")
+        assert [p.subscription_id for p in await journal.pull("p", 9)] == ["s"]
+        await journal.delete_pull_point("p")
+        assert await journal.pull("p", 9) == []
+        await journal.put_pull_point(pull_point("p"))
+        assert (await journal.queue_length("p"), await journal.queue_length("q")) == (0, 1)
+
+
+async def test_nothing_is_queued_for_a_pull_point_that_is_gone(opened: Any, note: Any) -> None:
+    async with opened() as (journal, _):
+        await journal.append([note()])
+        await journal.enqueue("gone", [(1, "s")], {})
+        await journal.put_pull_point(pull_point("gone"))
+        assert await journal.queue_length("gone") == 0
+
+
+async def test_sequence_numbers_are_not_used_again_after_a_restart(opened: Any, note: Any) -> None:
+    async with opened() as (journal, _):
+        await journal.append([note()])
+        await journal.put_pull_point(pull_point("p"))
+        await journal.enqueue("p", [(1, "s")], {})
+        seq = (await journal.pull("p", 1))[0].seq
+        await journal.confirm("p", seq)
+    async with opened() as (journal, _):
+        await journal.enqueue("p", [(1, "s")], {})
+        assert (await journal.pull("p", 1))[0].seq > seq
+
+
+async def test_a_changed_pull_point_keeps_its_queue(opened: Any, note: Any) -> None:
+    async with opened() as (journal, _):
+        await journal.append([note()])
+        await journal.put_pull_point(pull_point("p"))
+        await journal.enqueue("p", [(1, "s")], {})
+        await journal.put_pull_point(PullPointRecord("p", "named", 1.0, 77.0))
+        assert await journal.queue_length("p") == 1
+    async with opened() as (_, recovered):
+        assert recovered.pull_points == [PullPointRecord("p", "named", 1.0, 77.0, 0)]
+
+
+async def test_dead_letters_are_listed_in_order_and_dropped_by_id(opened: Any, note: Any) -> None:
+    async with opened() as (journal, _):
+        await journal.append([note("A", str(i)) for i in range(1, 5)])
+        await journal.put_subscription(SubscriptionRecord("s", b"", "1.1", 0.0))
+        await journal.bury("s", [1, 2], "refused", 50.5, cursor=2)
+        await journal.bury("t", [2], "HTTP 410", 51.0)
+        await journal.bury("s", [2], "timed out", 52.0)
+        letters = await journal.dead_letters(10)
+        assert [(d.subscription_id, d.stored.offset, d.reason, d.time) for d in letters] == [
+            ("s", 1, "refused", 50.5),
+            ("s", 2, "timed out", 52.0),
+            ("t", 2, "HTTP 410", 51.0),
+        ]
+        assert letters[2].stored.notification.payload == b"<m>2</m>"
+        assert [d.id for d in await journal.dead_letters(1, letters[0].id)] == [letters[1].id]
+        assert await journal.drop_dead_letters([letters[0].id, letters[1].id, 999]) == 2
+        assert await journal.dead_letters(10) == letters[2:]
+    async with opened() as (journal, recovered):
+        assert await journal.dead_letters(10) == letters[2:]
+        assert recovered.subscriptions[0].cursor == 2

@@ -1,0 +1,167 @@
+"""The `hpwsn` command: its help, its exit statuses, and what it says when something is wrong."""
+
+import argparse
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import hpwsn.cli
+from hpwsn.cli import build_parser, main
+from hpwsn.cli_subscriptions import NodeRequestFailed, base_url
+from hpwsn.errors import HpwsnError
+from hpwsn.settings import SETTINGS
+
+ROOT = Path(__file__).parents[2]
+COMMANDS = ["serve", "publish", "listen", "topics", "subscriptions", "check-config"]
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty working directory and an environment without settings."""
+    monkeypatch.chdir(tmp_path)
+    for setting in SETTINGS.values():
+        monkeypatch.delenv(setting.variable, raising=False)
+
+
+def parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    """The parser of every command and action that can be run."""
+    nested = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    if not nested:
+        yield parser
+    for action in nested:
+        for child in action.choices.values():
+            yield from parsers(child)
+
+
+def leaf(parser: argparse.ArgumentParser, error: BaseException) -> argparse.ArgumentParser:
+    """Adds a command that ends with this error."""
+
+    def handler(_: argparse.Namespace) -> int:
+        raise error
+
+    parser.set_defaults(handler=handler)
+    return parser
+
+
+def test_every_command_is_there() -> None:
+    text = build_parser().format_help()
+    assert [command for command in COMMANDS if f"\n    {command}" not in text] == []
+
+
+@pytest.mark.parametrize(
+    "parser", list(parsers(build_parser())), ids=lambda parser: parser.prog.replace(" ", "-")
+)
+def test_the_help_of_every_command_shows_an_example_and_it_can_be_run(
+    parser: argparse.ArgumentParser,
+) -> None:
+    assert "example" in parser.format_help()
+    assert callable(parser.get_default("handler") or parser.get_default("run"))
+
+
+def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    from hpwsn_client import __version__
+
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert (ended.value.code, capsys.readouterr().out) == (0, f"hpwsn {__version__}\n")
+
+
+def test_a_command_that_is_none_is_refused_with_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["dance"])
+    assert ended.value.code == 2
+    assert "check-config" in capsys.readouterr().err
+
+
+def test_an_interrupt_ends_with_130_and_without_a_word(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(
+        hpwsn.cli, "build_parser", lambda: leaf(argparse.ArgumentParser(), KeyboardInterrupt())
+    )
+    assert main([]) == 130
+    assert capsys.readouterr() == ("", "")
+
+
+def test_an_error_of_ours_is_one_line_on_standard_error(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(
+        hpwsn.cli, "build_parser", lambda: leaf(argparse.ArgumentParser(), HpwsnError("no luck"))
+    )
+    assert main([]) == 1
+    assert capsys.readouterr() == ("", "hpwsn: no luck\n")
+
+
+def test_a_reader_that_goes_away_is_no_traceback() -> None:
+    command = f"{sys.executable} -m hpwsn check-config --reference | head -n 1"
+    path = f"{ROOT}:{ROOT / 'client'}"
+    run = subprocess.run(
+        command, shell=True, env={"PYTHONPATH": path, "PATH": "/usr/bin:/bin"}, capture_output=True
+    )
+    assert (run.stdout, run.stderr) == (b"# Configuration\n", b"")
+
+
+def test_check_config_accepts_the_defaults(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check-config"]) == 0
+    assert capsys.readouterr().out == "OK: no file, 0 settings given, the rest are defaults\n"
+
+
+def test_check_config_takes_the_file_of_the_working_directory(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "hpwsn.toml").write_text("[server]\nport = 81\n")
+    assert main(["check-config", "--data", "there"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "OK: hpwsn.toml, 2 settings given, the rest are defaults",
+        "  server.port = 81       hpwsn.toml:2",
+        '  data.dir    = "there"  flag --data',
+    ]
+
+
+def test_check_config_shows_every_setting_and_no_secret(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HPWSN_CLUSTER_SECRET", "hush")
+    monkeypatch.setenv("HPWSN_BACKBONE_URL", "stomp://user:hush@host:61613")
+    for arguments in (["--show"], ["--json"]):
+        assert main(["check-config", *arguments]) == 0
+        printed = capsys.readouterr().out
+        assert "hush" not in printed
+        assert all(key in printed for key in SETTINGS)
+
+
+def test_check_config_lists_what_is_wrong_and_exits_1(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check-config", "--port", "web", "--set", "log.level=loud"]) == 1
+    assert capsys.readouterr().err.splitlines() == [
+        "hpwsn: the configuration has 2 problems:",
+        "  flag --port: server.port = 'web' wants a whole number from 0 to 65535",
+        "  flag --set: log.level = 'loud' wants debug, info, warning or error",
+    ]
+
+
+def test_check_config_tells_a_script_what_is_wrong(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check-config", "--port", "web", "--json"]) == 1
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["ok"] is False
+    assert [(one["key"], one["source"]) for one in answer["problems"]] == [("server.port", "flag --port")]
+
+
+def test_serve_starts_nothing_with_a_wrong_configuration(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["serve", "--config", "none.toml"]) == 1
+    assert "none.toml cannot be read" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("url", ["http://h:1/wsn", "http://h:1/wsn/", "http://h:1", "http://h:1/"])
+def test_the_operators_address_is_the_brokers_without_its_last_part(url: str) -> None:
+    assert base_url(url) == "http://h:1"
+
+
+@pytest.mark.parametrize("url", ["h:1", "ftp://h", "http://", ""])
+def test_an_address_that_is_none_is_refused(url: str) -> None:
+    with pytest.raises(NodeRequestFailed, match="give --url as"):
+        base_url(url)
