@@ -41,7 +41,7 @@ class Oasis:
     def validate(self, given: etree._Element | bytes) -> None:
         """Assert that an element, and all it holds, is as the schemas say; what they do not know passes."""
         element = etree.fromstring(given) if isinstance(given, bytes) else given
-        data = etree.tostring(element, with_tail=False)
+        data = etree.tostring(element, encoding="utf-8", with_tail=False)
         document = etree.fromstring(b'<x:anything xmlns:x="%s">%s</x:anything>' % (ANYTHING.encode(), data))
         name = etree.QName(document[0])
         known = self._global.get(name.namespace or "")

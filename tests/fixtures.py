@@ -15,6 +15,13 @@ def node(tmp_path: Path) -> Iterator[NodeProcess]:
         yield running
 
 
+@pytest.fixture(scope="module")
+def shared_node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NodeProcess]:
+    """One node for all tests of a module that do not mind each other."""
+    with NodeProcess(tmp_path_factory.mktemp("shared") / "data") as running:
+        yield running
+
+
 @pytest.fixture
 def fast_retry_node(tmp_path: Path) -> Iterator[NodeProcess]:
     """A node that retries at once, so that a test of retries is quick."""

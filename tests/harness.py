@@ -106,6 +106,10 @@ class NodeProcess:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Leave nothing running."""
         if self.process is not None and self.process.poll() is None:
             self.kill()
         elif self.process is not None and self.process.stdout is not None:

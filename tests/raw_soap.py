@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import dataclass
 
 import aiohttp
@@ -67,7 +68,7 @@ async def send(url: str, data: bytes, content_type: str = TYPES["1.1"], method: 
     """One request on a connection of its own."""
     async with (
         aiohttp.ClientSession() as session,
-        session.request(method, url, data=data, headers={"Content-Type": content_type}) as response,
+        session.request(method, url, data=io.BytesIO(data), headers={"Content-Type": content_type}) as response,
     ):
         return Reply(response.status, dict(response.headers), await response.read())
 

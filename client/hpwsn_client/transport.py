@@ -8,6 +8,7 @@ repeats no request: whether a lost request was carried out is for the caller to 
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from uuid import uuid4
@@ -72,7 +73,7 @@ class Transport:
         session = self._open(url)
         try:
             async with session.post(
-                url, data=data, headers=_http_headers(self._soap, action), allow_redirects=False
+                url, data=io.BytesIO(data), headers=_http_headers(self._soap, action), allow_redirects=False
             ) as response:
                 content = await self._read(response, url)
                 return _Reply(url, response.status, response.charset, response.headers, content)

@@ -73,7 +73,7 @@ class Broker:
         """The oldest messages of a pull point, all that was accepted before this call included."""
         self.pull_points.get(id_)
         await self.delivery.settle(self.subscriptions.leading_to(id_))
-        return await self.pull_points.messages(id_, maximum)
+        return await self.pull_points.hand_out(id_, maximum)
 
     async def destroy_pull_point(self, id_: str) -> None:
         """End a pull point and the subscriptions that lead to it."""

@@ -6,22 +6,26 @@ Notify to its address. The queue is in the journal; here is only what names it.
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hpwsn.journal.journal import Journal
 from hpwsn.journal.records import Pulled, PullPointRecord
 from hpwsn_client.wsn import faults
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class PullPoint:
     """One queue, named by its id and, if its creator gave one, by a name."""
 
     id: str
     name: str | None
     created: float
+    handed_out: int = 0
+    """The last place in the queue that is on its way to a client."""
+    reading: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 class PullPoints:
@@ -63,16 +67,27 @@ class PullPoints:
             )
         return point
 
-    async def messages(self, id_: str, maximum: int | None) -> Sequence[Pulled]:
-        """The oldest waiting messages; they stay until `confirm`."""
+    async def hand_out(self, id_: str, maximum: int | None) -> Sequence[Pulled]:
+        """The oldest waiting messages; `handed_out` must be told what became of them."""
         point = self.get(id_)
         limit = self._max_messages if maximum is None else min(maximum, self._max_messages)
-        return await self._journal.pull(point.id, limit) if limit else ()
+        if not limit:
+            return ()
+        async with point.reading:
+            pulled = await self._journal.pull(point.id, limit, after=point.handed_out)
+            if pulled:
+                point.handed_out = pulled[-1].seq
+        return pulled
 
-    async def confirm(self, id_: str, upto: int) -> None:
-        """Remove what has been handed out, up to this place in the queue."""
-        if id_ in self._by_id:
-            await self._journal.confirm(id_, upto)
+    async def handed_out(self, id_: str, pulled: Sequence[Pulled], taken: bool) -> None:
+        """Remove messages that their client has taken; the others are handed out again."""
+        point = self._by_id.get(id_)
+        if point is None:
+            return
+        if taken:
+            await self._journal.confirm(id_, pulled[-1].seq)
+        else:
+            point.handed_out = min(point.handed_out, pulled[0].seq - 1)
 
     async def destroy(self, id_: str) -> None:
         """Remove it with all that waits in it."""

@@ -307,7 +307,7 @@ class Subscriptions:
                 return None
             return now + longest
         moment = _moment(termination, now, fault)
-        if moment.timestamp() <= now:
+        if moment <= datetime.fromtimestamp(now, UTC):
             raise fault(f"the time asked for, {moment.isoformat()}, is not in the future", maximum_time=maximum)
         if maximum is not None and moment > maximum:
             raise fault(

@@ -32,10 +32,10 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer in its final form, and what to do once the client's connection has taken it."""
+    """An answer in its final form, and whom to tell whether the client's connection has taken it."""
 
     body: bytes
-    written: Callable[[], Awaitable[None]] | None = None
+    tell: Callable[[bool], Awaitable[None]] | None = None
 
 
 class ParsedEnvelope(Soap11):

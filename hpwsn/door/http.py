@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from aiohttp import web
@@ -106,10 +107,8 @@ class SoapDoor:
             body=encode_envelope(envelope.version, answer.body, headers),
             headers={"Content-Type": envelope.version.content_type},
         )
-        if answer.written is not None:
-            await response.prepare(request)
-            await response.write_eof()
-            await answer.written()
+        if answer.tell is not None:
+            await _write(request, response, answer.tell)
         return response
 
     def _refuse(self, fault: faults.SoapFault, version: SoapVersion, relates_to: str | None) -> web.Response:
@@ -142,6 +141,18 @@ class SoapDoor:
             raise faults.Busy(
                 f"more than {self._settings.connections} connections are open (server.connections)", retry_after=1
             )
+
+
+async def _write(
+    request: web.Request, response: web.Response, tell: Callable[[bool], Awaitable[None]]
+) -> None:
+    try:
+        await response.prepare(request)
+        await response.write_eof()
+    except BaseException:
+        await tell(False)
+        raise
+    await tell(True)
 
 
 def _too_large(limit: int) -> faults.TooLarge:

@@ -129,7 +129,7 @@ class PullPoint(Service):
         body = join_get_messages_response(_handed_out(broker, entry) for entry in pulled)
         if not pulled:
             return Answer(body)
-        return Answer(body, partial(broker.pull_points.confirm, call.resource, pulled[-1].seq))
+        return Answer(body, partial(broker.pull_points.handed_out, call.resource, pulled))
 
     @_operation(contract.DestroyPullPoint)
     async def destroy(ctx: _SpyneContext, call: Call) -> wsn.DestroyPullPointResponse:  # noqa: N805

@@ -78,19 +78,27 @@ class Streams:
 
 
 def insert_appends(db: sqlite3.Connection, streams: Streams, appends: Sequence[Appended]) -> None:
-    """Write the notifications of all appends, and the ids that came with them."""
+    """Write the notifications of all appends, the ids that came with them, and the queues of their targets."""
     values: list[Any] = []
     ids: list[Any] = []
+    targeted: list[tuple[str, int]] = []
     for first, notifications in appends:
         offset = first
         for n in notifications:
             values += (offset, streams.number(n), micros(n.time), n.start, n.end, n.message_id, n.content)
+            if n.target is not None:
+                targeted.append((n.target, offset))
             offset += 1
         if notifications[0].message_id is not None or len(notifications) > 1:
             ids += _ids(first, notifications)
     streams.insert_new(db)
     insert_rows(db, _INTO_LOG, 7, values)
     insert_rows(db, "INSERT INTO message_ids (first, last, id, time) VALUES", 4, ids)
+    for target, offset in targeted:
+        db.execute(
+            "INSERT INTO queue (pull_point, offset, subscription) SELECT number, ?, '' FROM pull_points WHERE id = ?",
+            (offset, target),
+        )
 
 
 def insert_rows(db: sqlite3.Connection, statement: str, width: int, values: list[Any]) -> None:

@@ -22,12 +22,14 @@ _SIZE = 6  # the place of length(content) in a row
 
 _ROWS = (
     "SELECT json_group_array(json_array(offset, stream, time, head, tail, message_id, length(content)))"
-    " FROM (SELECT log.* FROM {} ORDER BY log.offset LIMIT ?)"
+    " FROM (SELECT * FROM log WHERE {} ORDER BY offset LIMIT ?)"
 )
-_ROWS_AT = _ROWS.format("log WHERE offset IN (SELECT value FROM json_each(?))")
-_ROWS_ALL = _ROWS.format("log WHERE offset > ? AND offset <= ? AND stream > 0")
+_ROWS_AT = _ROWS.format("offset IN (SELECT value FROM json_each(?))")
+_ROWS_ALL = _ROWS.format("offset > ? AND offset <= ? AND stream > 0")
+# The inner search stays within the index: sorting whole rows to keep the first few would read them all.
 _ROWS_OF = _ROWS.format(
-    "json_each(?) AS s CROSS JOIN log WHERE log.stream = s.value AND log.offset > ? AND log.offset <= ?"
+    "offset IN (SELECT found.offset FROM json_each(?) AS s CROSS JOIN log AS found"
+    " WHERE found.stream = s.value AND found.offset > ? AND found.offset <= ? ORDER BY found.offset LIMIT ?)"
 )
 _CONTENTS = (
     "SELECT CAST(group_concat(content, '') AS BLOB) FROM (SELECT content FROM log"
@@ -135,7 +137,7 @@ class Reader:
         # SQLite sorts all that a window matches before it takes the first ones: so windows start small, for a
         # dense topic, and grow, for a sparse one.
         rows: list[Row] = []
-        window = max(_FIRST_WINDOW, 4 * limit, 8 * len(streams or ()))
+        window = max(_FIRST_WINDOW, 4 * limit, len(streams or ()))
         while after < last and len(rows) < limit and streams != []:
             upto = min(last, after + window)
             rows += self._stretch(streams, after, upto, limit - len(rows))
@@ -145,7 +147,7 @@ class Reader:
     def _stretch(self, streams: list[int] | None, after: int, upto: int, limit: int) -> list[Row]:
         if streams is None:
             return self._rows(_ROWS_ALL, after, upto, limit)
-        return self._rows(_ROWS_OF, json.dumps(streams), after, upto, limit)
+        return self._rows(_ROWS_OF, json.dumps(streams), after, upto, limit, -1)
 
     def _rows_at(self, offsets: Iterable[int]) -> list[Row]:
         return self._rows(_ROWS_AT, json.dumps(list(offsets)), -1)

@@ -14,7 +14,7 @@ from hpwsn.journal.records import Retention
 from hpwsn.journal.schema import used_bytes
 from hpwsn.journal.writer import Work
 
-STEP = 2000
+STEP = 500
 START = -(2**63)
 
 _DELETE = """

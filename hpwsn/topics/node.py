@@ -129,7 +129,7 @@ class Node(Branch[S]):
         if self._interests is None or interest not in self._interests:
             return
         del self._interests[interest]
-        pass
+        interest.count -= 1
         if not self._interests:
             self._interests = None
 

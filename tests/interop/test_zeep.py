@@ -5,6 +5,7 @@ validated against the OASIS schemas wherever those are. zeep adds WS-Addressing 
 WSDL names actions ("wsam"); without those attributes it adds them by its plugin, or not at all ("none").
 """
 
+import os
 import queue
 import re
 import threading
@@ -25,7 +26,10 @@ from lxml import etree
 from zeep import xsd
 from zeep.wsa import WsAddressingPlugin
 
-OASIS = Path(__file__).resolve().parents[3] / "shared" / "oasis"
+from tests.harness import NodeProcess
+
+BESIDE_CHECKOUT = Path(__file__).resolve().parents[3] / "shared" / "oasis"
+OASIS = Path(os.environ.get("HPWSN_OASIS", BESIDE_CHECKOUT)).resolve()
 SOAP = {
     "Soap11": "http://schemas.xmlsoap.org/soap/envelope/",
     "Soap12": "http://www.w3.org/2003/05/soap-envelope",
@@ -138,10 +142,11 @@ class Recorder(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
+        # Recorded before it is answered: the next one may come at once, in another thread.
+        self.server.envelopes.put(etree.fromstring(body))
         self.send_response(202)
         self.send_header("Content-Length", "0")
         self.end_headers()
-        self.server.envelopes.put(etree.fromstring(body))
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - http.server's name
         """Says nothing: the test does."""
@@ -209,8 +214,8 @@ EVERY_WAY = [(version, addressing) for version in SOAP for addressing in ("wsam"
 
 
 @pytest.fixture(params=[("Soap11", "none"), ("Soap12", "wsam")], ids="-".join)
-def foreign(request: pytest.FixtureRequest, node: Any) -> Iterator[Foreign]:
-    one = Foreign(node.url, *request.param)
+def foreign(request: pytest.FixtureRequest, shared_node: NodeProcess) -> Iterator[Foreign]:
+    one = Foreign(shared_node.url, *request.param)
     yield one
     one.client.transport.session.close()
 
@@ -235,12 +240,12 @@ def expect_fault(element_name: str, call: Any, *args: Any, **kwargs: Any) -> zee
     return caught.value
 
 
-def test_the_wsdl_names_the_node_itself(node: Any) -> None:
-    response = requests.get(f"{node.url}?wsdl", timeout=PATIENCE)
+def test_the_wsdl_names_the_node_itself(shared_node: NodeProcess) -> None:
+    response = requests.get(f"{shared_node.url}?wsdl", timeout=PATIENCE)
     locations = etree.fromstring(response.content).xpath("//*[local-name()='address']/@location")
     assert response.headers["Content-Type"].split(";")[0] == "text/xml"
     assert len(locations) == 8
-    assert all(location.startswith(node.url) for location in locations)
+    assert all(location.startswith(shared_node.url) for location in locations)
 
 
 @pytest.mark.parametrize("foreign", EVERY_WAY, ids="-".join, indirect=True)
@@ -470,5 +475,6 @@ def test_a_renew_into_the_past_is_refused(foreign: Foreign, receivers: list[Rece
 
 
 def test_the_current_message_of_several_topics_is_refused(foreign: Foreign, root: str) -> None:
+    foreign.broker.Notify(NotificationMessage=[message(f"{root}/{n}", reading(1)) for n in ("A", "B")])
     several = topic(f"{root}/*", "Full")
     expect_fault("wsnt:MultipleTopicsSpecifiedFault", foreign.broker.GetCurrentMessage, Topic=several)

@@ -16,8 +16,9 @@ DEEP = b"<a>" * 10_000 + b"</a>" * 10_000
 
 
 @pytest.fixture
-async def alive(node: NodeProcess) -> AsyncIterator[NodeProcess]:
+async def alive(shared_node: NodeProcess) -> AsyncIterator[NodeProcess]:
     """A node that must still deliver when the test is over."""
+    node = shared_node
     yield node
     async with Consumer() as consumer:
         assert (await call(node.url, subscribe(consumer.url, "still"))).status == 200
@@ -33,7 +34,7 @@ async def alive(node: NodeProcess) -> AsyncIterator[NodeProcess]:
         (b"this is not XML", 400, "XML"),
         (b"", 400, "empty"),
         (b"\x00\xff\xfe garbage \x80", 400, ""),
-        (DTD, 400, "DTD"),
+        (DTD, 400, "document type"),
         (DEEP, 400, "256"),
         (envelope("<w:Notify/>")[:-20], 400, ""),
         (b'<a xmlns:x="u" x:p="1" p="2">&nbsp;</a>', 400, ""),

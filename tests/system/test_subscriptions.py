@@ -149,7 +149,7 @@ async def test_subscriptions_and_their_addresses_outlive_the_process(tmp_path: P
 
 async def test_after_kill_9_all_that_was_accepted_is_delivered(tmp_path: Path) -> None:
     async with Consumer(lambda number: 503) as consumer:
-        node = NodeProcess(tmp_path / "data", "--set", "delivery.retry_max=0.1").start()
+        node = NodeProcess(tmp_path / "data", "--set", "delivery.retry_first=0.1").start()
         await call(node.url, subscribe(consumer.url, "A"))
         for number in range(20):
             assert (await call(node.url, notify("A", f"<n>{number}</n>"))).status == 202

@@ -138,7 +138,7 @@ ALL_TOPICS = everything(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(st.booleans(), st.booleans(), STEPS)
 def test_tree_equals_the_naive_one_after_any_edits(fixed: bool, simple_subtree: bool, steps: list) -> None:  # type: ignore[type-arg]
     tree: TopicTree[int] = TopicTree(fixed=fixed, simple_subtree=simple_subtree)

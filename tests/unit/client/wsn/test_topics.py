@@ -2,10 +2,9 @@
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
@@ -17,6 +16,7 @@ from hpwsn_client.wsn.names import (
     DIALECT_SIMPLE,
     HPWSN_TOPICS,
     WSNT,
+    WSTOP,
     XML_NS,
     wsnt,
 )
@@ -29,6 +29,7 @@ from hpwsn_client.wsn.topics import (
 )
 from hpwsn_client.wsn.version import SoapVersion, encode_envelope
 from hpwsn_client.wsn.xml import parse_xml
+from tests.conftest import Oasis
 from tests.unit.client.wsn import strategies
 
 SCOPE = {"p": "urn:p", "q": "urn:q", None: "urn:default"}
@@ -70,9 +71,8 @@ def test_a_topic_has_several_spellings(text: str, topic: Topic) -> None:
     assert Topic.parse(text) == topic
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+NO_TOPICS = [
+    *(
         "",
         " ",
         ":",
@@ -90,9 +90,9 @@ def test_a_topic_has_several_spellings(text: str, topic: Topic) -> None:
         "*",
         "A B",
         "A:B\0",
+    ),
+    *(
         "{}A",
-    ]
-    + [
         "{urn:p}",
         "{urn:p",
         "urn:p}A",
@@ -102,9 +102,13 @@ def test_a_topic_has_several_spellings(text: str, topic: Topic) -> None:
         "a\ud800",
         "{\ud800}a",
         "×",
-        f"{{{XML_NS}}}A",
-    ],
-)
+        "{urn:京}A",
+    ),
+    f"{{{XML_NS}}}A",
+]
+
+
+@pytest.mark.parametrize("text", NO_TOPICS)
 def test_what_is_no_topic_is_refused_as_the_standard_says(text: str) -> None:
     with pytest.raises(InvalidTopicExpressionFault):
         Topic.parse(text)
@@ -269,7 +273,7 @@ def test_an_expression_may_have_4096_characters_64_steps_and_64_alternatives_and
     assert len(parse("/".join("A" * 64)).patterns[0].steps) == 64
     assert len(parse("|".join(f"A{n}" for n in range(64))).patterns) == 64
     for text in ("A" * 4097, "/".join("A" * 65), "//".join("A" * 65), "A" + "/." * 64):
-        with pytest.raises(InvalidTopicExpressionFault, match="64|4096"):
+        with pytest.raises(InvalidTopicExpressionFault, match=r"64|4096"):
             parse(text)
     with pytest.raises(InvalidTopicExpressionFault, match="64"):
         parse("|".join(f"A{n}" for n in range(65)))
@@ -325,6 +329,7 @@ def test_simple_covers_the_subtree_unless_told_otherwise() -> None:
     assert not concrete.matches(below)
 
 
+EVERY = ["A", "C", "A/B", "A/C", "A/B/A", "A/B/A/B"]
 FULL = [
     ("p:A", "A"),
     ("p:A/*", "A/B A/C"),
@@ -349,7 +354,7 @@ FULL = [
 
 @pytest.mark.parametrize(("text", "expected"), FULL)
 def test_full_means_what_the_standard_says(text: str, expected: str) -> None:
-    tree = [Topic("urn:p", tuple(path.split("/"))) for path in "A C A/B A/C A/B/A A/B/A/B".split()]
+    tree = [Topic("urn:p", tuple(path.split("/"))) for path in EVERY]
     found = {"/".join(topic.path) for topic in tree if parse(text, DIALECT_FULL).matches(topic)}
     assert found == set(expected.split())
 
@@ -536,9 +541,27 @@ def test_the_cache_keeps_a_bounded_number_of_short_expressions() -> None:
 # The schema
 
 
-def schema_pattern(folder: Path, name: str) -> str:
-    found = etree.parse(folder / "t-1.xsd").find(
-        f"{{*}}simpleType[@name='{name}']/{{*}}restriction/{{*}}pattern"
-    )
-    assert found is not None
-    return str(found.get("value"))
+def is_concrete_by_the_schema(oasis: Oasis, text: str) -> bool:
+    topic = f'<t:TopicNamespace xmlns:t="{WSTOP}" targetNamespace="urn:x"><t:Topic name="x" parent="{text}"/>'
+    try:
+        oasis.validate(f"{topic}</t:TopicNamespace>".encode())
+    except AssertionError:
+        return False
+    return True
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    text=st.text("ABp:/.-", max_size=10)
+    | st.from_regex(r"(p:)?[ABp.-]{1,3}(/(p:)?[AB.-]{1,3}){0,3}", fullmatch=True)
+)
+def test_concrete_is_read_as_the_schema_has_it(oasis: Oasis, text: str) -> None:
+    try:
+        parse(text, DIALECT_CONCRETE)
+        accepted = True
+    except InvalidTopicExpressionFault:
+        accepted = False
+    if "/" in text and accepted:
+        assert is_concrete_by_the_schema(oasis, text)
+    elif not accepted and set(re.findall("([^:/]*):", text)) <= {"p"}:
+        assert not is_concrete_by_the_schema(oasis, text)
