@@ -29,8 +29,8 @@ retention_age = "7 d"
 ```
 
 Durations are seconds, or a text with `ms`, `s`, `min`, `h` or `d`, or ISO 8601 such as `PT10M`. Sizes are
-bytes, or a text with `KB`, `MB`, `GB` (powers of 1000) or `KiB`, `MiB`, `GiB` (powers of 1024). Relative paths
-start at the working directory.
+bytes, or a text with `KB`, `MB`, `GB` (powers of 1000) or `KiB`, `MiB`, `GiB` (powers of 1024). Relative
+paths start at the working directory.
 
 This page is made by `hpwsn check-config --reference`."""
 

@@ -136,9 +136,7 @@ class SubscriptionsSettings:
     """Bounds on subscriptions."""
 
     limit: int = setting(1_000_000, Whole(1, 100_000_000), "Most subscriptions at once.")
-    grace: float = setting(
-        60.0, Seconds(0), "How long after its end a subscription can still be renewed."
-    )
+    grace: float = setting(60.0, Seconds(0), "How long after its end a subscription can still be renewed.")
     max_lifetime: float = setting(0.0, Seconds(0), "Longest lifetime that can be asked for; 0 is unlimited.")
 
 

@@ -209,15 +209,12 @@ class Pusher:
         if self._starved or (self._cramped and not host.waiting):
             connection.drop()
         elif host.waiting:
-            self._send(connection, self._next_waiting(host))
+            ticket, _ = host.waiting.popitem(last=False)
+            self._tidy(host)
+            self._send(connection, ticket)
         else:
             host.idle.append(connection)
             self._idle.add(connection)
-
-    def _next_waiting(self, host: _Host) -> Ticket:
-        ticket, _ = host.waiting.popitem(last=False)
-        self._tidy(host)
-        return ticket
 
     def _make_room(self, host: _Host) -> None:
         """Queue for a connection where only the limit for all hosts stands in the way."""
@@ -239,7 +236,8 @@ class Pusher:
             self._queue(self._hosts[key])
         while (queue := self._starved or self._cramped) and len(self._connections) < self._most:
             host, _ = queue.popitem(last=False)
-            self._open(host, self._next_waiting(host))
+            ticket, _ = host.waiting.popitem(last=False)
+            self._open(host, ticket)
             self._queue(host)
 
     def _leave_idle(self, connection: Connection) -> None:

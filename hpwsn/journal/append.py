@@ -5,6 +5,7 @@ event loop, which takes up to 5 ms each time when the loop is busy. So rows do n
 statement carries up to 256 of them, and a group costs a handful of steps, whatever its size.
 """
 
+import json
 import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -15,6 +16,12 @@ from hpwsn.notification import Notification
 from hpwsn_client.wsn.topics import Topic
 
 _CHUNKS = (256, 64)
+# What is posted straight to a pull point waits in its queue from the same moment on.
+_INTO_QUEUES = (
+    "INSERT INTO queue (pull_point, offset, subscription) SELECT p.number, json_extract(j.value, '$[1]'), ''"
+    " FROM json_each(?) AS j CROSS JOIN pull_points AS p"
+    " WHERE p.id = json_extract(j.value, '$[0]') ORDER BY j.key"
+)
 _INTO_LOG = "INSERT INTO log (offset, stream, time, head, tail, message_id, content) VALUES"
 _CACHED_TOPICS = 100_000
 Appended = tuple[int, Sequence[Notification]]
@@ -78,7 +85,7 @@ class Streams:
 
 
 def insert_appends(db: sqlite3.Connection, streams: Streams, appends: Sequence[Appended]) -> None:
-    """Write the notifications of all appends, the ids that came with them, and the queues of their targets."""
+    """Write the notifications of all appends, the ids that came with them, and their places in queues."""
     values: list[Any] = []
     ids: list[Any] = []
     targeted: list[tuple[str, int]] = []
@@ -94,11 +101,8 @@ def insert_appends(db: sqlite3.Connection, streams: Streams, appends: Sequence[A
     streams.insert_new(db)
     insert_rows(db, _INTO_LOG, 7, values)
     insert_rows(db, "INSERT INTO message_ids (first, last, id, time) VALUES", 4, ids)
-    for target, offset in targeted:
-        db.execute(
-            "INSERT INTO queue (pull_point, offset, subscription) SELECT number, ?, '' FROM pull_points WHERE id = ?",
-            (offset, target),
-        )
+    if targeted:
+        db.execute(_INTO_QUEUES, (json.dumps(targeted),))
 
 
 def insert_rows(db: sqlite3.Connection, statement: str, width: int, values: list[Any]) -> None:

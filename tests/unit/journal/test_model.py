@@ -80,6 +80,9 @@ class JournalMachine(RuleBasedStateMachine):
         for first, one in zip(self.run(all_of_them()), group, strict=True):
             assert first == self.next
             self.log |= dict(enumerate(one, first))
+            for offset, n in enumerate(one, first):
+                if n.target in self.queues:
+                    self.queues[n.target].append((offset, None))
             self.next = self.given = first + len(one)
 
     @rule(

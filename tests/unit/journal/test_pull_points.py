@@ -33,6 +33,15 @@ async def test_a_queue_keeps_its_order_until_it_is_confirmed(opened: Any, note: 
         assert await journal.queue_length("p") == 3
 
 
+async def test_what_is_posted_to_a_pull_point_waits_there_with_its_commit(opened: Any, note: Any) -> None:
+    async with opened() as (journal, _):
+        await journal.put_pull_point(pull_point("p"))
+        await journal.append([note(target="p"), note(), note(target="gone"), note(target="p")])
+        await journal.enqueue("p", [(1, None)], {})
+        pulled = await journal.pull("p", 9)
+        assert [(p.stored.offset, p.subscription_id) for p in pulled] == [(1, None), (4, None)]
+
+
 async def test_what_waits_is_not_queued_twice_and_cursors_move_with_it(opened: Any, note: Any) -> None:
     async with opened() as (journal, _):
         await journal.append([note()] * 3)
