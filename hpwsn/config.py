@@ -212,9 +212,8 @@ def _check_together(config: Config, sources: Mapping[str, str]) -> Iterator[Prob
         yield problem(
             "delivery.retry_max", "is below delivery.retry_first; raise it, or lower delivery.retry_first"
         )
+    for key in ("backbone.url", "cluster.admin"):
+        if value_of(config, SETTINGS[key]):
+            yield problem(key, "is for a later version of HPwsn; leave it out, this one runs alone")
     if cluster.secret and cluster.secret_file:
         yield problem("cluster.secret_file", "is given beside cluster.secret; keep one of the two")
-    if cluster.admin and not (cluster.secret or cluster.secret_file):
-        yield problem(
-            "cluster.admin", "needs the cluster's secret; set cluster.secret_file or HPWSN_CLUSTER_SECRET"
-        )

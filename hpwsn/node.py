@@ -1,7 +1,7 @@
 """A node: the one place where concrete classes are chosen, joined, started in order and stopped in order.
 
-Start: journal, topic tree, what the journal remembers, backbone, and the port last. Stop: the port first, then the
-deliveries under way, then the journal, so that whatever was accepted is on disk.
+Start: journal, topic tree, what the journal remembers, backbone, and the port last. Stop: the port first,
+then the deliveries under way, then the journal, so that whatever was accepted is on disk.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
+import uvloop
 from aiohttp import web
 
 from hpwsn.backbone.embedded import EmbeddedBackbone
@@ -38,6 +39,7 @@ from hpwsn.door.soap import Context
 from hpwsn.errors import HpwsnError
 from hpwsn.journal.journal import Journal
 from hpwsn.journal.records import Durability, Recovered
+from hpwsn.logs import set_up_logging
 from hpwsn.matching.content import ContentFilters
 from hpwsn.notification import Notification
 from hpwsn.settings import Config
@@ -66,6 +68,7 @@ class Node:
 
     def _build(self) -> None:
         config, clock = self.config, self._clock
+        self._make_data_directory()
         self.journal = Journal(
             Path(config.data.dir) / "journal.db",
             durability=cast(Durability, config.journal.durability),
@@ -120,7 +123,14 @@ class Node:
             tree=self.tree, backbone=self.backbone, clock=clock, id_window=config.journal.id_window
         )
         self.broker = Broker(
-            publisher, subscriptions, pull_points, self.delivery, self.tree, self.journal, self.base_url, clock
+            publisher,
+            subscriptions,
+            pull_points,
+            self.delivery,
+            self.tree,
+            self.journal,
+            self.base_url,
+            clock,
         )
         self.processor = Processor(
             tree=self.tree,
@@ -130,6 +140,15 @@ class Node:
             limits=self._limits,
         )
         self.journal.on_commit = self.processor.process
+
+    def _make_data_directory(self) -> None:
+        try:
+            Path(self.config.data.dir).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise HpwsnError(
+                f"the data directory {self.config.data.dir} cannot be made: {error.strerror};"
+                " name another with --data"
+            ) from error
 
     def _load_tree(self) -> TopicTree[Subscription]:
         topics = self.config.topics
@@ -156,7 +175,6 @@ class Node:
 
     async def start(self) -> None:
         """Open everything; the node accepts requests when this returns."""
-        Path(self.config.data.dir).mkdir(parents=True, exist_ok=True)
         recovered = await self.journal.open(ids_since=self._clock() - self.config.journal.id_window)
         listener = self._listen()
         self._restore(recovered)
@@ -225,8 +243,7 @@ class Node:
 
 def serve(config: Config) -> int:
     """Run a node until SIGTERM or SIGINT; the exit status."""
-    import uvloop
-
+    set_up_logging(config.log)
     return uvloop.run(_serve(config))
 
 
@@ -237,6 +254,7 @@ async def _serve(config: Config) -> int:
         loop.add_signal_handler(number, stop.set)
     node = Node(config)
     await node.start()
+    log.info("node %s is ready; its state is in %s", node.name, config.data.dir)
     print(f"ready {node.url}", flush=True)  # noqa: T201
     await stop.wait()
     log.info("stopping: finishing what is under way")

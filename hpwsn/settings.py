@@ -85,9 +85,6 @@ class TopicsSettings:
     )
     simple_subtree: bool = setting(True, Flag(), "A Simple topic expression also covers the topics below it.")
     open_limit: int = setting(1_000_000, Whole(1, 100_000_000), "Most topics in an open tree.")
-    on_remove: str = setting(
-        "keep", Choice(choices=("keep", "end")), "What becomes of the subscriptions of a removed topic."
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +103,6 @@ class JournalSettings:
     retention_bytes: int = setting(
         1024 * MIB, Size(MIB), "Most bytes of notifications kept for late readers."
     )
-    keep_unwanted: bool = setting(True, Flag(), "Also keep what nobody subscribed to when it came.")
     waiting_limit: int = setting(
         64 * MIB, Size(MIB), "Most bytes waiting to be written; past it, publishers are told to come back."
     )
@@ -145,9 +141,6 @@ class PullPointsSettings:
     """Bounds on pull points."""
 
     limit: int = setting(100_000, Whole(1, 10_000_000), "Most pull points at once.")
-    queue_limit: int = setting(
-        100_000, Whole(1, 100_000_000), "Most notifications waiting in one pull point."
-    )
     max_messages: int = setting(1000, Whole(1, 100_000), "Most notifications in one GetMessages response.")
 
 

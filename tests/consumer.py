@@ -60,7 +60,7 @@ class Consumer:
             status = 503
         return web.Response(status=status)
 
-    async def wait(self, condition: Callable[["Consumer"], bool], timeout: float = 20) -> None:  # noqa: ASYNC109
+    async def wait(self, condition: Callable[[Consumer], bool], timeout: float = 20) -> None:  # noqa: ASYNC109
         """Wait until the condition holds, looked at after each request."""
         async with asyncio.timeout(timeout), self._arrived:
             await self._arrived.wait_for(lambda: condition(self))
@@ -75,6 +75,4 @@ class Consumer:
 
     def payloads(self) -> list[str]:
         """The text of every payload so far."""
-        return [
-            "".join(message.find("w:Message", NAMES)[0].itertext()) for message in self.messages()
-        ]
+        return ["".join(message.find("w:Message", NAMES)[0].itertext()) for message in self.messages()]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import selectors
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -114,3 +116,10 @@ class NodeProcess:
             self.kill()
         elif self.process is not None and self.process.stdout is not None:
             self.process.stdout.close()
+
+
+async def eventually(condition: Callable[[], Awaitable[bool]], timeout: float = 20) -> None:  # noqa: ASYNC109
+    """Ask again and again until it holds; for what only an answer of the node can tell."""
+    async with asyncio.timeout(timeout):
+        while not await condition():  # noqa: ASYNC110
+            await asyncio.sleep(0.02)

@@ -68,7 +68,9 @@ async def send(url: str, data: bytes, content_type: str = TYPES["1.1"], method: 
     """One request on a connection of its own."""
     async with (
         aiohttp.ClientSession() as session,
-        session.request(method, url, data=io.BytesIO(data), headers={"Content-Type": content_type}) as response,
+        session.request(
+            method, url, data=io.BytesIO(data), headers={"Content-Type": content_type}
+        ) as response,
     ):
         return Reply(response.status, dict(response.headers), await response.read())
 
@@ -79,7 +81,12 @@ async def call(url: str, body: str, version: str = "1.1", headers: str = "") -> 
 
 
 def subscribe(
-    consumer: str, topic: str | None = None, *, dialect: str | None = SIMPLE, more: str = "", filters: str = ""
+    consumer: str,
+    topic: str | None = None,
+    *,
+    dialect: str | None = SIMPLE,
+    more: str = "",
+    filters: str = "",
 ) -> str:
     """A Subscribe request."""
     given = f' Dialect="{dialect}"' if dialect else ""

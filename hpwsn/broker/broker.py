@@ -1,6 +1,7 @@
 """The broker: what doors ask for that takes more than one of its parts.
 
-Single registries are used directly; here are the operations that join them, so that no door holds rules of its own.
+Single registries are used directly; here are the operations that join them, so that no door holds rules of
+its own.
 """
 
 from __future__ import annotations

@@ -56,7 +56,11 @@ class PushSender:
         return min(asked, self._batch) if asked else self._batch
 
     def send(
-        self, subscription: Subscription, offsets: Sequence[int], notifications: Sequence[Notification], done: Done
+        self,
+        subscription: Subscription,
+        offsets: Sequence[int],
+        notifications: Sequence[Notification],
+        done: Done,
     ) -> None:
         """Post one envelope with all of the notifications."""
         prepared = subscription.prepared
@@ -110,7 +114,11 @@ class PullSender:
         return PULL_BATCH
 
     def send(
-        self, subscription: Subscription, offsets: Sequence[int], notifications: Sequence[Notification], done: Done
+        self,
+        subscription: Subscription,
+        offsets: Sequence[int],
+        notifications: Sequence[Notification],
+        done: Done,
     ) -> None:
         """Queue the offsets and move the cursor in one transaction."""
         assert subscription.pull_point is not None

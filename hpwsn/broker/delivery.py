@@ -1,8 +1,9 @@
 """Delivery: one ordered queue for each subscription, moved along by the outcome of every send.
 
-No task and no thread belongs to a subscription. It is woken by a new notification, by the callback of its last
-send, or by its retry timer; it has at most one send under way, which is what keeps its order. A send carries as
-many waiting notifications as the policy allows. What no longer fits into memory is read from the journal.
+No task and no thread belongs to a subscription. It is woken by a new notification, by the callback of its
+last send, or by its retry timer; it has at most one send under way, which is what keeps its order. A send
+carries as many waiting notifications as the policy allows. What no longer fits into memory is read from the
+journal.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from hpwsn.errors import JournalUnavailable
 from hpwsn.broker.push_request import Outcome, OutcomeKind
 from hpwsn.broker.recent import Recent
 from hpwsn.broker.retry import RetryPolicy
 from hpwsn.broker.subscription import State, Subscription
+from hpwsn.errors import JournalUnavailable
 from hpwsn.journal.journal import Journal
 from hpwsn.matching.content import ContentFilters
 from hpwsn.notification import Notification
@@ -41,7 +42,11 @@ class Sender(Protocol):
     """One way of handing notifications to a consumer."""
 
     def send(
-        self, subscription: Subscription, offsets: Sequence[int], notifications: Sequence[Notification], done: Done
+        self,
+        subscription: Subscription,
+        offsets: Sequence[int],
+        notifications: Sequence[Notification],
+        done: Done,
     ) -> None:
         """Hand them over; `done` is called once, later, with what became of it."""
 
@@ -199,7 +204,9 @@ class Delivery:
         if self._retry.exhausted(progress.first_failure, now):
             self._bury(subscription, offsets, outcome.reason)
             return
-        self._proceed_later(subscription, self._retry.pause(progress.attempt, random.random(), outcome.retry_after))
+        self._proceed_later(
+            subscription, self._retry.pause(progress.attempt, random.random(), outcome.retry_after)
+        )
         progress.attempt += 1
 
     def _proceed_later(self, subscription: Subscription, pause: float) -> None:
@@ -210,7 +217,10 @@ class Delivery:
 
     def _bury(self, subscription: Subscription, offsets: Sequence[int], reason: str) -> None:
         log.error(
-            "subscription %s: %d notifications go to the dead letters: %s", subscription.id, len(offsets), reason
+            "subscription %s: %d notifications go to the dead letters: %s",
+            subscription.id,
+            len(offsets),
+            reason,
         )
         self.totals.buried += len(offsets)
         self._journal.bury(subscription.id, offsets, reason, self._clock())

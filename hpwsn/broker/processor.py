@@ -1,7 +1,7 @@
 """The notification processor: takes committed notifications in log order and finds who wants each.
 
-One look-up for the topic, then the content filters of those subscribers that have one, with the payload parsed at
-most once. It hands offsets to delivery and keeps each topic's current message.
+One look-up for the topic, then the content filters of those subscribers that have one, with the payload
+parsed at most once. It hands offsets to delivery and keeps each topic's current message.
 """
 
 from __future__ import annotations
@@ -72,7 +72,9 @@ class Processor:
         try:
             self._tree.retain(topic, offset)
         except SoapFault as fault:
-            log.warning("notification %d on %s is stored, and its topic has no place: %s", offset, topic, fault)
+            log.warning(
+                "notification %d on %s is stored, and its topic has no place: %s", offset, topic, fault
+            )
 
     def restore_current(self, current: Mapping[str, int] | Iterable[tuple[str, int]]) -> None:
         """Take up each topic's current message after a restart."""

@@ -1,7 +1,8 @@
 """The internal publisher: what happens to a notification before anybody can count on it.
 
-Each topic must be one topic, and known where the tree is fixed; a repeated message id is accepted and not published
-again. Then the backbone has it. A Notify is taken whole or not at all. spec: the original's internal publisher.
+Each topic must be one topic, and known where the tree is fixed; a repeated message id is accepted and not
+published again. Then the backbone has it. A Notify is taken whole or not at all. spec: the original's
+internal publisher.
 """
 
 from __future__ import annotations

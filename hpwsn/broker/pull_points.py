@@ -31,7 +31,9 @@ class PullPoint:
 class PullPoints:
     """The registry of a node's pull points."""
 
-    def __init__(self, journal: Journal, *, limit: int, max_messages: int, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, journal: Journal, *, limit: int, max_messages: int, clock: Callable[[], float]
+    ) -> None:
         self._journal = journal
         self._limit = limit
         self._max_messages = max_messages

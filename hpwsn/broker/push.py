@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from hpwsn.broker.push_connection import Connection, Timeouts, explain_refusal
+from hpwsn.broker.push_connection import Connection, Deadlines, explain_refusal
 from hpwsn.broker.push_request import HostKey, Outcome, OutcomeKind, Ticket, parse_target
 
 __all__ = ["Outcome", "OutcomeKind", "PushStatistics", "Pusher", "Ticket"]
@@ -62,16 +62,16 @@ class Pusher:
         self._most = connections
         self._limit = response_limit
         self._ssl = ssl_context
-        self._connecting = Timeouts(self._loop, connect_timeout, self._not_connected)
-        self._answering = Timeouts(self._loop, response_timeout, self._not_answered)
-        self._idle = Timeouts(self._loop, idle_timeout, self.spoiled)
-        self._times = (connect_timeout, response_timeout)
+        self._connect_timeout = connect_timeout
+        self._response_timeout = response_timeout
+        self._idle_timeout = idle_timeout
         self._hosts: dict[HostKey, _Host] = {}
         # Hosts with posts that wait for the limit of all hosts: without any connection, and with too few.
         self._starved: OrderedDict[_Host, None] = OrderedDict()
         self._cramped: OrderedDict[_Host, None] = OrderedDict()
         self._connections: set[Connection] = set()
-        self._unsettled: set[Ticket] = set()
+        self._deadlines = Deadlines(self._loop, self._connections, self._expired)
+        self._unsettled = 0
         self._outcomes = dict.fromkeys(OutcomeKind, 0)
         self._closing = False
         self._quiet: asyncio.Future[None] | None = None
@@ -84,25 +84,27 @@ class Pusher:
         `done` gets the outcome exactly once, from the event loop, after this has returned.
         """
         ticket = Ticket(self._cancel, url, headers, body, done)
-        self._unsettled.add(ticket)
+        self._unsettled += 1
         try:
-            ticket.target = parse_target(url)
+            ticket.target = target = parse_target(url)
         except ValueError as error:
             self._settle_soon(ticket, ticket.outcome(OutcomeKind.REFUSED, str(error)))
             return ticket
-        if self._closing:
+        host = self._hosts.get(target.key)
+        if host is not None and host.idle:
+            self._send(host.idle.pop(), ticket)
+        elif self._closing:
             self._settle_soon(ticket, ticket.outcome(OutcomeKind.CANCELLED, "the broker is stopping"))
         else:
-            self._dispatch(ticket)
+            self._queue_or_open(host or self._add_host(target.key), ticket)
         return ticket
 
     def statistics(self) -> PushStatistics:
         """A snapshot for /status and /metrics."""
         waiting = sum(len(host.waiting) for host in self._hosts.values())
-        in_flight = len(self._unsettled) - waiting
-        return PushStatistics(
-            len(self._connections), len(self._idle), in_flight, waiting, dict(self._outcomes)
-        )
+        idle = sum(len(host.idle) for host in self._hosts.values())
+        in_flight = self._unsettled - waiting
+        return PushStatistics(len(self._connections), idle, in_flight, waiting, dict(self._outcomes))
 
     async def close(self, timeout: float) -> None:  # noqa: ASYNC109
         """Take no more posts, cancel those that wait, and after `timeout` seconds also those under way."""
@@ -113,15 +115,14 @@ class Pusher:
             for connection in list(host.idle):
                 self.spoiled(connection)
         if not await self._quiet_within(timeout):
-            for ticket in list(self._unsettled):
-                ticket.cancel()
+            for connection in list(self._connections):
+                if connection.ticket is not None:
+                    connection.ticket.cancel()
             await self._quiet_within(None)
-        for timeouts in (self._connecting, self._answering, self._idle):
-            timeouts.close()
+        self._deadlines.close()
 
     def opened(self, connection: Connection) -> None:
         """See push_connection.Owner."""
-        self._connecting.discard(connection)
         if connection.ticket is None:
             connection.drop()
         else:
@@ -136,7 +137,6 @@ class Pusher:
             connection.disregard()
             return
         connection.ticket = None
-        self._answering.discard(connection)
         # Freed first, so that a post made by the callback finds it.
         if reusable and not self._closing:
             self._free(connection)
@@ -156,11 +156,10 @@ class Pusher:
             return
         ticket, connection.ticket = connection.ticket, None
         self._leave_idle(connection)
-        self._answering.discard(connection)
         self._forget(connection)
         if ticket is not None and connection.silent and connection.reused and not ticket.repeated:
             ticket.repeated = True
-            self._open(self._host(connection.host), ticket)
+            self._open(self._hosts.get(connection.host) or self._add_host(connection.host), ticket)
             return
         self._use_room(connection.host)
         if ticket is not None and outcome is not None:
@@ -179,27 +178,19 @@ class Pusher:
         self._settle_soon(ticket, outcome)
         return True
 
-    def _dispatch(self, ticket: Ticket) -> None:
-        assert ticket.target is not None
-        host = self._host(ticket.target.key)
-        if host.idle:
-            connection = host.idle.pop()
-            self._idle.discard(connection)
-            self._send(connection, ticket)
-        elif host.open < self._per_host and len(self._connections) < self._most:
+    def _queue_or_open(self, host: _Host, ticket: Ticket) -> None:
+        if host.open < self._per_host and len(self._connections) < self._most:
             self._open(host, ticket)
         else:
             host.waiting[ticket] = None
             self._make_room(host)
 
-    def _host(self, key: HostKey) -> _Host:
-        host = self._hosts.get(key)
-        if host is None:
-            host = self._hosts[key] = _Host(key)
+    def _add_host(self, key: HostKey) -> _Host:
+        host = self._hosts[key] = _Host(key)
         return host
 
     def _send(self, connection: Connection, ticket: Ticket) -> None:
-        self._answering.add(connection)
+        self._deadlines.set(connection, self._response_timeout)
         connection.send(ticket)
 
     def _free(self, connection: Connection) -> None:
@@ -214,14 +205,15 @@ class Pusher:
             self._send(connection, ticket)
         else:
             host.idle.append(connection)
-            self._idle.add(connection)
+            self._deadlines.set(connection, self._idle_timeout)
 
     def _make_room(self, host: _Host) -> None:
         """Queue for a connection where only the limit for all hosts stands in the way."""
         if host.open < self._per_host:
             self._queue(host)
-            if (oldest := self._idle.oldest()) is not None:
-                self.spoiled(oldest)
+            idle = [connection for other in self._hosts.values() for connection in other.idle]
+            if idle:
+                self.spoiled(min(idle, key=lambda connection: connection.deadline))
 
     def _queue(self, host: _Host) -> None:
         if host.waiting and host.open == 0:
@@ -244,7 +236,6 @@ class Pusher:
         host = self._hosts.get(connection.host)
         if host is not None and connection in host.idle:
             host.idle.remove(connection)
-            self._idle.discard(connection)
 
     def _open(self, host: _Host, ticket: Ticket) -> None:
         connection = Connection(self, host.key, self._limit)
@@ -252,7 +243,7 @@ class Pusher:
         ticket.connection = connection
         host.open += 1
         self._connections.add(connection)
-        self._connecting.add(connection)
+        self._deadlines.set(connection, self._connect_timeout)
         connection.opening = self._loop.create_task(self._connect(connection))
         # A task that is cancelled before it runs gives its coroutine no chance to say so.
         connection.opening.add_done_callback(lambda task: self._connected(connection, ticket, task))
@@ -273,7 +264,6 @@ class Pusher:
 
     def _forget(self, connection: Connection) -> None:
         self._connections.discard(connection)
-        self._connecting.discard(connection)
         host = self._hosts[connection.host]
         host.open -= 1
         self._tidy(host)
@@ -287,49 +277,44 @@ class Pusher:
 
     def _abandon(self, connection: Connection) -> None:
         connection.ticket = None
-        self._connecting.discard(connection)
-        self._answering.discard(connection)
         connection.drop()
 
-    def _not_connected(self, connection: Connection) -> None:
-        self._expire(connection, f"no connection within {self._times[0]:g} s")
-
-    def _not_answered(self, connection: Connection) -> None:
-        self._expire(connection, f"no reply within {self._times[1]:g} s")
-
-    def _expire(self, connection: Connection, words: str) -> None:
+    def _expired(self, connection: Connection) -> None:
         ticket = connection.ticket
+        if ticket is None:
+            self.spoiled(connection)
+            return
+        if connection.connected:
+            words = f"no reply within {self._response_timeout:g} s"
+        else:
+            words = f"no connection within {self._connect_timeout:g} s"
         self._abandon(connection)
-        if ticket is not None:
-            self._settle(ticket, ticket.outcome(OutcomeKind.TIMEOUT, words))
+        self._settle(ticket, ticket.outcome(OutcomeKind.TIMEOUT, words))
 
     def _settle(self, ticket: Ticket, outcome: Outcome) -> None:
         done = ticket.take()
         if done is not None:
-            self._finish(ticket, done, outcome)
+            self._finish(done, outcome)
 
     def _settle_soon(self, ticket: Ticket, outcome: Outcome) -> None:
         done = ticket.take()
         if done is not None:
-            self._loop.call_soon(self._finish, ticket, done, outcome)
+            self._loop.call_soon(self._finish, done, outcome)
 
-    def _finish(self, ticket: Ticket, done: Callable[[Outcome], None], outcome: Outcome) -> None:
-        self._unsettled.discard(ticket)
+    def _finish(self, done: Callable[[Outcome], None], outcome: Outcome) -> None:
+        self._unsettled -= 1
         self._outcomes[outcome.kind] += 1
         try:
             done(outcome)
         except Exception as error:
-            message = f"the callback for {outcome.kind} of a post to {ticket.url} failed"
+            message = f"a callback failed on this outcome: {outcome}"
             self._loop.call_exception_handler({"message": message, "exception": error})
-        self._tell_quiet()
+        if self._closing:
+            self._tell_quiet()
 
     def _tell_quiet(self) -> None:
-        if (
-            self._quiet is not None
-            and not self._quiet.done()
-            and not self._unsettled
-            and not self._connections
-        ):
+        busy = self._unsettled or self._connections
+        if self._quiet is not None and not self._quiet.done() and not busy:
             self._quiet.set_result(None)
 
     async def _quiet_within(self, timeout: float | None) -> bool:  # noqa: ASYNC109

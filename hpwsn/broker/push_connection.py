@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import math
 import os
 import socket
 import ssl
-from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -85,7 +85,8 @@ class Connection(asyncio.Protocol):
 
     __slots__ = (
         "_complete", "_excerpt", "_framed", "_keep", "_limit", "_owner", "_parser", "_received",
-        "_retry_after", "_status", "_surplus", "_transport", "host", "opening", "reused", "ticket",
+        "_retry_after", "_status", "_surplus", "_transport", "deadline", "host", "opening", "reused",
+        "ticket",
     )  # fmt: skip
 
     def __init__(self, owner: Owner, host: HostKey, limit: int) -> None:
@@ -95,6 +96,7 @@ class Connection(asyncio.Protocol):
         self.ticket: Ticket | None = None
         self.opening: asyncio.Task[None] | None = None
         self.reused = False
+        self.deadline = math.inf
         self._transport: asyncio.Transport | None = None
         self._parser = httptools.HttpResponseParser(self)
         self._received = 0
@@ -108,6 +110,11 @@ class Connection(asyncio.Protocol):
         """Whether no byte of a reply has come."""
         return self._received == 0
 
+    @property
+    def connected(self) -> bool:
+        """Whether it has come about."""
+        return self._transport is not None
+
     def send(self, ticket: Ticket) -> None:
         """Write the request; the connection must be open and free."""
         assert self._transport is not None
@@ -118,6 +125,7 @@ class Connection(asyncio.Protocol):
 
     def drop(self) -> None:
         """Close at once; `lost` is told when it has happened."""
+        self.deadline = math.inf
         if self._transport is not None:
             self._transport.abort()
         elif self.opening is not None:
@@ -169,7 +177,7 @@ class Connection(asyncio.Protocol):
         """See httptools; an interim reply such as 100 Continue is followed by another."""
         if self._complete:
             self._surplus = True
-        else:
+        elif self._status is not None:
             self._forget_headers()
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -202,7 +210,8 @@ class Connection(asyncio.Protocol):
     def _forget_reply(self) -> None:
         self._received = 0
         self._complete = self._surplus = False
-        self._forget_headers()
+        if self._status is not None:
+            self._forget_headers()
 
     def _forget_headers(self) -> None:
         self._status = None
@@ -233,45 +242,45 @@ class Connection(asyncio.Protocol):
         return ticket.outcome(OutcomeKind.LOST, f"connection lost {when}{cause}", self._status)
 
 
-class Timeouts:
-    """Connections that each have the same time from when they are added, on one timer for all of them."""
+class Deadlines:
+    """Ends what takes too long: one timer for the earliest of all connections, and a look at each when it rings.
+
+    A deadline is an attribute of its connection, since it is set twice for every post and almost never met.
+    """
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, seconds: float, expired: Callable[[Connection], None]
+        self,
+        loop: asyncio.AbstractEventLoop,
+        connections: Collection[Connection],
+        expired: Callable[[Connection], None],
     ) -> None:
         self._loop = loop
-        self._seconds = seconds
+        self._connections = connections
         self._expired = expired
-        self._due: OrderedDict[Connection, float] = OrderedDict()
+        self._earliest = math.inf
         self._timer: asyncio.TimerHandle | None = None
 
-    def __len__(self) -> int:
-        return len(self._due)
-
-    def add(self, connection: Connection) -> None:
-        """Start its time."""
-        self._due[connection] = self._loop.time() + self._seconds
-        if self._timer is None:
-            self._timer = self._loop.call_later(self._seconds, self._fire)
-
-    def discard(self, connection: Connection) -> None:
-        """Stop its time, if it runs."""
-        self._due.pop(connection, None)
-
-    def oldest(self) -> Connection | None:
-        """The one whose time ends next."""
-        return next(iter(self._due), None)
+    def set(self, connection: Connection, seconds: float) -> None:
+        """Give the connection so much time from now, whatever it had."""
+        connection.deadline = deadline = self._loop.time() + seconds
+        if deadline < self._earliest:
+            self._arm(deadline)
 
     def close(self) -> None:
         """Stop the timer."""
         if self._timer is not None:
             self._timer.cancel()
-            self._timer = None
 
-    def _fire(self) -> None:
+    def _arm(self, deadline: float) -> None:
+        self.close()
+        self._earliest = deadline
+        self._timer = self._loop.call_at(deadline, self._ring)
+
+    def _ring(self) -> None:
         now = self._loop.time()
-        while (connection := self.oldest()) is not None and self._due[connection] <= now:
-            del self._due[connection]
+        self._earliest = math.inf
+        for connection in [each for each in self._connections if each.deadline <= now]:
             self._expired(connection)
-        # Only now: what is added meanwhile ends later than the oldest.
-        self._timer = None if connection is None else self._loop.call_at(self._due[connection], self._fire)
+        earliest = min((each.deadline for each in self._connections), default=math.inf)
+        if earliest < self._earliest:
+            self._arm(earliest)

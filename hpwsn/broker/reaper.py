@@ -1,7 +1,7 @@
 """Ends lifetimes on time: one timer of the event loop for all of them.
 
-The clock that counts is the wall clock, since that is what termination times are in; after a jump of it the timer
-is simply set anew, so it sleeps at most a bounded while.
+The clock that counts is the wall clock, since that is what termination times are in; after a jump of it the
+timer is simply set anew, so it sleeps at most a bounded while.
 """
 
 from __future__ import annotations

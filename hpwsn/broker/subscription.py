@@ -1,4 +1,5 @@
-"""A subscription as the broker holds it: what was asked for, where it stands, and how its last deliveries went.
+"""A subscription as the broker holds it: what was asked for, where it stands, and how its last deliveries
+went.
 
 State only; `subscriptions` changes it for its owner, `delivery` moves its cursor.
 """

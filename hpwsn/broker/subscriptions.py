@@ -160,7 +160,8 @@ class Subscriptions:
         subscription = self.get(id_)
         if subscription.state is not State.LIVE:
             raise faults.ResourceUnknownFault(
-                f"subscription {id_!r} ended when its termination time passed; subscribe again or Renew it at once"
+                f"subscription {id_!r} ended when its termination time passed;"
+                " subscribe again, or Renew it at once"
             )
         return subscription
 
@@ -308,7 +309,9 @@ class Subscriptions:
             return now + longest
         moment = _moment(termination, now, fault)
         if moment <= datetime.fromtimestamp(now, UTC):
-            raise fault(f"the time asked for, {moment.isoformat()}, is not in the future", maximum_time=maximum)
+            raise fault(
+                f"the time asked for, {moment.isoformat()}, is not in the future", maximum_time=maximum
+            )
         if maximum is not None and moment > maximum:
             raise fault(
                 f"the time asked for, {moment.isoformat()}, is later than this node grants"

@@ -1,8 +1,9 @@
-"""The contract of WS-BaseNotification 1.3 as Spyne models: what a request must hold before the wire looks closer.
+"""The contract of WS-BaseNotification 1.3 as Spyne models: what a request must hold before the wire looks
+closer.
 
-These are the request types of our WSDL. Where Spyne's model is too narrow (mixed content, any elements, times that are
-one of two types) a field is left open here, and hpwsn_client.wsn reads it from the element itself. Requests that hold nothing of
-the standard's have an optional Extension, since Spyne wants a field.
+These are the request types of our WSDL. Where Spyne's model is too narrow (mixed content, any elements,
+times that are one of two types) a field is left open here, and hpwsn_client.wsn reads it from the element
+itself. Requests that hold nothing of the standard's have an optional Extension, since Spyne wants a field.
 """
 
 from spyne import AnyUri, AnyXml, ComplexModel, NonNegativeInteger, Unicode, XmlAttribute

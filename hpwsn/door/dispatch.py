@@ -1,7 +1,8 @@
 """Spyne for dispatch and validation, the wire for reading and writing, and asyncio in between.
 
-A Spyne application says which operations an address has and what their requests must hold; this module runs one on an
-envelope that the wire has already parsed, awaits the operation, and turns every refusal into the wire's faults.
+A Spyne application says which operations an address has and what their requests must hold; this module runs
+one on an envelope that the wire has already parsed, awaits the operation, and turns every refusal into the
+wire's faults.
 """
 
 from __future__ import annotations

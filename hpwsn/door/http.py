@@ -1,7 +1,8 @@
-"""The HTTP side of the SOAP door, on aiohttp: bytes in, the wire's envelope to an endpoint, an answer or a fault out.
+"""The HTTP side of the SOAP door, on aiohttp: bytes in, the wire's envelope to an endpoint, an answer or a
+fault out.
 
-Owns statuses, sizes and times of requests; knows no operation. A request is answered in its own SOAP version, and with
-WS-Addressing headers if it had any. SOAP 1.1 section 6, SOAP 1.2 part 2 section 7.
+Owns statuses, sizes and times of requests; knows no operation. A request is answered in its own SOAP
+version, and with WS-Addressing headers if it had any. SOAP 1.1 section 6, SOAP 1.2 part 2 section 7.
 """
 
 from __future__ import annotations
@@ -23,7 +24,13 @@ from hpwsn_client.wsn.addressing import Addressing, encode_addressing
 from hpwsn_client.wsn.faults import encode_fault
 from hpwsn_client.wsn.messages import Message, encode_message
 from hpwsn_client.wsn.names import hp, response_action, wsa
-from hpwsn_client.wsn.soap import Envelope, SoapVersion, check_must_understand, encode_envelope, parse_envelope
+from hpwsn_client.wsn.soap import (
+    Envelope,
+    SoapVersion,
+    check_must_understand,
+    encode_envelope,
+    parse_envelope,
+)
 
 log = logging.getLogger(__name__)
 
@@ -139,7 +146,8 @@ class SoapDoor:
         manager = request.protocol._manager
         if manager is not None and len(manager.connections) > self._settings.connections:
             raise faults.Busy(
-                f"more than {self._settings.connections} connections are open (server.connections)", retry_after=1
+                f"more than {self._settings.connections} connections are open (server.connections)",
+                retry_after=1,
             )
 
 

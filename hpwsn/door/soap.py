@@ -1,7 +1,8 @@
 """The SOAP operations of the broker, of its subscriptions and of its pull points.
 
-Each is a few lines: read the request with the wire, ask the broker, answer with a message of the wire. What may be asked
-where is in three Spyne services, one for each kind of address. WS-BaseNotification 1.3, sections 3 to 6.
+Each is a few lines: read the request with the wire, ask the broker, answer with a message of the wire. What
+may be asked where is in three Spyne services, one for each kind of address. WS-BaseNotification 1.3,
+sections 3 to 6.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from hpwsn.door.dispatch import Answer, Call, Endpoint
 from hpwsn.journal.records import Pulled
 from hpwsn_client.wsn import messages as wsn
 from hpwsn_client.wsn.addressing import EndpointReference
-from hpwsn_client.wsn.names import hp
 from hpwsn_client.wsn.messages import parse_message
+from hpwsn_client.wsn.names import hp
 from hpwsn_client.wsn.notifications import join_notification, parse_notify
 from hpwsn_client.wsn.pull_points import join_get_messages_response
 from hpwsn_client.wsn.soap import Envelope

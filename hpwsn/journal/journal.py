@@ -109,7 +109,10 @@ class Journal:
         return self._channel.append(notifications)
 
     async def read(self, offsets: Collection[int]) -> list[Stored]:
-        """The entries at these offsets, in the order of the log; those that are gone are left out."""
+        """The entries at these offsets, in the order of the log; those that are gone are left out.
+
+        Where they are more than 16 MiB together, the first that fit, and one at least.
+        """
         return await self._read(self._reader.read, offsets)
 
     async def scan(

@@ -72,9 +72,9 @@ class Reader:
         self._top = self._bottom = 0
 
     def read(self, offsets: Collection[int]) -> list[Stored]:
-        """The entries at these offsets that are there, in the order of the log."""
+        """The entries at these offsets that are there, in order; of large ones the first."""
         with self._snapshot():
-            return self._load(self._rows_at(offsets))
+            return self._load(_within(self._rows_at(offsets), MAX_BYTES))
 
     def scan(self, after: int, limit: int, topics: Collection[str] | None, target: str | None) -> Scan:
         """The next entries of some topics, or of all."""

@@ -1,4 +1,5 @@
-"""Content filters in the broker: each distinct expression is compiled once and evaluated once per notification.
+"""Content filters in the broker: each distinct expression is compiled once and evaluated once per
+notification.
 
 Owns the sharing, not the languages (hpwsn_client.wsn.filters compiles). A payload is parsed at the first
 filter that looks at it, and never for subscribers without one.

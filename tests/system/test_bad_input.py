@@ -62,7 +62,9 @@ async def test_an_envelope_of_an_unknown_version_is_a_version_mismatch(alive: No
 
 
 @pytest.mark.parametrize(("version", "status"), [("1.1", 500), ("1.2", 400)])
-async def test_an_unknown_operation_is_action_not_supported(alive: NodeProcess, version: str, status: int) -> None:
+async def test_an_unknown_operation_is_action_not_supported(
+    alive: NodeProcess, version: str, status: int
+) -> None:
     reply = await call(alive.url, '<x:Explode xmlns:x="urn:x"/>', version)
     text = "".join(reply.content.itertext())
     assert reply.status == status
@@ -85,7 +87,9 @@ async def test_20_megabytes_are_too_large(alive: NodeProcess) -> None:
 
 async def test_a_chunked_request_is_bounded_too(alive: NodeProcess) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", alive.port)
-    writer.write(b"POST /wsn HTTP/1.1\r\nHost: x\r\nContent-Type: text/xml\r\nTransfer-Encoding: chunked\r\n\r\n")
+    writer.write(
+        b"POST /wsn HTTP/1.1\r\nHost: x\r\nContent-Type: text/xml\r\nTransfer-Encoding: chunked\r\n\r\n"
+    )
     for _ in range(17):
         writer.write(b"100000\r\n" + b"x" * 0x100000 + b"\r\n")
     writer.write(b"0\r\n\r\n")
@@ -142,7 +146,9 @@ async def test_what_breaks_the_schema_is_the_senders_fault(
         (subscribe("http://x/", "A", dialect="urn:other"), "TopicExpressionDialectUnknownFault"),
         (subscribe("http://x/", filters='<z:Z xmlns:z="urn:z"/>'), "InvalidFilterFault"),
         (
-            subscribe("http://x/", filters=f'<w:MessageContent Dialect="{raw_soap.XPATH}">][</w:MessageContent>'),
+            subscribe(
+                "http://x/", filters=f'<w:MessageContent Dialect="{raw_soap.XPATH}">][</w:MessageContent>'
+            ),
             "InvalidMessageContentExpressionFault",
         ),
         (
@@ -150,7 +156,9 @@ async def test_what_breaks_the_schema_is_the_senders_fault(
             "InvalidMessageContentExpressionFault",
         ),
         (
-            subscribe("http://x/", more="<w:SubscriptionPolicy><x:P xmlns:x='urn:x'/></w:SubscriptionPolicy>"),
+            subscribe(
+                "http://x/", more="<w:SubscriptionPolicy><x:P xmlns:x='urn:x'/></w:SubscriptionPolicy>"
+            ),
             "UnrecognizedPolicyRequestFault",
         ),
         (subscribe("mailto:somebody@example.org"), "SubscribeCreationFailedFault"),
@@ -158,7 +166,9 @@ async def test_what_breaks_the_schema_is_the_senders_fault(
         (notify("A|B", "<n/>", dialect=raw_soap.FULL), "InvalidTopicExpressionFault"),
     ],
 )
-async def test_each_refusal_is_the_standards_own_fault(alive: NodeProcess, request_body: str, fault: str) -> None:
+async def test_each_refusal_is_the_standards_own_fault(
+    alive: NodeProcess, request_body: str, fault: str
+) -> None:
     reply = await call(alive.url, request_body)
     assert (reply.status, reply.fault) == (500, fault)
     assert reply.detail.findtext("b:Timestamp", namespaces=raw_soap.NAMES)

@@ -18,9 +18,7 @@ async def test_notifications_arrive_in_the_order_of_acceptance(node: NodeProcess
 
 
 async def test_waiting_notifications_travel_together_up_to_the_policys_batch(node: NodeProcess) -> None:
-    policy = (
-        '<w:SubscriptionPolicy><hp:Delivery xmlns:hp="urn:hpwsn:1" batch="7"/></w:SubscriptionPolicy>'
-    )
+    policy = '<w:SubscriptionPolicy><hp:Delivery xmlns:hp="urn:hpwsn:1" batch="7"/></w:SubscriptionPolicy>'
     async with Consumer() as consumer:
         await call(node.url, subscribe(consumer.url, "A", more=policy))
         await call(node.url, notify("A", *(f"<n>{number}</n>" for number in range(50))))
@@ -83,7 +81,8 @@ async def test_a_consumer_far_behind_gets_all_of_it_from_the_log(tmp_path: Path)
 async def test_a_delivery_carries_its_subscription_the_real_topic_and_the_producer(node: NodeProcess) -> None:
     producer = "<w:ProducerReference><a:Address>http://sensor.example/1</a:Address></w:ProducerReference>"
     message = (
-        f'<w:Notify><w:NotificationMessage><w:Topic Dialect="{raw_soap.CONCRETE}" xmlns:t="urn:t">t:A/B</w:Topic>'
+        "<w:Notify><w:NotificationMessage>"
+        f'<w:Topic Dialect="{raw_soap.CONCRETE}" xmlns:t="urn:t">t:A/B</w:Topic>'
         f"{producer}<w:Message><t:x xmlns:t='urn:t'>1</t:x></w:Message></w:NotificationMessage></w:Notify>"
     )
     expression = f'<w:TopicExpression Dialect="{raw_soap.FULL}" xmlns:q="urn:t">q:A//.</w:TopicExpression>'
@@ -98,7 +97,8 @@ async def test_a_delivery_carries_its_subscription_the_real_topic_and_the_produc
     assert (topic.text, topic.get("Dialect")) == ("t:A/B", raw_soap.CONCRETE)
     assert topic.nsmap["t"] == "urn:t"
     assert (
-        received.findtext("w:ProducerReference/a:Address", namespaces=raw_soap.NAMES) == "http://sensor.example/1"
+        received.findtext("w:ProducerReference/a:Address", namespaces=raw_soap.NAMES)
+        == "http://sensor.example/1"
     )
 
 

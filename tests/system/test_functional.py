@@ -12,7 +12,9 @@ async def test_functional_01_one_node_subscribe_all_publish_all_received(node: N
     assert (received.topic, received.payload) == ("ALL", b"<reading>21.5</reading>")
 
 
-async def test_functional_05_an_ancestors_subscriber_gets_both_and_a_descendants_one(node: NodeProcess) -> None:
+async def test_functional_05_an_ancestors_subscriber_gets_both_and_a_descendants_one(
+    node: NodeProcess,
+) -> None:
     async with Client(node.url) as client, Receiver() as ancestor, Receiver() as descendant:
         await client.subscribe("ALL", ancestor)
         await client.subscribe("ALL:ALARM", descendant)

@@ -1,4 +1,4 @@
-"""The node as a process: quick to start, light, clean to stop under load, and level over many subscriptions."""
+"""The node as a process: quick to start, light, clean to stop under load, level over many subscriptions."""
 
 import asyncio
 import contextlib
@@ -55,7 +55,9 @@ async def test_10000_subscribe_and_unsubscribe_rounds_leave_nothing_behind(node:
 
     async def rounds(client: Client, first: int, count: int) -> None:
         for number in range(first, first + count):
-            subscription = await client.subscribe(f"T:n{number}", f"http://127.0.0.1:9/{number}", expires=3600)
+            subscription = await client.subscribe(
+                f"T:n{number}", f"http://127.0.0.1:9/{number}", expires=3600
+            )
             await subscription.unsubscribe()
 
     async def many(count: int) -> None:

@@ -76,7 +76,8 @@ async def test_the_same_name_gives_the_same_pull_point(node: NodeProcess) -> Non
 
 async def test_the_current_message_is_of_the_topic_itself_and_survives_a_restart(tmp_path: Path) -> None:
     def current(topic: str) -> str:
-        return f'<w:GetCurrentMessage><w:Topic Dialect="{raw_soap.SIMPLE}">{topic}</w:Topic></w:GetCurrentMessage>'
+        expression = f'<w:Topic Dialect="{raw_soap.SIMPLE}">{topic}</w:Topic>'
+        return f"<w:GetCurrentMessage>{expression}</w:GetCurrentMessage>"
 
     node = NodeProcess(tmp_path / "data").start()
     assert (await call(node.url, current("A"))).fault == "NoCurrentMessageOnTopicFault"

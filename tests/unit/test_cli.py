@@ -127,12 +127,20 @@ def test_check_config_shows_every_setting_and_no_secret(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("HPWSN_CLUSTER_SECRET", "hush")
-    monkeypatch.setenv("HPWSN_BACKBONE_URL", "stomp://user:hush@host:61613")
     for arguments in (["--show"], ["--json"]):
         assert main(["check-config", *arguments]) == 0
         printed = capsys.readouterr().out
         assert "hush" not in printed
         assert all(key in printed for key in SETTINGS)
+
+
+def test_a_password_in_a_url_is_not_printed_either(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HPWSN_BACKBONE_URL", "stomp://user:hush@host:61613")
+    assert main(["check-config"]) == 1
+    printed = capsys.readouterr().err
+    assert "stomp://user:***@host:61613" in printed
 
 
 def test_check_config_lists_what_is_wrong_and_exits_1(capsys: pytest.CaptureFixture[str]) -> None:

@@ -55,14 +55,12 @@ def test_a_later_source_wins_over_an_earlier_one(tmp_path: Path) -> None:
 
 
 def test_sections_with_an_underscore_are_reached_from_the_environment() -> None:
-    config = load_config(environ={"HPWSN_PULL_POINTS_QUEUE_LIMIT": "5"}).config
-    assert config.pull_points.queue_limit == 5
+    config = load_config(environ={"HPWSN_PULL_POINTS_MAX_MESSAGES": "5"}).config
+    assert config.pull_points.max_messages == 5
 
 
 def test_the_clusters_secret_comes_from_the_variable_of_the_architecture() -> None:
-    config = load_config(
-        environ={"HPWSN_CLUSTER_SECRET": "hush", "HPWSN_CLUSTER_ADMIN": "http://a:8070"}
-    ).config
+    config = load_config(environ={"HPWSN_CLUSTER_SECRET": "hush"}).config
     assert config.cluster.secret == "hush"
 
 
@@ -136,6 +134,7 @@ def test_a_file_that_is_missing_or_not_text_is_told_by_its_name(tmp_path: Path) 
         (["delivery.retry_first=10", "delivery.retry_max=5"], "delivery.retry_max"),
         (["cluster.secret=a", "cluster.secret_file=b"], "cluster.secret_file"),
         (["cluster.admin=http://a:8070"], "cluster.admin"),
+        (["backbone.url=stomp://a:61613"], "backbone.url"),
     ],
 )
 def test_settings_that_contradict_each_other_are_a_problem(assignments: list[str], key: str) -> None:

@@ -79,7 +79,7 @@ def payload(inside: str) -> bytes:
 def canonical(data: bytes | etree._Element) -> str:
     """What the XML says, whatever its prefixes are called."""
     text = data if isinstance(data, bytes) else etree.tostring(data)
-    return etree.canonicalize(text.decode(), rewrite_prefixes=True, qname_aware_attrs=["type"])
+    return str(etree.canonicalize(text.decode(), rewrite_prefixes=True, qname_aware_attrs=["type"]))
 
 
 def test_a_notify_as_real_publishers_send_it_is_read_whole() -> None:

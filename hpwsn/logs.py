@@ -1,0 +1,46 @@
+"""Logs for an operator: one record a line on standard error, as text or as JSON, times in UTC."""
+
+import json
+import logging
+import time
+
+from hpwsn.settings import LogSettings
+
+QUIET = ("spyne", "asyncio", "aiohttp")
+"""Libraries whose own notes are of no use to an operator below a warning."""
+
+
+class TextFormatter(logging.Formatter):
+    """`2026-01-31T12:00:00.000Z INFO hpwsn.node: message`."""
+
+    default_time_format = "%Y-%m-%dT%H:%M:%S"
+    default_msec_format = "%s.%03dZ"
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
+        self.converter = time.gmtime
+
+
+class JsonFormatter(TextFormatter):
+    """The same as one JSON object."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One line, whatever the message holds."""
+        fields = {
+            "time": self.formatTime(record),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            fields["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(fields, ensure_ascii=False)
+
+
+def set_up_logging(settings: LogSettings) -> None:
+    """Send every record of the process to standard error."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(JsonFormatter() if settings.format == "json" else TextFormatter())
+    logging.basicConfig(level=settings.level.upper(), handlers=[handler], force=True)
+    for name in QUIET:
+        logging.getLogger(name).setLevel(logging.WARNING)

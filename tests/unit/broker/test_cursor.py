@@ -1,0 +1,78 @@
+"""A cursor gives every matching offset once, in order, whatever falls out of its window."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hpwsn.broker.cursor import Cursor
+
+
+def test_it_holds_no_more_offsets_than_its_window() -> None:
+    cursor = Cursor(0, window=3, head=0)
+    for offset in range(1, 100):
+        cursor.offer(offset)
+    assert list(cursor.waiting) == [1, 2, 3]
+    assert cursor.behind
+
+
+def test_an_offset_that_was_seen_already_is_not_queued_twice() -> None:
+    cursor = Cursor(0, window=10, head=5)
+    cursor.refill([2, 4, 6], upto=6, head=5)
+    for offset in (5, 6, 7):
+        cursor.offer(offset)
+    assert list(cursor.waiting) == [2, 4, 6, 7]
+
+
+def test_a_rewound_cursor_reads_again_from_what_was_acknowledged() -> None:
+    cursor = Cursor(0, window=10, head=0)
+    for offset in (1, 2, 3):
+        cursor.offer(offset)
+    cursor.acknowledge(1)
+    cursor.rewind(head=3)
+    assert (cursor.behind, cursor.seen, list(cursor.waiting)) == (True, 1, [])
+    cursor.rewind(head=1)
+    assert not cursor.behind
+
+
+def test_what_can_no_longer_be_had_is_passed_over() -> None:
+    cursor = Cursor(0, window=10, head=0)
+    for offset in (1, 2, 3):
+        cursor.offer(offset)
+    cursor.skip({1, 3})
+    assert list(cursor.waiting) == [2]
+
+
+@given(
+    st.lists(st.booleans(), max_size=60),
+    st.integers(1, 6),
+    st.lists(st.sampled_from(["publish", "deliver", "scan"]), max_size=200),
+)
+def test_every_match_is_delivered_once_and_in_order(
+    matching: list[bool], window: int, steps: list[str]
+) -> None:
+    log = dict(enumerate(matching, 1))
+    cursor, head, delivered = Cursor(0, window=window, head=0), 0, []
+
+    def scan() -> None:
+        found = [o for o in range(cursor.seen + 1, head + 1) if log[o]][:window]
+        cursor.refill(found, upto=found[-1] if len(found) == window else head, head=head)
+
+    def deliver() -> None:
+        batch = cursor.batch(2)
+        if batch:
+            delivered.extend(batch)
+            cursor.acknowledge(batch[-1])
+
+    for step in steps:
+        if step == "publish" and head < len(log):
+            head += 1
+            if log[head]:
+                cursor.offer(head)
+        elif step == "scan" and cursor.behind and not cursor.waiting:
+            scan()
+        elif step == "deliver":
+            deliver()
+    while cursor.waiting or cursor.behind:
+        deliver()
+        if cursor.behind and not cursor.waiting:
+            scan()
+    assert delivered == [offset for offset in range(1, head + 1) if log[offset]]

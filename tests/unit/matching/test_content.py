@@ -1,0 +1,43 @@
+"""Content filters are shared while they are used, and looked at once for a payload."""
+
+import pytest
+
+from hpwsn.matching.content import ContentFilters
+from hpwsn_client.wsn.faults import InvalidMessageContentExpressionFault
+from hpwsn_client.wsn.filters import ContentFilter
+from hpwsn_client.wsn.names import DIALECT_XPATH
+from hpwsn_client.wsn.xml import DEFAULT_LIMITS
+
+
+def _xpath(expression: str) -> ContentFilter:
+    return ContentFilter(DIALECT_XPATH, expression, ())
+
+
+def test_equal_filters_are_one_until_the_last_user_leaves() -> None:
+    filters = ContentFilters()
+    filters.acquire((_xpath("/a"), _xpath("/b")))
+    filters.acquire((_xpath("/a"),))
+    assert len(filters) == 2
+    filters.release((_xpath("/a"), _xpath("/b")))
+    assert len(filters) == 1
+    filters.release((_xpath("/a"),))
+    assert len(filters) == 0
+
+
+def test_a_filter_that_does_not_compile_leaves_nothing_behind() -> None:
+    filters = ContentFilters()
+    with pytest.raises(InvalidMessageContentExpressionFault):
+        filters.acquire((_xpath("/a"), _xpath("][")))
+    assert len(filters) == 0
+
+
+def test_all_filters_must_hold() -> None:
+    filters = ContentFilters()
+    fast, red = _xpath("/car/speed > 60"), _xpath("/car/@colour = 'red'")
+    filters.acquire((fast, red))
+    evaluation = filters.evaluation(b"<car colour='red'><speed>61</speed></car>", DEFAULT_LIMITS)
+    assert evaluation.holds((fast, red))
+    slow = filters.evaluation(b"<car colour='red'><speed>60</speed></car>", DEFAULT_LIMITS)
+    assert not slow.holds((fast, red))
+    assert slow.holds((red,))
+    assert slow.holds(())
