@@ -160,7 +160,8 @@ class Consumers:
             id_ = consumer.address.removeprefix(prefix)
             if id_ not in self._pull_points:
                 raise faults.SubscribeCreationFailedFault(
-                    f"ConsumerReference {consumer.address} is no pull point of this node; create one first"
+                    f"ConsumerReference {consumer.address} is no pull point of this node; create one first",
+                    code=faults.FaultCode.SENDER,
                 )
             return id_
         _check_push_address(consumer.address)
@@ -172,5 +173,5 @@ def _check_push_address(address: str) -> None:
         parse_target(address)
     except ValueError as error:
         raise faults.SubscribeCreationFailedFault(
-            f"ConsumerReference {address!r} cannot be reached: {error}"
+            f"ConsumerReference {address!r} cannot be reached: {error}", code=faults.FaultCode.SENDER
         ) from error

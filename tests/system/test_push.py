@@ -514,11 +514,11 @@ async def test_whatever_the_consumers_do_every_post_ends_once():
         urls = [(await stack.enter_async_context(consumer(whim))).url for _ in range(4)]
         urls.append(f"http://127.0.0.1:{unused_port()}/")
         pusher = await stack.enter_async_context(pushing(connections=3, connections_per_host=2))
-        futures = [post(pusher, chance.choice(urls)) for _ in range(200)]
-        for ticket in chance.sample(sorted(pusher._unsettled, key=id), 20):
+        futures = [asyncio.get_running_loop().create_future() for _ in range(200)]
+        tickets = [pusher.post(chance.choice(urls), HEADERS, b"", each.set_result) for each in futures]
+        for ticket in chance.sample(tickets, 20):
             ticket.cancel()
-        outcomes = await asyncio.gather(*futures)
-        counts = Counter(outcome.kind for outcome in outcomes)
+        counts = Counter(outcome.kind for outcome in await asyncio.gather(*futures))
         assert set(counts) == set(OutcomeKind) - {OutcomeKind.TIMEOUT, OutcomeKind.CLIENT_ERROR}
         assert counts == Counter({kind: n for kind, n in pusher.statistics().outcomes.items() if n})
 

@@ -49,7 +49,10 @@ def wrapped(*headers: bytes) -> list:  # type: ignore[type-arg]
     return list(parse_xml(b'<soap:Header xmlns:soap="urn:soap">' + b"".join(headers) + b"</soap:Header>"))
 
 
-@given(references(TEXT), st.sampled_from([wsa("EndpointReference"), wsnt("ConsumerReference"), "{urn:y/z}r", "r"]))
+@given(
+    references(TEXT),
+    st.sampled_from([wsa("EndpointReference"), wsnt("ConsumerReference"), "{urn:y/z}r", "r"]),
+)
 def test_endpoint_reference_survives_writing_and_reading(epr: EndpointReference, tag: str) -> None:
     element = parse_xml(encode_epr(epr, tag))
     assert element.tag == tag

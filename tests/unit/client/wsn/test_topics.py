@@ -268,6 +268,11 @@ def test_a_prefix_without_a_namespace_is_not_bound() -> None:
     assert parse_topic_expression("z:A", None, {"z": ""}).topic == ours("z", "A")
 
 
+@pytest.mark.parametrize("prefix", ["xml", "xmlns"])
+def test_the_prefixes_of_xml_itself_are_names_like_any_other(prefix: str) -> None:
+    assert parse_topic_expression(f"{prefix}:A", None, {prefix: "urn:x"}).topic == ours(prefix, "A")
+
+
 def test_an_expression_may_have_4096_characters_64_steps_and_64_alternatives_and_no_more() -> None:
     assert parse("A" * 4096).topic == ours("A" * 4096)
     assert len(parse("/".join("A" * 64)).patterns[0].steps) == 64
