@@ -173,7 +173,7 @@ class Foreign:
         self.version = version
         self.statuses: list[int] = []
         plugins = [CheckResponses(), *([WsAddressingPlugin()] if addressing == "plugin" else [])]
-        source = f"{url}?wsdl" if addressing == "wsam" else BytesIO(wsdl_without_actions(url))
+        source = BytesIO(wsdl_without_actions(url)) if addressing == "none" else f"{url}?wsdl"
         self.client = zeep.Client(source, plugins=plugins)
         self.client.transport.session.hooks["response"].append(
             lambda r, **_: self.statuses.append(r.status_code)

@@ -95,16 +95,17 @@ def encode_epr(epr: EndpointReference, tag: str) -> bytes:
 
 
 def parse_addressing(headers: Iterable[etree._Element]) -> Addressing:
-    """Read the addressing headers among all headers of a message."""
+    """Read the addressing headers among all headers of a message; of one that comes again, the first.
+
+    zeep with its addressing plugin sends each twice where the WSDL names actions, as ours does.
+    """
     found: dict[str, Any] = {}
     for header in headers:
         field = _FIELDS.get(header.tag)
         if field is None or header.get("RelationshipType", WSA_REPLY) != WSA_REPLY:
             continue
-        if field in found:
-            reason = f"header {header.tag} comes more than once: send one"
-            raise InvalidMessage(reason, subcode=wsa("InvalidAddressingHeader"))
-        found[field] = parse_epr(header) if field in _REFERENCES else _text(header) or None
+        if field not in found:
+            found[field] = parse_epr(header) if field in _REFERENCES else _text(header) or None
     return Addressing(**found) if found else NO_ADDRESSING
 
 
