@@ -1,1 +1,1 @@
-"""Backbones: what carries accepted notifications from the doors to the journals of the nodes that share it."""
+"""Backbones: what carries accepted notifications from the doors to the journals of nodes that share it."""

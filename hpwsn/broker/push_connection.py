@@ -85,8 +85,8 @@ class Connection(asyncio.Protocol):
 
     __slots__ = (
         "_complete", "_excerpt", "_framed", "_keep", "_limit", "_owner", "_parser", "_received",
-        "_retry_after", "_status", "_surplus", "_transport", "deadline", "host", "opening", "reused",
-        "ticket",
+        "_retry_after", "_status", "_surplus", "_transport", "_written", "deadline", "host", "opening",
+        "reused", "ticket",
     )  # fmt: skip
 
     def __init__(self, owner: Owner, host: HostKey, limit: int) -> None:
@@ -100,7 +100,7 @@ class Connection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._parser = httptools.HttpResponseParser(self)
         self._received = 0
-        self._complete = self._surplus = self._keep = self._framed = False
+        self._written = self._complete = self._surplus = self._keep = self._framed = False
         self._status: int | None = None
         self._retry_after: float | None = None
         self._excerpt = b""
@@ -115,13 +115,18 @@ class Connection(asyncio.Protocol):
         """Whether it has come about."""
         return self._transport is not None
 
-    def send(self, ticket: Ticket) -> None:
-        """Write the request; the connection must be open and free."""
-        assert self._transport is not None
+    def take(self, ticket: Ticket) -> None:
+        """Make the post this connection's, to be written next; it must be free."""
         self.ticket = ticket
         ticket.connection = self
+        self._written = False
         self._forget_reply()
-        self._transport.write(ticket.request())
+
+    def write(self) -> None:
+        """Write the request, unless it was cancelled meanwhile."""
+        if self.ticket is not None and self._transport is not None:
+            self._written = True
+            self._transport.write(self.ticket.request())
 
     def drop(self) -> None:
         """Close at once; `lost` is told when it has happened."""
@@ -142,9 +147,9 @@ class Connection(asyncio.Protocol):
         self._owner.opened(self)
 
     def data_received(self, data: bytes) -> None:
-        """Read on in the reply; bytes that nobody asked for end the connection."""
+        """Read on in the reply; bytes that nobody has yet asked for end the connection."""
         ticket = self.ticket
-        if ticket is None:
+        if ticket is None or not self._written:
             self._owner.spoiled(self)
             return
         self._received += len(data)
@@ -243,7 +248,7 @@ class Connection(asyncio.Protocol):
 
 
 class Deadlines:
-    """Ends what takes too long: one timer for the earliest of all connections, and a look at each when it rings.
+    """Ends what takes too long: one timer for the earliest of all, and a look at each when it rings.
 
     A deadline is an attribute of its connection, since it is set twice for every post and almost never met.
     """

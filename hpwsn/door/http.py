@@ -19,6 +19,7 @@ from lxml import etree
 from hpwsn.contracts import broker_wsdl
 from hpwsn.door.dispatch import Answer, Call, Endpoint
 from hpwsn.door.soap import Context, endpoints
+from hpwsn.errors import JournalUnavailable
 from hpwsn_client.wsn import faults
 from hpwsn_client.wsn.addressing import Addressing, encode_addressing
 from hpwsn_client.wsn.faults import encode_fault
@@ -94,6 +95,8 @@ class SoapDoor:
             return await self._answer(request, envelope, await endpoint.call(call))
         except faults.SoapFault as fault:
             return self._refuse(fault, fault.version or version, relates_to)
+        except JournalUnavailable as error:
+            return self._refuse(faults.Busy(f"nothing was changed: {error}"), version, relates_to)
         except ConnectionError:
             raise
         except Exception:

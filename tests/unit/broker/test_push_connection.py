@@ -46,7 +46,8 @@ class Listener:
         self.ticket.target = parse_target(URL)
         self.connection = Connection(self, ("http", "consumer", 80), LIMIT)
         self.connection.connection_made(self.wire)
-        self.connection.send(self.ticket)
+        self.connection.take(self.ticket)
+        self.connection.write()
 
     def feed(self, *pieces: bytes) -> None:
         for piece in pieces:
@@ -86,7 +87,7 @@ REPLIES = [
     (b"HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n", K.DELIVERED, 200, b"", False),
     (b"HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 0\r\n\r\n", K.DELIVERED, 200, b"", True),
     (
-        b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 202 A\r\nContent-Length: 0\r\n\r\n",
+        b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 P\r\n\r\nHTTP/1.1 202 A\r\nContent-Length: 0\r\n\r\n",
         K.DELIVERED, 202, b"", True,
     ),
     (b"HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\nno", K.CLIENT_ERROR, 404, b"no", True),

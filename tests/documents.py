@@ -1,0 +1,122 @@
+"""The documents of the project as tests read them: fenced blocks, links and headings, and what a block prints.
+
+Markdown in the little that we use: fences of backticks with an info string, ATX headings, inline links. The
+info string of a block is its language, then marks for the test that runs it: `output` (what the block before
+it prints, with … for what differs from run to run), `fails` (it ends with an error), `file=NAME` (later blocks
+of the document find it under that name).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCUMENTS = (ROOT / "README.md", ROOT / "client" / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+
+_FENCE = re.compile(r"^(`{3,})(.*)$")
+_LINK = re.compile(r"\]\(([^)\s]+)\)")
+_HEADING = re.compile(r"^#{1,6} (.*)$")
+
+
+@dataclass(frozen=True)
+class Block:
+    """One fenced block: where it begins, its language and marks, and its text."""
+
+    path: Path
+    line: int
+    language: str
+    marks: tuple[str, ...]
+    text: str
+
+    @property
+    def name(self) -> str:
+        """The document and the line, as a person looks it up."""
+        return f"{self.path.relative_to(ROOT)}:{self.line}"
+
+    @property
+    def file(self) -> str | None:
+        """The name under which later blocks find it."""
+        return next((mark.removeprefix("file=") for mark in self.marks if mark.startswith("file=")), None)
+
+
+def blocks_of(path: Path) -> list[Block]:
+    """The fenced blocks of a document, in order; an open fence at its end is an error."""
+    found: list[Block] = []
+    opened: tuple[int, str, str] | None = None
+    text: list[str] = []
+    for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+        fence = _FENCE.match(line)
+        if opened is None and fence:
+            opened, text = (number, fence[1], fence[2].strip()), []
+        elif opened is not None and line == opened[1]:
+            language, *marks = opened[2].split() or [""]
+            found.append(Block(path, opened[0], language, tuple(marks), "\n".join([*text, ""])))
+            opened = None
+        else:
+            text.append(line)
+    if opened is not None:
+        raise ValueError(f"{path}:{opened[0]}: the fence is never closed")
+    return found
+
+
+def prose_of(path: Path) -> Iterator[tuple[int, str]]:
+    """The numbered lines of a document outside of its fenced blocks."""
+    fence = ""
+    for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+        mark = _FENCE.match(line)
+        if not fence and mark:
+            fence = mark[1]
+        elif fence:
+            fence = "" if line == fence else fence
+        else:
+            yield number, line
+
+
+def links_of(path: Path) -> Iterator[tuple[int, str]]:
+    """The targets of a document's inline links and pictures, with their lines."""
+    for number, line in prose_of(path):
+        yield from ((number, target) for target in _LINK.findall(line))
+
+
+def anchors_of(path: Path) -> set[str]:
+    """The anchors that GitHub makes of a document's headings."""
+    headings = (found[1] for _, line in prose_of(path) if (found := _HEADING.match(line)))
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def prints(expected: Block, output: str) -> bool:
+    """Whether an output is as the block shows it: JSON by its shape, text by its lines."""
+    if expected.language == "json":
+        try:
+            return same_shape(json.loads(expected.text), json.loads(output))
+        except ValueError:
+            return False
+    shown, printed = _lines(expected.text), _lines(output)
+    return len(shown) == len(printed) and all(map(_same_line, shown, printed))
+
+
+def _lines(text: str) -> list[str]:
+    return [line for line in text.splitlines() if line.strip()]
+
+
+def _same_line(shown: str, printed: str) -> bool:
+    """Equal, blanks counted as one, with anything where … stands."""
+    pattern = re.escape(" ".join(shown.split())).replace("…", ".*")
+    return re.fullmatch(pattern, " ".join(printed.split())) is not None
+
+
+def same_shape(shown: object, found: object) -> bool:
+    """Whether two JSON values have the same keys and types; a list is as its first element, null as anything."""
+    if shown is None or found is None:
+        return True
+    if isinstance(shown, dict) and isinstance(found, dict):
+        return shown.keys() == found.keys() and all(same_shape(shown[key], found[key]) for key in shown)
+    if isinstance(shown, list) and isinstance(found, list):
+        return all(same_shape(shown[0], each) for each in found) if shown else True
+    if isinstance(shown, int | float) and isinstance(found, int | float):
+        return isinstance(shown, bool) == isinstance(found, bool)
+    return type(shown) is type(found)
