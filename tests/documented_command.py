@@ -1,8 +1,9 @@
 """`hpwsn` as the shell blocks of the documents find it: the command itself, at home among other commands.
 
-A reader keeps a second terminal for what runs on. Here `listen` goes to the background once it listens, and
-notes its process in `.listeners` for the test to collect; `serve` in the foreground becomes ready, says so, and
-gets SIGTERM. In the background (standard input is /dev/null) `serve` is left alone, and noted in `.nodes`.
+A reader keeps a second terminal for what runs on. Here `listen` goes to the background once it listens, and its
+process is noted in `listeners` for the test to collect; `serve` in the foreground becomes ready, says so, and
+gets SIGTERM. In the background (standard input is /dev/null) `serve` is left alone, and noted in `nodes`. A node
+takes a free port unless the block names one.
 """
 
 import os
@@ -15,16 +16,18 @@ from pathlib import Path
 PATIENCE = 20.0
 
 
-def main(arguments: list[str]) -> int:
+def main(module: str, arguments: list[str]) -> int:
     """Run the command and return its exit status."""
-    command = [sys.executable, "-m", "hpwsn", *arguments]
+    command = [sys.executable, "-m", module, *arguments]
     kind = arguments[0] if arguments and "--help" not in arguments else ""
     if kind == "listen":
         return listen(command)
+    if kind == "serve" and "--port" not in arguments:
+        command += ["--port", "0"]
     if kind == "serve" and not in_background():
         return serve(command)
     if kind == "serve":
-        note(".nodes", os.getpid())
+        note("nodes", os.getpid())
     os.execv(sys.executable, command)
 
 
@@ -47,7 +50,7 @@ def listen(command: list[str]) -> int:
     until = time.monotonic() + PATIENCE
     while time.monotonic() < until and child.poll() is None:
         if "listening to" in output.read_text():
-            note(".listeners", child.pid)
+            note("listeners", child.pid)
             output.rename(output.with_name(f"listener-{child.pid}.txt"))
             return 0
         time.sleep(0.02)
@@ -68,4 +71,4 @@ def serve(command: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(sys.argv[1], sys.argv[2:]))

@@ -1,0 +1,284 @@
+"""The documents tell the truth: each fenced block runs as printed against a real node, each link leads somewhere.
+
+Python and shell blocks run in a directory of their own, with the default address of a broker replaced by that
+of the test's node; blocks of data are parsed by what they are for. What cannot run is marked as text by its
+author. tests/documents.py says which marks a fence may have.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from urllib.request import Request, urlopen
+
+import psutil
+import pytest
+from lxml import etree
+
+from tests.documents import DOCUMENTS, ROOT, Block, anchors_of, blocks_of, links_of, prints, prose_of
+from tests.harness import NodeProcess, environment
+
+PATIENCE = 30.0
+DEFAULT = "http://127.0.0.1:8080"
+LANGUAGES = {"python", "sh", "text", "toml", "xml", "json"}
+MARKS = re.compile(r"output|fails|file=[\w.-]+")
+ENDLESS = re.compile(r"^ *(async )?for \w+ in receiver:", re.MULTILINE)
+PUBLISHES = re.compile(r"\.notify\(|hpwsn publish ")
+ENVELOPE = re.compile(r"\{http://(schemas\.xmlsoap\.org|www\.w3\.org)/.*\}Envelope")
+
+BLOCKS = [block for path in DOCUMENTS for block in blocks_of(path)]
+
+
+def blocks(language: str) -> pytest.MarkDecorator:
+    """A case for each block of a language that is no output of another."""
+    found = [b for b in BLOCKS if b.language == language and "output" not in b.marks]
+    return pytest.mark.parametrize("block", found, ids=lambda block: block.name)
+
+
+def expected_of(block: Block) -> Block | None:
+    """The block that shows what this one prints."""
+    after = BLOCKS[BLOCKS.index(block) + 1 :][:1]
+    return next((b for b in after if b.path == block.path and "output" in b.marks), None)
+
+
+def publisher_for(block: Block) -> Block:
+    """The block that a reader runs in the other terminal: the next that publishes, else the last before."""
+    others = [b for b in BLOCKS if b.path == block.path and PUBLISHES.search(b.text) and not is_endless(b)]
+    return next((b for b in others if b.line > block.line), others[-1])
+
+
+def is_endless(block: Block) -> bool:
+    return block.language == "python" and ENDLESS.search(block.text) is not None
+
+
+def wait_for(condition: Callable[[], bool], what: Callable[[], str]) -> None:
+    until = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < until, what()
+        time.sleep(0.02)
+
+
+class Terminal:
+    """Where a reader tries a block: a directory, the commands that the documents use, and a running node."""
+
+    def __init__(self, folder: Path, node: NodeProcess) -> None:
+        self.node = node
+        self.work = folder / "work"
+        self._notes = folder / "notes"
+        self._bin = self.work / ".venv" / "bin"
+        for each in (self._notes, self._bin, self.work / "scripts"):
+            each.mkdir(parents=True)
+        self._provide_commands()
+        self.environment = {
+            **{name: value for name, value in environment().items() if name != "PYTHONWARNINGS"},
+            "PATH": f"{self._bin}{os.pathsep}{os.environ['PATH']}",
+            "HPWSN_URL": node.url,
+            "DOCUMENT_NOTES": str(self._notes),
+        }
+
+    def _provide_commands(self) -> None:
+        shim = Path(__file__).parents[1] / "documented_command.py"
+        commands = {
+            self._bin / "hpwsn": f'exec "{sys.executable}" "{shim}" hpwsn "$@"',
+            self._bin / "hpwsn-client": f'exec "{sys.executable}" "{shim}" hpwsn_client.cli "$@"',
+            self._bin / "python": f'exec "{sys.executable}" "$@"',
+            self._bin / "pip": f'test "$1" = install && test -f "{ROOT}/$2/setup.cfg"',
+        }
+        for script in (ROOT / "scripts").iterdir():
+            if script.is_file():
+                commands[self.work / "scripts" / script.name] = f'test -x "{script}"'
+        for path, line in commands.items():
+            path.write_text(f"#!/bin/sh\n{line}\n")
+            path.chmod(0o755)
+
+    def localised(self, text: str) -> str:
+        """The text with the test's node for the default one."""
+        named = re.sub(r"\b((?:Sync)?Client)\((?=\)|\w+=)", rf'\1("{DEFAULT}/wsn", ', text)
+        return named.replace('/wsn", )', '/wsn")').replace(DEFAULT, self.node.base)
+
+    def provide_files(self, block: Block) -> None:
+        """Write the files that the document has shown before this block."""
+        for earlier in BLOCKS:
+            if earlier.file and earlier.path == block.path and earlier.line < block.line:
+                (self.work / earlier.file).write_text(earlier.text)
+
+    def start(self, block: Block) -> subprocess.Popen[bytes]:
+        """Start a Python or shell block; its output goes to a file, for `printed`."""
+        self.provide_files(block)
+        script = self.work / f"block.{block.language}"
+        script.write_text(self.localised(block.text))
+        command = [sys.executable] if block.language == "python" else ["bash", "-euo", "pipefail"]
+        with (self._notes / "output.txt").open("wb") as out:
+            # Standard input is a pipe, by which a command knows that it is in the foreground.
+            return subprocess.Popen(
+                [*command, str(script)],
+                cwd=self.work,
+                env=self.environment,
+                stdin=subprocess.PIPE,
+                stdout=out,
+                stderr=out,
+            )
+
+    def listened(self) -> list[str]:
+        """What each listener of the block has printed so far."""
+        return [file.read_text("utf-8") for file in sorted(self._notes.glob("listener-*.txt"))]
+
+    def printed(self) -> str:
+        """All that the block and its listeners have printed so far."""
+        return "".join([(self._notes / "output.txt").read_text("utf-8"), *self.listened()])
+
+    def processes(self, kind: str) -> list[psutil.Process]:
+        """What the block has left running."""
+        file = self._notes / kind
+        pids = map(int, file.read_text().split()) if file.exists() else ()
+        return [psutil.Process(pid) for pid in pids if psutil.pid_exists(pid)]
+
+    def subscriptions(self) -> set[str]:
+        """The ids of the node's subscriptions."""
+        with urlopen(f"{self.node.base}/subscriptions", timeout=PATIENCE) as answer:
+            return {one["id"] for one in json.load(answer)["subscriptions"]}
+
+    def clean(self) -> None:
+        """Leave no process and no subscription behind."""
+        for process in self.processes("listeners") + self.processes("nodes"):
+            process.kill()
+        for subscription in self.subscriptions():
+            urlopen(Request(f"{self.node.base}/subscriptions/{subscription}", method="DELETE")).close()
+
+
+@pytest.fixture
+def terminal(tmp_path: Path, shared_node: NodeProcess) -> Iterator[Terminal]:
+    one = Terminal(tmp_path / "reader", shared_node)
+    yield one
+    one.clean()
+
+
+@pytest.fixture
+def second_terminal(tmp_path: Path, shared_node: NodeProcess) -> Terminal:
+    return Terminal(tmp_path / "second", shared_node)
+
+
+def finish(process: subprocess.Popen[bytes], terminal: Terminal, status: int | None) -> None:
+    """Wait for the end of a block; None is any failure."""
+    with process:
+        found = process.wait(PATIENCE)
+    assert found == status or (status is None and found > 0), f"status {found}:\n{terminal.printed()}"
+
+
+def check_printed(block: Block, terminal: Terminal) -> None:
+    """The block printed what its document says, or will in a moment."""
+    expected = expected_of(block)
+    if expected is not None:
+        shown = replace(expected, text=terminal.localised(expected.text))
+        wait_for(
+            lambda: prints(shown, terminal.printed()),
+            lambda: f"{block.name} printed\n{terminal.printed()}\nand its document shows\n{shown.text}",
+        )
+
+
+@blocks("python")
+def test_each_python_block_does_what_its_document_says(
+    block: Block, terminal: Terminal, second_terminal: Terminal
+) -> None:
+    before = terminal.subscriptions()
+    process = terminal.start(block)
+    if not is_endless(block):
+        finish(process, terminal, 0)
+        check_printed(block, terminal)
+        assert expected_of(block) or not terminal.printed(), terminal.printed()
+        return
+    with process:
+        wait_for(lambda: terminal.subscriptions() > before, lambda: f"no subscription:\n{terminal.printed()}")
+        finish(second_terminal.start(publisher_for(block)), second_terminal, 0)
+        wait_for(lambda: "\n" in terminal.printed(), lambda: "the subscriber printed nothing")
+        check_printed(block, terminal)
+        process.send_signal(signal.SIGTERM)
+    assert "Traceback" not in terminal.printed(), terminal.printed()
+
+
+@blocks("sh")
+def test_each_shell_block_does_what_its_document_says(block: Block, terminal: Terminal) -> None:
+    finish(terminal.start(block), terminal, None if "fails" in block.marks else 0)
+    wait_for(
+        lambda: all(text.count("\n") > 1 for text in terminal.listened()),
+        lambda: f"a listener heard nothing:\n{terminal.printed()}",
+    )
+    check_printed(block, terminal)
+    listeners = terminal.processes("listeners")
+    for listener in listeners:
+        listener.terminate()
+    _, alive = psutil.wait_procs(listeners + terminal.processes("nodes"), timeout=PATIENCE)
+    assert not alive, f"{block.name} leaves processes running: {alive}"
+
+
+@blocks("toml")
+def test_each_toml_block_is_accepted_by_the_command_that_reads_it(block: Block, terminal: Terminal) -> None:
+    file = terminal.work / "block.toml"
+    file.write_text(block.text)
+    data = tomllib.loads(block.text)
+    of_topics = [data[key] for key in ("topics", "namespaces") if key in data]
+    is_tree = any(isinstance(part, list) or all(isinstance(v, dict) for v in part.values()) for part in of_topics)
+    command = ["topics", "list", "--topics"] if is_tree else ["check-config", "--config"]
+    ended = subprocess.run(
+        [sys.executable, "-m", "hpwsn", *command, str(file)],
+        env=terminal.environment,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+    assert ended.returncode == 0, ended.stderr
+
+
+@blocks("xml")
+def test_each_xml_block_is_well_formed_and_an_envelope_is_accepted(block: Block, terminal: Terminal) -> None:
+    root = etree.fromstring(block.text)
+    if ENVELOPE.fullmatch(root.tag):
+        kind = "text/xml" if "xmlsoap" in root.tag else "application/soap+xml"
+        data = terminal.localised(block.text).encode()
+        request = Request(terminal.node.url, data, {"Content-Type": f"{kind}; charset=utf-8"})
+        with urlopen(request, timeout=PATIENCE) as answer:
+            assert answer.status in (200, 202)
+
+
+@blocks("json")
+def test_each_json_block_is_json(block: Block) -> None:
+    json.loads(block.text)
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+class TestEachDocument:
+    def test_marks_every_block_with_a_language_that_is_tested(self, path: Path) -> None:
+        for block in blocks_of(path):
+            assert block.language in LANGUAGES, f"{block.name}: {block.language!r} is none of {LANGUAGES}"
+            unknown = [mark for mark in block.marks if not MARKS.fullmatch(mark)]
+            assert not unknown, f"{block.name}: unknown marks {unknown}"
+
+    def test_shows_an_output_only_after_a_block_that_runs(self, path: Path) -> None:
+        before = None
+        for block in blocks_of(path):
+            assert "output" not in block.marks or before in ("python", "sh"), block.name
+            before = None if "output" in block.marks else block.language
+
+    def test_hides_no_code_by_indenting_it(self, path: Path) -> None:
+        before = ""
+        for number, line in prose_of(path):
+            assert not line.startswith("    ") or before.strip(), f"{path}:{number}: fence it, so that it runs"
+            before = line
+
+    def test_links_only_to_what_is_there(self, path: Path) -> None:
+        for number, target in links_of(path):
+            if re.match(r"[a-z]+:", target):
+                continue
+            file, _, anchor = target.partition("#")
+            found = (path.parent / file).resolve() if file else path
+            assert found.exists(), f"{path}:{number}: there is no {target}"
+            assert not anchor or anchor in anchors_of(found), f"{path}:{number}: no heading for {target}"
