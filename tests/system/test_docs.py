@@ -32,7 +32,7 @@ DEFAULT = "http://127.0.0.1:8080"
 LANGUAGES = {"python", "sh", "text", "toml", "xml", "json"}
 MARKS = re.compile(r"output|fails|file=[\w.-]+")
 ENDLESS = re.compile(r"^ *(async )?for \w+ in receiver:", re.MULTILINE)
-PUBLISHES = re.compile(r"\.notify\(|hpwsn publish ")
+PUBLISHES = re.compile(r"\.notify\(|hpwsn(-client)? publish ")
 ENVELOPE = re.compile(r"\{http://(schemas\.xmlsoap\.org|www\.w3\.org)/.*\}Envelope")
 
 BLOCKS = [block for path in DOCUMENTS for block in blocks_of(path)]
@@ -163,14 +163,20 @@ def terminal(tmp_path: Path, shared_node: NodeProcess) -> Iterator[Terminal]:
 
 
 @pytest.fixture
-def second_terminal(tmp_path: Path, shared_node: NodeProcess) -> Terminal:
-    return Terminal(tmp_path / "second", shared_node)
+def second_terminal(tmp_path: Path, shared_node: NodeProcess) -> Iterator[Terminal]:
+    one = Terminal(tmp_path / "second", shared_node)
+    yield one
+    one.clean()
 
 
 def finish(process: subprocess.Popen[bytes], terminal: Terminal, status: int | None) -> None:
     """Wait for the end of a block; None is any failure."""
     with process:
-        found = process.wait(PATIENCE)
+        try:
+            found = process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise AssertionError(f"it does not end:\n{terminal.printed()}") from None
     assert found == status or (status is None and found > 0), f"status {found}:\n{terminal.printed()}"
 
 
@@ -196,20 +202,29 @@ def test_each_python_block_does_what_its_document_says(
         check_printed(block, terminal)
         assert expected_of(block) or not terminal.printed(), terminal.printed()
         return
-    with process:
-        wait_for(lambda: terminal.subscriptions() > before, lambda: f"no subscription:\n{terminal.printed()}")
+    try:
+        wait_for(
+            lambda: terminal.subscriptions() > before or process.poll() is not None,
+            lambda: f"there is no subscription:\n{terminal.printed()}",
+        )
         finish(second_terminal.start(publisher_for(block)), second_terminal, 0)
-        wait_for(lambda: "\n" in terminal.printed(), lambda: "the subscriber printed nothing")
+        wait_for(
+            lambda: "\n" in terminal.printed() or process.poll() is not None,
+            lambda: "the subscriber printed nothing",
+        )
         check_printed(block, terminal)
-        process.send_signal(signal.SIGTERM)
-    assert "Traceback" not in terminal.printed(), terminal.printed()
+        assert process.poll() is None, f"it ended before its time:\n{terminal.printed()}"
+    finally:
+        process.terminate()
+        finish(process, terminal, -signal.SIGTERM)
 
 
 @blocks("sh")
 def test_each_shell_block_does_what_its_document_says(block: Block, terminal: Terminal) -> None:
     finish(terminal.start(block), terminal, None if "fails" in block.marks else 0)
+    heard = 1 if PUBLISHES.search(block.text) else 0
     wait_for(
-        lambda: all(text.count("\n") > 1 for text in terminal.listened()),
+        lambda: all(text.count("\n") > heard for text in terminal.listened()),
         lambda: f"a listener heard nothing:\n{terminal.printed()}",
     )
     check_printed(block, terminal)
@@ -226,7 +241,9 @@ def test_each_toml_block_is_accepted_by_the_command_that_reads_it(block: Block, 
     file.write_text(block.text)
     data = tomllib.loads(block.text)
     of_topics = [data[key] for key in ("topics", "namespaces") if key in data]
-    is_tree = any(isinstance(part, list) or all(isinstance(v, dict) for v in part.values()) for part in of_topics)
+    is_tree = any(
+        isinstance(part, list) or all(isinstance(v, dict) for v in part.values()) for part in of_topics
+    )
     command = ["topics", "list", "--topics"] if is_tree else ["check-config", "--config"]
     ended = subprocess.run(
         [sys.executable, "-m", "hpwsn", *command, str(file)],
@@ -249,11 +266,6 @@ def test_each_xml_block_is_well_formed_and_an_envelope_is_accepted(block: Block,
             assert answer.status in (200, 202)
 
 
-@blocks("json")
-def test_each_json_block_is_json(block: Block) -> None:
-    json.loads(block.text)
-
-
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 class TestEachDocument:
     def test_marks_every_block_with_a_language_that_is_tested(self, path: Path) -> None:
@@ -261,6 +273,11 @@ class TestEachDocument:
             assert block.language in LANGUAGES, f"{block.name}: {block.language!r} is none of {LANGUAGES}"
             unknown = [mark for mark in block.marks if not MARKS.fullmatch(mark)]
             assert not unknown, f"{block.name}: unknown marks {unknown}"
+
+    def test_has_only_json_that_can_be_read(self, path: Path) -> None:
+        for block in blocks_of(path):
+            if block.language == "json":
+                json.loads(block.text)
 
     def test_shows_an_output_only_after_a_block_that_runs(self, path: Path) -> None:
         before = None
@@ -271,7 +288,9 @@ class TestEachDocument:
     def test_hides_no_code_by_indenting_it(self, path: Path) -> None:
         before = ""
         for number, line in prose_of(path):
-            assert not line.startswith("    ") or before.strip(), f"{path}:{number}: fence it, so that it runs"
+            assert not line.startswith("    ") or before.strip(), (
+                f"{path}:{number}: fence it, so that it runs"
+            )
             before = line
 
     def test_links_only_to_what_is_there(self, path: Path) -> None:
