@@ -24,13 +24,15 @@ from hpwsn.broker.broker import Broker
 from hpwsn.broker.consumers import Consumers, PullSender, PushSender
 from hpwsn.broker.delivery import Delivery
 from hpwsn.broker.housekeeping import Housekeeping
+from hpwsn.broker.overflow import Overflow, QueueLimits
 from hpwsn.broker.processor import Processor
 from hpwsn.broker.publisher import Publisher
 from hpwsn.broker.pull_points import PullPoints
 from hpwsn.broker.push import Pusher
+from hpwsn.broker.push_request import OutcomeKind
 from hpwsn.broker.reaper import Reaper
 from hpwsn.broker.recent import Recent
-from hpwsn.broker.retry import RetryPolicy
+from hpwsn.broker.retry import RetryPolicies, RetryPolicy
 from hpwsn.broker.subscription import Subscription
 from hpwsn.broker.subscriptions import Subscriptions, SubscriptionSettings
 from hpwsn.door.http import HttpSettings, SoapDoor
@@ -72,6 +74,7 @@ class Node:
         self.journal = Journal(
             Path(config.data.dir) / "journal.db",
             durability=cast(Durability, config.journal.durability),
+            max_bytes=config.journal.max_bytes or None,
             max_waiting=config.journal.waiting_limit,
         )
         self.tree = self._load_tree()
@@ -89,6 +92,8 @@ class Node:
             max_messages=config.pull_points.max_messages,
             clock=clock,
         )
+        limits = QueueLimits(config.delivery.max_queue, config.delivery.overflow)
+        overflow = Overflow(limits, self.tree, self.content)
         self.delivery = Delivery(
             journal=self.journal,
             tree=self.tree,
@@ -100,9 +105,8 @@ class Node:
                 pull_points,
                 self.base_url,
             ),
-            retry=RetryPolicy(
-                config.delivery.retry_first, config.delivery.retry_max, config.delivery.retry_for
-            ),
+            retry=_retry_policies(config),
+            overflow=overflow,
             clock=clock,
         )
         subscriptions = Subscriptions(
@@ -120,7 +124,11 @@ class Node:
             ),
         )
         publisher = Publisher(
-            tree=self.tree, backbone=self.backbone, clock=clock, id_window=config.journal.id_window
+            tree=self.tree,
+            backbone=self.backbone,
+            clock=clock,
+            id_window=config.journal.id_window,
+            admit=overflow.admit,
         )
         self.broker = Broker(
             publisher,
@@ -140,6 +148,8 @@ class Node:
             limits=self._limits,
         )
         self.journal.on_commit = self.processor.process
+        if config.delivery.on_gone == "end":
+            self.delivery.on_gone = subscriptions.consumer_gone
 
     def _make_data_directory(self) -> None:
         try:
@@ -239,6 +249,37 @@ class Node:
         await self.pusher.close(self.config.server.drain_timeout)
         await self.backbone.close()
         await self.journal.close()
+
+
+def _retry_policies(config: Config) -> RetryPolicies:
+    delivery, retry = config.delivery, config.retry
+    classes = {
+        OutcomeKind.REFUSED: (retry.refused_first, retry.refused_max, retry.refused_attempts),
+        OutcomeKind.LOST: (retry.refused_first, retry.refused_max, retry.refused_attempts),
+        OutcomeKind.TIMEOUT: (retry.timeout_first, retry.timeout_max, retry.timeout_attempts),
+        OutcomeKind.CLIENT_ERROR: (
+            retry.client_error_first,
+            retry.client_error_max,
+            retry.client_error_attempts,
+        ),
+        OutcomeKind.SERVER_ERROR: (
+            retry.server_error_first,
+            retry.server_error_max,
+            retry.server_error_attempts,
+        ),
+    }
+    return RetryPolicies(
+        RetryPolicy(delivery.retry_first, delivery.retry_max, delivery.retry_for),
+        {
+            kind: RetryPolicy(
+                first or delivery.retry_first,
+                max(longest or delivery.retry_max, first or delivery.retry_first),
+                delivery.retry_for,
+                attempts,
+            )
+            for kind, (first, longest, attempts) in classes.items()
+        },
+    )
 
 
 def serve(config: Config) -> int:

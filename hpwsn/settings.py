@@ -103,6 +103,9 @@ class JournalSettings:
     retention_bytes: int = setting(
         1024 * MIB, Size(MIB), "Most bytes of notifications kept for late readers."
     )
+    max_bytes: int = setting(
+        0, Size(0), "Largest size of the journal's file, past which publishers get a 503; 0 is the disk's."
+    )
     waiting_limit: int = setting(
         64 * MIB, Size(MIB), "Most bytes waiting to be written; past it, publishers are told to come back."
     )
@@ -124,7 +127,47 @@ class DeliverySettings:
         0.5, Seconds(0.001), "Pause before the first retry; each next one doubles, jittered."
     )
     retry_max: float = setting(60.0, Seconds(0.001), "Longest pause between retries.")
-    retry_for: float = setting(86400.0, Seconds(0), "How long a delivery is retried.")
+    retry_for: float = setting(86400.0, Seconds(0), "How long a delivery is retried, before it is a dead letter.")
+    max_queue: int = setting(
+        1_000_000, Whole(1, 1_000_000_000), "Most notifications waiting for one subscription that sets no limit."
+    )
+    overflow: str = setting(
+        "dead-letter",
+        Choice(choices=("drop-oldest", "reject", "dead-letter")),
+        "What happens past it: the oldest are lost or set aside, or publishers are refused.",
+    )
+    on_gone: str = setting(
+        "keep", Choice(choices=("keep", "end")), "Whether a consumer that answers 410 ends its subscription."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RetrySettings:
+    """Retries by what went wrong; 0 takes the value of `delivery`, and any number of attempts.
+
+    A connection refused or lost, no answer in time, a status of 4xx, a status of 5xx.
+    """
+
+    refused_first: float = setting(0.0, Seconds(0), "First pause where no connection can be had.")
+    refused_max: float = setting(0.0, Seconds(0), "Longest pause there.")
+    refused_attempts: int = setting(0, Whole(0, 1_000_000), "Most attempts there.")
+    timeout_first: float = setting(0.0, Seconds(0), "First pause where no answer came in time.")
+    timeout_max: float = setting(0.0, Seconds(0), "Longest pause there.")
+    timeout_attempts: int = setting(0, Whole(0, 1_000_000), "Most attempts there.")
+    client_error_first: float = setting(0.0, Seconds(0), "First pause after a 4xx.")
+    client_error_max: float = setting(600.0, Seconds(0), "Longest pause there.")
+    client_error_attempts: int = setting(0, Whole(0, 1_000_000), "Most attempts there.")
+    server_error_first: float = setting(0.0, Seconds(0), "First pause after a 5xx.")
+    server_error_max: float = setting(0.0, Seconds(0), "Longest pause there.")
+    server_error_attempts: int = setting(0, Whole(0, 1_000_000), "Most attempts there.")
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLettersSettings:
+    """Notifications that could not be delivered."""
+
+    age: float = setting(7 * 86400.0, Seconds(0), "How long they are kept.")
+    limit: int = setting(1_000_000, Whole(0, 1_000_000_000), "Most that are kept; the oldest go first.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +185,14 @@ class PullPointsSettings:
 
     limit: int = setting(100_000, Whole(1, 10_000_000), "Most pull points at once.")
     max_messages: int = setting(1000, Whole(1, 100_000), "Most notifications in one GetMessages response.")
+    queue_limit: int = setting(
+        1_000_000, Whole(1, 1_000_000_000), "Most notifications waiting in one pull point; the oldest go first."
+    )
+    confirm_after: float = setting(
+        0.0,
+        Seconds(0),
+        "When a batch that was handed out counts as received without another call; 0 is never.",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +237,8 @@ class Config:
     topics: TopicsSettings = field(default_factory=TopicsSettings)
     journal: JournalSettings = field(default_factory=JournalSettings)
     delivery: DeliverySettings = field(default_factory=DeliverySettings)
+    retry: RetrySettings = field(default_factory=RetrySettings)
+    dead_letters: DeadLettersSettings = field(default_factory=DeadLettersSettings)
     subscriptions: SubscriptionsSettings = field(default_factory=SubscriptionsSettings)
     pull_points: PullPointsSettings = field(default_factory=PullPointsSettings)
     backbone: BackboneSettings = field(default_factory=BackboneSettings)

@@ -1,9 +1,9 @@
 """`hpwsn` as the shell blocks of the documents find it: the command itself, at home among other commands.
 
-A reader keeps a second terminal for what runs on. Here `listen` goes to the background once it listens, and its
-process is noted in `listeners` for the test to collect; `serve` in the foreground becomes ready, says so, and
-gets SIGTERM. In the background (standard input is /dev/null) `serve` is left alone, and noted in `nodes`. A node
-takes a free port unless the block names one.
+A reader keeps a second terminal for what runs on. Here `listen` goes to the background once it listens, and
+its process is noted in `listeners` for the test to collect; `serve` in the foreground becomes ready, says so,
+and gets SIGTERM. In the background (standard input is /dev/null) `serve` is left alone, and noted in `nodes`.
+A node takes a free port unless the block names one.
 """
 
 import os
@@ -28,7 +28,7 @@ def main(module: str, arguments: list[str]) -> int:
         return serve(command)
     if kind == "serve":
         note("nodes", os.getpid())
-    os.execv(sys.executable, command)
+    return os.execv(sys.executable, command)
 
 
 def in_background() -> bool:

@@ -1,9 +1,8 @@
-"""The documents of the project as tests read them: fenced blocks, links and headings, and what a block prints.
+"""The project's documents as tests read them: fenced blocks, links and headings, and what a block prints.
 
 Markdown in the little that we use: fences of backticks with an info string, ATX headings, inline links. The
 info string of a block is its language, then marks for the test that runs it: `output` (what the block before
-it prints, with … for what differs from run to run), `fails` (it ends with an error), `file=NAME` (later blocks
-of the document find it under that name).
+it prints, with … for what differs from run to run) and `fails` (it ends with an error).
 """
 
 from __future__ import annotations
@@ -36,11 +35,6 @@ class Block:
     def name(self) -> str:
         """The document and the line, as a person looks it up."""
         return f"{self.path.relative_to(ROOT)}:{self.line}"
-
-    @property
-    def file(self) -> str | None:
-        """The name under which later blocks find it."""
-        return next((mark.removeprefix("file=") for mark in self.marks if mark.startswith("file=")), None)
 
 
 def blocks_of(path: Path) -> list[Block]:
@@ -110,10 +104,13 @@ def _same_line(shown: str, printed: str) -> bool:
 
 
 def same_shape(shown: object, found: object) -> bool:
-    """Whether two JSON values have the same keys and types; a list is as its first element, null as anything."""
+    """Whether two JSON values have the same keys and types.
+
+    A list is as its first element, and one without any, an empty object and null are like whatever is found.
+    """
     if shown is None or found is None:
         return True
-    if isinstance(shown, dict) and isinstance(found, dict):
+    if isinstance(shown, dict) and isinstance(found, dict) and shown:
         return shown.keys() == found.keys() and all(same_shape(shown[key], found[key]) for key in shown)
     if isinstance(shown, list) and isinstance(found, list):
         return all(same_shape(shown[0], each) for each in found) if shown else True

@@ -1,7 +1,7 @@
 """One subscription's place in the log: which offsets wait for it, and how far the log has been looked at.
 
 Offsets only, never notifications, and at most `window` of them: a subscription that falls further behind
-forgets the rest and says so, and its owner reads on from the log. A restart is the same case.
+counts the rest and forgets which they were, and its owner reads on from the log. A restart is the same case.
 """
 
 from collections import deque
@@ -11,30 +11,47 @@ from collections.abc import Collection, Iterable
 class Cursor:
     """The waiting offsets of one subscription, in log order."""
 
-    __slots__ = ("acknowledged", "behind", "seen", "waiting", "window")
+    __slots__ = ("acknowledged", "behind", "beyond", "counted", "seen", "waiting", "window")
 
     def __init__(self, acknowledged: int, *, window: int, head: int) -> None:
         self.acknowledged = acknowledged
         self.seen = acknowledged
         self.window = window
         self.behind = acknowledged < head
+        self.beyond = 0
+        """How many wait after `seen`, once they are counted."""
+        self.counted = not self.behind
         self.waiting: deque[int] = deque()
+
+    @property
+    def backlog(self) -> int:
+        """How many notifications wait, in memory and beyond."""
+        return len(self.waiting) + self.beyond
 
     def offer(self, offset: int) -> None:
         """Take a matching offset from the live stream."""
-        if self.behind or offset <= self.seen:
+        if offset <= self.seen:
             return
-        if len(self.waiting) >= self.window:
+        if self.behind or len(self.waiting) >= self.window:
             self.behind = True
+            self.beyond += 1
             return
         self.seen = offset
         self.waiting.append(offset)
 
     def refill(self, offsets: Iterable[int], *, upto: int, head: int) -> None:
         """Take what a scan of the log found; level with `head` again, the live stream goes on."""
+        before = len(self.waiting)
         self.waiting.extend(offset for offset in offsets if offset > self.seen)
         self.seen = max(self.seen, upto)
         self.behind = self.seen < head
+        self.beyond = max(0, self.beyond - (len(self.waiting) - before)) if self.behind else 0
+        self.counted = self.counted or not self.behind
+
+    def count(self, beyond: int) -> None:
+        """Take the number of those beyond `seen` from the log, as after a restart."""
+        self.beyond = beyond
+        self.counted = True
 
     def batch(self, limit: int) -> list[int]:
         """The next offsets to deliver; they wait on until acknowledged."""
@@ -54,6 +71,7 @@ class Cursor:
 
     def rewind(self, head: int) -> None:
         """Forget what waits and read again from the acknowledged place."""
+        self.beyond = self.backlog
         self.waiting.clear()
         self.seen = self.acknowledged
         self.behind = self.acknowledged < head

@@ -15,12 +15,14 @@ from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from hpwsn.broker.overflow import DEAD_LETTER, Overflow
 from hpwsn.broker.push_request import Outcome, OutcomeKind
 from hpwsn.broker.recent import Recent
-from hpwsn.broker.retry import RetryPolicy
+from hpwsn.broker.retry import RetryPolicies
 from hpwsn.broker.subscription import State, Subscription
 from hpwsn.errors import JournalUnavailable
 from hpwsn.journal.journal import Journal
+from hpwsn.journal.records import Stored
 from hpwsn.matching.content import ContentFilters
 from hpwsn.notification import Notification
 from hpwsn.topics.tree import TopicTree
@@ -32,10 +34,10 @@ log = logging.getLogger(__name__)
 Done = Callable[[Outcome], None]
 
 BATCH_BYTES = 4 * 2**20
-"""Content in one send, and in one read of the journal; a larger notification goes alone."""
+"""Content in one send; a larger notification goes alone."""
 
 JOURNAL_PAUSE = 1.0
-"""Seconds until a read that the journal refused is tried again."""
+"""Seconds until something that the journal refused is tried again."""
 
 
 class Sender(Protocol):
@@ -72,6 +74,7 @@ class Totals:
     sends: int = 0
     failures: dict[str, int] = field(default_factory=dict)
     buried: int = 0
+    dropped: int = 0
 
 
 class Delivery:
@@ -85,7 +88,8 @@ class Delivery:
         content: ContentFilters,
         recent: Recent,
         reach: Reach,
-        retry: RetryPolicy,
+        retry: RetryPolicies,
+        overflow: Overflow,
         clock: Callable[[], float],
     ) -> None:
         self._journal = journal
@@ -94,6 +98,7 @@ class Delivery:
         self._recent = recent
         self._reach = reach
         self._retry = retry
+        self._overflow = overflow
         self._clock = clock
         self._timers: dict[Subscription, asyncio.TimerHandle] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -102,6 +107,8 @@ class Delivery:
         self._closing = False
         self.head = 0
         """The newest offset that has been offered to every subscription it matches."""
+        self.on_gone: Callable[[Subscription], None] | None = None
+        """Told of a consumer that says it is gone for good, if its subscription is to end with it."""
         self.totals = Totals()
 
     def check(self, consumer: EndpointReference) -> str | None:
@@ -111,6 +118,7 @@ class Delivery:
     def offer(self, subscription: Subscription, offset: int) -> None:
         """A notification matched; it goes out with all others of this commit, or when its turn comes."""
         subscription.cursor.offer(offset)
+        self._overflow.watch(subscription)
         if subscription.progress.busy:
             return
         if not self._offered:
@@ -130,6 +138,7 @@ class Delivery:
     def forget(self, subscription: Subscription) -> None:
         """Drop the timer and whoever waits for it."""
         self._cancel_timer(subscription)
+        self._overflow.forget(subscription)
         self._settled(subscription)
 
     def _cancel_timer(self, subscription: Subscription) -> None:
@@ -138,13 +147,26 @@ class Delivery:
             timer.cancel()
 
     def _proceed(self, subscription: Subscription) -> None:
-        if self._closing or subscription.progress.busy or subscription in self._timers:
+        """Take the next step, if none is under way: too long a queue first, then what may go out."""
+        cursor = subscription.cursor
+        if subscription.progress.busy:
             return
-        if not subscription.deliverable:
+        if self._closing or subscription.state is not State.LIVE:
             self._settled(subscription)
-        elif subscription.cursor.waiting:
+            return
+        if excess := self._overflow.excess(subscription):
+            self._relieve(subscription, excess)
+        elif not cursor.counted:
+            self._in_background(subscription, self._catch_up(subscription))
+        elif subscription in self._timers:
+            return
+        elif not subscription.deliverable:
+            self._settled(subscription)
+        elif subscription.progress.replays:
+            self._replay(subscription)
+        elif cursor.waiting:
             self._send_next(subscription)
-        elif subscription.cursor.behind:
+        elif cursor.behind:
             self._in_background(subscription, self._catch_up(subscription))
         else:
             self._settled(subscription)
@@ -181,33 +203,44 @@ class Delivery:
         progress.busy = False
         if outcome.kind is OutcomeKind.DELIVERED:
             progress.attempt, progress.first_failure = 0, None
-            progress.delivered += len(offsets)
-            self.totals.delivered += len(offsets)
-            self._advance(subscription, offsets)
+            self._count_delivered(subscription, len(offsets))
+            self._advance(subscription, offsets[-1])
             self._proceed(subscription)
         elif outcome.kind is not OutcomeKind.CANCELLED:
             self._failed(subscription, offsets, outcome)
 
-    def _advance(self, subscription: Subscription, offsets: Sequence[int]) -> None:
-        subscription.cursor.acknowledge(offsets[-1])
+    def _count_delivered(self, subscription: Subscription, count: int) -> None:
+        subscription.progress.delivered += count
+        self.totals.delivered += count
+
+    def _advance(self, subscription: Subscription, upto: int) -> None:
+        subscription.cursor.acknowledge(upto)
+        self._overflow.watch(subscription)
         if subscription.state is not State.ENDED:
             self._journal.advance(subscription.id, subscription.cursor.acknowledged)
 
     def _failed(self, subscription: Subscription, offsets: Sequence[int], outcome: Outcome) -> None:
         progress, now = subscription.progress, self._clock()
-        progress.failures += 1
-        progress.last_error = outcome.reason
-        self.totals.failures[outcome.kind.value] = self.totals.failures.get(outcome.kind.value, 0) + 1
+        self._count_failure(subscription, outcome)
         if progress.first_failure is None:
             progress.first_failure = now
             log.warning("subscription %s: %s; it will be tried again", subscription.id, outcome.reason)
-        if self._retry.exhausted(progress.first_failure, now):
+        if outcome.gone and self.on_gone is not None:
+            self.on_gone(subscription)
+            return
+        policy = self._retry.of(outcome.kind)
+        if policy.exhausted(progress.first_failure, now, progress.attempt):
             self._bury(subscription, offsets, outcome.reason)
             return
-        self._proceed_later(
-            subscription, self._retry.pause(progress.attempt, random.random(), outcome.retry_after)
-        )
+        pause = policy.pause(progress.attempt, random.random(), outcome.retry_after)
         progress.attempt += 1
+        self._proceed_later(subscription, pause)
+
+    def _count_failure(self, subscription: Subscription, outcome: Outcome) -> None:
+        subscription.progress.failures += 1
+        subscription.progress.last_error = outcome.reason
+        failures = self.totals.failures
+        failures[outcome.kind.value] = failures.get(outcome.kind.value, 0) + 1
 
     def _proceed_later(self, subscription: Subscription, pause: float) -> None:
         if not self._closing and subscription.deliverable:
@@ -215,17 +248,83 @@ class Delivery:
             self._timers[subscription] = loop.call_later(pause, self.wake, subscription)
         self._settled(subscription)
 
+    # Queues that are too long, and notifications that nobody takes
+
+    def _relieve(self, subscription: Subscription, excess: int) -> None:
+        offsets = subscription.cursor.batch(excess)
+        if not offsets:
+            self._in_background(subscription, self._catch_up(subscription))
+        elif self._overflow.policy(subscription) == DEAD_LETTER:
+            limit = self._overflow.limit(subscription)
+            self._bury(subscription, offsets, f"more than {limit} notifications waited")
+        else:
+            if not subscription.progress.dropped:
+                log.warning("subscription %s: its queue is full, the oldest are dropped", subscription.id)
+            subscription.progress.dropped += len(offsets)
+            self.totals.dropped += len(offsets)
+            self._advance(subscription, offsets[-1])
+            self._proceed(subscription)
+
     def _bury(self, subscription: Subscription, offsets: Sequence[int], reason: str) -> None:
-        log.error(
-            "subscription %s: %d notifications go to the dead letters: %s",
+        """Make dead letters of the oldest, in the transaction that moves the cursor past them."""
+        if subscription.state is State.ENDED:
+            return
+        log.error("subscription %s: %d dead letters: %s", subscription.id, len(offsets), reason)
+        subscription.progress.busy = True
+        buried = self._journal.bury(
             subscription.id,
-            len(offsets),
+            offsets,
             reason,
+            self._clock(),
+            cursor=offsets[-1],
+            consumer=subscription.request.consumer.address,
         )
+        buried.add_done_callback(lambda ended: self._buried(subscription, offsets, ended))
+
+    def _buried(
+        self, subscription: Subscription, offsets: Sequence[int], ended: asyncio.Future[None]
+    ) -> None:
+        subscription.progress.busy = False
+        if ended.cancelled() or ended.exception() is not None:
+            self._proceed_later(subscription, JOURNAL_PAUSE)
+            return
         self.totals.buried += len(offsets)
-        self._journal.bury(subscription.id, offsets, reason, self._clock())
-        self._advance(subscription, offsets)
+        subscription.cursor.acknowledge(offsets[-1])
+        self._overflow.watch(subscription)
         self._proceed(subscription)
+
+    # Dead letters that an operator wants delivered after all
+
+    def replay(self, subscription: Subscription, letters: Sequence[tuple[int, Stored]]) -> None:
+        """Send dead letters, by id, once more, before what waits; those that fail again stay dead letters."""
+        subscription.progress.replays.extend(letters)
+        self.wake(subscription)
+
+    def _replay(self, subscription: Subscription) -> None:
+        progress, sender = subscription.progress, self._reach.sender(subscription)
+        size = sender.batch(subscription)
+        letters, progress.replays = progress.replays[:size], progress.replays[size:]
+        progress.busy = True
+        self.totals.sends += 1
+        sender.send(
+            subscription,
+            [stored.offset for _, stored in letters],
+            [stored.notification for _, stored in letters],
+            lambda outcome: self._replayed(subscription, [id_ for id_, _ in letters], outcome),
+        )
+
+    def _replayed(self, subscription: Subscription, letters: Sequence[int], outcome: Outcome) -> None:
+        subscription.progress.busy = False
+        if outcome.kind is OutcomeKind.DELIVERED:
+            self._count_delivered(subscription, len(letters))
+            self._journal.drop_dead_letters(letters)
+        else:
+            self._count_failure(subscription, outcome)
+            subscription.progress.replays.clear()
+            log.warning("subscription %s: dead letters stay: %s", subscription.id, outcome.reason)
+        self._proceed(subscription)
+
+    # Reading the journal
 
     def _in_background(self, subscription: Subscription, work: Coroutine[None, None, None]) -> None:
         subscription.progress.busy = True
@@ -258,18 +357,16 @@ class Delivery:
 
     async def _catch_up(self, subscription: Subscription) -> None:
         """Look through the next stretch of the log for what this subscription missed."""
-        cursor = subscription.cursor
-        scan = await self._journal.scan(
-            cursor.seen,
-            limit=cursor.window,
-            topics=self._tree.keys(subscription.topics),
-        )
+        cursor, topics = subscription.cursor, self._tree.keys(subscription.topics)
+        scan = await self._journal.scan(cursor.seen, limit=cursor.window, topics=topics)
         wanted = []
         for stored in scan.entries:
             if self._wants(subscription, stored.notification):
                 self._recent.put(stored.offset, stored.notification)
                 wanted.append(stored.offset)
         cursor.refill(wanted, upto=scan.upto, head=self.head)
+        if not cursor.counted:
+            cursor.count(await self._journal.count(cursor.seen, topics))
         subscription.progress.busy = False
         self._proceed(subscription)
 
@@ -277,6 +374,8 @@ class Delivery:
         if not subscription.content:
             return True
         return self._content.evaluation(notification.payload, DEFAULT_LIMITS).holds(subscription.content)
+
+    # Waiting and ending
 
     async def settle(self, subscriptions: Iterable[Subscription]) -> None:
         """Wait until each has handed over all it could, or waits for a retry."""

@@ -34,10 +34,12 @@ class Publisher:
         backbone: Backbone,
         clock: Callable[[], float],
         id_window: float,
+        admit: Callable[[Sequence[Notification]], None],
     ) -> None:
         self._tree = tree
         self._backbone = backbone
         self._clock = clock
+        self._admit = admit
         self._ids = RecentIds(id_window)
         self.accepted = 0
         self.repeated = 0
@@ -79,7 +81,11 @@ class Publisher:
 
     async def _send(self, notifications: Sequence[Notification]) -> None:
         try:
+            self._admit(notifications)
             await self._backbone.send(notifications)
+        except faults.Busy:
+            self.refused += len(notifications)
+            raise
         except JournalUnavailable as error:
             self.refused += len(notifications)
             raise faults.Busy(f"nothing was stored: {error}", retry_after=RETRY_AFTER) from error

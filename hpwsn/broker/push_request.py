@@ -24,6 +24,8 @@ _USERINFO = re.compile(r"//[^/?#]*@")
 _PORTS = {"http": 80, "https": 443}
 _NOT_QUOTED = "%/:?[]@!$&'()*+,;=~-._"
 
+_GONE = (b"ResourceUnknownFault", b"DestinationUnreachable")
+
 HostKey = tuple[str, str, int]
 
 
@@ -49,6 +51,11 @@ class Outcome:
     reason: str = ""
     retry_after: float | None = None
     body: bytes = b""
+
+    @property
+    def gone(self) -> bool:
+        """Whether the consumer says that it will not be back: 410, or a fault that its address means nothing."""
+        return self.status == 410 or (self.status is not None and any(name in self.body for name in _GONE))
 
 
 @dataclass(frozen=True, slots=True)

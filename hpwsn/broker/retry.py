@@ -1,22 +1,27 @@
-"""When to try a failed delivery again, and when to give up.
+"""When to try a failed delivery again, and when to give up, by what went wrong.
 
 It owns the arithmetic only: the clock, the random number and the failures are arguments. The defaults are
 those of the documentation: half a second, doubling to a minute, for a day.
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from hpwsn.broker.push_request import OutcomeKind
 
 _MOST_DOUBLINGS = 64
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """Pauses that double from `first` to `maximum` seconds, for `give_up_after` seconds in all."""
+    """Pauses that double from `first` to `maximum` seconds, for `give_up_after` seconds and `attempts` in all."""
 
     first: float = 0.5
     maximum: float = 60.0
     give_up_after: float = 86400.0
+    attempts: int = 0
+    """How many failures there may be; 0 leaves it to the time."""
 
     def __post_init__(self) -> None:
         """Refuse values with which a retry would never come, or come without a pause."""
@@ -25,8 +30,10 @@ class RetryPolicy:
                 f"retry pauses of {self.first} s growing to {self.maximum} s make no sense;"
                 " give 0 < first <= maximum"
             )
-        if not self.give_up_after >= 0:
-            raise ValueError(f"retry cannot end after {self.give_up_after} s; give 0 or more seconds")
+        if not self.give_up_after >= 0 or self.attempts < 0:
+            raise ValueError(
+                f"retry cannot end after {self.give_up_after} s and {self.attempts} attempts; give 0 or more"
+            )
 
     def pause(self, attempt: int, random: float, retry_after: float | None = None) -> float:
         """Seconds to wait after a failure that `attempt` failures came before.
@@ -43,6 +50,20 @@ class RetryPolicy:
             return pause
         return max(pause, min(retry_after, self.give_up_after))
 
-    def exhausted(self, first_failure: float, now: float) -> bool:
-        """Whether a delivery that has failed since `first_failure` belongs to the dead letters."""
+    def exhausted(self, first_failure: float, now: float, attempt: int = 0) -> bool:
+        """Whether a delivery that fails since `first_failure`, `attempt` times before, is a dead letter."""
+        if self.attempts and attempt + 1 >= self.attempts:
+            return True
         return now - first_failure >= self.give_up_after
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicies:
+    """A policy for each class of error, and one for all others."""
+
+    default: RetryPolicy = RetryPolicy()
+    by_kind: Mapping[OutcomeKind, RetryPolicy] = field(default_factory=dict)
+
+    def of(self, kind: OutcomeKind) -> RetryPolicy:
+        """The policy for what went wrong."""
+        return self.by_kind.get(kind, self.default)

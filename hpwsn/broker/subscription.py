@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from hpwsn.broker.cursor import Cursor
+from hpwsn.journal.records import Stored
 from hpwsn_client.wsn.filters import ContentFilter
 from hpwsn_client.wsn.messages import Subscribe
 from hpwsn_client.wsn.soap import SoapVersion
@@ -35,8 +36,11 @@ class Progress:
     attempt: int = 0
     first_failure: float | None = None
     delivered: int = 0
+    dropped: int = 0
     failures: int = 0
     last_error: str | None = None
+    replays: list[tuple[int, Stored]] = field(default_factory=list)
+    """Dead letters, by id, that an operator wants sent again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ before the answer goes out. An expired subscription waits out a grace in which a
 
 from __future__ import annotations
 
+import logging
 import secrets
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -28,6 +29,8 @@ from hpwsn_client.wsn.times import Duration, Termination
 from hpwsn_client.wsn.xml import DEFAULT_LIMITS, parse_xml
 
 Clock = Callable[[], float]
+
+log = logging.getLogger(__name__)
 
 
 class Consumers(Protocol):
@@ -215,6 +218,13 @@ class Subscriptions:
         self._remove(subscription)
         await self._journal.delete_subscription(id_)
 
+    def consumer_gone(self, subscription: Subscription) -> None:
+        """End a subscription whose consumer says that it will not be back."""
+        log.warning("subscription %s ends: %s", subscription.id, subscription.progress.last_error)
+        if subscription.state is not State.ENDED:
+            self._remove(subscription)
+            self._journal.delete_subscription(subscription.id)
+
     async def end_all(self, subscriptions: Iterable[Subscription]) -> None:
         """End several, whatever their state."""
         ending = [s for s in subscriptions if s.state is not State.ENDED]
@@ -361,9 +371,9 @@ def _refuse_unsupported(request: Subscribe) -> None:
     delivery = request.policy.delivery
     if delivery is not None and any(
         value is not None
-        for value in (delivery.max_queue, delivery.overflow, delivery.expires, delivery.discipline)
+        for value in (delivery.expires, delivery.discipline if delivery.discipline != "fifo" else None)
     ):
         raise faults.UnsupportedPolicyRequestFault(
-            "of the Delivery policy this version of the broker supports the attribute batch alone",
+            "this version of the broker has no Delivery policy with expires, or a discipline but fifo",
             unsupported=("{urn:hpwsn:1}Delivery",),
         )

@@ -124,6 +124,10 @@ class Journal:
         """
         return await self._read(self._reader.scan, after, limit, topics, target)
 
+    async def count(self, after: int, topics: Collection[str] | None) -> int:
+        """How many entries after an offset are on these topics; None for every topic."""
+        return await self._read(self._reader.count, after, topics)
+
     def put_subscription(self, record: SubscriptionRecord) -> asyncio.Future[None]:
         """Store a subscription or its changed state; a cursor that is further already stays."""
         return self._channel.change(changes.put_subscription(record))
@@ -174,6 +178,7 @@ class Journal:
         time: float,
         *,
         cursor: int | None = None,
+        consumer: str = "",
     ) -> asyncio.Future[None]:
         """Make entries dead letters of a subscription and move its cursor, in one transaction."""
         return self._channel.change(changes.bury(subscription_id, offsets, reason, time, cursor))

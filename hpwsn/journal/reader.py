@@ -86,6 +86,20 @@ class Reader:
             upto = kept[-1][0] if len(rows) == limit or len(kept) < len(rows) else max(after, last)
             return Scan(self._load(kept), upto)
 
+    def count(self, after: int, topics: Collection[str] | None) -> int:
+        """How many entries of some topics, or of all, come after an offset."""
+        with self._snapshot():
+            streams = self._streams_of(topics, None)
+            if streams is None:
+                return int(self._one("SELECT count(*) FROM log WHERE offset > ? AND stream > 0", after))
+            return int(
+                self._one(
+                    "SELECT count(*) FROM log WHERE offset > ? AND stream IN (SELECT value FROM json_each(?))",
+                    after,
+                    json.dumps(streams),
+                )
+            )
+
     def pull(self, pull_point_id: str, limit: int, after: int) -> list[Pulled]:
         """What waits in a pull point's queue."""
         with self._snapshot():
