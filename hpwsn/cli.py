@@ -11,11 +11,13 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from hpwsn.cli_deadletters import add_deadletters_parser
 from hpwsn.cli_subscriptions import add_subscriptions_parser
 from hpwsn.config import FLAGS, LoadedConfig, default_file, load_config, masked, shown, value_of
-from hpwsn.errors import ConfigError, HpwsnError
+from hpwsn.errors import ConfigError, HpwsnError, Problem
 from hpwsn.settings import SETTINGS
 from hpwsn.topics.command import add_topics_parser
+from hpwsn.topics.directory import TopicDirectoryError, open_directory
 from hpwsn_client import __version__
 from hpwsn_client.cli import add_listen_parser, add_publish_parser
 
@@ -80,6 +82,7 @@ def build_parser() -> argparse.ArgumentParser:
     add_listen_parser(commands)
     add_topics_parser(commands)
     add_subscriptions_parser(commands)
+    add_deadletters_parser(commands)
     _add_check_config_parser(commands)
     return parser
 
@@ -162,6 +165,7 @@ def _check_config(arguments: argparse.Namespace) -> int:
         return 0
     try:
         loaded = _load(arguments)
+        _check_topics(loaded)
     except ConfigError as error:
         if not arguments.json:
             raise
@@ -170,6 +174,17 @@ def _check_config(arguments: argparse.Namespace) -> int:
         return 1
     print(_as_json(loaded) if arguments.json else "\n".join(_as_text(loaded, arguments.show)))
     return 0
+
+
+def _check_topics(loaded: LoadedConfig) -> None:
+    """The topic file itself, which `serve` would refuse to start with."""
+    url = loaded.config.topics.url
+    try:
+        if url:
+            open_directory(url).load()
+    except TopicDirectoryError as error:
+        problem = Problem("topics.url", url, loaded.source("topics.url"), f"cannot be used: {error}")
+        raise ConfigError([problem]) from error
 
 
 def _as_json(loaded: LoadedConfig) -> str:
@@ -189,5 +204,6 @@ def _as_text(loaded: LoadedConfig, everything: bool) -> list[str]:
     ]
     widths = [max((len(row[column]) for row in rows), default=0) for column in (0, 1)]
     verdict = "OK: " + (f"{loaded.file}" if loaded.file else "no file")
-    verdict += f", {len(loaded.sources)} settings given, the rest are defaults"
+    given = "1 setting" if len(loaded.sources) == 1 else f"{len(loaded.sources)} settings"
+    verdict += f", {given} given, the rest are defaults"
     return [verdict, *(f"  {key:{widths[0]}} = {value:{widths[1]}}  {source}" for key, value, source in rows)]

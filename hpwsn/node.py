@@ -22,6 +22,7 @@ from hpwsn.backbone.embedded import EmbeddedBackbone
 from hpwsn.backbone.port import Backbone
 from hpwsn.broker.broker import Broker
 from hpwsn.broker.consumers import Consumers, PullSender, PushSender
+from hpwsn.broker.dead_letters import DeadLetters
 from hpwsn.broker.delivery import Delivery
 from hpwsn.broker.housekeeping import Housekeeping
 from hpwsn.broker.overflow import Overflow, QueueLimits
@@ -35,6 +36,7 @@ from hpwsn.broker.recent import Recent
 from hpwsn.broker.retry import RetryPolicies, RetryPolicy
 from hpwsn.broker.subscription import Subscription
 from hpwsn.broker.subscriptions import Subscriptions, SubscriptionSettings
+from hpwsn.door.dead_letters import DeadLettersDoor
 from hpwsn.door.http import HttpSettings, SoapDoor
 from hpwsn.door.operations import OperationsDoor
 from hpwsn.door.soap import Context
@@ -86,12 +88,7 @@ class Node:
             connect_timeout=config.delivery.connect_timeout,
             response_timeout=config.delivery.response_timeout,
         )
-        pull_points = PullPoints(
-            self.journal,
-            limit=config.pull_points.limit,
-            max_messages=config.pull_points.max_messages,
-            clock=clock,
-        )
+        pull_points = PullPoints(self.journal, settings=config.pull_points, clock=clock)
         limits = QueueLimits(config.delivery.max_queue, config.delivery.overflow)
         overflow = Overflow(limits, self.tree, self.content)
         self.delivery = Delivery(
@@ -101,7 +98,7 @@ class Node:
             recent=self.recent,
             reach=Consumers(
                 PushSender(self.pusher, config.delivery.batch),
-                PullSender(self.journal),
+                PullSender(self.journal, pull_points),
                 pull_points,
                 self.base_url,
             ),
@@ -145,6 +142,7 @@ class Node:
             content=self.content,
             recent=self.recent,
             delivery=self.delivery,
+            pull_points=pull_points,
             limits=self._limits,
         )
         self.journal.on_commit = self.processor.process
@@ -190,7 +188,7 @@ class Node:
         self._restore(recovered)
         await self.backbone.start(self._receive)
         self._reaper = Reaper(self.broker.subscriptions, self._clock)
-        self._housekeeping = Housekeeping(self.broker, self.config.journal)
+        self._housekeeping = Housekeeping(self.broker, self.config)
         self._reaper.start()
         self._housekeeping.start()
         await self._open_doors(listener)
@@ -235,6 +233,8 @@ class Node:
             Context(self.broker, self._limits), HttpSettings(server.request_timeout, server.connections)
         )
         app.add_routes(soap.routes())
+        letters = DeadLetters(self.journal, self.broker.subscriptions, self.delivery)
+        app.add_routes(DeadLettersDoor(letters).routes())
         app.add_routes(OperationsDoor(self.name, self.broker, self.pusher, self.problems).routes())
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=server.drain_timeout)
         await self._runner.setup()

@@ -127,9 +127,13 @@ class DeliverySettings:
         0.5, Seconds(0.001), "Pause before the first retry; each next one doubles, jittered."
     )
     retry_max: float = setting(60.0, Seconds(0.001), "Longest pause between retries.")
-    retry_for: float = setting(86400.0, Seconds(0), "How long a delivery is retried, before it is a dead letter.")
+    retry_for: float = setting(
+        86400.0, Seconds(0), "How long a delivery is retried, before it is a dead letter."
+    )
     max_queue: int = setting(
-        1_000_000, Whole(1, 1_000_000_000), "Most notifications waiting for one subscription that sets no limit."
+        1_000_000,
+        Whole(1, 1_000_000_000),
+        "Most notifications waiting for one subscription that sets no limit.",
     )
     overflow: str = setting(
         "dead-letter",
@@ -186,7 +190,9 @@ class PullPointsSettings:
     limit: int = setting(100_000, Whole(1, 10_000_000), "Most pull points at once.")
     max_messages: int = setting(1000, Whole(1, 100_000), "Most notifications in one GetMessages response.")
     queue_limit: int = setting(
-        1_000_000, Whole(1, 1_000_000_000), "Most notifications waiting in one pull point; the oldest go first."
+        1_000_000,
+        Whole(1, 1_000_000_000),
+        "Most notifications waiting in one pull point; the oldest go first.",
     )
     confirm_after: float = setting(
         0.0,

@@ -93,6 +93,7 @@ class Client:
         self.url = check_url(url)
         self._broker = EndpointReference(url)
         self._batch = batch
+        self._received: dict[str, str] = {}
         self._limits = limits
         self._transport = Transport(soap, timeout=timeout, connections=connections, limits=limits)
         self._publisher = None if linger is None else LingeringPublisher(self._send_notify, linger, batch)
@@ -220,14 +221,19 @@ class Client:
         return PullPoint(self, answer.pull_point)
 
     async def get_messages(self, pull_point: Endpoint, maximum: int | None = None) -> list[Notification]:
-        """Take the waiting notifications, oldest first, at most `maximum` of them."""
-        answer = await self._call(
-            endpoint(pull_point), "PullPoint", GetMessages(maximum), GetMessagesResponse
-        )
+        """Take the waiting notifications, oldest first, at most `maximum` of them.
+
+        Each call confirms what the one before it has brought; an answer that is lost is given again.
+        """
+        target = endpoint(pull_point)
+        request = GetMessages(maximum, self._received.get(target.address, ""))
+        answer = await self._call(target, "PullPoint", request, GetMessagesResponse)
+        self._received[target.address] = answer.batch or ""
         return [Notification.of(message) for message in answer.messages]
 
     async def destroy_pull_point(self, pull_point: Endpoint) -> None:
         """Remove a pull point with all that waits in it."""
+        self._received.pop(endpoint(pull_point).address, None)
         await self._call(endpoint(pull_point), "PullPoint", DestroyPullPoint(), DestroyPullPointResponse)
 
     async def get_current_message(

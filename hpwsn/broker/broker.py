@@ -70,11 +70,11 @@ class Broker:
             raise faults.TopicNotSupportedFault(f"there is no topic that {expression.text!r} means")
         return topics[0]
 
-    async def pull(self, id_: str, maximum: int | None) -> Sequence[Pulled]:
+    async def pull(self, id_: str, maximum: int | None, confirm: str | None) -> Sequence[Pulled]:
         """The oldest messages of a pull point, all that was accepted before this call included."""
         self.pull_points.get(id_)
         await self.delivery.settle(self.subscriptions.leading_to(id_))
-        return await self.pull_points.hand_out(id_, maximum)
+        return await self.pull_points.hand_out(id_, maximum, confirm)
 
     async def destroy_pull_point(self, id_: str) -> None:
         """End a pull point and the subscriptions that lead to it."""

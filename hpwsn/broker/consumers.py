@@ -27,7 +27,7 @@ from hpwsn_client.wsn.addressing import (
     encode_epr,
     reference_parameter_headers,
 )
-from hpwsn_client.wsn.names import ACTION_NOTIFY, wsnt
+from hpwsn_client.wsn.names import ACTION_NOTIFY, WSA_ANONYMOUS, WSA_NONE, wsnt
 from hpwsn_client.wsn.notifications import NOTIFICATION_CLOSE, NOTIFICATION_OPEN, NOTIFY_CLOSE, NOTIFY_OPEN
 from hpwsn_client.wsn.soap import SoapVersion, encode_envelope
 
@@ -106,8 +106,9 @@ def _http_headers(version: SoapVersion) -> bytes:
 class PullSender:
     """Moves offsets into a pull point's queue; the commit is the acknowledgement."""
 
-    def __init__(self, journal: Journal) -> None:
+    def __init__(self, journal: Journal, pull_points: PullPoints) -> None:
         self._journal = journal
+        self._pull_points = pull_points
 
     def batch(self, subscription: Subscription) -> int:
         """As many as one transaction takes."""
@@ -123,6 +124,7 @@ class PullSender:
         """Queue the offsets and move the cursor in one transaction."""
         assert subscription.pull_point is not None
         entries = [(offset, subscription.id) for offset in offsets]
+        self._pull_points.filled(subscription.pull_point)
         future = self._journal.enqueue(subscription.pull_point, entries, {subscription.id: offsets[-1]})
         future.add_done_callback(lambda ended: done(_pull_outcome(ended)))
 
@@ -169,6 +171,11 @@ class Consumers:
 
 
 def _check_push_address(address: str) -> None:
+    if address in (WSA_ANONYMOUS, WSA_NONE):
+        raise faults.SubscribeCreationFailedFault(
+            f"ConsumerReference {address} is nowhere to send to: give a service's address, or a pull point",
+            code=faults.FaultCode.SENDER,
+        )
     try:
         parse_target(address)
     except ValueError as error:

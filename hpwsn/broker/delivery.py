@@ -32,6 +32,8 @@ from hpwsn_client.wsn.xml import DEFAULT_LIMITS
 log = logging.getLogger(__name__)
 
 Done = Callable[[Outcome], None]
+Batch = Sequence[tuple[int, float]]
+"""Offsets and the times at which they were published."""
 
 BATCH_BYTES = 4 * 2**20
 """Content in one send; a larger notification goes alone."""
@@ -194,20 +196,21 @@ class Delivery:
     ) -> None:
         subscription.progress.busy = True
         self.totals.sends += 1
+        batch = [(offset, n.time) for offset, n in zip(offsets, notifications, strict=True)]
         sender.send(
-            subscription, offsets, notifications, lambda outcome: self._done(subscription, offsets, outcome)
+            subscription, offsets, notifications, lambda outcome: self._done(subscription, batch, outcome)
         )
 
-    def _done(self, subscription: Subscription, offsets: Sequence[int], outcome: Outcome) -> None:
+    def _done(self, subscription: Subscription, batch: Batch, outcome: Outcome) -> None:
         progress = subscription.progress
         progress.busy = False
         if outcome.kind is OutcomeKind.DELIVERED:
             progress.attempt, progress.first_failure = 0, None
-            self._count_delivered(subscription, len(offsets))
-            self._advance(subscription, offsets[-1])
+            self._count_delivered(subscription, len(batch))
+            self._advance(subscription, batch[-1][0])
             self._proceed(subscription)
         elif outcome.kind is not OutcomeKind.CANCELLED:
-            self._failed(subscription, offsets, outcome)
+            self._failed(subscription, batch, outcome)
 
     def _count_delivered(self, subscription: Subscription, count: int) -> None:
         subscription.progress.delivered += count
@@ -219,7 +222,7 @@ class Delivery:
         if subscription.state is not State.ENDED:
             self._journal.advance(subscription.id, subscription.cursor.acknowledged)
 
-    def _failed(self, subscription: Subscription, offsets: Sequence[int], outcome: Outcome) -> None:
+    def _failed(self, subscription: Subscription, batch: Batch, outcome: Outcome) -> None:
         progress, now = subscription.progress, self._clock()
         self._count_failure(subscription, outcome)
         if progress.first_failure is None:
@@ -229,12 +232,14 @@ class Delivery:
             self.on_gone(subscription)
             return
         policy = self._retry.of(outcome.kind)
-        if policy.exhausted(progress.first_failure, now, progress.attempt):
-            self._bury(subscription, offsets, outcome.reason)
+        since, attempt = progress.first_failure, progress.attempt
+        dead = [offset for offset, time in batch if policy.exhausted(max(since, time), now, attempt)]
+        if dead:
+            progress.attempt = 0
+            self._bury(subscription, dead, outcome.reason)
             return
-        pause = policy.pause(progress.attempt, random.random(), outcome.retry_after)
         progress.attempt += 1
-        self._proceed_later(subscription, pause)
+        self._proceed_later(subscription, policy.pause(attempt, random.random(), outcome.retry_after))
 
     def _count_failure(self, subscription: Subscription, outcome: Outcome) -> None:
         subscription.progress.failures += 1

@@ -1,6 +1,7 @@
-"""Keeps the journal within its bounds: forgets what has been read by everybody and is too old or too much.
+"""Keeps the journal within its bounds: forgets what everybody has and what is too old or too much.
 
-What a subscription still waits for is never touched here, whatever the bounds say.
+What a subscription still waits for is never touched here, whatever the bounds say: the limits of its own
+queue are for that.
 """
 
 from __future__ import annotations
@@ -8,9 +9,11 @@ from __future__ import annotations
 import asyncio
 import logging
 
+from hpwsn.broker.background import Background
 from hpwsn.broker.broker import Broker
 from hpwsn.errors import JournalUnavailable
-from hpwsn.settings import JournalSettings
+from hpwsn.settings import Config
+from hpwsn_client.wsn.topics import Topic
 
 log = logging.getLogger(__name__)
 
@@ -18,47 +21,53 @@ INTERVAL = 30.0
 """Seconds between two looks."""
 
 
-class Housekeeping:
-    """Prunes the journal now and then."""
+class Housekeeping(Background):
+    """Prunes the journal and the pull points now and then."""
 
-    def __init__(self, broker: Broker, settings: JournalSettings) -> None:
+    def __init__(self, broker: Broker, config: Config) -> None:
+        super().__init__(self._run_now_and_then)
         self._broker = broker
-        self._settings = settings
-        self._task: asyncio.Task[None] | None = None
+        self._config = config
 
-    def start(self) -> None:
-        """Begin."""
-        self._task = asyncio.get_running_loop().create_task(self._run())
-
-    async def close(self) -> None:
-        """Stop."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait([self._task])
-
-    async def _run(self) -> None:
+    async def _run_now_and_then(self) -> None:
         while True:
             await asyncio.sleep(INTERVAL)
             try:
-                await self.prune()
+                await self.tidy()
             except JournalUnavailable as error:
-                log.warning("the journal could not be pruned: %s", error)
+                log.warning("the journal could not be tidied: %s", error)
 
-    async def prune(self) -> None:
-        """Remove what is past retention and no longer waited for."""
-        settings = self._settings
-        await self._broker.journal.prune(
-            self._broker.clock(),
-            id_window=settings.id_window,
-            retention_age=settings.retention_age,
-            retention_bytes=settings.retention_bytes,
-            keep_after=self._needed_after(),
+    async def tidy(self) -> None:
+        """Remove what is past retention, and let open topics go whose last message went with it."""
+        broker, journal, letters = self._broker, self._config.journal, self._config.dead_letters
+        await broker.pull_points.trim()
+        needs, needs_all = self._needs()
+        pruned = await broker.journal.prune(
+            broker.clock(),
+            id_window=journal.id_window,
+            retention_age=journal.retention_age,
+            retention_bytes=journal.retention_bytes,
+            needs=needs,
+            needs_all=needs_all,
+            head=broker.delivery.head,
+            dead_letter_age=letters.age,
+            dead_letter_limit=letters.limit,
         )
+        for key in pruned.forgotten:
+            broker.tree.release(Topic.parse(key))
 
-    def _needed_after(self) -> int:
-        needed = self._broker.delivery.head
+    def _needs(self) -> tuple[dict[str, int], int | None]:
+        """From where on somebody waits for each topic, and for every topic."""
+        needs: dict[str, int] = {}
+        needs_all: int | None = None
         for subscription in self._broker.subscriptions:
             cursor = subscription.cursor
-            if cursor.waiting or cursor.behind:
-                needed = min(needed, cursor.acknowledged)
-        return needed
+            if not cursor.backlog and not cursor.behind:
+                continue
+            topics = self._broker.tree.keys(subscription.topics)
+            if topics is None:
+                needs_all = min(cursor.acknowledged, cursor.acknowledged if needs_all is None else needs_all)
+                continue
+            for topic in topics:
+                needs[topic] = min(cursor.acknowledged, needs.get(topic, cursor.acknowledged))
+        return needs, needs_all

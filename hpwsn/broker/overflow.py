@@ -1,8 +1,8 @@
 """What happens when more waits for a subscription than it, or the node, allows.
 
-`drop-oldest` loses the oldest and counts them, `dead-letter` sets the oldest aside for an operator, and `reject`
-turns publishers away as long as the subscription is full. Limits are checked as notifications come, so
-what was already on its way when a queue became full still goes in.
+`drop-oldest` loses the oldest and counts them, `dead-letter` sets the oldest aside for an operator, and
+`reject` turns publishers away as long as the subscription is full. Limits are checked as notifications come,
+so what was already on its way when a queue became full still goes in.
 """
 
 from __future__ import annotations
@@ -34,9 +34,7 @@ class QueueLimits:
 class Overflow:
     """Knows which queues are too long, and which turn publishers away."""
 
-    def __init__(
-        self, limits: QueueLimits, tree: TopicTree[Subscription], content: ContentFilters
-    ) -> None:
+    def __init__(self, limits: QueueLimits, tree: TopicTree[Subscription], content: ContentFilters) -> None:
         self._limits = limits
         self._tree = tree
         self._content = content
@@ -87,5 +85,5 @@ class Overflow:
             if subscription in self._full and evaluation.holds(subscription.content):
                 raise Busy(
                     f"nothing was stored: subscription {subscription.id} to this topic lets no more than"
-                    f" {self.limit(subscription)} notifications wait, and its policy is reject; try again later"
+                    f" {self.limit(subscription)} notifications wait, and rejects more; try again later"
                 )

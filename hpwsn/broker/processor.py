@@ -10,6 +10,7 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 
 from hpwsn.broker.delivery import Delivery
+from hpwsn.broker.pull_points import PullPoints
 from hpwsn.broker.recent import Recent
 from hpwsn.broker.subscription import Subscription
 from hpwsn.matching.content import ContentFilters
@@ -32,12 +33,14 @@ class Processor:
         content: ContentFilters,
         recent: Recent,
         delivery: Delivery,
+        pull_points: PullPoints,
         limits: Limits,
     ) -> None:
         self._tree = tree
         self._content = content
         self._recent = recent
         self._delivery = delivery
+        self._pull_points = pull_points
         self._limits = limits
 
     def process(self, first: int, notifications: Sequence[Notification]) -> None:
@@ -45,6 +48,8 @@ class Processor:
         for offset, notification in enumerate(notifications, first):
             if notification.target is None:
                 self._process(offset, notification)
+            else:
+                self._pull_points.filled(notification.target)
             self._delivery.head = offset
 
     def _process(self, offset: int, notification: Notification) -> None:

@@ -7,13 +7,18 @@ Notify to its address. The queue is in the journal; here is only what names it.
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from hpwsn.errors import JournalUnavailable
 from hpwsn.journal.journal import Journal
 from hpwsn.journal.records import Pulled, PullPointRecord
+from hpwsn.settings import PullPointsSettings
 from hpwsn_client.wsn import faults
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True, eq=False)
@@ -23,20 +28,29 @@ class PullPoint:
     id: str
     name: str | None
     created: float
+    confirmed: int = 0
     handed_out: int = 0
-    """The last place in the queue that is on its way to a client."""
+    """The last places in the queue that clients have received, and that are on their way to one."""
     reading: asyncio.Lock = field(default_factory=asyncio.Lock)
+    timer: asyncio.TimerHandle | None = None
+
+
+def batch_name(seq: int) -> str:
+    """What a client confirms a batch by: the place of its last message."""
+    return f"b-{seq}"
 
 
 class PullPoints:
     """The registry of a node's pull points."""
 
-    def __init__(
-        self, journal: Journal, *, limit: int, max_messages: int, clock: Callable[[], float]
-    ) -> None:
+    def __init__(self, journal: Journal, *, settings: PullPointsSettings, clock: Callable[[], float]) -> None:
         self._journal = journal
-        self._limit = limit
-        self._max_messages = max_messages
+        self._limit = settings.limit
+        self._max_messages = settings.max_messages
+        self._queue_limit = settings.queue_limit
+        self._confirm_after = settings.confirm_after
+        self._filled: set[str] = set()
+        self.dropped = 0
         self._clock = clock
         self._by_id: dict[str, PullPoint] = {}
         self._by_name: dict[str, PullPoint] = {}
@@ -69,27 +83,58 @@ class PullPoints:
             )
         return point
 
-    async def hand_out(self, id_: str, maximum: int | None) -> Sequence[Pulled]:
-        """The oldest waiting messages; `handed_out` must be told what became of them."""
+    async def hand_out(self, id_: str, maximum: int | None, confirm: str | None) -> Sequence[Pulled]:
+        """The oldest messages that are not on their way yet.
+
+        A client that names what it received last (`confirm`) gets the rest again and again until it does; for
+        another, this call tells that it received the batch before.
+        """
         point = self.get(id_)
         limit = self._max_messages if maximum is None else min(maximum, self._max_messages)
-        if not limit:
-            return ()
         async with point.reading:
-            pulled = await self._journal.pull(point.id, limit, after=point.handed_out)
+            if confirm is None or (point.handed_out and confirm == batch_name(point.handed_out)):
+                self._confirm(point, point.handed_out)
+            else:
+                point.handed_out = point.confirmed
+            pulled = await self._journal.pull(point.id, limit, after=point.handed_out) if limit else ()
             if pulled:
                 point.handed_out = pulled[-1].seq
         return pulled
 
     async def handed_out(self, id_: str, pulled: Sequence[Pulled], taken: bool) -> None:
-        """Remove messages that their client has taken; the others are handed out again."""
+        """Told whether the client's connection took the answer; if not, it is handed out again."""
         point = self._by_id.get(id_)
         if point is None:
             return
-        if taken:
-            await self._journal.confirm(id_, pulled[-1].seq)
-        else:
+        if not taken:
             point.handed_out = min(point.handed_out, pulled[0].seq - 1)
+        elif self._confirm_after:
+            self._confirm_later(point, pulled[-1].seq)
+
+    def _confirm_later(self, point: PullPoint, upto: int) -> None:
+        if point.timer is not None:
+            point.timer.cancel()
+        loop = asyncio.get_running_loop()
+        point.timer = loop.call_later(self._confirm_after, self._confirm, point, upto)
+
+    def _confirm(self, point: PullPoint, upto: int) -> None:
+        """Remove what a client has received; if the journal cannot now, the next batch takes it along."""
+        if upto > point.confirmed and point.id in self._by_id:
+            point.confirmed = upto
+            self._journal.confirm(point.id, upto).add_done_callback(_ignore_unavailable)
+
+    def filled(self, id_: str) -> None:
+        """Note that something came into a queue, which may be too long now."""
+        self._filled.add(id_)
+
+    async def trim(self) -> None:
+        """Drop the oldest messages of pull points that nobody empties."""
+        filled, self._filled = self._filled, set()
+        for id_ in filled & self._by_id.keys():
+            dropped = await self._journal.trim(id_, self._queue_limit)
+            if dropped:
+                self.dropped += dropped
+                log.warning("pull point %s is full: its %d oldest messages were dropped", id_, dropped)
 
     async def destroy(self, id_: str) -> None:
         """Remove it with all that waits in it."""
@@ -109,6 +154,8 @@ class PullPoints:
             self._by_name[point.name] = point
 
     def _remove(self, point: PullPoint) -> None:
+        if point.timer is not None:
+            point.timer.cancel()
         self._by_id.pop(point.id, None)
         if point.name:
             self._by_name.pop(point.name, None)
@@ -118,3 +165,8 @@ class PullPoints:
 
     def __len__(self) -> int:
         return len(self._by_id)
+
+
+def _ignore_unavailable(ended: asyncio.Future[int]) -> None:
+    if not ended.cancelled() and not isinstance(ended.exception(), JournalUnavailable | None):
+        log.error("a confirmed batch could not be removed", exc_info=ended.exception())

@@ -54,7 +54,7 @@ class Outcome:
 
     @property
     def gone(self) -> bool:
-        """Whether the consumer says that it will not be back: 410, or a fault that its address means nothing."""
+        """Whether the consumer says that it will not be back: 410, or a fault about its address."""
         return self.status == 410 or (self.status is not None and any(name in self.body for name in _GONE))
 
 

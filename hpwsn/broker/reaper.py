@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 
+from hpwsn.broker.background import Background
 from hpwsn.broker.subscriptions import Subscriptions
 from hpwsn.errors import JournalUnavailable
 
@@ -19,27 +20,17 @@ LONGEST_SLEEP = 30.0
 """Seconds; bounds how late a lifetime ends after the wall clock was set forward."""
 
 
-class Reaper:
+class Reaper(Background):
     """Calls `Subscriptions.expire` when something is due."""
 
     def __init__(self, subscriptions: Subscriptions, clock: Callable[[], float]) -> None:
+        super().__init__(self._run_when_due)
         self._subscriptions = subscriptions
         self._clock = clock
         self._changed = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
         subscriptions.on_lifetimes = self._changed.set
 
-    def start(self) -> None:
-        """Begin."""
-        self._task = asyncio.get_running_loop().create_task(self._run())
-
-    async def close(self) -> None:
-        """Stop; what is due then ends after the next start."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait([self._task])
-
-    async def _run(self) -> None:
+    async def _run_when_due(self) -> None:
         while True:
             self._changed.clear()
             due = self._subscriptions.next_due()

@@ -15,7 +15,7 @@ _MOST_DOUBLINGS = 64
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """Pauses that double from `first` to `maximum` seconds, for `give_up_after` seconds and `attempts` in all."""
+    """Pauses that double from `first` to `maximum`, for `give_up_after` seconds and `attempts` in all."""
 
     first: float = 0.5
     maximum: float = 60.0

@@ -32,6 +32,9 @@ Clock = Callable[[], float]
 
 log = logging.getLogger(__name__)
 
+RESTORE_STEP = 2000
+"""Subscriptions between two notes about the progress of a restart."""
+
 
 class Consumers(Protocol):
     """What delivery offers to the registry."""
@@ -150,6 +153,10 @@ class Subscriptions:
             self._by_pull_point.setdefault(subscription.pull_point, set()).add(subscription)
         self._watch(subscription)
 
+    def find(self, id_: str) -> Subscription | None:
+        """The subscription by its id, if there is one."""
+        return self._by_id.get(id_)
+
     def get(self, id_: str) -> Subscription:
         """The subscription by its id, an expired one too; ResourceUnknownFault if there is none."""
         subscription = self._by_id.get(id_)
@@ -257,6 +264,8 @@ class Subscriptions:
         """Bring back what the journal holds, each at its cursor; returns how many."""
         count = 0
         for record in records:
+            if count and count % RESTORE_STEP == 0:
+                log.info("%d subscriptions restored so far", count)
             request = parse_message(parse_xml(record.request), DEFAULT_LIMITS)
             if not isinstance(request, Subscribe):
                 raise TypeError(f"the journal's record of subscription {record.id} is not a Subscribe")

@@ -14,7 +14,7 @@ from aiohttp import web
 
 from hpwsn.broker.broker import Broker
 from hpwsn.broker.push import Pusher
-from hpwsn.broker.subscription import Subscription
+from hpwsn.broker.subscription import State, Subscription
 from hpwsn_client import __version__
 from hpwsn_client.wsn.faults import ResourceUnknownFault
 
@@ -122,13 +122,18 @@ def _describe(subscription: Subscription) -> dict[str, Any]:
         "created": _moment(subscription.created),
         "terminates": _moment(subscription.terminates),
         "paused": subscription.paused,
-        "state": subscription.state.value,
-        "waiting": len(subscription.cursor.waiting),
-        "behind": subscription.cursor.behind,
+        "state": _state(subscription),
+        "waiting": subscription.cursor.backlog,
         "delivered": progress.delivered,
+        "dropped": progress.dropped,
         "failures": progress.failures,
         "last_error": progress.last_error,
     }
+
+
+def _state(subscription: Subscription) -> str:
+    paused = subscription.paused and subscription.state is State.LIVE
+    return "paused" if paused else subscription.state.value
 
 
 def _moment(time: float | None) -> str | None:

@@ -15,6 +15,7 @@ from typing import Any, Protocol, TypeVar
 from spyne import Service, rpc
 
 from hpwsn.broker.broker import Broker
+from hpwsn.broker.pull_points import batch_name
 from hpwsn.door import contract
 from hpwsn.door.dispatch import Answer, Call, Endpoint
 from hpwsn.journal.records import Pulled
@@ -123,13 +124,15 @@ class PullPoint(Service):
 
     @_operation(contract.GetMessages)
     async def get_messages(ctx: _SpyneContext, call: Call) -> Answer:  # noqa: N805
-        """The oldest waiting messages, which leave the queue when the answer has been written."""
+        """The oldest waiting messages, which stay until the client is known to have them."""
         request = _read(ctx, call, wsn.GetMessages)
         broker = ctx.udc.broker
-        pulled = await broker.pull(call.resource, request.maximum)
-        body = join_get_messages_response(_handed_out(broker, entry) for entry in pulled)
+        pulled = await broker.pull(call.resource, request.maximum, request.confirm)
+        messages = (_handed_out(broker, entry) for entry in pulled)
         if not pulled:
-            return Answer(body)
+            return Answer(join_get_messages_response(messages))
+        name = None if request.confirm is None else batch_name(pulled[-1].seq)
+        body = join_get_messages_response(messages, name)
         return Answer(body, partial(broker.pull_points.handed_out, call.resource, pulled))
 
     @_operation(contract.DestroyPullPoint)

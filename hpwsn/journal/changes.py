@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from hpwsn.journal.append import micros
 from hpwsn.journal.records import PullPointRecord, SubscriptionRecord
+from hpwsn.journal.steps import Step
 from hpwsn.journal.writer import Work, move_cursors
 
 STEP = 2000
@@ -100,6 +101,21 @@ def confirm(pull_point_id: str, upto_seq: int) -> Work:
     return work
 
 
+def trim(pull_point_id: str, limit: int) -> Work:
+    """Remove the oldest of a queue that are beyond a length, as many as one step may."""
+
+    def work(db: sqlite3.Connection) -> Step:
+        removed = db.execute(
+            "DELETE FROM queue WHERE seq IN (SELECT queue.seq FROM pull_points AS p CROSS JOIN queue"
+            " ON queue.pull_point = p.number WHERE p.id = :id ORDER BY queue.seq LIMIT"
+            " (SELECT max(0, min(length - :limit, :step)) FROM pull_points WHERE id = :id))",
+            {"id": pull_point_id, "limit": limit, "step": STEP},
+        ).rowcount
+        return Step(None if removed < STEP else 0, removed)
+
+    return work
+
+
 def forget_current(topic: str) -> Work:
     """Let a topic have no current message until the next one."""
 
@@ -114,16 +130,23 @@ def forget_current(topic: str) -> Work:
     return work
 
 
-def bury(subscription_id: str, offsets: Sequence[int], reason: str, time: float, cursor: int | None) -> Work:
+def bury(
+    subscription_id: str,
+    offsets: Sequence[int],
+    reason: str,
+    time: float,
+    consumer: str,
+    cursor: int | None,
+) -> Work:
     """Set notifications aside for an operator, and move the subscription's cursor past them."""
     rows = json.dumps(list(offsets))
 
     def work(db: sqlite3.Connection) -> None:
         db.execute(
-            "INSERT INTO dead_letters (subscription, offset, reason, time)"
-            " SELECT ?, value, ?, ? FROM json_each(?) WHERE true ON CONFLICT (offset, subscription)"
-            " DO UPDATE SET reason = excluded.reason, time = excluded.time",
-            (subscription_id, reason, micros(time), rows),
+            "INSERT INTO dead_letters (subscription, offset, reason, time, consumer)"
+            " SELECT ?, value, ?, ?, ? FROM json_each(?) WHERE true ON CONFLICT (offset, subscription)"
+            " DO UPDATE SET reason = excluded.reason, time = excluded.time, consumer = excluded.consumer",
+            (subscription_id, reason, micros(time), consumer, rows),
         )
         if cursor is not None:
             move_cursors(db, {subscription_id: cursor})
@@ -139,6 +162,20 @@ def drop_dead_letters(ids: Iterable[int]) -> Work:
         return db.execute(
             "DELETE FROM dead_letters WHERE id IN (SELECT value FROM json_each(?))", (rows,)
         ).rowcount
+
+    return work
+
+
+def drop_dead_letters_of(subscription_id: str) -> Work:
+    """Remove the dead letters of a subscription, as many as one step may."""
+
+    def work(db: sqlite3.Connection) -> Step:
+        removed = db.execute(
+            "DELETE FROM dead_letters WHERE id IN"
+            " (SELECT id FROM dead_letters WHERE subscription = ? ORDER BY id LIMIT ?)",
+            (subscription_id, STEP),
+        ).rowcount
+        return Step(None if removed < STEP else 0, removed)
 
     return work
 

@@ -18,7 +18,7 @@ from hpwsn.errors import JournalUnavailable
 from hpwsn.journal import changes
 from hpwsn.journal.channel import Channel
 from hpwsn.journal.lock import DirectoryLock
-from hpwsn.journal.pruning import prune
+from hpwsn.journal.pruning import Pruning
 from hpwsn.journal.reader import Reader
 from hpwsn.journal.records import (
     DeadLetter,
@@ -35,11 +35,14 @@ from hpwsn.journal.records import (
     SubscriptionRecord,
 )
 from hpwsn.journal.recovery import recover
+from hpwsn.journal.reserve import Reserve
 from hpwsn.journal.schema import open_reader, open_writer, opening_error
-from hpwsn.journal.writer import Writer
+from hpwsn.journal.steps import repeat
+from hpwsn.journal.writer import Work, Writer
 from hpwsn.notification import Notification
 
 MAX_WAITING = 64 << 20
+RESERVE = 16 << 20
 
 T = TypeVar("T")
 
@@ -54,12 +57,16 @@ class Journal:
         durability: Durability = "commit",
         max_bytes: int | None = None,
         max_waiting: int = MAX_WAITING,
+        reserve: int = RESERVE,
         on_commit: OnCommit | None = None,
     ) -> None:
         self._path = path
         self._durability = durability
         self._max_bytes = max_bytes
         self._lock = DirectoryLock(path.parent)
+        self._reserve = Reserve(path.parent, reserve)
+        self._pruning = asyncio.Lock()
+        self._forgotten: dict[str, None] = {}
         self._channel = Channel(on_commit, max_waiting=max_waiting, wait_for_commit=durability != "none")
         self._open = False
         self._writer: Writer
@@ -125,7 +132,7 @@ class Journal:
         return await self._read(self._reader.scan, after, limit, topics, target)
 
     async def count(self, after: int, topics: Collection[str] | None) -> int:
-        """How many entries after an offset are on these topics; None for every topic."""
+        """How many entries without a target lie after an offset on these topics; None for every topic."""
         return await self._read(self._reader.count, after, topics)
 
     def put_subscription(self, record: SubscriptionRecord) -> asyncio.Future[None]:
@@ -163,8 +170,12 @@ class Journal:
         return self._channel.change(changes.confirm(pull_point_id, upto_seq))
 
     async def queue_length(self, pull_point_id: str) -> int:
-        """How many messages wait in a queue."""
+        """How many messages wait in a queue: a number kept with it, so that no length is too much to ask."""
         return await self._read(self._reader.queue_length, pull_point_id)
+
+    def trim(self, pull_point_id: str, limit: int) -> asyncio.Task[int]:
+        """Remove the oldest of a queue beyond so many, in small steps; the task has how many that were."""
+        return self._in_steps(lambda _: changes.trim(pull_point_id, limit))
 
     def forget_current(self, topic: str) -> asyncio.Future[None]:
         """Let the topic with this key have no current message until its next one."""
@@ -181,28 +192,62 @@ class Journal:
         consumer: str = "",
     ) -> asyncio.Future[None]:
         """Make entries dead letters of a subscription and move its cursor, in one transaction."""
-        return self._channel.change(changes.bury(subscription_id, offsets, reason, time, cursor))
+        return self._channel.change(changes.bury(subscription_id, offsets, reason, time, consumer, cursor))
 
-    async def dead_letters(self, limit: int, after: int = 0) -> list[DeadLetter]:
-        """Dead letters with an id after this one, in order."""
-        return await self._read(self._reader.dead_letters, limit, after)
+    async def dead_letters(
+        self, limit: int, after: int = 0, subscription_id: str | None = None
+    ) -> list[DeadLetter]:
+        """Dead letters with an id after this one, in order, of one subscription or of all.
+
+        Where they are more than 16 MiB together, the first that fit, and one at least.
+        """
+        return await self._read(self._reader.dead_letters, limit, after, subscription_id)
+
+    async def dead_letter(self, number: int) -> DeadLetter | None:
+        """The dead letter with this id, if it is there."""
+        return await self._read(self._reader.dead_letter, number)
+
+    async def dead_letter_count(self) -> int:
+        """How many dead letters there are, of all subscriptions."""
+        return await self._read(self._reader.dead_letter_count)
 
     def drop_dead_letters(self, ids: Iterable[int]) -> asyncio.Future[int]:
         """Remove dead letters; the future has how many that were."""
         return self._channel.change(changes.drop_dead_letters(ids))
 
+    def drop_dead_letters_of(self, subscription_id: str) -> asyncio.Task[int]:
+        """Remove the dead letters of a subscription, in small steps; the task has how many that were."""
+        return self._in_steps(lambda _: changes.drop_dead_letters_of(subscription_id))
+
     def prune(
         self,
         now: float,
         *,
+        head: int,
+        needs: Mapping[str, int],
+        needs_all: int | None,
         id_window: float,
         retention_age: float | None,
         retention_bytes: int | None,
-        keep_after: int,
+        dead_letter_age: float | None = None,
+        dead_letter_limit: int | None = None,
     ) -> asyncio.Task[Pruned]:
-        """Remove what is too old or too much, in small steps; entries after `keep_after` stay in any case."""
-        retention = Retention(keep_after, retention_age, retention_bytes)
-        return asyncio.get_running_loop().create_task(self._prune(retention, now, id_window))
+        """Remove what is too old or too much, in small steps; what is needed stays in any case.
+
+        That is: entries after `head`, those of a topic after its offset in `needs`, and every one without a
+        target after `needs_all`; beside these, what waits in a queue or is a dead letter.
+        """
+        retention = Retention(
+            head=min(head, self.last_offset),
+            needs=dict(needs),
+            needs_all=needs_all,
+            age=retention_age,
+            size=retention_bytes,
+            id_window=id_window,
+            dead_letter_age=dead_letter_age,
+            dead_letter_limit=dead_letter_limit,
+        )
+        return asyncio.get_running_loop().create_task(self._prune(retention, now))
 
     @property
     def state(self) -> State:
@@ -234,10 +279,12 @@ class Journal:
             raise
 
     def _connect(self, ids_since: float) -> Recovered:
-        db = open_writer(self._path, self._durability, self._max_bytes)
+        self._reserve.release()  # a disk that is full needs it to open at all
+        db = open_writer(self._path, self._durability, self._max_bytes, self._reserve.checkpoint_bytes)
         try:
             recovered = recover(db, ids_since)
-            self._writer = Writer(db, self._path, self._channel.hand_back)
+            self._reserve.take()
+            self._writer = Writer(db, self._path, self._channel.hand_back, self._reserve)
             self._reader = Reader(open_reader(self._path), self._path)
         except sqlite3.Error as error:
             db.close()
@@ -247,12 +294,18 @@ class Journal:
     async def _read(self, function: Callable[..., T], *arguments: Any) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._reading, function, *arguments)
 
-    async def _prune(self, retention: Retention, now: float, id_window: float) -> Pruned:
-        change, discard = self._channel.change, self._writer.discard_streams
-        pruned, streams = await prune(change, discard, retention, now, id_window)
-        if streams:
-            await self._read(self._reader.forget_streams)
-        return pruned
+    def _in_steps(self, work: Callable[[int], Work]) -> asyncio.Task[int]:
+        return asyncio.get_running_loop().create_task(repeat(self._channel.change, work))
+
+    async def _prune(self, retention: Retention, now: float) -> Pruned:
+        async with self._pruning:
+            change, discard = self._channel.change, self._writer.discard_streams
+            pruning = Pruning(change, discard, self._forgotten, retention, now)
+            try:
+                return await pruning.run()
+            finally:
+                if pruning.streams and self._open:
+                    await self._read(self._reader.forget_streams)
 
 
 def _size(path: Path) -> int:

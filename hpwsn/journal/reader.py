@@ -40,11 +40,18 @@ _PULL = (
     " FROM (SELECT offset, seq, subscription FROM queue"
     " WHERE pull_point = (SELECT number FROM pull_points WHERE id = ?) AND seq > ? ORDER BY seq LIMIT ?)"
 )
-_LENGTH = "SELECT count(*) FROM queue WHERE pull_point = (SELECT number FROM pull_points WHERE id = ?)"
-_DEAD = (
-    "SELECT json_group_array(json_array(offset, id, subscription, reason, time))"
-    " FROM (SELECT * FROM dead_letters WHERE id > ? ORDER BY id LIMIT ?)"
+_LENGTH = "SELECT coalesce(max(length), 0) FROM pull_points WHERE id = ?"
+_COUNT = (
+    "SELECT coalesce(sum((SELECT count(*) FROM log WHERE log.stream = s.value AND log.offset > ?)), 0)"
+    " FROM json_each(?) AS s"
 )
+_DEAD = (
+    "SELECT json_group_array(json_array(offset, id, subscription, reason, time, consumer))"
+    " FROM (SELECT * FROM dead_letters WHERE {} ORDER BY id LIMIT ?)"
+)
+_DEAD_ALL = _DEAD.format("id > ?")
+_DEAD_OF = _DEAD.format("id > ? AND subscription = ?")
+_DEAD_ONE = _DEAD.format("id = ?")
 _STREAMS = (
     "SELECT json_group_array(json_array(id, topic, target))"
     " FROM (SELECT id, topic, target FROM streams WHERE id > ? OR id < ?)"
@@ -87,18 +94,11 @@ class Reader:
             return Scan(self._load(kept), upto)
 
     def count(self, after: int, topics: Collection[str] | None) -> int:
-        """How many entries of some topics, or of all, come after an offset."""
+        """How many entries without a target there are after an offset, on some topics or on all."""
         with self._snapshot():
-            streams = self._streams_of(topics, None)
-            if streams is None:
-                return int(self._one("SELECT count(*) FROM log WHERE offset > ? AND stream > 0", after))
-            return int(
-                self._one(
-                    "SELECT count(*) FROM log WHERE offset > ? AND stream IN (SELECT value FROM json_each(?))",
-                    after,
-                    json.dumps(streams),
-                )
-            )
+            numbers = self._numbers.get("", {})
+            streams = list(numbers.values()) if topics is None else self._streams_of(set(topics), None)
+            return int(self._one(_COUNT, after, json.dumps(streams)))
 
     def pull(self, pull_point_id: str, limit: int, after: int) -> list[Pulled]:
         """What waits in a pull point's queue."""
@@ -111,13 +111,27 @@ class Reader:
         with self._snapshot():
             return int(self._one(_LENGTH, pull_point_id))
 
-    def dead_letters(self, limit: int, after: int) -> list[DeadLetter]:
+    def dead_letters(self, limit: int, after: int, subscription_id: str | None) -> list[DeadLetter]:
         """Dead letters in the order of their ids."""
+        if subscription_id is None:
+            return self._dead(_DEAD_ALL, after, limit)
+        return self._dead(_DEAD_OF, after, subscription_id, limit)
+
+    def dead_letter(self, number: int) -> DeadLetter | None:
+        """One dead letter, if it is there."""
+        return next(iter(self._dead(_DEAD_ONE, number, 1)), None)
+
+    def dead_letter_count(self) -> int:
+        """How many dead letters there are."""
         with self._snapshot():
-            rows = json.loads(self._one(_DEAD, after, limit))
+            return int(self._one("SELECT count(*) FROM dead_letters"))
+
+    def _dead(self, statement: str, *values: Any) -> list[DeadLetter]:
+        with self._snapshot():
+            rows = json.loads(self._one(statement, *values))
             return [
-                DeadLetter(number, origin, stored, reason, time / 1e6)
-                for (_, number, origin, reason, time), stored in self._join(rows)
+                DeadLetter(number, origin, stored, reason, time / 1e6, consumer)
+                for (_, number, origin, reason, time, consumer), stored in self._join(rows)
             ]
 
     @contextmanager

@@ -4,8 +4,8 @@ Times are seconds since the epoch, kept to the microsecond. A topic's key is the
 a notification without a topic.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
 from hpwsn.notification import Notification
@@ -78,13 +78,14 @@ class MessageId:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """A notification that a subscription could not be given."""
+    """A notification that a subscription could not be given; `consumer` is the address, "" if unknown."""
 
     id: int
     subscription_id: str
     stored: Stored
     reason: str
     time: float
+    consumer: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,19 +101,30 @@ class Recovered:
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """What may be removed: all limits hold only up to `keep_after`."""
+    """What has to stay, and the limits for all else.
 
-    keep_after: int
+    Entries after `head` stay; up to there, those of a topic after its offset in `needs`, and those without
+    a target after `needs_all`.
+    """
+
+    head: int
+    needs: Mapping[str, int] = field(default_factory=dict)
+    needs_all: int | None = None
     age: float | None = None
     size: int | None = None
+    id_window: float = 0.0
+    dead_letter_age: float | None = None
+    dead_letter_limit: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """How much one pruning removed."""
+    """How much one pruning removed; `forgotten` are topics left without a current message or any entry."""
 
     entries: int
     message_ids: int
+    dead_letters: int = 0
+    forgotten: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,17 @@
-"""What leaves the journal: entries beyond their age or the size, old message ids, what nothing refers to.
+"""What leaves the log: entries beyond their age or the size, that nobody has still to see.
 
-Each function is the work of one bounded step, so that appends come in between. An entry stays, however old,
-while it is its topic's current message, waits in a pull point's queue, is a dead letter, or lies after
-`keep_after` (some subscription has still to see it). The size is that of the database's pages in use.
+Each function is the work of one bounded step, so that appends come in between. An entry is free to go unless
+it lies after the head or after what the readers of its topic have seen, waits in a pull point's queue, or is
+a dead letter. A topic's current message goes by age alone, never by size. What is needed is in each stream
+the end, so the index finds the first free entry of a stream at once, however much stays. The size is that of
+the database's pages in use.
 """
 
 import json
 import sqlite3
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from hpwsn.journal.append import micros
 from hpwsn.journal.records import Retention
@@ -16,98 +20,184 @@ from hpwsn.journal.writer import Work
 
 STEP = 500
 START = -(2**63)
+_PROBES = 16  # a stream may begin with queued entries; so many are passed over at once
 
-_DELETE = """
-DELETE FROM log WHERE offset > :after AND offset <= :upto AND (:all OR time < :cut)
-  AND NOT EXISTS (SELECT 1 FROM queue WHERE queue.offset = log.offset)
-  AND NOT EXISTS (SELECT 1 FROM dead_letters WHERE dead_letters.offset = log.offset)
-  AND NOT (offset = (SELECT max(c.offset) FROM log AS c WHERE c.stream = log.stream)
-           AND offset > (SELECT forgotten FROM streams WHERE streams.id = log.stream))
+_NEEDS = """
+INSERT INTO temp.needs (stream, upto)
+SELECT streams.id, min(j.value, :plain) FROM json_each(:needs) AS j CROSS JOIN streams
+WHERE streams.topic = j.key AND streams.target = ''
 """
-_STRETCH = "SELECT offset, time, content FROM log WHERE offset > ? AND offset <= ? ORDER BY offset LIMIT ?"
-_BY_NUMBER = f"SELECT max(offset), min(time) FROM ({_STRETCH})"
-_BY_SIZE = f"""
-SELECT max(offset), min(time) FROM (
-  SELECT offset, time,
-         sum(length(content)) OVER (ORDER BY offset ROWS UNBOUNDED PRECEDING) - length(content) AS before
-  FROM ({_STRETCH})) WHERE before < ?
+_UPTO = """
+coalesce((SELECT upto FROM temp.needs WHERE needs.stream = {0}), CASE WHEN {0} > 0 THEN :plain ELSE :head END)
 """
-# The pull points in the queue by skipping from one to the next: the queue itself may be long.
-_ORPHANS = """
-DELETE FROM queue WHERE seq IN (
-  WITH RECURSIVE queued (number) AS (
-    SELECT min(pull_point) FROM queue
-    UNION ALL
-    SELECT (SELECT min(pull_point) FROM queue WHERE pull_point > number) FROM queued WHERE number IS NOT NULL)
-  SELECT seq FROM queued JOIN queue ON queue.pull_point = queued.number
-  WHERE queued.number NOT IN (SELECT number FROM pull_points) LIMIT ?)
+_CURRENT = """
+(l.offset = (SELECT max(c.offset) FROM log AS c WHERE c.stream = l.stream)
+ AND l.offset > (SELECT forgotten FROM streams WHERE streams.id = l.stream))
+"""
+_UNUSED = """
+NOT EXISTS (SELECT 1 FROM queue WHERE queue.offset = l.offset)
+AND NOT EXISTS (SELECT 1 FROM dead_letters WHERE dead_letters.offset = l.offset)
+"""
+_STRETCH = """
+SELECT count(*), max(offset), min(time)
+FROM (SELECT offset, time FROM log WHERE offset > :after AND offset <= :head ORDER BY offset LIMIT :step)
+"""
+_FREE = f"""
+SELECT json_group_array(json_array(offset, stream, size, time < :cut, current)) FROM (
+  SELECT l.offset, l.stream, l.time, length(l.content) AS size, {_CURRENT} AS current FROM log AS l
+  WHERE l.offset > :after AND l.offset <= :upto AND (:all OR l.time < :cut)
+    AND l.offset <= {_UPTO.format("l.stream")} AND {_UNUSED}
+  ORDER BY l.offset LIMIT -1) WHERE time < :cut OR NOT current
+"""
+_FIRST = f"""
+SELECT l.offset FROM log AS l
+WHERE l.stream = s.id AND l.offset > :after AND l.offset <= {_UPTO.format("s.id")} ORDER BY l.offset
+"""
+# The first free entry of each stream; where none is among the first few, the last of these.
+_NEXT = f"""
+SELECT count(*), max(id), min(first) FROM (
+  SELECT s.id, coalesce(
+    (SELECT f.offset FROM ({_FIRST} LIMIT {_PROBES}) AS f CROSS JOIN log AS l
+     WHERE l.offset = f.offset AND {_UNUSED} AND (NOT {_CURRENT} OR l.time < :cut) LIMIT 1),
+    ({_FIRST} LIMIT 1 OFFSET {_PROBES - 1})) AS first
+  FROM streams AS s WHERE s.id > :stream ORDER BY s.id LIMIT :step)
 """
 _EMPTY_STREAMS = """
-SELECT max(id), json_group_array(id) FILTER (WHERE empty) FROM (
-  SELECT id, NOT EXISTS (SELECT 1 FROM log WHERE log.stream = streams.id) AS empty
+SELECT max(id), json_group_array(json_array(id, topic)) FILTER (WHERE empty) FROM (
+  SELECT id, topic, NOT EXISTS (SELECT 1 FROM log WHERE log.stream = streams.id) AS empty
   FROM streams WHERE id > ? ORDER BY id LIMIT ?)
 """
+_STILL_FORGOTTEN = """
+SELECT json_group_array(j.value) FROM json_each(?) AS j WHERE NOT EXISTS (
+  SELECT 1 FROM streams AS s WHERE s.topic = j.value AND s.target = ''
+  AND (SELECT max(offset) FROM log WHERE stream = s.id) > s.forgotten)
+"""
+Row = tuple[int, int, int, int, int]  # offset, stream, size, expired, current
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """How far a step came and what it removed; None when there is no more to look at."""
+class LogStep:
+    """How far a step came, how many entries it looked at, and what went: None when there is no more."""
 
     upto: int | None
-    removed: int
+    looked: int = 0
+    removed: int = 0
+    forgotten: tuple[str, ...] = ()
 
 
-def prune_log(retention: Retention, now: float, after: int) -> Work:
-    """Look at a stretch of the log after an offset, and remove what may go."""
-    cut = START if retention.age is None else micros(now - retention.age)
+@dataclass(frozen=True, slots=True)
+class NextStep:
+    """The streams looked at up to a number, None at their end; and the first entry that may go, if any."""
 
-    def work(db: sqlite3.Connection) -> Step:
-        excess = 0 if retention.size is None else max(0, used_bytes(db) - retention.size)
-        upto, oldest = _stretch(db, after, retention.keep_after, excess)
-        if upto is None or (not excess and oldest >= cut):
-            return Step(None, 0)
-        values = {"after": after, "upto": upto, "all": excess > 0, "cut": cut}
-        removed = db.execute(_DELETE, values).rowcount
-        if removed:
-            db.execute("UPDATE removed SET upto = max(upto, ?)", (upto,))
-        return Step(upto, removed)
-
-    return work
+    streams: int
+    upto: int | None
+    first: int | None
 
 
-def prune_ids(now: float, window: float) -> Work:
-    """Remove ids from before the window, and those that a clock set back has left far in the future."""
-    values = {"old": micros(now - window), "future": micros(now + window), "step": STEP}
+class LogRetention:
+    """The bounds of one pruning, in the terms of the database."""
 
-    def work(db: sqlite3.Connection) -> Step:
-        removed = db.execute(
-            "DELETE FROM message_ids WHERE first IN"
-            " (SELECT first FROM message_ids ORDER BY first LIMIT :step) AND (time < :old OR time > :future)",
-            values,
-        ).rowcount
-        return Step(None if removed < STEP else 0, removed)
+    def __init__(self, retention: Retention, now: float) -> None:
+        self._size = retention.size
+        self._bounds: dict[str, Any] = {
+            "head": retention.head,
+            "plain": min(
+                retention.head, retention.head if retention.needs_all is None else retention.needs_all
+            ),
+            "cut": START if retention.age is None else micros(now - retention.age),
+            "step": STEP,
+        }
 
-    return work
+    def clear_needs(self, db: sqlite3.Connection) -> None:
+        """Forget what was needed at the last pruning."""
+        db.execute("DELETE FROM temp.needs")
+
+    def add_needs(self, needs: dict[str, int]) -> Work:
+        """Note by stream what is needed by topic; a topic without entries has no stream and needs no note."""
+        values = {"plain": self._bounds["plain"], "needs": json.dumps(needs)}
+        return lambda db: db.execute(_NEEDS, values)
+
+    def find(self, after: int, stream: int) -> Work:
+        """Look among a number of streams for the first entry after an offset that may go."""
+
+        def work(db: sqlite3.Connection) -> NextStep:
+            values = self._bounds | {"after": after, "stream": stream}
+            return NextStep(*db.execute(_NEXT, values).fetchone())
+
+        return work
+
+    def remove(self, after: int) -> Work:
+        """Look at a stretch of the log after an offset, and remove what may go."""
+
+        def work(db: sqlite3.Connection) -> LogStep:
+            excess = 0 if self._size is None else max(0, used_bytes(db) - self._size)
+            looked, upto, oldest = db.execute(_STRETCH, self._bounds | {"after": after}).fetchone()
+            if upto is None or (not excess and oldest >= self._bounds["cut"]):
+                return LogStep(None)
+            values = self._bounds | {"after": after, "upto": upto, "all": excess > 0}
+            free = sorted(json.loads(db.execute(_FREE, values).fetchone()[0]))
+            gone, upto = _choose(free, excess, upto)
+            return LogStep(upto, looked, len(gone), _remove(db, gone))
+
+        return work
 
 
-def prune_queues(db: sqlite3.Connection) -> Step:
-    """Remove queue rows of pull points that are gone."""
-    removed = db.execute(_ORPHANS, (STEP,)).rowcount
-    return Step(None if removed < STEP else 0, removed)
-
-
-def remove_empty_streams(db: sqlite3.Connection, after: int) -> tuple[int | None, list[int]]:
+def remove_empty_streams(db: sqlite3.Connection, after: int) -> tuple[int | None, list[tuple[int, str]]]:
     """Remove streams without entries, among a bounded number; give the last one looked at and the removed."""
     upto, found = db.execute(_EMPTY_STREAMS, (after, STEP)).fetchone()
     if upto is None:
         return None, []
-    db.execute("DELETE FROM streams WHERE id IN (SELECT value FROM json_each(?))", (found,))
-    return upto, json.loads(found)
+    gone = [(number, topic) for number, topic in json.loads(found)]
+    if gone:
+        numbers = json.dumps([number for number, _ in gone])
+        db.execute("DELETE FROM streams WHERE id IN (SELECT value FROM json_each(?))", (numbers,))
+    return upto, gone
 
 
-def _stretch(db: sqlite3.Connection, after: int, keep_after: int, excess: int) -> tuple[int | None, int]:
-    if excess:
-        found = db.execute(_BY_SIZE, (after, keep_after, STEP, excess)).fetchone()
-    else:
-        found = db.execute(_BY_NUMBER, (after, keep_after, STEP)).fetchone()
-    return found[0], found[1] or 0
+def still_forgotten(topics: Iterable[str]) -> Work:
+    """Which of some topics have no current message at this moment."""
+    values = (json.dumps(list(topics)),)
+
+    def work(db: sqlite3.Connection) -> tuple[str, ...]:
+        return tuple(json.loads(db.execute(_STILL_FORGOTTEN, values).fetchone()[0]))
+
+    return work
+
+
+def _choose(free: list[Row], excess: int, upto: int) -> tuple[list[Row], int]:
+    """What goes: all that is too old, and the first of the rest until the size fits; and how far that is."""
+    gone: list[Row] = []
+    by_size = excess > 0
+    for row in free:
+        offset, _, size, expired, _ = row
+        if not expired and by_size and excess <= 0:
+            return gone, offset - 1
+        gone.append(row)
+        excess -= size
+    return gone, upto
+
+
+def _remove(db: sqlite3.Connection, gone: list[Row]) -> tuple[str, ...]:
+    if not gone:
+        return ()
+    offsets = json.dumps([row[0] for row in gone])
+    db.execute("DELETE FROM log WHERE offset IN (SELECT value FROM json_each(?))", (offsets,))
+    db.execute("UPDATE removed SET upto = max(upto, ?)", (gone[-1][0],))
+    last = {stream: offset for offset, stream, _, _, current in gone if current}
+    return _forget(db, last) if last else ()
+
+
+def _forget(db: sqlite3.Connection, last: dict[int, int]) -> tuple[str, ...]:
+    """Let no older entry of these streams, kept for a queue, pass for the current message."""
+    values = (json.dumps(list(last.items())),)
+    db.execute(
+        "UPDATE streams SET forgotten = json_extract(j.value, '$[1]') FROM json_each(?) AS j"
+        " WHERE streams.id = json_extract(j.value, '$[0]')",
+        values,
+    )
+    topics = db.execute(
+        "SELECT json_group_array(topic) FROM streams"
+        " WHERE id IN (SELECT json_extract(value, '$[0]') FROM json_each(?))",
+        values,
+    )
+    return tuple(json.loads(topics.fetchone()[0]))

@@ -4,20 +4,22 @@ A stream is a topic, or a topic of messages posted straight to one pull point (t
 stream by number: positive for plain topics, negative for targeted ones, so that "everything without a target"
 is one comparison. A topic's current message is the last of its stream after `forgotten`: the index gives it,
 and an append has nothing further to keep up. Streams that can have no current message have `forgotten` beyond
-all offsets. Cursors are apart from the records because they change all the time and records are wide.
+all offsets. Cursors are apart from the records because they change all the time and records are wide. A pull
+point has the length of its queue, which triggers keep, so that nobody counts a long one. A file of an earlier
+version gets the later steps when it is opened, all or none.
 """
 
+import contextlib
 import sqlite3
 from pathlib import Path
 
 from hpwsn.errors import JournalDamaged, JournalTooNew, JournalUnavailable
 from hpwsn.journal.records import Durability
 
-VERSION = 1
 APPLICATION_ID = 0x48507773
 NEVER_CURRENT = 2**63 - 1
 
-_TABLES = """
+_VERSION_1 = """
 CREATE TABLE streams (
     id INTEGER PRIMARY KEY, topic TEXT NOT NULL, target TEXT NOT NULL, forgotten INTEGER NOT NULL,
     UNIQUE (topic, target)
@@ -51,6 +53,23 @@ CREATE TABLE dead_letters (
 CREATE TABLE removed (upto INTEGER NOT NULL);
 INSERT INTO removed VALUES (0);
 """
+_VERSION_2 = """
+ALTER TABLE dead_letters ADD COLUMN consumer TEXT NOT NULL DEFAULT '';
+CREATE INDEX dead_letters_by_subscription ON dead_letters (subscription, id);
+CREATE INDEX dead_letters_by_time ON dead_letters (time);
+ALTER TABLE pull_points ADD COLUMN length INTEGER NOT NULL DEFAULT 0;
+UPDATE pull_points SET length = (SELECT count(*) FROM queue WHERE pull_point = number);
+CREATE TRIGGER queue_grows AFTER INSERT ON queue BEGIN
+    UPDATE pull_points SET length = length + 1 WHERE number = NEW.pull_point;
+END;
+CREATE TRIGGER queue_shrinks AFTER DELETE ON queue BEGIN
+    UPDATE pull_points SET length = length - 1 WHERE number = OLD.pull_point;
+END;
+"""
+_VERSIONS = (_VERSION_1, _VERSION_2)
+VERSION = len(_VERSIONS)
+# For one pruning: what each topic's readers have not seen yet begins after `upto`.
+_TEMPORARY = "CREATE TEMP TABLE needs (stream INTEGER PRIMARY KEY, upto INTEGER NOT NULL)"
 
 # commit: the log reaches the operating system with each commit and the disk at checkpoints, never torn.
 # none differs in when an append is answered, not in how it is written: see Journal.append.
@@ -58,12 +77,18 @@ _SYNCHRONOUS = {"none": "NORMAL", "commit": "NORMAL", "fsync": "FULL"}
 _UNUSABLE = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
 
 
-def open_writer(path: Path, durability: Durability, max_bytes: int | None) -> sqlite3.Connection:
+def open_writer(
+    path: Path, durability: Durability, max_bytes: int | None, checkpoint_bytes: int
+) -> sqlite3.Connection:
     """The one connection that writes; it makes the tables in a new file, and refuses one that is not ours."""
     try:
         db = _connect(path)
         try:
-            _prepare(db, path, durability, max_bytes)
+            _check_version(db, path)
+            _set_up(db, durability, checkpoint_bytes)
+            if max_bytes is not None:
+                limit_size(db, max_bytes)
+            _bring_up_to_date(db)
         except BaseException:
             db.close()
             raise
@@ -86,21 +111,33 @@ def opening_error(path: Path, error: sqlite3.Error) -> Exception:
     if name.startswith(_UNUSABLE):
         return JournalDamaged(path, str(error))
     if name.startswith("SQLITE_CANTOPEN"):
-        return JournalUnavailable(f"{path} cannot be opened ({error}): check that the directory is writable")
+        remedy = "check that the directory is writable and has space"
+        return JournalUnavailable(f"{path} cannot be opened ({error}): {remedy}")
     return unavailable(path, error)
 
 
 def unavailable(path: Path, error: sqlite3.Error) -> JournalUnavailable:
     """What SQLite says, with the file and the remedy."""
     name = _name(error)
-    if name.startswith("SQLITE_FULL"):
-        remedy = f"free space in {path.parent}, shorten the retention or raise the journal's size limit"
-        return JournalUnavailable(f"the journal {path} is full: {remedy}; it goes on by itself after that")
+    if is_full(error):
+        return no_space(path)
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return JournalUnavailable(f"another process keeps {path} locked: end what has it open")
     if name.startswith(_UNUSABLE):
         return JournalUnavailable(str(JournalDamaged(path, str(error))))
     return JournalUnavailable(f"the journal {path} cannot be used: {error} ({name})")
+
+
+def no_space(path: Path) -> JournalUnavailable:
+    """The error for a journal that cannot grow."""
+    remedy = f"free space in {path.parent}, shorten the retention or raise the journal's size limit"
+    return JournalUnavailable(f"the journal {path} is full: {remedy}; it goes on by itself after that")
+
+
+def is_full(error: BaseException) -> bool:
+    """Whether it is space that is missing."""
+    names = ("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE")
+    return isinstance(error, sqlite3.Error) and _name(error).startswith(names)
 
 
 def is_locked(error: BaseException) -> bool:
@@ -124,20 +161,22 @@ def _tune(db: sqlite3.Connection) -> None:
     db.execute("PRAGMA cache_size = -8000")
 
 
-def _prepare(db: sqlite3.Connection, path: Path, durability: Durability, max_bytes: int | None) -> None:
-    _check_version(db, path)
+def _set_up(db: sqlite3.Connection, durability: Durability, checkpoint_bytes: int) -> None:
     _tune(db)
     db.execute("PRAGMA page_size = 4096")
     db.execute("PRAGMA journal_mode = WAL")
     db.execute(f"PRAGMA synchronous = {_SYNCHRONOUS[durability]}")
     db.execute("PRAGMA secure_delete = OFF")
-    db.execute("PRAGMA wal_autocheckpoint = 4000")
+    db.execute(f"PRAGMA wal_autocheckpoint = {checkpoint_bytes // 4096}")
     db.execute(f"PRAGMA journal_size_limit = {64 << 20}")
-    if max_bytes is not None:
-        limit_size(db, max_bytes)
-    if _pragma(db, "user_version") == 0:
+    db.execute(_TEMPORARY)
+
+
+def _bring_up_to_date(db: sqlite3.Connection) -> None:
+    steps = "".join(_VERSIONS[_pragma(db, "user_version") :])
+    if steps:
         db.executescript(
-            f"BEGIN IMMEDIATE; {_TABLES} PRAGMA application_id = {APPLICATION_ID};"
+            f"BEGIN IMMEDIATE; {steps} PRAGMA application_id = {APPLICATION_ID};"
             f"PRAGMA user_version = {VERSION}; COMMIT;"
         )
 
@@ -145,6 +184,12 @@ def _prepare(db: sqlite3.Connection, path: Path, durability: Durability, max_byt
 def limit_size(db: sqlite3.Connection, max_bytes: int) -> None:
     """Let the file grow to so many bytes; one that is larger already does not grow further."""
     db.execute(f"PRAGMA max_page_count = {max(1, max_bytes // _pragma(db, 'page_size'))}")
+
+
+def fold(db: sqlite3.Connection) -> None:
+    """Bring the write-ahead log into the file and cut it to nothing, if there is space for that."""
+    with contextlib.suppress(sqlite3.Error):
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
 
 
 def used_bytes(db: sqlite3.Connection) -> int:

@@ -3,6 +3,8 @@
 One change is all or nothing. When a transaction fails, its changes are tried again one by one, in order, so
 that one that cannot be written (too large for what is left, say) takes no other with it. Nothing is kept back
 after a failure: the next change simply tries again, which is how the journal recovers when space is back.
+On a full disk the reserve is given up so that everything but appends goes on: cursors move, and pruning makes
+room. Appends are refused until the reserve is there again.
 """
 
 import json
@@ -15,7 +17,8 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from hpwsn.journal.append import Streams, insert_appends
-from hpwsn.journal.schema import is_locked, unavailable
+from hpwsn.journal.reserve import Reserve
+from hpwsn.journal.schema import fold, is_full, is_locked, no_space, unavailable
 from hpwsn.notification import Notification
 
 MAX_GROUP = 2048
@@ -44,10 +47,11 @@ Settled = Callable[[list[Change]], None]
 class Writer:
     """Owns the writing connection from the start of its thread to the end."""
 
-    def __init__(self, db: sqlite3.Connection, path: Path, settled: Settled) -> None:
+    def __init__(self, db: sqlite3.Connection, path: Path, settled: Settled, reserve: Reserve) -> None:
         self._db = db
         self._path = path
         self._settled = settled
+        self._reserve = reserve
         self._streams = Streams(db)
         self._waiting: SimpleQueue[Change | None] = SimpleQueue()
         self._cursors: dict[str, int] = {}
@@ -124,18 +128,48 @@ class Writer:
         return group, False
 
     def _write(self, group: list[Change]) -> None:
-        error = self._attempt(group)
-        if error is None:
+        possible = self._possible(group)
+        error = self._attempt(possible)
+        if error is not None and is_full(error) and self._reserve.held and self._reserve.is_wanted():
+            self._reserve.release()
+            fold(self._db)
+            possible = self._possible(possible)
+            error = self._attempt(possible)
+        if error is not None:
+            self._write_singly(possible, error)
+
+    def _possible(self, group: list[Change]) -> list[Change]:
+        """The changes that may be tried; on a full disk appends are refused until the reserve is back."""
+        appends = [change for change in group if change.notifications]
+        if not appends or self._reserve.held:
+            return group
+        fold(self._db)
+        if self._reserve.take():
+            return group
+        for change in appends:
+            change.error = no_space(self._path)
+        return [change for change in group if not change.notifications]
+
+    def _write_singly(self, group: list[Change], error: Exception) -> None:
+        if len(group) == 1 or is_locked(error):
+            self._fail(group, error)
             return
-        if len(group) > 1 and not is_locked(error):
-            for change in group:
-                self._write([change])
-            return
+        for number, change in enumerate(group):
+            found = self._attempt([change])
+            if found is not None and is_locked(found):
+                self._fail(group[number:], found)
+                return
+            if found is not None:
+                self._fail([change], found)
+
+    def _fail(self, group: list[Change], error: Exception) -> None:
         said = unavailable(self._path, error) if isinstance(error, sqlite3.Error) else error
         for change in group:
             change.error = said
 
     def _attempt(self, group: list[Change]) -> Exception | None:
+        if not group:
+            return None
         try:
             self._transact(group)
         except Exception as error:

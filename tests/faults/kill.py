@@ -28,6 +28,7 @@ from tests.raw_soap import XPATH
 MOMENTS = ("while it started", "right after a 202", "under load")
 LONGEST_START = 1.2
 LONGEST_RUN = 0.8
+MOST_ANSWERS = 60
 PULL_PAUSE = 0.1
 ARRIVES_WITHIN = 60.0
 THIRD = f'<w:MessageContent Dialect="{XPATH}">@i mod 3 = 0</w:MessageContent>'
@@ -41,6 +42,7 @@ class Report:
     rounds: dict[str, int]
     verdicts: tuple[Verdict, ...]
     unknown: int
+    repeated: int
     refused: int
     stored: int
     stored_twice: int
@@ -62,7 +64,8 @@ class Report:
             [
                 *lines,
                 f"rounds: {sum(self.rounds.values())}, killed {kills}",
-                f"publishers: {self.unknown} notifications without an answer, {self.refused} refused",
+                f"publishers: {self.unknown} notifications without an answer, {self.refused} refused, "
+                f"{self.repeated} requests sent again under their id",
                 f"journal: {self.stored} entries, {self.stored_twice} stored twice",
             ]
         )
@@ -144,9 +147,10 @@ class KillTest:
 
     async def _kill_after_answer(self) -> None:
         publisher = self._random.choice(self._publishers)
-        publisher.answered.clear()
         async with asyncio.timeout(30):
-            await publisher.answered.wait()
+            for _ in range(self._random.randint(1, MOST_ANSWERS)):
+                publisher.answered.clear()
+                await publisher.answered.wait()
         assert self.node.process is not None
         self.node.process.kill()
         await asyncio.to_thread(self.node.kill)
@@ -179,6 +183,7 @@ class KillTest:
                 judge("pull point", accepted, self._pull.keys),
             ),
             unknown=sum(len(publisher.unknown) for publisher in self._publishers),
+            repeated=sum(publisher.repeated for publisher in self._publishers),
             refused=sum(len(publisher.refused) for publisher in self._publishers),
             stored=entries.total(),
             stored_twice=entries.total() - len(entries),

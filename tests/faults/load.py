@@ -83,6 +83,7 @@ class Publisher:
         self.accepted: list[Key] = []
         self.unknown: list[Key] = []
         self.refused: list[Key] = []
+        self.repeated = 0
         self.answered = asyncio.Event()
         """Set with every 202; whoever waits for the next one clears it."""
         self._random = random.Random(f"{seed}/{number}")
@@ -121,6 +122,7 @@ class Publisher:
             except (aiohttp.ClientError, OSError):
                 if not self._ids:
                     return None
+                self.repeated += 1
 
     def _key(self) -> Key:
         topic = self._random.randrange(TOPICS)

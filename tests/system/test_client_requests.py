@@ -226,7 +226,7 @@ async def test_a_pull_point_is_made_subscribed_with_read_and_destroyed(broker, c
     assert (first.topic, first.text, first.is_text) == ("A:B", "one", True)
     assert (second.topic, second.text, second.element.tag) == (None, "<b/>", "b")
     made, subscribed, got, destroyed = (asked.message for asked in broker.asked)
-    assert (made, subscribed.consumer, got) == (CreatePullPoint("mine"), point.epr, GetMessages(2))
+    assert (made, subscribed.consumer, got) == (CreatePullPoint("mine"), point.epr, GetMessages(2, ""))
     assert isinstance(destroyed, DestroyPullPoint)
     assert [asked.path for asked in broker.asked[2:]] == ["/wsn/pullpoints/1"] * 2
 

@@ -1,11 +1,13 @@
 """Pull points: made, filled by subscriptions and by a Notify of their own, emptied in order, and durable."""
 
+import contextlib
+import sqlite3
 from pathlib import Path
 
 from lxml import etree
 
 from tests import raw_soap
-from tests.harness import NodeProcess
+from tests.harness import NodeProcess, eventually
 from tests.raw_soap import Reply, call, notify, subscribe
 
 ADDRESS = "w:PullPoint/a:Address"
@@ -92,3 +94,59 @@ async def test_the_current_message_is_of_the_topic_itself_and_survives_a_restart
         assert (below[0].tag, below[0][0].tag, below[0][0].text) == ("{urn:hpwsn:1}message", "plain", "3")
         several = current("*").replace(raw_soap.SIMPLE, raw_soap.FULL).replace("*", "A//.")
         assert (await call(node.url, several)).fault == "MultipleTopicsSpecifiedFault"
+
+
+async def _queue_is_empty(node: NodeProcess) -> bool:
+    with contextlib.closing(sqlite3.connect(node.data / "journal.db")) as database:
+        count: tuple[int] = database.execute("SELECT count(*) FROM queue").fetchone()
+    return count == (0,)
+
+
+def _get_with(confirm: str) -> str:
+    return f'<w:GetMessages><hp:Confirm xmlns:hp="urn:hpwsn:1">{confirm}</hp:Confirm></w:GetMessages>'
+
+
+async def test_a_batch_is_handed_out_again_until_it_is_confirmed(tmp_path: Path) -> None:
+    node = NodeProcess(tmp_path / "data").start()
+    address = (await call(node.url, "<w:CreatePullPoint/>")).text(ADDRESS)
+    await call(node.url, subscribe(address, "A"))
+    await call(node.url, notify("A", "<n>1</n>", "<n>2</n>"))
+    first = await call(address, _get_with(""))
+    lost = await call(address, _get_with(""))
+    assert _payloads(first) == _payloads(lost) == ["1", "2"]
+    await call(node.url, notify("A", "<n>3</n>"))
+    batch = lost.content.findtext("{urn:hpwsn:1}Batch")
+    assert _payloads(await call(address, _get_with(batch or ""))) == ["3"]
+    node.kill()
+    with node:
+        again = await call(address, _get_with(""))
+        assert _payloads(again) == ["3"]
+        last = again.content.findtext("{urn:hpwsn:1}Batch")
+        assert _payloads(await call(address, _get_with(last or ""))) == []
+        assert _payloads(await call(address, _get_with(""))) == []
+
+
+async def test_without_a_confirmation_the_next_call_confirms_and_a_crash_does_not(tmp_path: Path) -> None:
+    node = NodeProcess(tmp_path / "data").start()
+    address = (await call(node.url, "<w:CreatePullPoint/>")).text(ADDRESS)
+    await call(node.url, subscribe(address, "A"))
+    await call(node.url, notify("A", "<n>1</n>"))
+    assert await _get(address) == ["1"]
+    node.kill()
+    with node:
+        assert await _get(address) == ["1"]
+        assert await _get(address) == []
+        await eventually(lambda: _queue_is_empty(node))
+        node.kill()
+    with node:
+        assert await _get(address) == []
+
+
+async def test_a_batch_counts_as_received_after_a_while_if_so_set(tmp_path: Path) -> None:
+    node = NodeProcess(tmp_path / "data", "--set", "pull_points.confirm_after=0.01").start()
+    address = (await call(node.url, "<w:CreatePullPoint/>")).text(ADDRESS)
+    await call(node.url, subscribe(address, "A"))
+    await call(node.url, notify("A", "<n>1</n>"))
+    assert await _get(address) == ["1"]
+    await eventually(lambda: _queue_is_empty(node))
+    node.kill()

@@ -11,8 +11,8 @@ import pytest
 
 import hpwsn.cli
 from hpwsn.cli import build_parser, main
-from hpwsn.cli_subscriptions import NodeRequestFailed, base_url
 from hpwsn.errors import HpwsnError
+from hpwsn.operator_api import NodeRequestFailed, base_url
 from hpwsn.settings import SETTINGS
 
 ROOT = Path(__file__).parents[2]

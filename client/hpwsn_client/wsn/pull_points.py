@@ -11,14 +11,15 @@ from dataclasses import dataclass
 from lxml import etree
 
 from .addressing import EndpointReference, encode_epr, parse_epr
-from .names import WSNT, wsnt
+from .names import HPWSN, WSNT, hp, wsnt
 from .notifications import NotificationMessage, encode_notification_message, parse_notifications
 from .sequence import encode_sequence, parse_sequence, required
 from .soap_faults import InvalidMessage
 from .topic import shown
-from .xml import DEFAULT_LIMITS, Limits, escape_attribute
+from .xml import DEFAULT_LIMITS, Limits, escape, escape_attribute
 
 _NAME = wsnt("pullPointQueueName")
+_CONFIRM, _BATCH = hp("Confirm"), hp("Batch")
 _is_count = re.compile(r"\+?[0-9]{1,18}|-0{1,18}").fullmatch
 
 
@@ -38,16 +39,22 @@ class CreatePullPointResponse:
 
 @dataclass(frozen=True, slots=True)
 class GetMessages:
-    """A request for waiting messages, at most so many."""
+    """A request for waiting messages, at most so many.
+
+    `confirm` is our extension: the batch received last, "" for none yet. The broker then hands every batch
+    out again until it is confirmed; without it, a batch counts as received with the next request.
+    """
 
     maximum: int | None = None
+    confirm: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class GetMessagesResponse:
-    """The messages that waited, perhaps none."""
+    """The messages that waited, perhaps none, and the name to confirm them by."""
 
     messages: tuple[NotificationMessage, ...] = ()
+    batch: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,36 +92,54 @@ def encode_create_pull_point_response(message: CreatePullPointResponse) -> bytes
 
 def parse_get_messages(element: etree._Element) -> GetMessages:
     """Read a GetMessages."""
-    (maximum,), _ = parse_sequence(element, "MaximumNumber")
+    (maximum,), extensions = parse_sequence(element, "MaximumNumber")
+    confirm = _extension(extensions, _CONFIRM)
     if maximum is None:
-        return GetMessages()
+        return GetMessages(confirm=confirm)
     text = (maximum.text or "").strip(" \t\r\n")
     if len(maximum) or not _is_count(text):
         raise InvalidMessage(
             f"MaximumNumber is {shown(text)}, and must be a whole number of at most 18 digits"
         )
-    return GetMessages(int(text))
+    return GetMessages(int(text), confirm)
 
 
 def encode_get_messages(message: GetMessages) -> bytes:
     """Write a GetMessages."""
-    if message.maximum is None:
-        return encode_sequence("GetMessages")
-    return encode_sequence("GetMessages", b"<wsnt:MaximumNumber>%d</wsnt:MaximumNumber>" % message.maximum)
+    maximum = message.maximum
+    return encode_sequence(
+        "GetMessages",
+        b"" if maximum is None else b"<wsnt:MaximumNumber>%d</wsnt:MaximumNumber>" % maximum,
+        _encode_extension("Confirm", message.confirm),
+    )
 
 
 def parse_get_messages_response(
     element: etree._Element, limits: Limits = DEFAULT_LIMITS
 ) -> GetMessagesResponse:
     """Read a GetMessagesResponse."""
-    return GetMessagesResponse(parse_notifications(element, limits))
+    messages = parse_notifications(element, limits)
+    return GetMessagesResponse(messages, _extension(list(element)[len(messages) :], _BATCH))
 
 
 def encode_get_messages_response(message: GetMessagesResponse) -> bytes:
     """Write a GetMessagesResponse."""
-    return join_get_messages_response(map(encode_notification_message, message.messages))
+    return join_get_messages_response(map(encode_notification_message, message.messages), message.batch)
 
 
-def join_get_messages_response(messages: Iterable[bytes]) -> bytes:
+def join_get_messages_response(messages: Iterable[bytes], batch: str | None = None) -> bytes:
     """A GetMessagesResponse around NotificationMessages that are written already."""
-    return encode_sequence("GetMessagesResponse", *messages)
+    return encode_sequence("GetMessagesResponse", *messages, _encode_extension("Batch", batch))
+
+
+def _extension(elements: Iterable[etree._Element], tag: str) -> str | None:
+    for element in elements:
+        if element.tag == tag:
+            return (element.text or "").strip(" \t\r\n")
+    return None
+
+
+def _encode_extension(name: str, text: str | None) -> bytes:
+    if text is None:
+        return b""
+    return f'<hp:{name} xmlns:hp="{HPWSN}">{escape(text)}</hp:{name}>'.encode()

@@ -26,7 +26,7 @@ def opened(path: Path) -> Opened:
 
     @asynccontextmanager
     async def open_it(ids_since: float = 0.0, **settings: Any) -> AsyncIterator[tuple[Journal, Recovered]]:
-        journal = Journal(path, **settings)
+        journal = Journal(path, **{"reserve": 1 << 16} | settings)
         recovered = await journal.open(ids_since=ids_since)
         try:
             yield journal, recovered

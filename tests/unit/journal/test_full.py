@@ -39,7 +39,13 @@ async def test_it_goes_on_without_a_restart_when_space_is_back(opened: Any, note
     async with opened(max_bytes=400_000) as (journal, _):
         firsts = await fill(journal, note)
         pruned = await journal.prune(
-            1e6, id_window=1, retention_age=10.0, retention_bytes=None, keep_after=firsts[30]
+            1e6,
+            head=firsts[30],
+            needs={},
+            needs_all=None,
+            id_window=1,
+            retention_age=10.0,
+            retention_bytes=None,
         )
         assert pruned.entries == firsts[30]
         again = await journal.append([note("A", "back")])

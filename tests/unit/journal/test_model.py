@@ -56,7 +56,7 @@ class JournalMachine(RuleBasedStateMachine):
         return self.runner.run(work)
 
     def open(self) -> Recovered:
-        self.journal = Journal(Path(self.folder.name) / "journal.db")
+        self.journal = Journal(Path(self.folder.name) / "journal.db", reserve=0)
         return self.run(self.journal.open())
 
     def do(self, name: str, *arguments: Any, **named: Any) -> Any:
@@ -153,9 +153,7 @@ class JournalMachine(RuleBasedStateMachine):
             assert self.do("confirm", name, pulled[-1].seq) == len(pulled)
             del queue[: len(pulled)]
 
-    @rule(
-        reader=readers, data=st.data(), reason=st.text(st.characters(codec="utf-8", exclude_characters="\0"))
-    )
+    @rule(reader=readers, data=st.data(), reason=st.text(st.characters(codec="utf-8")))
     def bury(self, reader: str, data: st.DataObject, reason: str) -> None:
         if self.log:
             chosen = data.draw(st.lists(st.sampled_from(sorted(self.log)), max_size=3))
@@ -168,26 +166,76 @@ class JournalMachine(RuleBasedStateMachine):
         assert self.do("drop_dead_letters", [letter.id for letter in letters]) == len(self.dead)
         self.dead.clear()
 
+    @rule(after=offsets, topics=st.one_of(st.none(), st.sets(keys)))
+    def count(self, after: int, topics: set[str] | None) -> None:
+        matching = [
+            offset
+            for offset, n in self.log.items()
+            if offset > after
+            and n.target is None
+            and (topics is None or ("" if n.topic is None else str(n.topic)) in topics)
+        ]
+        assert self.do("count", after, topics) == len(matching)
+
+    @rule(name=pull_points, limit=st.integers(0, 6))
+    def trim(self, name: str, limit: int) -> None:
+        queue = self.queues.get(name, [])
+        more = max(0, len(queue) - limit)
+        assert self.do("trim", name, limit) == more
+        del queue[:more]
+
+    @rule(reader=readers)
+    def drop_dead_letters_of(self, reader: str) -> None:
+        mine = [key for key in self.dead if key[0] == reader]
+        assert len(self.do("dead_letters", 1000, subscription_id=reader)) == len(mine)
+        assert self.do("drop_dead_letters_of", reader) == len(mine)
+        for key in mine:
+            del self.dead[key]
+
     @rule(topic=keys)
     def forget_current(self, topic: str) -> None:
         self.do("forget_current", topic)
         self.forgotten[topic] = self.next - 1
 
-    @rule(now=st.integers(0, 150), age=st.one_of(st.none(), st.integers(0, 50)), keep_after=offsets)
-    def prune(self, now: int, age: int | None, keep_after: int) -> None:
-        kept = set(self.current().values())
-        kept |= {offset for queue in self.queues.values() for offset, _ in queue}
+    @rule(
+        now=st.integers(0, 150),
+        age=st.one_of(st.none(), st.integers(0, 50)),
+        size=st.sampled_from([None, 0]),
+        head=offsets,
+        needs=st.dictionaries(keys, offsets),
+        needs_all=st.one_of(st.none(), offsets),
+    )
+    def prune(
+        self,
+        now: int,
+        age: int | None,
+        size: int | None,
+        head: int,
+        needs: dict[str, int],
+        needs_all: int | None,
+    ) -> None:
+        current = self.current()
+        head = min(head, self.journal.last_offset)
+        limits: dict[str, Any] = {"retention_age": age, "retention_bytes": size, "id_window": 1}
+        pruned = self.do("prune", float(now), **limits, head=head, needs=needs, needs_all=needs_all)
+        kept = {offset for queue in self.queues.values() for offset, _ in queue}
         kept |= {offset for _, offset in self.dead}
-        limits: dict[str, Any] = {"retention_age": age, "retention_bytes": None, "id_window": 1}
-        pruned = self.do("prune", float(now), **limits, keep_after=keep_after)
-        gone = [
-            offset
-            for offset, n in self.log.items()
-            if age is not None and n.time < now - age and offset <= keep_after and offset not in kept
-        ]
-        assert pruned.entries == len(gone)
-        for offset in gone:
-            del self.log[offset]
+        for offset, n in self.log.items():
+            after = (
+                [needs.get("" if n.topic is None else str(n.topic)), needs_all] if n.target is None else []
+            )
+            if any(offset > upto for upto in [head, *after] if upto is not None):
+                kept.add(offset)
+        old = {offset for offset, n in self.log.items() if age is not None and n.time < now - age}
+        gone = old if size is None else set(self.log) - (set(current.values()) - old)
+        assert pruned.entries == len(gone - kept)
+        before = {str(n.topic) for n in self.log.values() if n.topic is not None and n.target is None}
+        self.log = {offset: n for offset, n in self.log.items() if offset not in gone - kept}
+        after_it = {str(n.topic) for n in self.log.values() if n.topic is not None and n.target is None}
+        lost = {topic for topic, offset in current.items() if offset in gone - kept}
+        for topic in lost:
+            self.forgotten[topic] = current[topic]
+        assert set(pruned.forgotten) == lost | (before - after_it)
 
     @rule()
     def restart(self) -> None:
@@ -210,6 +258,13 @@ class JournalMachine(RuleBasedStateMachine):
         if hasattr(self, "journal"):
             letters = self.do("dead_letters", 1000)
             assert {(d.subscription_id, d.stored.offset): d.reason for d in letters} == self.dead
+            assert self.do("dead_letter_count") == len(self.dead)
+
+    @invariant()
+    def queues_have_the_models_lengths(self) -> None:
+        if hasattr(self, "journal"):
+            for name in ("p1", "p2"):
+                assert self.do("queue_length", name) == len(self.queues.get(name, []))
 
 
 TestJournalAgainstModel = JournalMachine.TestCase

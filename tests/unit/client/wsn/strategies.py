@@ -162,8 +162,10 @@ every_message = st.one_of(
     st.builds(m.GetCurrentMessageResponse, payloads),
     st.builds(m.CreatePullPoint, st.none() | st.sampled_from(["queue", "a<b&\"c'", "京\n1"])),
     st.builds(m.CreatePullPointResponse, eprs),
-    st.builds(m.GetMessages, st.none() | st.integers(0, 10**18 - 1)),
-    st.builds(m.GetMessagesResponse, st.just(()) | _messages),
+    st.builds(
+        m.GetMessages, st.none() | st.integers(0, 10**18 - 1), st.none() | st.just("") | st.just("b-7")
+    ),
+    st.builds(m.GetMessagesResponse, st.just(()) | _messages, st.none() | st.just("b-7")),
     st.sampled_from(
         [
             m.Unsubscribe(),

@@ -1,0 +1,123 @@
+"""The operator API of a node, from the side of the command line: JSON over HTTP, errors in one line, tables.
+
+It knows nothing of SOAP. A node is reached directly, never through a proxy.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+from urllib.error import HTTPError, URLError
+from urllib.parse import quote, urlencode, urlsplit
+from urllib.request import ProxyHandler, Request, build_opener
+
+from hpwsn.errors import HpwsnError
+
+DEFAULT_URL = "http://127.0.0.1:8080/wsn"
+TIMEOUT = 30.0
+WHERE = "The node is the one at --url, else at $HPWSN_URL, else at http://127.0.0.1:8080/wsn."
+
+
+class NodeRequestFailed(HpwsnError):
+    """The node's operator API could not be reached, or refused."""
+
+
+def add_command(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str, about: str, examples: str
+) -> argparse.ArgumentParser:
+    """A parser whose help ends with examples."""
+    return commands.add_parser(
+        name,
+        help=about,
+        description=about[0].upper() + about[1:] + ".",
+        epilog=f"{WHERE}\n\nexamples:\n{examples}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+
+
+def add_node_options(parser: argparse.ArgumentParser) -> None:
+    """The options that every command to a node has."""
+    parser.add_argument("--url", help="the node's address, as it prints it when ready")
+    parser.add_argument("--json", action="store_true", help="print JSON for a script to read")
+
+
+def base_url(url: str) -> str:
+    """The node's base address from the address of its broker."""
+    if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
+        raise NodeRequestFailed(f"{url!r} is no address of a node; give --url as {DEFAULT_URL}")
+    return url.rstrip("/").removesuffix("/wsn")
+
+
+def address(arguments: argparse.Namespace, *path: str, **query: object) -> str:
+    """The URL of a resource at the node that the arguments or the environment name."""
+    base = base_url(arguments.url or os.environ.get("HPWSN_URL") or DEFAULT_URL)
+    given = {name: value for name, value in query.items() if value is not None}
+    return "/".join((base, *(quote(part, safe="") for part in path))) + (
+        f"?{urlencode(given)}" if given else ""
+    )
+
+
+def request(method: str, url: str, body: object = None) -> dict[str, Any]:
+    """The JSON object that the node answers with."""
+    data = None if body is None else json.dumps(body).encode()
+    headers = {"Accept": "application/json", "Content-Type": "application/json"}
+    asked = Request(url, data=data, method=method, headers=headers)
+    try:
+        with build_opener(ProxyHandler({})).open(asked, timeout=TIMEOUT) as response:
+            answer = json.loads(response.read() or b"{}")
+    except HTTPError as error:
+        raise NodeRequestFailed(_refusal(url, error)) from None
+    except (URLError, OSError) as error:
+        reason = getattr(error, "reason", error)
+        remedy = "start one with `hpwsn serve`, or give --url"
+        raise NodeRequestFailed(f"no node answers at {url}: {reason}; {remedy}") from None
+    except ValueError:
+        answer = None
+    if not isinstance(answer, dict):
+        raise NodeRequestFailed(f"what answers at {url} is no HPwsn node; check --url")
+    return answer
+
+
+def _refusal(url: str, error: HTTPError) -> str:
+    with error:
+        words = error.read(500).decode("utf-8", "replace").strip()
+    if error.code == 404:
+        return f"the node knows nothing at {url}; the command's `list` shows what there is"
+    return f"the node refused {url}: HTTP {error.code} {words or error.reason}"
+
+
+def table(found: Sequence[Mapping[str, Any]], columns: Sequence[str], nothing: str) -> str:
+    """Rows under their names, or a word for no rows."""
+    if not found:
+        return nothing
+    rows = [
+        [name.upper() for name in columns],
+        *([cell(one.get(name)) for name in columns] for one in found),
+    ]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(columns))]
+    lines: Iterable[str] = (
+        "  ".join(f"{text:{width}}" for text, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    )
+    return "\n".join(lines)
+
+
+def fields(one: Mapping[str, Any]) -> str:
+    """One thing, a line for each of its fields."""
+    return "\n".join(f"{name:12} {cell(one[name])}" for name in one)
+
+
+def cell(value: object) -> str:
+    """A value as a person reads it."""
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "-" if value is None or value == "" else str(value)
+
+
+def dump(answer: object) -> str:
+    """A value as a program reads it."""
+    return json.dumps(answer, indent=2, ensure_ascii=False)

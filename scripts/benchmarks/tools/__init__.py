@@ -1,0 +1,1 @@
+"""What benchmarks start: nodes, and the load that goes at them."""

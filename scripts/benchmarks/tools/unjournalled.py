@@ -1,0 +1,19 @@
+"""A node that stores nothing: the figure that a journal is measured against. For benchmarks only."""
+
+import sys
+from collections.abc import Sequence
+
+from hpwsn import cli, node
+from hpwsn.notification import Notification
+
+
+class UnjournalledNode(node.Node):
+    """Takes notifications straight to the processor."""
+
+    async def _receive(self, notifications: Sequence[Notification]) -> None:
+        self.processor.process(self.delivery.head + 1, notifications)
+
+
+if __name__ == "__main__":
+    node.Node = UnjournalledNode  # type: ignore[misc]
+    sys.exit(cli.main(["serve", *sys.argv[1:]]))

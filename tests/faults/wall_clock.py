@@ -1,0 +1,44 @@
+"""A node whose wall clock a test sets, with libfaketime; the monotonic clock runs on, as it does for a real jump.
+
+The library reads the offset from a file at every look at the clock, so a jump takes effect in the running process.
+"""
+
+from __future__ import annotations
+
+import glob
+from pathlib import Path
+
+import pytest
+
+from tests.harness import NodeProcess
+
+LIBRARIES = "/usr/lib/*/faketime/libfaketimeMT.so.1"
+MINUTE, HOUR, DAY = 60, 3600, 86400
+
+
+class WallClock:
+    """The clock of one node; `set` moves it against that of the machine."""
+
+    def __init__(self, folder: Path) -> None:
+        libraries = glob.glob(LIBRARIES)  # noqa: PTH207
+        if not libraries:
+            pytest.skip(f"no libfaketime at {LIBRARIES}: install Debian's package faketime")
+        self._file = folder / "clock"
+        self._library = libraries[0]
+        self.set(0)
+
+    def set(self, seconds: int) -> None:
+        """Be so many seconds ahead, or behind if negative."""
+        new = self._file.with_suffix(".new")
+        new.write_text(f"{seconds:+d}\n")
+        new.replace(self._file)
+
+    def node(self, data: Path, *settings: str) -> NodeProcess:
+        """A node, not yet started, that lives by this clock."""
+        variables = (
+            f"LD_PRELOAD={self._library}",
+            f"FAKETIME_TIMESTAMP_FILE={self._file}",
+            "FAKETIME_NO_CACHE=1",
+            "FAKETIME_DONT_FAKE_MONOTONIC=1",
+        )
+        return NodeProcess(data, *settings, prefix=("env", *variables))

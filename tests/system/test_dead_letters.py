@@ -1,0 +1,112 @@
+"""Dead letters: made when retries are used up, shown with their reason, sent again, dropped."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.consumer import Consumer
+from tests.harness import NodeProcess, environment, eventually
+from tests.raw_soap import call, notify, send, subscribe
+
+ADDRESS = "w:SubscriptionReference/a:Address"
+QUICK = ("--set", "delivery.retry_first=0.01", "--set", "delivery.retry_max=0.02")
+
+
+def _hpwsn(node: NodeProcess, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "hpwsn", *arguments, "--url", node.url]
+    return subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=30)
+
+
+async def _letters(node: NodeProcess) -> list[dict[str, object]]:
+    reply = await send(f"{node.base}/deadletters?limit=1000", b"", method="GET")
+    found: list[dict[str, object]] = json.loads(reply.body)["deadletters"]
+    return found
+
+
+async def test_after_the_last_attempt_a_notification_is_a_dead_letter_and_can_be_sent_again(
+    tmp_path: Path,
+) -> None:
+    with NodeProcess(tmp_path / "data", *QUICK, "--set", "retry.server_error_attempts=3") as node:
+        async with Consumer(lambda number: 500 if number <= 3 else 202) as consumer:
+            reply = await call(node.url, subscribe(consumer.url, "A"))
+            await call(node.url, notify("A", "<n>1</n>", "<n>2</n>"))
+
+            async def two() -> bool:
+                return len(await _letters(node)) == 2
+
+            await eventually(two)
+            assert len(consumer.requests) == 3
+            await call(node.url, notify("A", "<n>3</n>"))
+            await consumer.wait(lambda c: len(c.requests) >= 4)
+            node.kill()
+            node.start()
+            listed = _hpwsn(node, "deadletters", "list", "--json")
+            first, second = json.loads(listed.stdout)["deadletters"]
+            assert (first["topic"], first["consumer"]) == ("A", consumer.url)
+            assert "500" in first["reason"]
+            assert first["subscription"] == reply.text(ADDRESS).rsplit("/", 1)[1]
+            shown = _hpwsn(node, "deadletters", "show", str(second["id"]))
+            assert "<n>2</n>" in shown.stdout
+            replayed = _hpwsn(node, "deadletters", "replay", str(first["id"]), str(second["id"]), "--json")
+            assert json.loads(replayed.stdout) == {"sent": 2, "ended": 0}
+            await consumer.wait(lambda c: set(c.payloads()[-2:]) == {"1", "2"})
+
+            async def none() -> bool:
+                return not await _letters(node)
+
+            await eventually(none)
+            assert "no dead letters" in _hpwsn(node, "deadletters", "list").stdout
+
+
+async def test_a_dead_letter_that_fails_again_stays_and_can_be_dropped(tmp_path: Path) -> None:
+    with NodeProcess(tmp_path / "data", *QUICK, "--set", "delivery.retry_for=0") as node:
+        async with Consumer(lambda number: 404) as consumer:
+            reference = (await call(node.url, subscribe(consumer.url, "A"))).text(ADDRESS)
+            await call(node.url, notify("A", "<n>1</n>"))
+
+            async def one() -> bool:
+                return len(await _letters(node)) == 1
+
+            await eventually(one)
+            _hpwsn(node, "deadletters", "replay", "--all")
+            await consumer.wait(lambda c: len(c.requests) >= 2)
+            assert await one()
+            await call(reference, "<w:Unsubscribe/>")
+            gone = _hpwsn(node, "deadletters", "replay", "--all", "--json")
+            assert json.loads(gone.stdout) == {"sent": 0, "ended": 1}
+            dropped = _hpwsn(node, "deadletters", "drop", "--all")
+            assert (dropped.returncode, await _letters(node)) == (0, [])
+
+
+async def test_bad_selections_are_refused(node: NodeProcess) -> None:
+    for body in (
+        b"",
+        b"[]",
+        b"{}",
+        b'{"ids": []}',
+        b'{"ids": ["1"]}',
+        b'{"all": false}',
+        b'{"all": true, "x": 1}',
+    ):
+        reply = await send(f"{node.base}/deadletters/drop", body, "application/json")
+        assert reply.status == 400, body
+    assert (await send(f"{node.base}/deadletters?after=x", b"", method="GET")).status == 400
+    assert (await send(f"{node.base}/deadletters/7", b"", method="GET")).status == 404
+    assert _hpwsn(node, "deadletters", "show", "7").returncode == 1
+
+
+async def test_a_consumer_that_is_gone_ends_its_subscription_if_so_set(tmp_path: Path) -> None:
+    with NodeProcess(tmp_path / "data", *QUICK, "--set", "delivery.on_gone=end") as node:
+        async with Consumer(lambda number: 410) as consumer:
+            reference = (await call(node.url, subscribe(consumer.url, "A"))).text(ADDRESS)
+            await call(node.url, notify("A", "<n>1</n>"))
+
+            async def ended() -> bool:
+                return (await send(f"{node.base}/status", b"", method="GET")).body.find(
+                    b'"subscriptions": 0'
+                ) > 0
+
+            await eventually(ended)
+            assert (await call(reference, "<w:Unsubscribe/>")).fault == "ResourceUnknownFault"
+            assert "410" in node.log()
