@@ -147,12 +147,11 @@ class DeliverySettings:
 
 @dataclass(frozen=True, slots=True)
 class RetrySettings:
-    """Retries by what went wrong; 0 takes the value of `delivery`, and any number of attempts.
+    """Retries by what went wrong; 0 takes the value of `delivery`, and any number of attempts."""
 
-    A connection refused or lost, no answer in time, a status of 4xx, a status of 5xx.
-    """
-
-    refused_first: float = setting(0.0, Seconds(0), "First pause where no connection can be had.")
+    refused_first: float = setting(
+        0.0, Seconds(0), "First pause where no connection can be had, or one is lost."
+    )
     refused_max: float = setting(0.0, Seconds(0), "Longest pause there.")
     refused_attempts: int = setting(0, Whole(0, 1_000_000), "Most attempts there.")
     timeout_first: float = setting(0.0, Seconds(0), "First pause where no answer came in time.")

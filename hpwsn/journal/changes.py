@@ -108,7 +108,7 @@ def trim(pull_point_id: str, limit: int) -> Work:
         removed = db.execute(
             "DELETE FROM queue WHERE seq IN (SELECT queue.seq FROM pull_points AS p CROSS JOIN queue"
             " ON queue.pull_point = p.number WHERE p.id = :id ORDER BY queue.seq LIMIT"
-            " (SELECT max(0, min(length - :limit, :step)) FROM pull_points WHERE id = :id))",
+            " coalesce((SELECT max(0, min(length - :limit, :step)) FROM pull_points WHERE id = :id), 0))",
             {"id": pull_point_id, "limit": limit, "step": STEP},
         ).rowcount
         return Step(None if removed < STEP else 0, removed)

@@ -36,7 +36,7 @@ from hpwsn.journal.records import (
 )
 from hpwsn.journal.recovery import recover
 from hpwsn.journal.reserve import Reserve
-from hpwsn.journal.schema import open_reader, open_writer, opening_error
+from hpwsn.journal.schema import check_unclosed, open_reader, open_writer, opening_error
 from hpwsn.journal.steps import repeat
 from hpwsn.journal.writer import Work, Writer
 from hpwsn.notification import Notification
@@ -280,6 +280,7 @@ class Journal:
 
     def _connect(self, ids_since: float) -> Recovered:
         self._reserve.release()  # a disk that is full needs it to open at all
+        check_unclosed(self._path)
         db = open_writer(self._path, self._durability, self._max_bytes, self._reserve.checkpoint_bytes)
         try:
             recovered = recover(db, ids_since)

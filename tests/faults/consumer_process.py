@@ -1,6 +1,7 @@
 """A push consumer in a process of its own, for tests that stop processes: it prints each key that it took.
 
-Standard output has its address in the first line, then one line for each notification, written before the answer.
+Standard output has its address in the first line, then a line for each notification, written before the
+answer.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """The kill test: a node under load is killed with SIGKILL again and again, and must lose nothing it accepted.
 
 Publishers send all the time, also while the node is down. A push consumer, a push consumer behind a content
-filter and a pull point read. Each round starts the node on the same data and port and kills it at a moment drawn
-by a seeded generator: while it starts, right after an answer of 202, or anywhere under load. In the end the node
-is left alone until everything accepted has arrived. `scripts/kill-test` runs it with any number of rounds.
+filter and a pull point read. Each round starts the node on the same data and port and kills it at a moment
+drawn by a seeded generator: while it starts, right after an answer of 202, or anywhere under load. In the
+end the node is left alone until everything accepted has arrived. `scripts/kill-test` runs it with any number
+of rounds.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""A load that can be accounted for: publishers that number what they send, and readers that keep what they get.
+"""A load that can be accounted for: publishers number what they send, and readers keep what they get.
 
-Every notification has a key: its publisher, its topic and a number that grows by one for each of the two. What
-was answered 202 is accepted; what ended in an error of the connection is unknown, since it may have been stored.
-`judge` compares what was accepted with what arrived.
+Every notification has a key: its publisher, its topic, and a number that grows by one for each pair of these.
+What was answered 202 is accepted; what ended in an error of the connection is unknown, since it may have been
+stored. `judge` compares what was accepted with what arrived.
 """
 
 from __future__ import annotations
@@ -214,7 +214,7 @@ def _disordered(firsts: Iterable[Key]) -> int:
 
 
 def stored(data: Path) -> Counter[Key]:
-    """How often each key is in the journal of a node that has stopped; each entry has an offset of its own."""
+    """How often each key is in the journal of a node that has stopped; each entry has its own offset."""
     with closing(sqlite3.connect(f"file:{data / 'journal.db'}?mode=ro", uri=True)) as db:
         return Counter(find_key(content) for (content,) in db.execute("SELECT content FROM log"))
 

@@ -1,7 +1,7 @@
 """A consumer that misbehaves on the wire: it keeps every request, and answers as a test tells it to.
 
-A behaviour is a coroutine over the open connection. It returns whether the connection goes on; `taken` is what was
-answered with a 202 that the node can have read whole.
+A behaviour is a coroutine over the open connection. It returns whether the connection goes on; `taken` is
+what was answered with a 202 that the node can have read whole.
 """
 
 from __future__ import annotations

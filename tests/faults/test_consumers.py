@@ -95,7 +95,7 @@ async def test_a_consumer_that_fails_now_and_then_gets_all_in_order(impatient_no
             await consumer.wait(lambda c, before=before: c.attempts > before)
             consumer.behaviour = odd.take
             keys += await publish(node, len(keys) + 1, 3)
-            await consumer.wait(lambda c: set(keys) <= set(c.taken))
+            await consumer.wait(lambda c, wanted=set(keys): wanted <= set(c.taken))
         await healthy.wait_for(keys)
         assert judge("odd", keys, consumer.seen).good
         assert list(dict.fromkeys(consumer.taken)) == keys

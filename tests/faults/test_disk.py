@@ -1,4 +1,5 @@
-"""A disk with no space and a database that somebody else keeps locked: a clear 503, and recovery without a restart."""
+"""A disk with no space, and a database that somebody else keeps locked: a clear 503, and recovery without a
+restart."""
 
 from __future__ import annotations
 

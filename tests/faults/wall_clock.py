@@ -1,6 +1,7 @@
-"""A node whose wall clock a test sets, with libfaketime; the monotonic clock runs on, as it does for a real jump.
+"""A node whose wall clock a test sets, with libfaketime; the monotonic clock runs on, as in a real jump.
 
-The library reads the offset from a file at every look at the clock, so a jump takes effect in the running process.
+The library reads the offset from a file at every look at the clock, so a jump takes effect in the running
+process.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ async def test_a_reader_of_every_topic_keeps_everything_after_it(opened: Any, no
 
 
 async def test_the_keys_of_topics_are_taken_literally(opened: Any, note: Any) -> None:
-    keys = ["{urn:京\\}T", '{urn:"x"}T:Ü', "{urn:'}T", "A.B"]
+    keys = ["{urn:x}京", "{urn:x}T:Ü", "{urn:'}T", "A.B"]
     async with opened() as (journal, _):
         await journal.append([note(key, time=1.0) for key in keys * 2])
         await journal.prune(1e6, **NOTHING | STRICT | {"needs": dict.fromkeys(keys, 4)})

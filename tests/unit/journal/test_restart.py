@@ -2,10 +2,7 @@
 
 import asyncio
 import os
-import signal
 import sqlite3
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,28 +10,7 @@ import pytest
 
 from hpwsn.errors import DataDirectoryInUse, JournalDamaged, JournalTooNew, JournalUnavailable
 from hpwsn.journal import Journal, MessageId, PullPointRecord, SubscriptionRecord
-
-APPENDER = """
-import asyncio, sys
-from pathlib import Path
-from hpwsn.journal import Journal
-from hpwsn.notification import Notification
-from hpwsn_client.wsn.topics import Topic
-
-async def publish(journal, number):
-    while True:
-        content = b"<m>%d</m>" % number * 20
-        first = await journal.append([Notification(Topic.parse("A"), content, 0, len(content), 1.0)] * 3)
-        sys.stdout.write(f"{first} {number}\\n")
-        sys.stdout.flush()
-
-async def main():
-    journal = Journal(Path(sys.argv[1]))
-    await journal.open()
-    await asyncio.gather(*[publish(journal, number) for number in range(16)])
-
-asyncio.run(main())
-"""
+from tests.unit.journal import appender
 
 
 async def test_everything_is_there_after_a_restart(opened: Any, note: Any) -> None:
@@ -91,7 +67,7 @@ async def test_a_deleted_subscription_does_not_come_back_by_its_cursor(opened: A
 
 @pytest.mark.parametrize("lines", [1, 40, 400])
 async def test_every_acknowledged_append_survives_kill_9(opened: Any, path: Path, lines: int) -> None:
-    acknowledged = _append_until_killed(path, lines)
+    acknowledged = {first: number for first, number, _ in appender.kill_after(path, lines)}
     assert len(acknowledged) >= lines
     async with opened() as (journal, recovered):
         assert recovered.next_offset > max(acknowledged) + 2
@@ -113,7 +89,7 @@ async def test_a_second_opener_is_refused_until_the_first_is_gone(opened: Any, p
 
 
 async def test_another_process_keeps_the_directory_until_it_is_killed(opened: Any, path: Path) -> None:
-    holder = _start_appender(path)
+    holder = appender.start(path)
     try:
         assert holder.stdout is not None
         holder.stdout.readline()
@@ -170,28 +146,6 @@ async def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(JournalUnavailable, match="file/data"):
         await Journal(tmp_path / "file" / "data" / "journal.db").open()
-
-
-def _append_until_killed(path: Path, lines: int) -> dict[int, int]:
-    process = _start_appender(path)
-    assert process.stdout is not None
-    read = [process.stdout.readline() for _ in range(lines)]
-    process.send_signal(signal.SIGKILL)
-    rest, errors = process.communicate()
-    assert errors == ""
-    whole = [line for line in [*read, *rest.splitlines(keepends=True)] if line.endswith("\n")]
-    return {int(first): int(number) for first, number in (line.split() for line in whole)}
-
-
-def _start_appender(path: Path) -> "subprocess.Popen[str]":
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
-    return subprocess.Popen(
-        [sys.executable, "-c", APPENDER, str(path)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment,
-    )
 
 
 def _cursors(path: Path) -> list[tuple[str, int]]:
