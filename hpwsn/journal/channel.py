@@ -6,15 +6,20 @@ outcomes to the loop with one call for each commit, in the order of the log. Onl
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import Sequence
 from typing import Any
 
 from hpwsn.errors import JournalUnavailable
 from hpwsn.journal.records import OnCommit
+from hpwsn.journal.schema import is_damage
 from hpwsn.journal.writer import Change, Work, Writer
 from hpwsn.notification import Notification
 
+log = logging.getLogger(__name__)
+
 CURSOR_DELAY = 0.2
+PROBE_DELAY = 1.0
 ENTRY_OVERHEAD = 256
 
 
@@ -34,6 +39,8 @@ class Channel:
         self._wait_for_commit = wait_for_commit
         self._writer: Writer | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._probing: asyncio.TimerHandle | None = None
+        self._damaged = False
 
     def connect(self, writer: Writer, last_offset: int) -> None:
         """Begin to pass things on to a writer."""
@@ -44,8 +51,9 @@ class Channel:
 
     def disconnect(self) -> None:
         """Send the last cursors, and refuse whatever comes now."""
-        if self._timer is not None:
-            self._timer.cancel()
+        for timer in (self._timer, self._probing):
+            if timer is not None:
+                timer.cancel()
         self._flush_cursors()
         self._writer = None
 
@@ -61,19 +69,19 @@ class Channel:
         first = self._next
         self._next += len(notifications)
         self.waiting_bytes += size
-        self._writer.submit(Change(future, first, notifications, size))
+        self._writer.submit(Change(future, first, notifications, size, grows=True))
         # After a failure answers wait again, so that nothing is promised that cannot be written.
         if not self._wait_for_commit and self.unavailable is None:
             future.set_result(first)
         return future
 
-    def change(self, work: Work) -> asyncio.Future[Any]:
-        """Send any other change on its way."""
+    def change(self, work: Work, *, grows: bool = False) -> asyncio.Future[Any]:
+        """Send any other change on its way; one that grows the journal needs space on the disk."""
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         if self._writer is None:
             future.set_exception(self._refusal())
         else:
-            self._writer.submit(Change(future, work=work))
+            self._writer.submit(Change(future, work=work, grows=grows))
         return future
 
     def advance(self, reader_id: str, offset: int) -> None:
@@ -100,7 +108,7 @@ class Channel:
                 change.handle.set_result(change.first or change.result)
 
     def _announce(self, change: Change) -> None:
-        self.unavailable = None
+        self._available()
         self.last_offset = change.first + len(change.notifications) - 1
         if self.on_commit is None:
             return
@@ -112,13 +120,41 @@ class Channel:
     def _fail(self, change: Change, error: Exception) -> None:
         self.failures += 1
         if isinstance(error, JournalUnavailable):
-            self.unavailable = error.reason
+            self.note(error)
+            self._set_probe()
         if change.handle is None:
             self._set_timer()
         elif not change.handle.done():
             change.handle.set_exception(error)
         elif not change.handle.cancelled():
             self.lost += len(change.notifications)
+
+    def note(self, error: JournalUnavailable) -> None:
+        """Have an error shown; that of a damaged file stays until the end."""
+        if self._damaged:
+            return
+        self.unavailable = error.reason
+        self._damaged = is_damage(error.__cause__)
+        if self._damaged:
+            log.error("%s", error)
+
+    def _available(self) -> None:
+        if not self._damaged:
+            self.unavailable = None
+
+    def _set_probe(self) -> None:
+        if self._probing is None:
+            self._probing = self._loop.call_later(PROBE_DELAY, self._probe)
+
+    def _probe(self) -> None:
+        """See whether appends are possible again, where nobody else tries."""
+        self._probing = None
+        if self._writer is not None and self.unavailable is not None:
+            self.change(self._writer.probe, grows=True).add_done_callback(self._probed)
+
+    def _probed(self, probe: asyncio.Future[Any]) -> None:
+        if not probe.cancelled() and probe.exception() is None:
+            self._available()
 
     def _set_timer(self) -> None:
         if self._timer is None:

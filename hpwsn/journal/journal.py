@@ -36,7 +36,7 @@ from hpwsn.journal.records import (
 )
 from hpwsn.journal.recovery import recover
 from hpwsn.journal.reserve import Reserve
-from hpwsn.journal.schema import check_unclosed, open_reader, open_writer, opening_error
+from hpwsn.journal.schema import check_unclosed, is_damage, open_reader, open_writer, opening_error
 from hpwsn.journal.steps import repeat
 from hpwsn.journal.writer import Work, Writer
 from hpwsn.notification import Notification
@@ -137,7 +137,7 @@ class Journal:
 
     def put_subscription(self, record: SubscriptionRecord) -> asyncio.Future[None]:
         """Store a subscription or its changed state; a cursor that is further already stays."""
-        return self._channel.change(changes.put_subscription(record))
+        return self._channel.change(changes.put_subscription(record), grows=True)
 
     def delete_subscription(self, subscription_id: str) -> asyncio.Future[None]:
         """Remove a subscription."""
@@ -149,7 +149,7 @@ class Journal:
 
     def put_pull_point(self, record: PullPointRecord) -> asyncio.Future[None]:
         """Store a pull point or its changed state."""
-        return self._channel.change(changes.put_pull_point(record))
+        return self._channel.change(changes.put_pull_point(record), grows=True)
 
     def delete_pull_point(self, pull_point_id: str) -> asyncio.Future[None]:
         """Remove a pull point with its queue."""
@@ -159,7 +159,7 @@ class Journal:
         self, pull_point_id: str, entries: Sequence[tuple[int, str | None]], cursors: Mapping[str, int]
     ) -> asyncio.Future[None]:
         """Put entries into a queue and move cursors in one transaction; what waits there is not repeated."""
-        return self._channel.change(changes.enqueue(pull_point_id, entries, cursors))
+        return self._channel.change(changes.enqueue(pull_point_id, entries, cursors), grows=True)
 
     async def pull(self, pull_point_id: str, limit: int, *, after: int = 0) -> list[Pulled]:
         """The first of a queue, after a sequence number; they stay until they are confirmed."""
@@ -192,7 +192,8 @@ class Journal:
         consumer: str = "",
     ) -> asyncio.Future[None]:
         """Make entries dead letters of a subscription and move its cursor, in one transaction."""
-        return self._channel.change(changes.bury(subscription_id, offsets, reason, time, consumer, cursor))
+        work = changes.bury(subscription_id, offsets, reason, time, consumer, cursor)
+        return self._channel.change(work, grows=True)
 
     async def dead_letters(
         self, limit: int, after: int = 0, subscription_id: str | None = None
@@ -293,7 +294,12 @@ class Journal:
         return recovered
 
     async def _read(self, function: Callable[..., T], *arguments: Any) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._reading, function, *arguments)
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._reading, function, *arguments)
+        except JournalUnavailable as error:
+            if is_damage(error.__cause__):
+                self._channel.note(error)
+            raise
 
     def _in_steps(self, work: Callable[[int], Work]) -> asyncio.Task[int]:
         return asyncio.get_running_loop().create_task(repeat(self._channel.change, work))

@@ -27,16 +27,12 @@ class Reserve:
         return min(CHECKPOINT_BYTES, self._share())
 
     def take(self) -> bool:
-        """Set the space aside, if it is there."""
+        """Set the space aside, if there is a quarter more: it would be given up again at once otherwise."""
         size = min(self._wanted, self._share())
         try:
-            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
-            try:
-                if size:
-                    os.posix_fallocate(descriptor, 0, size)
+            if self._free() >= size + size // 4:
+                self._allocate(size)
                 self.held = True
-            finally:
-                os.close(descriptor)
         except OSError:
             self.release()
         return self.held
@@ -48,9 +44,20 @@ class Reserve:
 
     def is_wanted(self) -> bool:
         """Whether the disk itself is full, and not only a limit reached that has been set for the file."""
-        disk = os.statvfs(self._path.parent)
-        return disk.f_bavail * disk.f_frsize < max(self._wanted, _LEAST)
+        return self._free() < max(self._wanted, _LEAST)
+
+    def _allocate(self, size: int) -> None:
+        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            if size:
+                os.posix_fallocate(descriptor, 0, size)
+        finally:
+            os.close(descriptor)
 
     def _share(self) -> int:
         disk = os.statvfs(self._path.parent)
         return disk.f_blocks * disk.f_frsize // _SHARE
+
+    def _free(self) -> int:
+        disk = os.statvfs(self._path.parent)
+        return disk.f_bavail * disk.f_frsize

@@ -163,6 +163,11 @@ def is_locked(error: BaseException) -> bool:
     return isinstance(error, sqlite3.Error) and _name(error).startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
 
 
+def is_damage(error: BaseException | None) -> bool:
+    """Whether the file is broken, which no later try mends."""
+    return isinstance(error, sqlite3.Error) and _name(error).startswith(_UNUSABLE)
+
+
 def _name(error: sqlite3.Error) -> str:
     return getattr(error, "sqlite_errorname", None) or type(error).__name__
 
@@ -217,6 +222,11 @@ def fold(db: sqlite3.Connection) -> None:
     """Bring the write-ahead log into the file and cut it to nothing, if there is space for that."""
     with contextlib.suppress(sqlite3.Error):
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+
+
+def free_pages(db: sqlite3.Connection) -> int:
+    """How many pages can be written before the size limit is reached."""
+    return _pragma(db, "max_page_count") - _pragma(db, "page_count") + _pragma(db, "freelist_count")
 
 
 def used_bytes(db: sqlite3.Connection) -> int:

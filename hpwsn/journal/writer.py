@@ -3,8 +3,8 @@
 One change is all or nothing. When a transaction fails, its changes are tried again one by one, in order, so
 that one that cannot be written (too large for what is left, say) takes no other with it. Nothing is kept back
 after a failure: the next change simply tries again, which is how the journal recovers when space is back.
-On a full disk the reserve is given up so that everything but appends goes on: cursors move, and pruning makes
-room. Appends are refused until the reserve is there again.
+On a full disk the reserve is given up so that whatever does not grow the journal goes on: cursors move, and
+pruning makes room. Appends and the like are refused until the reserve is there again.
 """
 
 import json
@@ -18,25 +18,30 @@ from typing import Any
 
 from hpwsn.journal.append import Streams, insert_appends
 from hpwsn.journal.reserve import Reserve
-from hpwsn.journal.schema import fold, is_full, is_locked, no_space, unavailable
+from hpwsn.journal.schema import fold, free_pages, is_full, is_locked, no_space, unavailable
 from hpwsn.notification import Notification
 
 MAX_GROUP = 2048
 MAX_GROUP_BYTES = 8 << 20
 CURSORS_ALONG = 256
+PROBE_PAGES = 16
 
 Work = Callable[[sqlite3.Connection], Any]
 
 
 @dataclass(slots=True, eq=False)
 class Change:
-    """Something to write and what became of it; `handle` is the caller's own and means nothing here."""
+    """Something to write and what became of it; `handle` is the caller's own and means nothing here.
+
+    What `grows` may not use the reserve; appends never may.
+    """
 
     handle: Any
     first: int = 0
     notifications: Sequence[Notification] = ()
     size: int = 0
     work: Work | None = None
+    grows: bool = False
     result: Any = None
     error: Exception | None = None
 
@@ -90,6 +95,12 @@ class Writer:
         """Whether cursors wait to be written."""
         return bool(self._cursors)
 
+    def probe(self, db: sqlite3.Connection) -> None:
+        """Fail unless an append could be written now."""
+        db.execute("UPDATE removed SET upto = upto")
+        if free_pages(db) < PROBE_PAGES:
+            raise no_space(self._path)
+
     def write_cursors(self, db: sqlite3.Connection, limit: int | None = None) -> None:
         """Move cursors forward, never back and never those of readers that are gone."""
         while self._cursors and (limit is None or len(self._taken) < limit):
@@ -139,16 +150,16 @@ class Writer:
             self._write_singly(possible, error)
 
     def _possible(self, group: list[Change]) -> list[Change]:
-        """The changes that may be tried; on a full disk appends are refused until the reserve is back."""
-        appends = [change for change in group if change.notifications]
-        if not appends or self._reserve.held:
+        """The changes that may be tried: without the reserve, and if it cannot be had, only some."""
+        growing = [change for change in group if change.grows]
+        if not growing or self._reserve.held:
             return group
         fold(self._db)
         if self._reserve.take():
             return group
-        for change in appends:
+        for change in growing:
             change.error = no_space(self._path)
-        return [change for change in group if not change.notifications]
+        return [change for change in group if not change.grows]
 
     def _write_singly(self, group: list[Change], error: Exception) -> None:
         if len(group) == 1 or is_locked(error):
@@ -163,7 +174,10 @@ class Writer:
                 self._fail([change], found)
 
     def _fail(self, group: list[Change], error: Exception) -> None:
-        said = unavailable(self._path, error) if isinstance(error, sqlite3.Error) else error
+        said = error
+        if isinstance(error, sqlite3.Error):
+            said = unavailable(self._path, error)
+            said.__cause__ = error
         for change in group:
             change.error = said
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+from collections.abc import Iterator
 from contextlib import closing
 from datetime import datetime
 from pathlib import Path
@@ -24,9 +25,10 @@ NO_GRACE = (*SETTINGS, "--set", "subscriptions.grace=0")
 
 
 @pytest.fixture
-def clock(tmp_path: Path) -> WallClock:
+def clock(tmp_path: Path) -> Iterator[WallClock]:
     """A clock of the test's own."""
-    return WallClock(tmp_path)
+    with closing(WallClock(tmp_path)) as own:
+        yield own
 
 
 async def publish(node: NodeProcess, *numbers: int, message_id: str | None = None) -> list[Key]:

@@ -34,6 +34,13 @@ class WallClock:
         new.write_text(f"{seconds:+d}\n")
         new.replace(self._file)
 
+    def close(self) -> None:
+        """Remove the shared memory that the library leaves behind for a process that was killed."""
+        for left in Path("/dev/shm").glob("*faketime_s*_*"):
+            process = Path("/proc") / left.name.rpartition("_")[2]
+            if not process.exists():
+                left.unlink(missing_ok=True)
+
     def node(self, data: Path, *settings: str) -> NodeProcess:
         """A node, not yet started, that lives by this clock."""
         variables = (

@@ -6,6 +6,7 @@
 import asyncio
 import sys
 import time
+from typing import cast
 from urllib.parse import urlsplit
 
 import uvloop
@@ -29,9 +30,8 @@ class Publisher(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Send the first."""
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-        transport.write(self._request)
+        self._transport = cast(asyncio.Transport, transport)
+        self._transport.write(self._request)
 
     def data_received(self, data: bytes) -> None:
         """Send the next after each answer."""
@@ -61,7 +61,7 @@ async def measure(url: str, publishers: int, seconds: float, messages: int = 1) 
     accepted = sum(publisher.accepted for _, publisher in made) - before
     taken = time.perf_counter() - began
     for transport, publisher in made:
-        if publisher.failure:
+        if publisher.failure or not publisher.accepted:
             raise RuntimeError(f"the node refused: {publisher.failure[:300]!r}")
         transport.abort()
     return accepted * messages / taken
