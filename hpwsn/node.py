@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import resource
 import signal
 import socket
 import time
@@ -37,7 +38,8 @@ from hpwsn.broker.retry import RetryPolicies, RetryPolicy
 from hpwsn.broker.subscription import Subscription
 from hpwsn.broker.subscriptions import Subscriptions, SubscriptionSettings
 from hpwsn.door.dead_letters import DeadLettersDoor
-from hpwsn.door.http import HttpSettings, SoapDoor
+from hpwsn.door.gate import Gate
+from hpwsn.door.http import SoapDoor
 from hpwsn.door.operations import OperationsDoor
 from hpwsn.door.soap import Context
 from hpwsn.errors import HpwsnError
@@ -126,6 +128,7 @@ class Node:
             clock=clock,
             id_window=config.journal.id_window,
             admit=overflow.admit,
+            content_limit=config.server.body_limit,
         )
         self.broker = Broker(
             publisher,
@@ -143,7 +146,6 @@ class Node:
             recent=self.recent,
             delivery=self.delivery,
             pull_points=pull_points,
-            limits=self._limits,
         )
         self.journal.on_commit = self.processor.process
         if config.delivery.on_gone == "end":
@@ -173,9 +175,10 @@ class Node:
         return self.config.server.base_url(self._port, socket.gethostname())
 
     @property
-    def url(self) -> str:
-        """The broker's address."""
-        return f"{self.base_url()}/wsn"
+    def listening_url(self) -> str:
+        """The broker's address on this machine."""
+        host = self.config.server.host
+        return f"http://[{host}]:{self._port}/wsn" if ":" in host else f"http://{host}:{self._port}/wsn"
 
     def problems(self) -> list[str]:
         """Why this node is not ready, in plain words."""
@@ -229,24 +232,25 @@ class Node:
     async def _open_doors(self, listener: socket.socket) -> None:
         server = self.config.server
         app = web.Application(client_max_size=server.body_limit)
-        soap = SoapDoor(
-            Context(self.broker, self._limits), HttpSettings(server.request_timeout, server.connections)
-        )
-        app.add_routes(soap.routes())
+        soap = SoapDoor(Context(self.broker, self._limits), server.request_timeout)
         letters = DeadLetters(self.journal, self.broker.subscriptions, self.delivery)
+        app.add_routes(soap.routes())
         app.add_routes(DeadLettersDoor(letters).routes())
         app.add_routes(OperationsDoor(self.name, self.broker, self.pusher, self.problems).routes())
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=server.drain_timeout)
+        gate = Gate(limit=server.connections, head_within=server.request_timeout)
+        app.middlewares.append(gate.middleware)
         await self._runner.setup()
-        await web.SockSite(self._runner, listener).start()
+        gate.server = cast(web.Server, self._runner.server)
+        self._server = await asyncio.get_running_loop().create_server(gate, sock=listener)
 
     async def close(self) -> None:
-        """Take nothing new, finish what is under way, and put everything on disk."""
-        await self._runner.cleanup()
+        """Take nothing new, finish what is under way within the drain time, and put everything on disk."""
+        self._server.close()
         await self._housekeeping.close()
         await self._reaper.close()
         await self.delivery.close()
-        await self.pusher.close(self.config.server.drain_timeout)
+        await asyncio.gather(self._runner.cleanup(), self.pusher.close(self.config.server.drain_timeout))
         await self.backbone.close()
         await self.journal.close()
 
@@ -290,15 +294,23 @@ def serve(config: Config) -> int:
 
 async def _serve(config: Config) -> int:
     stop = asyncio.Event()
+    _raise_file_limit()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     node = Node(config)
     await node.start()
     log.info("node %s is ready; its state is in %s", node.name, config.data.dir)
-    print(f"ready {node.url}", flush=True)  # noqa: T201
+    print(f"ready {node.listening_url}", flush=True)  # noqa: T201
     await stop.wait()
     log.info("stopping: finishing what is under way")
     await node.close()
     log.info("stopped")
     return 0
+
+
+def _raise_file_limit() -> None:
+    """Every connection is a file: allow as many as the system lets this process have."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -1,9 +1,15 @@
-"""A task of the node's own that runs until the node closes."""
+"""A task of the node's own that runs until the node closes, whatever happens to it."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Coroutine
+
+log = logging.getLogger(__name__)
+
+PAUSE = 5.0
+"""Seconds until a task that failed is begun again."""
 
 
 class Background:
@@ -15,7 +21,15 @@ class Background:
 
     def start(self) -> None:
         """Begin."""
-        self._task = asyncio.get_running_loop().create_task(self._run())
+        self._task = asyncio.get_running_loop().create_task(self._run_on())
+
+    async def _run_on(self) -> None:
+        while True:
+            try:
+                await self._run()
+            except Exception:
+                log.exception("%s failed; it goes on in %g s", type(self).__name__, PAUSE)
+                await asyncio.sleep(PAUSE)
 
     async def close(self) -> None:
         """Stop, wherever it is."""

@@ -32,7 +32,8 @@ from hpwsn_client.wsn.notifications import NOTIFICATION_CLOSE, NOTIFICATION_OPEN
 from hpwsn_client.wsn.soap import SoapVersion, encode_envelope
 
 _SPLIT = b"\x00"
-_MESSAGE_ID = "urn:uuid:00000000-0000-4000-8000-000000000000"
+_MESSAGE_ID = f"urn:uuid:{uuid.uuid4()}"
+"""Where the id of each send goes; nobody can know it, so it stands nowhere else in an envelope."""
 
 PULL_BATCH = 1000
 """Notifications that go into a pull point's queue in one transaction."""
@@ -166,6 +167,11 @@ class Consumers:
                     code=faults.FaultCode.SENDER,
                 )
             return id_
+        if consumer.address.rstrip("/") == f"{self._base_url()}/wsn":
+            raise faults.SubscribeCreationFailedFault(
+                f"ConsumerReference {consumer.address} is this broker itself, and would go round for ever",
+                code=faults.FaultCode.SENDER,
+            )
         _check_push_address(consumer.address)
         return None
 

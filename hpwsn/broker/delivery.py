@@ -27,7 +27,6 @@ from hpwsn.matching.content import ContentFilters
 from hpwsn.notification import Notification
 from hpwsn.topics.tree import TopicTree
 from hpwsn_client.wsn.addressing import EndpointReference
-from hpwsn_client.wsn.xml import DEFAULT_LIMITS
 
 log = logging.getLogger(__name__)
 
@@ -175,7 +174,7 @@ class Delivery:
 
     def _send_next(self, subscription: Subscription) -> None:
         sender = self._reach.sender(subscription)
-        offsets = subscription.cursor.batch(sender.batch(subscription))
+        offsets = subscription.cursor.batch(1 if subscription.progress.alone else sender.batch(subscription))
         notifications, size = [], 0
         for notification in map(self._recent.get, offsets):
             if notification is None or size > BATCH_BYTES:
@@ -206,6 +205,7 @@ class Delivery:
         progress.busy = False
         if outcome.kind is OutcomeKind.DELIVERED:
             progress.attempt, progress.first_failure = 0, None
+            progress.alone = max(0, progress.alone - len(batch))
             self._count_delivered(subscription, len(batch))
             self._advance(subscription, batch[-1][0])
             self._proceed(subscription)
@@ -231,10 +231,13 @@ class Delivery:
         if outcome.gone and self.on_gone is not None:
             self.on_gone(subscription)
             return
+        if len(batch) > 1 and outcome.status is not None:
+            # It may be one notification that the consumer does not like: find out which.
+            progress.alone = len(batch)
         policy = self._retry.of(outcome.kind)
         since, attempt = progress.first_failure, progress.attempt
         dead = [offset for offset, time in batch if policy.exhausted(max(since, time), now, attempt)]
-        if dead:
+        if dead and (len(batch) == 1 or outcome.status is None):
             progress.attempt = 0
             self._bury(subscription, dead, outcome.reason)
             return
@@ -294,6 +297,7 @@ class Delivery:
             self._proceed_later(subscription, JOURNAL_PAUSE)
             return
         self.totals.buried += len(offsets)
+        subscription.progress.alone = max(0, subscription.progress.alone - len(offsets))
         subscription.cursor.acknowledge(offsets[-1])
         self._overflow.watch(subscription)
         self._proceed(subscription)
@@ -344,6 +348,11 @@ class Delivery:
             subscription.progress.busy = False
             subscription.progress.last_error = str(error)
             self._proceed_later(subscription, JOURNAL_PAUSE)
+        except Exception as error:
+            log.exception("subscription %s: its queue could not be read", subscription.id)
+            subscription.progress.busy = False
+            subscription.progress.last_error = str(error)
+            self._proceed_later(subscription, JOURNAL_PAUSE)
 
     async def _read(self, subscription: Subscription, sender: Sender, offsets: Sequence[int]) -> None:
         """Send what memory no longer holds; what retention took meanwhile is passed over."""
@@ -378,7 +387,7 @@ class Delivery:
     def _wants(self, subscription: Subscription, notification: Notification) -> bool:
         if not subscription.content:
             return True
-        return self._content.evaluation(notification.payload, DEFAULT_LIMITS).holds(subscription.content)
+        return self._content.evaluation(notification.payload).holds(subscription.content)
 
     # Waiting and ending
 

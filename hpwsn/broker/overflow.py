@@ -15,7 +15,6 @@ from hpwsn.matching.content import ContentFilters
 from hpwsn.notification import Notification
 from hpwsn.topics.tree import TopicTree
 from hpwsn_client.wsn.faults import Busy
-from hpwsn_client.wsn.xml import DEFAULT_LIMITS
 
 DROP_OLDEST, REJECT, DEAD_LETTER = "drop-oldest", "reject", "dead-letter"
 
@@ -80,7 +79,7 @@ class Overflow:
     def _admit(self, notification: Notification) -> None:
         if notification.target is not None:
             return
-        evaluation = self._content.evaluation(notification.payload, DEFAULT_LIMITS)
+        evaluation = self._content.evaluation(notification.payload)
         for subscription in self._tree.match(notification.topic):
             if subscription in self._full and evaluation.holds(subscription.content):
                 raise Busy(

@@ -18,7 +18,6 @@ from hpwsn.notification import Notification
 from hpwsn.topics.tree import TopicTree
 from hpwsn_client.wsn.faults import SoapFault
 from hpwsn_client.wsn.topics import Topic
-from hpwsn_client.wsn.xml import Limits
 
 log = logging.getLogger(__name__)
 
@@ -34,25 +33,27 @@ class Processor:
         recent: Recent,
         delivery: Delivery,
         pull_points: PullPoints,
-        limits: Limits,
     ) -> None:
         self._tree = tree
         self._content = content
         self._recent = recent
         self._delivery = delivery
         self._pull_points = pull_points
-        self._limits = limits
 
     def process(self, first: int, notifications: Sequence[Notification]) -> None:
         """Offer each notification of one commit to its subscribers, in order."""
         for offset, notification in enumerate(notifications, first):
-            if notification.target is None:
+            try:
                 self._process(offset, notification)
-            else:
-                self._pull_points.filled(notification.target)
+            except Exception:
+                # What is stored must reach all others, whatever one notification does to its filters.
+                log.exception("notification %d could not be matched", offset)
             self._delivery.head = offset
 
     def _process(self, offset: int, notification: Notification) -> None:
+        if notification.target is not None:
+            self._pull_points.filled(notification.target)
+            return
         if notification.topic is not None:
             self._keep_current(notification.topic, offset)
         wanted = self._interested(notification)
@@ -67,7 +68,7 @@ class Processor:
         for subscription in self._tree.match(notification.topic):
             if subscription.content:
                 if evaluation is None:
-                    evaluation = self._content.evaluation(notification.payload, self._limits)
+                    evaluation = self._content.evaluation(notification.payload)
                 if not evaluation.holds(subscription.content):
                     continue
             wanted.append(subscription)

@@ -20,6 +20,9 @@ from hpwsn_client.wsn import faults
 from hpwsn_client.wsn.notifications import NotificationMessage, encode_content
 from hpwsn_client.wsn.topics import Topic
 
+MOST_IDS = 1_000_000
+"""Message ids that are remembered, however long the window."""
+
 RETRY_AFTER = 1
 """Seconds that a publisher is asked to wait when the journal cannot take more."""
 
@@ -35,11 +38,13 @@ class Publisher:
         clock: Callable[[], float],
         id_window: float,
         admit: Callable[[Sequence[Notification]], None],
+        content_limit: int,
     ) -> None:
         self._tree = tree
         self._backbone = backbone
         self._clock = clock
         self._admit = admit
+        self._content_limit = content_limit
         self._ids = RecentIds(id_window)
         self.accepted = 0
         self.repeated = 0
@@ -96,6 +101,11 @@ class Publisher:
     ) -> Notification:
         topic = None if message.topic is None else self._topic(message)
         content, start, end = encode_content(message)
+        if len(content) > self._content_limit:
+            raise faults.TooLarge(
+                f"a message has {len(content)} bytes with its escapes and namespaces, and"
+                f" {self._content_limit} are accepted (server.body_limit)"
+            )
         return Notification(topic, content, start, end, now, message_id, target)
 
     def _topic(self, message: NotificationMessage) -> Topic:
@@ -130,8 +140,10 @@ class RecentIds:
         return found[1] if found else None
 
     def add(self, message_id: str, time: float, outcome: asyncio.Future[None]) -> None:
-        """Remember an id from now on."""
+        """Remember an id from now on, at the cost of the oldest if there are too many."""
         self._ids[message_id] = (time, outcome)
+        if len(self._ids) > MOST_IDS:
+            self._ids.popitem(last=False)
 
     def discard(self, message_id: str) -> None:
         """Forget an id whose notifications were not taken."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING
-from urllib.parse import quote, urlsplit
+from urllib.parse import SplitResult, quote, urlsplit
 
 if TYPE_CHECKING:
     from hpwsn.broker.push_connection import Connection
@@ -71,15 +71,16 @@ def parse_target(url: str) -> Target:
     """Read an http or https URL; ValueError says what is wrong with it."""
     if len(url) > _LONGEST_URL or _BLANK_OR_CONTROL.search(url):
         raise ValueError(f"the address has blanks, control characters or more than {_LONGEST_URL} characters")
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        raise ValueError("the address is no URL; write http://host:port/path") from None
     if parts.scheme not in _PORTS:
         raise ValueError("the address must begin with http:// or https://")
     if "@" in parts.netloc:
         raise ValueError("the address holds a user name, which is not sent; remove it")
     host = _parse_host(parts.hostname)
-    port = _PORTS[parts.scheme] if parts.port is None else parts.port
-    if port == 0:
-        raise ValueError("the address has port 0; give the port that the consumer listens on")
+    port = _parse_port(parts)
     path = quote((parts.path or "/") + (f"?{parts.query}" if parts.query else ""), safe=_NOT_QUOTED)
     shown = f"[{host.partition('%')[0]}]" if ":" in host else host
     authority = shown if port == _PORTS[parts.scheme] else f"{shown}:{port}"
@@ -92,10 +93,25 @@ def _parse_host(host: str | None) -> str:
     if not host:
         raise ValueError("the address has no host; write http://host:port/path")
     if not host.isascii():
-        host = host.encode("idna").decode("ascii")
-    if not _HOST.fullmatch(host):
+        try:
+            host = host.encode("idna").decode("ascii")
+        except UnicodeError:
+            raise ValueError(f"{host!r} is not a host name") from None
+    if not _HOST.fullmatch(host) or ".." in host or host.startswith("."):
         raise ValueError(f"{host!r} is not a host name or an IP address")
     return host
+
+
+def _parse_port(parts: SplitResult) -> int:
+    try:
+        port = _PORTS[parts.scheme] if parts.port is None else parts.port
+    except ValueError:
+        port = 0
+    if port == 0:
+        raise ValueError(
+            "the address must have the port that the consumer listens on, from 1 to 65535, or none"
+        )
+    return port
 
 
 class Ticket:

@@ -34,6 +34,8 @@ class Progress:
     busy: bool = False
     """A send or a read of the journal is under way."""
     attempt: int = 0
+    alone: int = 0
+    """How many notifications are to be sent one by one, since together they were refused."""
     first_failure: float | None = None
     delivered: int = 0
     dropped: int = 0
@@ -87,7 +89,7 @@ class Subscription:
     @property
     def key(self) -> Hashable:
         """What makes a later Subscribe a repetition of this one."""
-        return subscription_key(self.request)
+        return subscription_key(self.request, self.pull_point)
 
     @property
     def deliverable(self) -> bool:
@@ -95,7 +97,7 @@ class Subscription:
         return self.state is State.LIVE and not self.paused
 
 
-def subscription_key(request: Subscribe) -> Hashable:
+def subscription_key(request: Subscribe, pull_point: str | None) -> Hashable:
     """Equal for requests that ask for the same thing to be sent to the same place."""
     consumer = request.consumer
-    return consumer.address, consumer.reference_parameters, request.filter, request.policy
+    return pull_point or consumer.address, consumer.reference_parameters, request.filter, request.policy

@@ -26,11 +26,14 @@ from hpwsn_client.wsn.messages import Subscribe, encode_message, parse_message
 from hpwsn_client.wsn.names import WSNT
 from hpwsn_client.wsn.soap import SoapVersion
 from hpwsn_client.wsn.times import Duration, Termination
-from hpwsn_client.wsn.xml import DEFAULT_LIMITS, parse_xml
+from hpwsn_client.wsn.xml import STORED_LIMITS, parse_xml
 
 Clock = Callable[[], float]
 
 log = logging.getLogger(__name__)
+
+EXPIRE_AGAIN = 5.0
+"""Seconds until an end that the journal could not note is tried again."""
 
 RESTORE_STEP = 2000
 """Subscriptions between two notes about the progress of a restart."""
@@ -92,14 +95,20 @@ class Subscriptions:
         terminates = self._terminates(
             request.termination, now, faults.UnacceptableInitialTerminationTimeFault
         )
-        repeated = self._by_key.get(subscription_key(request))
+        pull_point = self._consumers.check(request.consumer)
+        repeated = self._by_key.get(subscription_key(request, pull_point))
         if repeated is not None:
             await self._prolong(repeated, terminates)
             return repeated
-        return await self._create(request, version, now, terminates)
+        return await self._create(request, version, now, terminates, pull_point)
 
     async def _create(
-        self, request: Subscribe, version: SoapVersion, now: float, terminates: float | None
+        self,
+        request: Subscribe,
+        version: SoapVersion,
+        now: float,
+        terminates: float | None,
+        pull_point: str | None,
     ) -> Subscription:
         if len(self._by_id) >= self._settings.limit:
             raise faults.SubscribeCreationFailedFault(
@@ -107,7 +116,6 @@ class Subscriptions:
                 " (subscriptions.limit); end some or raise it"
             )
         _refuse_unsupported(request)
-        pull_point = self._consumers.check(request.consumer)
         subscription = self._build(
             secrets.token_hex(12), request, version, now, terminates, pull_point, self._journal.last_offset
         )
@@ -161,9 +169,7 @@ class Subscriptions:
         """The subscription by its id, an expired one too; ResourceUnknownFault if there is none."""
         subscription = self._by_id.get(id_)
         if subscription is None:
-            raise faults.ResourceUnknownFault(
-                f"there is no subscription {id_!r} here: it has ended, or was never made; subscribe again"
-            )
+            raise _unknown(id_)
         return subscription
 
     def _live(self, id_: str) -> Subscription:
@@ -189,11 +195,15 @@ class Subscriptions:
         try:
             await self._journal.put_subscription(self._record(subscription))
         except BaseException:
-            subscription.terminates = before
-            self._watch(subscription)
+            if subscription.state is not State.ENDED:
+                subscription.terminates = before
+                self._watch(subscription)
             raise
         if subscription.state is State.EXPIRED:
             self._revive(subscription)
+        elif subscription.state is State.ENDED:
+            await self._journal.delete_subscription(subscription.id)
+            raise _unknown(subscription.id)
 
     def _revive(self, subscription: Subscription) -> None:
         self._tree.subscribe(subscription.topics, subscription, restore=True)
@@ -222,8 +232,7 @@ class Subscriptions:
     async def unsubscribe(self, id_: str) -> None:
         """End it and free all that was held for it."""
         subscription = self._live(id_)
-        self._remove(subscription)
-        await self._journal.delete_subscription(id_)
+        await self.end_all([subscription])
 
     def consumer_gone(self, subscription: Subscription) -> None:
         """End a subscription whose consumer says that it will not be back."""
@@ -234,11 +243,10 @@ class Subscriptions:
 
     async def end_all(self, subscriptions: Iterable[Subscription]) -> None:
         """End several, whatever their state."""
-        ending = [s for s in subscriptions if s.state is not State.ENDED]
-        for subscription in ending:
-            self._remove(subscription)
-        for subscription in ending:
+        for subscription in list(subscriptions):
             await self._journal.delete_subscription(subscription.id)
+            if subscription.state is not State.ENDED:
+                self._remove(subscription)
 
     def _remove(self, subscription: Subscription) -> None:
         if subscription.state is State.LIVE:
@@ -266,7 +274,7 @@ class Subscriptions:
         for record in records:
             if count and count % RESTORE_STEP == 0:
                 log.info("%d subscriptions restored so far", count)
-            request = parse_message(parse_xml(record.request), DEFAULT_LIMITS)
+            request = parse_message(parse_xml(record.request, STORED_LIMITS), STORED_LIMITS)
             if not isinstance(request, Subscribe):
                 raise TypeError(f"the journal's record of subscription {record.id} is not a Subscribe")
             subscription = self._build(
@@ -297,14 +305,21 @@ class Subscriptions:
         ended = []
         due = self._lifetimes.due(now)
         for id_ in due:
-            subscription = self._by_id[id_]
+            subscription = self._by_id.get(id_)
+            if subscription is None:
+                continue
             if subscription.state is State.LIVE and self._settings.grace > 0:
                 self._tree.unsubscribe(subscription.topics, subscription)
                 subscription.state = State.EXPIRED
                 self._watch(subscription)
             else:
                 ended.append(subscription)
-        await self.end_all(ended)
+        try:
+            await self.end_all(ended)
+        finally:
+            for subscription in ended:
+                if subscription.state is not State.ENDED:
+                    self._lifetimes.set(subscription.id, now + EXPIRE_AGAIN)
         return len(due)
 
     def _watch(self, subscription: Subscription) -> None:
@@ -356,6 +371,12 @@ class Subscriptions:
 
     def __len__(self) -> int:
         return len(self._by_id)
+
+
+def _unknown(id_: str) -> faults.ResourceUnknownFault:
+    return faults.ResourceUnknownFault(
+        f"there is no subscription {id_!r} here: it has ended, or was never made; subscribe again"
+    )
 
 
 def _moment(

@@ -18,7 +18,7 @@ from spyne.protocol.soap import Soap11
 from spyne.server import ServerBase
 
 from hpwsn_client.wsn import faults
-from hpwsn_client.wsn.messages import Message
+from hpwsn_client.wsn.messages import Message, parse_message
 from hpwsn_client.wsn.names import WSNT
 from hpwsn_client.wsn.soap import Envelope
 
@@ -91,14 +91,10 @@ class Endpoint(ServerBase):
                 f"{body.tag} is no operation of this address; it has {', '.join(sorted(self._names()))}"
             ) from error
         except Fault as error:
-            raise faults.InvalidMessage(f"{body.tag}: {_plain(error.faultstring)}") from error
+            parse_message(body)  # The wire has better words, if it sees the same trouble.
+            raise faults.InvalidMessage(f"{body.tag}: {error.faultstring}") from error
         result: Message | Answer | None = await ctx.function(ctx, call)
         return result
 
     def _names(self) -> Iterable[str]:
         return (name.rpartition("}")[2] for name in self.operations)
-
-
-def _plain(words: str) -> str:
-    """Spyne's words for a child that is missing or comes too often, as a sender can use them."""
-    return words.replace("member does not respect frequency constraints", "is missing, or comes too often")

@@ -11,7 +11,6 @@ import asyncio
 import logging
 import uuid
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 
 from aiohttp import web
 from lxml import etree
@@ -40,20 +39,12 @@ UNDERSTOOD = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class HttpSettings:
-    """Bounds on requests that are not about XML."""
-
-    request_timeout: float = 60.0
-    connections: int = 10_000
-
-
 class SoapDoor:
     """The addresses under /wsn."""
 
-    def __init__(self, context: Context, settings: HttpSettings) -> None:
+    def __init__(self, context: Context, request_timeout: float) -> None:
         self._context = context
-        self._settings = settings
+        self._request_timeout = request_timeout
         self._endpoints = endpoints(context)
 
     def routes(self) -> list[web.RouteDef]:
@@ -87,7 +78,6 @@ class SoapDoor:
     async def _handle(self, request: web.Request, endpoint: Endpoint) -> web.StreamResponse:
         version, relates_to = _version_hint(request), None
         try:
-            self._check_connections(request)
             envelope = parse_envelope(await self._read(request), self._context.limits, _charset(request))
             version, relates_to = envelope.version, envelope.addressing.message_id
             check_must_understand(envelope, UNDERSTOOD)
@@ -136,22 +126,14 @@ class SoapDoor:
         if (request.content_length or 0) > limit:
             raise _too_large(limit)
         try:
-            async with asyncio.timeout(self._settings.request_timeout):
+            async with asyncio.timeout(self._request_timeout):
                 return await request.read()
         except web.HTTPRequestEntityTooLarge as error:
             raise _too_large(limit) from error
         except TimeoutError as error:
             raise faults.SoapFault(
-                f"the request did not arrive within {self._settings.request_timeout:g} s", status=408
+                f"the request did not arrive within {self._request_timeout:g} s", status=408
             ) from error
-
-    def _check_connections(self, request: web.Request) -> None:
-        manager = request.protocol._manager
-        if manager is not None and len(manager.connections) > self._settings.connections:
-            raise faults.Busy(
-                f"more than {self._settings.connections} connections are open (server.connections)",
-                retry_after=1,
-            )
 
 
 async def _write(

@@ -215,7 +215,22 @@ def _bring_up_to_date(db: sqlite3.Connection) -> None:
 
 def limit_size(db: sqlite3.Connection, max_bytes: int) -> None:
     """Let the file grow to so many bytes; one that is larger already does not grow further."""
-    db.execute(f"PRAGMA max_page_count = {max(1, max_bytes // _pragma(db, 'page_size'))}")
+    limit_pages(db, max(1, max_bytes // _pragma(db, "page_size")))
+
+
+def limit_pages(db: sqlite3.Connection, pages: int) -> None:
+    """Let the file grow to so many pages."""
+    db.execute(f"PRAGMA max_page_count = {pages}")
+
+
+def max_pages(db: sqlite3.Connection) -> int:
+    """How many pages the file may have."""
+    return _pragma(db, "max_page_count")
+
+
+def freeze_size(db: sqlite3.Connection) -> None:
+    """Let the file not grow any further."""
+    limit_pages(db, _pragma(db, "page_count"))
 
 
 def fold(db: sqlite3.Connection) -> None:
@@ -226,7 +241,7 @@ def fold(db: sqlite3.Connection) -> None:
 
 def free_pages(db: sqlite3.Connection) -> int:
     """How many pages can be written before the size limit is reached."""
-    return _pragma(db, "max_page_count") - _pragma(db, "page_count") + _pragma(db, "freelist_count")
+    return max_pages(db) - _pragma(db, "page_count") + _pragma(db, "freelist_count")
 
 
 def used_bytes(db: sqlite3.Connection) -> int:

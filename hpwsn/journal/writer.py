@@ -3,8 +3,8 @@
 One change is all or nothing. When a transaction fails, its changes are tried again one by one, in order, so
 that one that cannot be written (too large for what is left, say) takes no other with it. Nothing is kept back
 after a failure: the next change simply tries again, which is how the journal recovers when space is back.
-On a full disk the reserve is given up so that whatever does not grow the journal goes on: cursors move, and
-pruning makes room. Appends and the like are refused until the reserve is there again.
+On a full disk the reserve is given up to the write-ahead log, and the file may not grow until the reserve is
+back: cursors move, pruning makes room inside the file, and appends go on in that room or are refused.
 """
 
 import json
@@ -18,13 +18,23 @@ from typing import Any
 
 from hpwsn.journal.append import Streams, insert_appends
 from hpwsn.journal.reserve import Reserve
-from hpwsn.journal.schema import fold, free_pages, is_full, is_locked, no_space, unavailable
+from hpwsn.journal.schema import (
+    fold,
+    free_pages,
+    freeze_size,
+    is_full,
+    is_locked,
+    limit_pages,
+    max_pages,
+    no_space,
+    unavailable,
+)
 from hpwsn.notification import Notification
 
 MAX_GROUP = 2048
 MAX_GROUP_BYTES = 8 << 20
 CURSORS_ALONG = 256
-PROBE_PAGES = 16
+ROOM_PAGES = 64
 
 Work = Callable[[sqlite3.Connection], Any]
 
@@ -33,7 +43,7 @@ Work = Callable[[sqlite3.Connection], Any]
 class Change:
     """Something to write and what became of it; `handle` is the caller's own and means nothing here.
 
-    What `grows` may not use the reserve; appends never may.
+    What `grows`, as every append does, may not use the reserve.
     """
 
     handle: Any
@@ -57,6 +67,9 @@ class Writer:
         self._path = path
         self._settled = settled
         self._reserve = reserve
+        self._max_pages = max_pages(db)
+        if not reserve.held:
+            freeze_size(db)
         self._streams = Streams(db)
         self._waiting: SimpleQueue[Change | None] = SimpleQueue()
         self._cursors: dict[str, int] = {}
@@ -98,7 +111,7 @@ class Writer:
     def probe(self, db: sqlite3.Connection) -> None:
         """Fail unless an append could be written now."""
         db.execute("UPDATE removed SET upto = upto")
-        if free_pages(db) < PROBE_PAGES:
+        if free_pages(db) < ROOM_PAGES:
             raise no_space(self._path)
 
     def write_cursors(self, db: sqlite3.Connection, limit: int | None = None) -> None:
@@ -140,33 +153,40 @@ class Writer:
 
     def _write(self, group: list[Change]) -> None:
         possible = self._possible(group)
-        error = self._attempt(possible)
-        if error is not None and is_full(error) and self._reserve.held and self._reserve.is_wanted():
-            self._reserve.release()
-            fold(self._db)
-            possible = self._possible(possible)
-            error = self._attempt(possible)
+        error = self._insist(possible)
         if error is not None:
             self._write_singly(possible, error)
 
     def _possible(self, group: list[Change]) -> list[Change]:
-        """The changes that may be tried: without the reserve, and if it cannot be had, only some."""
+        """The changes that may be tried: without the reserve, those that grow need room inside the file."""
         growing = [change for change in group if change.grows]
-        if not growing or self._reserve.held:
-            return group
-        fold(self._db)
-        if self._reserve.take():
+        if not growing or self._has_reserve() or free_pages(self._db) >= ROOM_PAGES:
             return group
         for change in growing:
             change.error = no_space(self._path)
         return [change for change in group if not change.grows]
+
+    def _has_reserve(self) -> bool:
+        if not self._reserve.held and self._reserve.take():
+            limit_pages(self._db, self._max_pages)
+        return self._reserve.held
+
+    def _insist(self, group: list[Change]) -> Exception | None:
+        """Try, and once more with all the room that can be made."""
+        error = self._attempt(group)
+        if error is None or not is_full(error) or not self._reserve.is_wanted():
+            return error
+        self._reserve.release()
+        fold(self._db)
+        freeze_size(self._db)
+        return self._attempt(group)
 
     def _write_singly(self, group: list[Change], error: Exception) -> None:
         if len(group) == 1 or is_locked(error):
             self._fail(group, error)
             return
         for number, change in enumerate(group):
-            found = self._attempt([change])
+            found = self._insist([change])
             if found is not None and is_locked(found):
                 self._fail(group[number:], found)
                 return

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from lxml import etree
 
 from hpwsn_client.wsn.filters import ContentFilter, compile_content
-from hpwsn_client.wsn.xml import Limits, parse_xml
+from hpwsn_client.wsn.xml import STORED_LIMITS, parse_xml
 
 Predicate = Callable[[etree._Element], bool]
 
@@ -45,9 +45,9 @@ class ContentFilters:
             if not shared.users:
                 del self._shared[f]
 
-    def evaluation(self, payload: bytes, limits: Limits) -> "Evaluation":
+    def evaluation(self, payload: bytes) -> "Evaluation":
         """The filters' answers for one payload, worked out as they are asked for."""
-        return Evaluation(self._shared, payload, limits)
+        return Evaluation(self._shared, payload)
 
     def __len__(self) -> int:
         return len(self._shared)
@@ -56,12 +56,11 @@ class ContentFilters:
 class Evaluation:
     """Answers for one payload."""
 
-    __slots__ = ("_answers", "_element", "_limits", "_payload", "_shared")
+    __slots__ = ("_answers", "_element", "_payload", "_shared")
 
-    def __init__(self, shared: dict[ContentFilter, _Shared], payload: bytes, limits: Limits) -> None:
+    def __init__(self, shared: dict[ContentFilter, _Shared], payload: bytes) -> None:
         self._shared = shared
         self._payload = payload
-        self._limits = limits
         self._element: etree._Element | None = None
         self._answers: dict[ContentFilter, bool] = {}
 
@@ -73,6 +72,6 @@ class Evaluation:
         answer = self._answers.get(f)
         if answer is None:
             if self._element is None:
-                self._element = parse_xml(self._payload, self._limits)
+                self._element = parse_xml(self._payload, STORED_LIMITS)
             answer = self._answers[f] = self._shared[f].predicate(self._element)
         return answer

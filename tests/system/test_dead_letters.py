@@ -28,7 +28,7 @@ async def test_after_the_last_attempt_a_notification_is_a_dead_letter_and_can_be
     tmp_path: Path,
 ) -> None:
     with NodeProcess(tmp_path / "data", *QUICK, "--set", "retry.server_error_attempts=3") as node:
-        async with Consumer(lambda number: 500 if number <= 3 else 202) as consumer:
+        async with Consumer(lambda number: 500 if number <= 6 else 202) as consumer:
             reply = await call(node.url, subscribe(consumer.url, "A"))
             await call(node.url, notify("A", "<n>1</n>", "<n>2</n>"))
 
@@ -36,9 +36,9 @@ async def test_after_the_last_attempt_a_notification_is_a_dead_letter_and_can_be
                 return len(await _letters(node)) == 2
 
             await eventually(two)
-            assert len(consumer.requests) == 3
+            assert len(consumer.requests) == 6
             await call(node.url, notify("A", "<n>3</n>"))
-            await consumer.wait(lambda c: len(c.requests) >= 4)
+            await consumer.wait(lambda c: len(c.requests) >= 7)
             node.kill()
             node.start()
             listed = _hpwsn(node, "deadletters", "list", "--json")

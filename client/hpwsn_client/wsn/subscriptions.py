@@ -20,7 +20,7 @@ from .sequence import children_of, encode_sequence, parse_sequence, required
 from .soap_faults import InvalidMessage, SoapFault
 from .times import Termination, format_time, parse_time
 from .topics import TopicExpression, encode_topic, parse_topic
-from .xml import encode_element, parse_xml
+from .xml import STORED_LIMITS, encode_element, parse_xml
 
 _NIL = f"{{{XSI}}}nil"
 _WRAPPER = hp("message")
@@ -203,7 +203,7 @@ def parse_get_current_message_response(element: etree._Element) -> GetCurrentMes
 
 def encode_get_current_message_response(message: GetCurrentMessageResponse) -> bytes:
     """Write a GetCurrentMessageResponse; what the schema has no place for goes into a wrapper of ours."""
-    tag, payload = parse_xml(message.payload).tag, message.payload
+    tag, payload = parse_xml(message.payload, STORED_LIMITS).tag, message.payload
     if not tag.startswith("{") or tag.startswith(f"{{{WSNT}}}") or tag == _WRAPPER:
         payload = b'<hp:message xmlns:hp="%b">%b</hp:message>' % (HPWSN.encode(), payload)
     return encode_sequence("GetCurrentMessageResponse", payload)

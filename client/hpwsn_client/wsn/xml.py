@@ -44,6 +44,8 @@ class Limits:
 
 
 DEFAULT_LIMITS = Limits()
+STORED_LIMITS = Limits(body=2**31 - 1, attributes=2**31 - 1, messages=2**31 - 1)
+"""For what was accepted before, and may have grown since by escapes and declarations."""
 
 
 class _Parsers(threading.local):

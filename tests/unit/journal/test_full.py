@@ -1,7 +1,8 @@
 """No space, no lock: clear errors, nothing lost, nothing half, and life goes on afterwards."""
 
 import asyncio
-import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,17 @@ import pytest
 
 from hpwsn.errors import JournalUnavailable
 from hpwsn.journal import Journal, SubscriptionRecord
+from tests.unit.journal import appender
+
+HOLDER = """
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1], isolation_level=None)
+db.execute(sys.argv[2])
+print("locked", flush=True)
+sys.stdin.read()
+db.execute("ROLLBACK")
+db.close()
+"""
 
 
 async def fill(journal: Journal, note: Any) -> list[int]:
@@ -87,18 +99,60 @@ async def test_durability_none_stops_promising_after_a_failure(opened: Any, note
             await journal.append([note("A", "x" * 1000)] * 50)
 
 
-async def test_a_database_locked_by_another_program_is_said_and_survived(
-    opened: Any, note: Any, path: Path
+async def test_a_journal_at_its_size_limit_is_available_again_once_there_is_room(
+    opened: Any, note: Any
+) -> None:
+    async with opened(max_bytes=400_000) as (journal, _):
+        firsts = await fill(journal, note)
+        limits: dict[str, Any] = {"id_window": 1, "retention_age": None, "retention_bytes": 100_000}
+        await journal.prune(1e6, head=firsts[-1], needs={}, needs_all=None, **limits)
+        async with asyncio.timeout(10):
+            while journal.state.unavailable is not None:  # noqa: ASYNC110 (it is a figure, not an event)
+                await asyncio.sleep(0.02)
+
+
+@pytest.mark.parametrize("statement", ["BEGIN IMMEDIATE", "BEGIN EXCLUSIVE"])
+async def test_a_database_locked_by_another_process_is_said_within_seconds_and_survived(
+    opened: Any, note: Any, path: Path, statement: str
 ) -> None:
     async with opened() as (journal, _):
         await journal.put_subscription(SubscriptionRecord("s", b"", "1.1", 0.0))
-        other = sqlite3.connect(path, isolation_level=None)
-        other.execute("BEGIN IMMEDIATE")
-        journal.advance("s", 3)
-        results = await asyncio.gather(*[journal.append([note()]) for _ in range(3)], return_exceptions=True)
-        assert all(isinstance(result, JournalUnavailable) and "locked" in result.reason for result in results)
-        other.execute("ROLLBACK")
-        other.close()
-        assert await journal.append([note()]) == 4
+        await journal.append([note()])
+        with locked(path, statement):
+            journal.advance("s", 3)
+            async with asyncio.timeout(10):
+                results = await asyncio.gather(
+                    *[journal.append([note()]) for _ in range(3000)], return_exceptions=True
+                )
+            assert all(isinstance(one, JournalUnavailable) and "locked" in one.reason for one in results)
+            assert [entry.offset for entry in await journal.read([1, 2])] == [1]
+            assert journal.state.unavailable is not None
+        assert await journal.append([note()]) == 3002
+        assert journal.state.unavailable is None
     async with opened() as (_, recovered):
-        assert recovered.subscriptions[0].cursor == 3
+        assert (recovered.subscriptions[0].cursor, recovered.next_offset) == (3, 3003)
+
+
+async def test_a_database_that_is_free_again_is_noticed_without_an_append(
+    opened: Any, note: Any, path: Path
+) -> None:
+    async with opened() as (journal, _):
+        with locked(path, "BEGIN IMMEDIATE"):
+            with pytest.raises(JournalUnavailable, match="locked"):
+                await journal.append([note()])
+            assert journal.state.unavailable is not None
+        async with asyncio.timeout(10):
+            while journal.state.unavailable is not None:  # noqa: ASYNC110 (it is a figure, not an event)
+                await asyncio.sleep(0.02)
+
+
+@contextmanager
+def locked(path: Path, statement: str) -> Iterator[None]:
+    """Another process with a transaction on the file."""
+    holder = appender.run(HOLDER, str(path), statement)
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == "locked\n"
+    try:
+        yield
+    finally:
+        assert holder.communicate() == ("", "")

@@ -1,6 +1,8 @@
-"""Pull points' queues and dead letters: what is put there stays until somebody takes it out."""
+"""Pull points' queues: what is put there stays until somebody takes it out."""
 
 from typing import Any
+
+import pytest
 
 from hpwsn.journal import PullPointRecord, SubscriptionRecord
 
@@ -102,23 +104,48 @@ async def test_a_changed_pull_point_keeps_its_queue(opened: Any, note: Any) -> N
         assert recovered.pull_points == [PullPointRecord("p", "named", 1.0, 77.0, 0)]
 
 
-async def test_dead_letters_are_listed_in_order_and_dropped_by_id(opened: Any, note: Any) -> None:
+async def test_a_queue_is_trimmed_to_its_newest(opened: Any, note: Any) -> None:
     async with opened() as (journal, _):
-        await journal.append([note("A", str(i)) for i in range(1, 5)])
-        await journal.put_subscription(SubscriptionRecord("s", b"", "1.1", 0.0))
-        await journal.bury("s", [1, 2], "refused", 50.5, cursor=2)
-        await journal.bury("t", [2], "HTTP 410", 51.0)
-        await journal.bury("s", [2], "timed out", 52.0)
-        letters = await journal.dead_letters(10)
-        assert [(d.subscription_id, d.stored.offset, d.reason, d.time) for d in letters] == [
-            ("s", 1, "refused", 50.5),
-            ("s", 2, "timed out", 52.0),
-            ("t", 2, "HTTP 410", 51.0),
-        ]
-        assert letters[2].stored.notification.payload == b"<m>2</m>"
-        assert [d.id for d in await journal.dead_letters(1, letters[0].id)] == [letters[1].id]
-        assert await journal.drop_dead_letters([letters[0].id, letters[1].id, 999]) == 2
-        assert await journal.dead_letters(10) == letters[2:]
-    async with opened() as (journal, recovered):
-        assert await journal.dead_letters(10) == letters[2:]
-        assert recovered.subscriptions[0].cursor == 2
+        await journal.append([note()] * 20)
+        await journal.put_pull_point(pull_point("p"))
+        await journal.put_pull_point(pull_point("q"))
+        await journal.enqueue("q", [(1, "s")], {})
+        await journal.enqueue("p", [(offset, "s") for offset in range(1, 21)], {})
+        await journal.append([note(target="p")])
+        assert await journal.trim("p", 21) == 0
+        assert await journal.trim("p", 3) == 18
+        assert [p.stored.offset for p in await journal.pull("p", 9)] == [19, 20, 21]
+        assert (await journal.queue_length("p"), await journal.queue_length("q")) == (3, 1)
+        assert (await journal.trim("p", 0), await journal.trim("gone", 0)) == (3, 0)
+
+
+async def test_a_long_queue_is_trimmed_in_steps_that_let_appends_in_between(opened: Any, note: Any) -> None:
+    async with opened() as (journal, _):
+        await journal.append([note()] * 20_000)
+        await journal.put_pull_point(pull_point("p"))
+        await journal.enqueue("p", [(offset, "s") for offset in range(1, 20_001)], {})
+        before = journal.state.commits
+        assert await journal.trim("p", 10) == 19_990
+        assert journal.state.commits - before >= 5
+        assert [p.stored.offset for p in await journal.pull("p", 20)] == list(range(19_991, 20_001))
+
+
+async def test_the_length_of_a_queue_is_right_after_everything_that_changes_it(
+    opened: Any, note: Any
+) -> None:
+    async with opened() as (journal, _):
+        await journal.append([note()] * 5)
+        await journal.put_pull_point(pull_point("p"))
+        await journal.enqueue("p", [(1, "s"), (2, "s"), (1, "s")], {})
+        await journal.append([note(target="p"), note(target="p")])
+        assert await journal.queue_length("p") == 4
+        await journal.confirm("p", (await journal.pull("p", 1))[0].seq)
+        assert (await journal.queue_length("p"), await journal.queue_length("gone")) == (3, 0)
+        broken = journal.append([note(target="p"), note(message_id="\ud800")])
+        with pytest.raises(UnicodeEncodeError):
+            await broken
+    async with opened() as (journal, _):
+        assert await journal.queue_length("p") == 3
+        await journal.delete_pull_point("p")
+        await journal.put_pull_point(pull_point("p"))
+        assert await journal.queue_length("p") == 0

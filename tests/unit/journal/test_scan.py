@@ -110,3 +110,14 @@ async def test_scans_during_appends_never_pass_over_what_is_not_committed(opened
 
         await asyncio.gather(follow(), publish())
     assert met == list(range(1, 2001, 2))
+
+
+async def test_a_count_is_of_the_topics_asked_for_after_an_offset(opened: Any, note: Any) -> None:
+    async with opened() as (journal, _):
+        assert (await journal.count(0, None), await journal.count(0, ["A"])) == (0, 0)
+        await journal.append([note(topic) for topic in ("A", "B", None, "A", "C")])
+        await journal.append([note("A", target="p")])
+        assert (await journal.count(0, None), await journal.count(3, None)) == (5, 2)
+        assert await journal.count(0, ["A", "A", "nobody"]) == 2
+        assert await journal.count(1, ["A", "B", NO_TOPIC]) == 3
+        assert (await journal.count(0, []), await journal.count(99, None)) == (0, 0)
