@@ -181,7 +181,11 @@ class Client:
             extensions=(),
         )
         answer = await self._call(self._broker, "NotificationProducer", request, SubscribeResponse)
-        return Subscription(self, answer.subscription, answer.termination_time)
+        subscription = Subscription(self, answer.subscription, answer.termination_time)
+        leads_here = getattr(consumer, "leads_here", None)
+        if leads_here is not None:
+            leads_here(subscription)
+        return subscription
 
     async def renew(self, subscription: Endpoint, expires: Expires = None) -> datetime | None:
         """Set a subscription's lifetime anew (None: for ever) and return its end."""
@@ -279,6 +283,7 @@ class Subscription:
         self._client = client
         self.epr = epr
         self.terminates = terminates
+        self.ended = False
 
     def __repr__(self) -> str:
         return f"<Subscription {self.epr.address} until {self.terminates or 'unsubscribed'}>"
@@ -298,6 +303,7 @@ class Subscription:
     async def unsubscribe(self) -> None:
         """End the subscription."""
         await self._client.unsubscribe(self.epr)
+        self.ended = True
 
 
 class PullPoint:

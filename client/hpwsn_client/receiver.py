@@ -9,18 +9,20 @@ nothing acknowledged is lost on the way. Where a callback fails (500) or there i
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import ipaddress
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from inspect import isawaitable
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 from aiohttp import web
 
 from .arguments import check_url
-from .errors import Closed, ConnectionFailed, TimedOut
+from .errors import Closed, ConnectionFailed, HpwsnClientError, TimedOut
 from .mailbox import Mailbox
 from .notification import Notification
 from .wsn.addressing import EndpointReference
@@ -42,6 +44,23 @@ _UNDERSTOOD = {
     *map(wsa, ("Action", "To", "MessageID", "RelatesTo", "ReplyTo", "FaultTo", "From")),
     *map(hp, ("MessageId", "Routing")),
 }
+
+
+class Ending(Protocol):
+    """A subscription, as far as its receiver needs to know it."""
+
+    ended: bool
+
+    async def unsubscribe(self) -> None:
+        """End it."""
+
+
+async def _end(subscription: Ending) -> None:
+    if subscription.ended:
+        return
+    with contextlib.suppress(HpwsnClientError, SoapFault, TimeoutError):
+        async with asyncio.timeout(_SHUTDOWN):
+            await subscription.unsubscribe()
 
 
 class Receiver:
@@ -75,6 +94,8 @@ class Receiver:
         self._mailbox = Mailbox(max_waiting)
         self._runner: web.AppRunner | None = None
         self._closed = False
+        self._passing = port == 0 and public_url is None
+        self._subscriptions: list[Ending] = []
 
     async def __aenter__(self) -> Self:
         return await self.open()
@@ -107,12 +128,22 @@ class Receiver:
         return self
 
     async def close(self) -> None:
-        """Stop listening; what was acknowledged can still be read, then the iteration ends."""
+        """Stop listening; what was acknowledged can still be read, then the iteration ends.
+
+        Subscriptions that lead to a port that was free by chance end with it, as nobody can come back to it.
+        """
         self._closed = True
+        await asyncio.gather(*map(_end, self._subscriptions))
+        self._subscriptions.clear()
         await self._mailbox.close()
         runner, self._runner = self._runner, None
         if runner is not None:
             await runner.cleanup()
+
+    def leads_here(self, subscription: Ending) -> None:
+        """Told by a client of a subscription whose consumer is this receiver."""
+        if self._passing:
+            self._subscriptions.append(subscription)
 
     @property
     def url(self) -> str:

@@ -161,19 +161,19 @@ async def test_a_stopped_consumer_process_delays_nobody_and_gets_all_in_order_wh
 
 
 async def test_a_consumer_process_stopped_while_the_node_is_killed_gets_all_in_order(tmp_path: Path) -> None:
-    node = NodeProcess(tmp_path / "data", *SETTINGS, "--set", "delivery.response_timeout=0.2").start()
-    async with ConsumerProcess() as process:
-        await subscribe_odd(node, process)
-        keys = await publish(node, 1, 10)
-        await process.wait_for(keys)
-        process.stop()
-        keys += await publish(node, 11, 30)
-        await asyncio.to_thread(node.kill)
-        with node:
+    with NodeProcess(tmp_path / "data", *SETTINGS, "--set", "delivery.response_timeout=0.2") as node:
+        async with ConsumerProcess() as process:
+            await subscribe_odd(node, process)
+            keys = await publish(node, 1, 10)
+            await process.wait_for(keys)
+            process.stop()
+            keys += await publish(node, 11, 30)
+            await asyncio.to_thread(node.kill)
+            await asyncio.to_thread(node.start)
             keys += await publish(node, 41, 10)
             process.go_on()
             await process.wait_for(keys)
-    assert judge("process", keys, process.keys).good
+        assert judge("process", keys, process.keys).good
 
 
 async def timeouts(node: NodeProcess) -> int:

@@ -142,9 +142,9 @@ async def publish_many(node: NodeProcess, count: int) -> list[Key]:
 async def test_a_damaged_database_is_refused_in_one_line_with_the_remedy(
     tmp_path: Path, damage: Callable[[Path], None]
 ) -> None:
-    node = NodeProcess(tmp_path / "data").start()
-    await publish_many(node, 2000)
-    assert await asyncio.to_thread(node.terminate) == 0
+    with NodeProcess(tmp_path / "data") as node:
+        await publish_many(node, 2000)
+        assert await asyncio.to_thread(node.terminate) == 0
     database = node.data / "journal.db"
     damage(database)
     damaged = database.read_bytes()

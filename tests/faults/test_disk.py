@@ -156,16 +156,16 @@ async def test_a_node_is_ready_again_when_there_is_space_without_a_publisher(sma
 
 
 async def test_a_node_killed_on_a_full_disk_has_all_that_it_accepted(small_disk: Path) -> None:
-    node = NodeProcess(small_disk, *SETTINGS).start()
-    async with Inbox() as inbox:
-        reference = await inbox.subscribe(node.url)
-        assert (await call(reference, "<w:PauseSubscription/>")).status == 200
-        filler = fill(small_disk)
-        publisher = Numbered(node.url)
-        await publisher.publish_until(lambda reply: reply.status == 503)
-        await asyncio.to_thread(node.kill)
-        filler.unlink()
-        with node:
+    with NodeProcess(small_disk, *SETTINGS) as node:
+        async with Inbox() as inbox:
+            reference = await inbox.subscribe(node.url)
+            assert (await call(reference, "<w:PauseSubscription/>")).status == 200
+            filler = fill(small_disk)
+            publisher = Numbered(node.url)
+            await publisher.publish_until(lambda reply: reply.status == 503)
+            await asyncio.to_thread(node.kill)
+            filler.unlink()
+            await asyncio.to_thread(node.start)
             assert (await call(reference, "<w:ResumeSubscription/>")).status == 200
             await publisher.publish_until(lambda reply: reply.status == 202, most=1)
             await inbox.wait_for(publisher.accepted)
@@ -174,16 +174,16 @@ async def test_a_node_killed_on_a_full_disk_has_all_that_it_accepted(small_disk:
 
 
 async def test_a_node_started_on_a_full_disk_delivers_what_it_has(small_disk: Path) -> None:
-    node = NodeProcess(small_disk, *SETTINGS).start()
-    async with Inbox(lambda number: 503) as inbox:
-        await inbox.subscribe(node.url)
-        filler = fill(small_disk)
-        publisher = Numbered(node.url)
-        await publisher.publish_until(lambda reply: reply.status == 503)
-        await asyncio.to_thread(node.kill)
-        fill(small_disk, left=0)
-        inbox.answer = lambda number: 202
-        with node:
+    with NodeProcess(small_disk, *SETTINGS) as node:
+        async with Inbox(lambda number: 503) as inbox:
+            await inbox.subscribe(node.url)
+            filler = fill(small_disk)
+            publisher = Numbered(node.url)
+            await publisher.publish_until(lambda reply: reply.status == 503)
+            await asyncio.to_thread(node.kill)
+            fill(small_disk, left=0)
+            inbox.answer = lambda number: 202
+            await asyncio.to_thread(node.start)
             await inbox.wait_for(publisher.accepted)
             assert judge("inbox", publisher.accepted, inbox.keys()).good
             filler.unlink()
@@ -242,19 +242,17 @@ async def test_many_publishers_at_a_locked_database_are_refused_together(node: N
 async def test_a_node_started_on_a_locked_database_delivers_and_takes_more_when_it_is_free(
     tmp_path: Path,
 ) -> None:
-    node = NodeProcess(tmp_path / "data").start()
-    async with Inbox(lambda number: 503) as inbox:
-        await inbox.subscribe(node.url)
-        publisher = Numbered(node.url)
-        await publisher.publish_until(lambda reply: len(publisher.accepted) == 5)
-        await asyncio.to_thread(node.terminate)
-        inbox.answer = lambda number: 202
-        with locked(node.data, "BEGIN EXCLUSIVE"):
-            await asyncio.to_thread(node.start)
-            with contextlib.closing(node):
+    with NodeProcess(tmp_path / "data") as node:
+        async with Inbox(lambda number: 503) as inbox:
+            await inbox.subscribe(node.url)
+            publisher = Numbered(node.url)
+            await publisher.publish_until(lambda reply: len(publisher.accepted) == 5)
+            await asyncio.to_thread(node.terminate)
+            inbox.answer = lambda number: 202
+            with locked(node.data, "BEGIN EXCLUSIVE"):
+                await asyncio.to_thread(node.start)
                 await inbox.wait_for(publisher.accepted)
                 assert (await publisher.publish()).status == 503
-        with node:
             await publisher.publish_until(lambda reply: reply.status == 202, most=1)
             await inbox.wait_for(publisher.accepted)
-    assert judge("inbox", publisher.accepted, inbox.keys()).good
+        assert judge("inbox", publisher.accepted, inbox.keys()).good

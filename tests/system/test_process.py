@@ -114,3 +114,14 @@ async def test_the_operators_addresses_answer(node: NodeProcess) -> None:
     assert b"hpwsn_published_accepted 1" in replies["/metrics"].body
     (listed,) = json.loads(replies["/subscriptions"].body)["subscriptions"]
     assert (listed["consumer"], listed["topics"], listed["state"]) == (consumer.url, ["A"], "live")
+
+
+async def test_a_receiver_on_a_free_port_takes_its_subscriptions_along(node: NodeProcess) -> None:
+    async with Client(node.url) as client:
+        async with Receiver() as passing:
+            await client.subscribe("A", passing)
+            await client.subscribe("B", passing)
+        async with Receiver(public_url="http://127.0.0.1:9/kept") as lasting:
+            await client.subscribe("A", lasting)
+    listed = json.loads((await send(f"{node.base}/subscriptions", b"", method="GET")).body)["subscriptions"]
+    assert [one["consumer"] for one in listed] == ["http://127.0.0.1:9/kept"]

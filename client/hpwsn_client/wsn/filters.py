@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import cast
 
 from lxml import etree
 
@@ -25,6 +26,7 @@ from .soap_faults import InvalidMessage, SoapFault
 from .topic import shown
 from .topics import TopicExpression, encode_topic, parse_topic
 from .xml import NCNAME, escape, escape_attribute
+from .xpath_cost import BUDGET, MAX_POWER, power
 
 MAX_FILTERS = 256
 MAX_CHARACTERS = 4096
@@ -47,6 +49,7 @@ _calls = re.compile(rf"((?:{NCNAME}+:(?!:))?{NCNAME}+)(\s*+\(|)").findall
 # These may stand before a parenthesis too, as in `a and (b or c)`.
 _OPERATORS = frozenset(["and", "or", "div", "mod"])
 _TRIAL = etree.fromstring("<trial at='1'><leaf>1</leaf></trial>")
+_number_of_elements = etree.XPath("count(//*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +118,15 @@ def compile_content(content: ContentFilter) -> Callable[[etree._Element], bool]:
         raise InvalidMessageContentExpressionFault(_too_long(content.expression))
     _check_names(content)
     selects = _compile(content)
+    growth = power(_literals("''", content.expression))
+    if growth > MAX_POWER:
+        raise _invalid(
+            content, "its predicates look through the whole payload within each other: make it flatter"
+        )
 
     def holds(payload: etree._Element) -> bool:
+        if growth > 1 and _count(payload) ** growth > BUDGET:
+            return False
         try:
             return bool(selects(payload))
         except etree.LxmlError:
@@ -156,6 +166,10 @@ def _encode_query(query: ContentFilter, name: str) -> bytes:
     scope = "".join(f' xmlns:{prefix}="{escape_attribute(uri)}"' for prefix, uri in declared.items())
     dialect = escape_attribute(query.dialect)
     return f'{opening}{scope} Dialect="{dialect}">{escape(query.expression)}</{tag}>'.encode()
+
+
+def _count(payload: etree._Element) -> int:
+    return int(cast(float, _number_of_elements(payload)))
 
 
 def _check_names(content: ContentFilter) -> None:
