@@ -79,6 +79,7 @@ class Node:
             Path(config.data.dir) / "journal.db",
             durability=cast(Durability, config.journal.durability),
             max_bytes=config.journal.max_bytes or None,
+            reserve=config.journal.reserve,
             max_waiting=config.journal.waiting_limit,
         )
         self.tree = self._load_tree()

@@ -103,6 +103,11 @@ class JournalSettings:
     retention_bytes: int = setting(
         1024 * MIB, Size(MIB), "Most bytes of notifications kept for late readers."
     )
+    reserve: int = setting(
+        16 * MIB,
+        Size(0, 2**40),
+        "Room on the disk kept for cursors and removals when all else is full; an eighth of a small disk.",
+    )
     max_bytes: int = setting(
         0, Size(0), "Largest size of the journal's file, past which publishers get a 503; 0 is the disk's."
     )

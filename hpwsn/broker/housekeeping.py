@@ -42,6 +42,7 @@ class Housekeeping(Background):
         broker, journal, letters = self._broker, self._config.journal, self._config.dead_letters
         await broker.pull_points.trim()
         needs, needs_all = self._needs()
+        head = broker.delivery.head
         pruned = await broker.journal.prune(
             broker.clock(),
             id_window=journal.id_window,
@@ -49,12 +50,14 @@ class Housekeeping(Background):
             retention_bytes=journal.retention_bytes,
             needs=needs,
             needs_all=needs_all,
-            head=broker.delivery.head,
+            head=head,
             dead_letter_age=letters.age,
             dead_letter_limit=letters.limit,
         )
-        for key in pruned.forgotten:
-            broker.tree.release(Topic.parse(key))
+        for topic in map(Topic.parse, pruned.forgotten):
+            node = broker.tree.find(topic)
+            if node is not None and (node.current is None or node.current <= head):
+                broker.tree.release(topic)
 
     def _needs(self) -> tuple[dict[str, int], int | None]:
         """From where on somebody waits for each topic, and for every topic."""

@@ -8,6 +8,7 @@ internal publisher.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 
@@ -19,6 +20,8 @@ from hpwsn.topics.tree import TopicTree
 from hpwsn_client.wsn import faults
 from hpwsn_client.wsn.notifications import NotificationMessage, encode_content
 from hpwsn_client.wsn.topics import Topic
+
+log = logging.getLogger(__name__)
 
 MOST_IDS = 1_000_000
 """Message ids that are remembered, however long the window."""
@@ -46,6 +49,7 @@ class Publisher:
         self._admit = admit
         self._content_limit = content_limit
         self._ids = RecentIds(id_window)
+        self._trouble: str | None = None
         self.accepted = 0
         self.repeated = 0
         self.refused = 0
@@ -93,8 +97,19 @@ class Publisher:
             raise
         except JournalUnavailable as error:
             self.refused += len(notifications)
+            self._note_trouble(str(error))
             raise faults.Busy(f"nothing was stored: {error}", retry_after=RETRY_AFTER) from error
         self.accepted += len(notifications)
+        if self._trouble is not None:
+            self._note_trouble(None)
+
+    def _note_trouble(self, reason: str | None) -> None:
+        """Write to the log when the journal begins to refuse, and when it takes notifications again."""
+        if reason is None:
+            log.warning("notifications are taken again")
+        elif self._trouble is None:
+            log.error("notifications are refused: %s", reason)
+        self._trouble = reason
 
     def _notification(
         self, message: NotificationMessage, now: float, message_id: str | None, target: str | None

@@ -215,12 +215,15 @@ class Writer:
     def _transact(self, group: list[Change]) -> None:
         db = self._db
         db.execute("BEGIN IMMEDIATE")
-        appends = [(change.first, change.notifications) for change in group if change.notifications]
-        if appends:
-            insert_appends(db, self._streams, appends)
+        # Appends go in together, but for those to a pull point: its queue is in the order of submission.
+        plain = [c for c in group if c.notifications and c.notifications[0].target is None]
+        if plain:
+            insert_appends(db, self._streams, [(c.first, c.notifications) for c in plain])
         for change in group:
             if change.work is not None:
                 change.result = change.work(db)
+            elif change.notifications and change.notifications[0].target is not None:
+                insert_appends(db, self._streams, [(change.first, change.notifications)])
         self.write_cursors(db, CURSORS_ALONG)
         db.execute("COMMIT")
 
