@@ -1,0 +1,48 @@
+"""Backlog: memory of a node while a million notifications pile up for a consumer that is dead."""
+
+import json
+import subprocess
+import sys
+import tempfile
+import urllib.request
+from pathlib import Path
+
+import psutil
+
+from benchmarks.frame import Options, Row, Table, progress
+from benchmarks.tools.nodes import start, stop
+from hpwsn_client import SyncClient
+
+TOTAL = 1_000_000
+STEPS = 10
+MESSAGES = 500
+
+
+def run(options: Options) -> Table:
+    """One subscription to a port where nobody listens, and a load until the whole backlog is there."""
+    with tempfile.TemporaryDirectory(prefix="hpwsn-bench-") as folder:
+        process, base = start(Path(folder) / "data", ["log.level=error"])
+        node = psutil.Process(process.pid)
+        with SyncClient(base + "/wsn") as client:
+            client.subscribe("bench", "http://127.0.0.1:9/dead")
+        rows = [Row("idle", node.memory_info().rss / 1e6)]
+        for step in range(1, STEPS + 1):
+            progress(f"{step * TOTAL // STEPS:,} of {TOTAL:,}")
+            _publish_until(base, step * TOTAL // STEPS)
+            rows.append(Row(f"{_waiting(base):,} waiting", node.memory_info().rss / 1e6))
+        stop(process)
+    return Table("backlog", "MB", (tuple(rows),))
+
+
+def _publish_until(base: str, count: int) -> None:
+    while (left := count - _waiting(base)) > 0:
+        requests = str(max(1, -(-left // MESSAGES)))
+        command = [sys.executable, "-m", "benchmarks.tools.fill", f"{base}/wsn", requests, str(MESSAGES)]
+        subprocess.run(command, check=True)
+
+
+def _waiting(base: str) -> int:
+    with urllib.request.urlopen(f"{base}/subscriptions") as answer:
+        (subscription,) = json.load(answer)["subscriptions"]
+    waiting: int = subscription["waiting"]
+    return waiting
