@@ -223,7 +223,7 @@ class Delivery:
             self._journal.advance(subscription.id, subscription.cursor.acknowledged)
 
     def _failed(self, subscription: Subscription, batch: Batch, outcome: Outcome) -> None:
-        progress, now = subscription.progress, self._clock()
+        progress, now = subscription.progress, asyncio.get_running_loop().time()
         self._count_failure(subscription, outcome)
         if progress.first_failure is None:
             progress.first_failure = now
@@ -235,8 +235,12 @@ class Delivery:
             # It may be one notification that the consumer does not like: find out which.
             progress.alone = len(batch)
         policy = self._retry.of(outcome.kind)
-        since, attempt = progress.first_failure, progress.attempt
-        dead = [offset for offset, time in batch if policy.exhausted(max(since, time), now, attempt)]
+        attempt, clock = progress.attempt, self._clock()
+        dead = [
+            offset
+            for offset, published in batch
+            if policy.exhausted(max(progress.first_failure, now - (clock - published)), now, attempt)
+        ]
         if dead and (len(batch) == 1 or outcome.status is None):
             progress.attempt = 0
             self._bury(subscription, dead, outcome.reason)

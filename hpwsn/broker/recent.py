@@ -8,6 +8,10 @@ from collections import OrderedDict
 from hpwsn.notification import Notification
 
 
+OVERHEAD = 512
+"""Bytes that a notification takes beside its content, in objects and in the index."""
+
+
 class Recent:
     """Notifications by offset, oldest out first."""
 
@@ -23,10 +27,10 @@ class Recent:
         if offset in self._kept:
             return
         self._kept[offset] = notification
-        self.size += len(notification.content)
+        self.size += len(notification.content) + OVERHEAD
         while self.size > self.limit and self._kept:
             _, oldest = self._kept.popitem(last=False)
-            self.size -= len(oldest.content)
+            self.size -= len(oldest.content) + OVERHEAD
 
     def get(self, offset: int) -> Notification | None:
         """The notification, if it is still here."""

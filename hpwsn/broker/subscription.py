@@ -37,6 +37,7 @@ class Progress:
     alone: int = 0
     """How many notifications are to be sent one by one, since together they were refused."""
     first_failure: float | None = None
+    """On the loop's clock, which nobody sets: a jump of the wall clock must not use up the retries."""
     delivered: int = 0
     dropped: int = 0
     failures: int = 0
