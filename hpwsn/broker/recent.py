@@ -7,7 +7,6 @@ from collections import OrderedDict
 
 from hpwsn.notification import Notification
 
-
 OVERHEAD = 512
 """Bytes that a notification takes beside its content, in objects and in the index."""
 

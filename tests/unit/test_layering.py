@@ -193,9 +193,7 @@ def test_only_the_command_line_reads_the_environment() -> None:
     found = [
         str(file.relative_to(ROOT))
         for module, file in modules().items()
-        if not under(
-            module, ("hpwsn.cli", "hpwsn.operator_api", "hpwsn_client.cli", "hpwsn.topics.command")
-        )
+        if not under(module, ("hpwsn.cli", "hpwsn.operator_api", "hpwsn_client.cli", "hpwsn.topics.command"))
         and any(word in file.read_text("utf-8") for word in ("os.environ", "os.getenv"))
     ]
     assert not found
