@@ -11,10 +11,10 @@ import itertools
 import uuid
 from collections.abc import Callable, Sequence
 
-from hpwsn.broker.delivery import Done, Sender
 from hpwsn.broker.pull_points import PullPoints
 from hpwsn.broker.push import Pusher
 from hpwsn.broker.push_request import Outcome, OutcomeKind, parse_target
+from hpwsn.broker.sending import Done, Sender
 from hpwsn.broker.subscription import Prepared, Subscription
 from hpwsn.errors import JournalUnavailable
 from hpwsn.journal.journal import Journal

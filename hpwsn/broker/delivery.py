@@ -12,13 +12,12 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable, Coroutine, Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol
 
 from hpwsn.broker.overflow import DEAD_LETTER, Overflow
 from hpwsn.broker.push_request import Outcome, OutcomeKind
 from hpwsn.broker.recent import Recent
 from hpwsn.broker.retry import RetryPolicies
+from hpwsn.broker.sending import Batch, Reach, Sender, Totals
 from hpwsn.broker.subscription import State, Subscription
 from hpwsn.errors import JournalUnavailable
 from hpwsn.journal.journal import Journal
@@ -30,52 +29,11 @@ from hpwsn_client.wsn.addressing import EndpointReference
 
 log = logging.getLogger(__name__)
 
-Done = Callable[[Outcome], None]
-Batch = Sequence[tuple[int, float]]
-"""Offsets and the times at which they were published."""
-
 BATCH_BYTES = 4 * 2**20
 """Content in one send; a larger notification goes alone."""
 
 JOURNAL_PAUSE = 1.0
 """Seconds until something that the journal refused is tried again."""
-
-
-class Sender(Protocol):
-    """One way of handing notifications to a consumer."""
-
-    def send(
-        self,
-        subscription: Subscription,
-        offsets: Sequence[int],
-        notifications: Sequence[Notification],
-        done: Done,
-    ) -> None:
-        """Hand them over; `done` is called once, later, with what became of it."""
-
-    def batch(self, subscription: Subscription) -> int:
-        """How many may go in one send."""
-
-
-class Reach(Protocol):
-    """Chooses the sender for a consumer."""
-
-    def resolve(self, consumer: EndpointReference) -> str | None:
-        """The local pull point meant by the reference, or None for a push; a fault for neither."""
-
-    def sender(self, subscription: Subscription) -> Sender:
-        """The way to this subscription's consumer."""
-
-
-@dataclass(slots=True)
-class Totals:
-    """What /status and /metrics show."""
-
-    delivered: int = 0
-    sends: int = 0
-    failures: dict[str, int] = field(default_factory=dict)
-    buried: int = 0
-    dropped: int = 0
 
 
 class Delivery:

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpwsn.broker.retry import RetryPolicy
+from hpwsn.broker.push_request import OutcomeKind
+from hpwsn.broker.retry import RetryPolicies, RetryPolicy
 
 POLICY = RetryPolicy()
 
@@ -67,3 +68,15 @@ def test_values_that_make_no_sense_are_refused_with_a_remedy(values: dict[str, f
 def test_an_attempt_before_the_first_is_refused():
     with pytest.raises(ValueError, match="attempt -1"):
         POLICY.pause(-1, 0.0)
+
+
+def test_a_limit_of_attempts_ends_a_delivery_before_its_time():
+    policy = RetryPolicy(attempts=3)
+    assert [policy.exhausted(0.0, 1.0, attempt) for attempt in range(4)] == [False, False, True, True]
+
+
+def test_each_class_of_error_has_its_own_policy_and_others_the_default():
+    rare = RetryPolicy(first=5.0, maximum=600.0, attempts=7)
+    policies = RetryPolicies(POLICY, {OutcomeKind.CLIENT_ERROR: rare})
+    assert policies.of(OutcomeKind.CLIENT_ERROR) is rare
+    assert policies.of(OutcomeKind.TIMEOUT) is POLICY
