@@ -40,6 +40,7 @@ from hpwsn.broker.subscriptions import Subscriptions, SubscriptionSettings
 from hpwsn.door.dead_letters import DeadLettersDoor
 from hpwsn.door.gate import Gate
 from hpwsn.door.http import SoapDoor
+from hpwsn.door.legacy import LegacyDoor
 from hpwsn.door.operations import OperationsDoor
 from hpwsn.door.soap import Context
 from hpwsn.errors import HpwsnError
@@ -233,9 +234,11 @@ class Node:
     async def _open_doors(self, listener: socket.socket) -> None:
         server = self.config.server
         app = web.Application(client_max_size=server.body_limit)
-        soap = SoapDoor(Context(self.broker, self._limits), server.request_timeout)
+        context = Context(self.broker, self._limits)
+        soap = SoapDoor(context, server.request_timeout)
         letters = DeadLetters(self.journal, self.broker.subscriptions, self.delivery)
         app.add_routes(soap.routes())
+        app.add_routes(LegacyDoor(soap, context).routes())
         app.add_routes(DeadLettersDoor(letters).routes())
         app.add_routes(OperationsDoor(self.name, self.broker, self.pusher, self.problems).routes())
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=server.drain_timeout)

@@ -29,6 +29,7 @@ from hpwsn_client.wsn.addressing import (
 )
 from hpwsn_client.wsn.names import ACTION_NOTIFY, WSA_ANONYMOUS, WSA_NONE, wsnt
 from hpwsn_client.wsn.notifications import NOTIFICATION_CLOSE, NOTIFICATION_OPEN, NOTIFY_CLOSE, NOTIFY_OPEN
+from hpwsn_client.wsn.original import is_original, original_content
 from hpwsn_client.wsn.soap import SoapVersion, encode_envelope
 
 _SPLIT = b"\x00"
@@ -49,9 +50,9 @@ class PushSender:
         self._id_start = str(uuid.uuid4())[:24]
 
     def batch(self, subscription: Subscription) -> int:
-        """One for UseRaw, else the policy's, else the node's."""
+        """One for UseRaw and for the original's receivers, else the policy's, else the node's."""
         policy = subscription.request.policy
-        if policy.use_raw:
+        if policy.use_raw or is_original(subscription.request):
             return 1
         asked = policy.delivery.batch if policy.delivery else None
         return min(asked, self._batch) if asked else self._batch
@@ -72,10 +73,23 @@ class PushSender:
         if subscription.request.policy.use_raw:
             parts += [notification.payload for notification in notifications]
         else:
+            content = _content(subscription)
             for notification in notifications:
-                parts += (prepared.reference, notification.content, NOTIFICATION_CLOSE)
+                parts += (prepared.reference, content(notification), NOTIFICATION_CLOSE)
         parts.append(prepared.after_body)
         self._pusher.post(prepared.url, prepared.headers, parts, done)
+
+
+def _content(subscription: Subscription) -> Callable[[Notification], bytes]:
+    return _original if is_original(subscription.request) else _standard
+
+
+def _standard(notification: Notification) -> bytes:
+    return notification.content
+
+
+def _original(notification: Notification) -> bytes:
+    return original_content(notification.content, notification.start, notification.end)
 
 
 def prepare(subscription: Subscription) -> Prepared:
@@ -167,7 +181,7 @@ class Consumers:
                     code=faults.FaultCode.SENDER,
                 )
             return id_
-        if consumer.address.rstrip("/") == f"{self._base_url()}/wsn":
+        if consumer.address.rstrip("/") in (f"{self._base_url()}/wsn", f"{self._base_url()}/wsn/process"):
             raise faults.SubscribeCreationFailedFault(
                 f"ConsumerReference {consumer.address} is this broker itself, and would go round for ever",
                 code=faults.FaultCode.SENDER,

@@ -14,6 +14,7 @@ from hpwsn.broker.cursor import Cursor
 from hpwsn.journal.records import Stored
 from hpwsn_client.wsn.filters import ContentFilter
 from hpwsn_client.wsn.messages import Subscribe
+from hpwsn_client.wsn.original import is_original
 from hpwsn_client.wsn.soap import SoapVersion
 from hpwsn_client.wsn.topics import TopicExpression
 
@@ -101,4 +102,5 @@ class Subscription:
 def subscription_key(request: Subscribe, pull_point: str | None) -> Hashable:
     """Equal for requests that ask for the same thing to be sent to the same place."""
     consumer = request.consumer
-    return pull_point or consumer.address, consumer.reference_parameters, request.filter, request.policy
+    place = pull_point or consumer.address, consumer.reference_parameters
+    return *place, request.filter, request.policy, is_original(request)

@@ -161,6 +161,10 @@ class Subscriptions:
             self._by_pull_point.setdefault(subscription.pull_point, set()).add(subscription)
         self._watch(subscription)
 
+    def find_same(self, request: Subscribe) -> Subscription | None:
+        """The subscription that the request would repeat, if there is one."""
+        return self._by_key.get(subscription_key(request, self._consumers.check(request.consumer)))
+
     def find(self, id_: str) -> Subscription | None:
         """The subscription by its id, if there is one."""
         return self._by_id.get(id_)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from spyne import Application, MethodContext, Service
 from spyne.error import ResourceNotFoundError
@@ -37,6 +37,15 @@ class Answer:
 
     body: bytes
     tell: Callable[[bool], Awaitable[None]] | None = None
+    action: str | None = None
+    """The wsa:Action of the answer, where it is not the standard's for the request."""
+
+
+class Operations(Protocol):
+    """What is asked of an address."""
+
+    async def call(self, call: Call) -> Message | Answer | None:
+        """Run the request; None for a one-way operation."""
 
 
 class ParsedEnvelope(Soap11):

@@ -16,7 +16,7 @@ from aiohttp import web
 from lxml import etree
 
 from hpwsn.contracts import broker_wsdl
-from hpwsn.door.dispatch import Answer, Call, Endpoint
+from hpwsn.door.dispatch import Answer, Call, Operations
 from hpwsn.door.soap import Context, endpoints
 from hpwsn.errors import JournalUnavailable
 from hpwsn_client.wsn import faults
@@ -57,13 +57,13 @@ class SoapDoor:
         ]
 
     async def _broker(self, request: web.Request) -> web.StreamResponse:
-        return await self._handle(request, self._endpoints["broker"])
+        return await self.handle(request, self._endpoints["broker"])
 
     async def _subscription(self, request: web.Request) -> web.StreamResponse:
-        return await self._handle(request, self._endpoints["subscriptions"])
+        return await self.handle(request, self._endpoints["subscriptions"])
 
     async def _pull_point(self, request: web.Request) -> web.StreamResponse:
-        return await self._handle(request, self._endpoints["pullpoints"])
+        return await self.handle(request, self._endpoints["pullpoints"])
 
     async def _describe(self, request: web.Request) -> web.Response:
         if "wsdl" in {name.lower() for name in request.query}:
@@ -75,7 +75,8 @@ class SoapDoor:
             text="This is a WS-Notification broker: POST SOAP 1.1 or 1.2 here; its contract is at ?wsdl\n",
         )
 
-    async def _handle(self, request: web.Request, endpoint: Endpoint) -> web.StreamResponse:
+    async def handle(self, request: web.Request, endpoint: Operations) -> web.StreamResponse:
+        """Read a request, have the operations of its address answer it, and write the answer or the fault."""
         version, relates_to = _version_hint(request), None
         try:
             envelope = parse_envelope(await self._read(request), self._context.limits, _charset(request))
@@ -102,7 +103,7 @@ class SoapDoor:
         if result is None:
             return web.Response(status=202)
         answer = result if isinstance(result, Answer) else Answer(encode_message(result))
-        headers = _reply_headers(envelope)
+        headers = _reply_headers(envelope, answer.action)
         response = web.Response(
             body=encode_envelope(envelope.version, answer.body, headers),
             headers={"Content-Type": envelope.version.content_type},
@@ -164,14 +165,14 @@ def _version_hint(request: web.Request) -> SoapVersion:
     return SoapVersion.SOAP12 if soap12 else SoapVersion.SOAP11
 
 
-def _reply_headers(envelope: Envelope) -> tuple[bytes, ...]:
+def _reply_headers(envelope: Envelope, action: str | None) -> tuple[bytes, ...]:
     asked = envelope.addressing
     if asked.action is None and asked.message_id is None:
         return ()
     assert envelope.body is not None
     return encode_addressing(
         Addressing(
-            action=response_action(etree.QName(envelope.body).localname),
+            action=action or response_action(etree.QName(envelope.body).localname),
             message_id=f"urn:uuid:{uuid.uuid4()}",
             relates_to=asked.message_id,
         )

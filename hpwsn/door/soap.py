@@ -152,9 +152,13 @@ async def publish(context: Context, envelope: Envelope, target: str | None = Non
     """Take a Notify in, under the id that its MessageId header gives the whole of it."""
     assert envelope.body is not None
     messages = parse_notify(envelope.body, context.limits)
+    await context.broker.publisher.publish(messages, message_id=message_id(envelope), target=target)
+
+
+def message_id(envelope: Envelope) -> str | None:
+    """The text of the header MessageId, if there is one."""
     header = envelope.header(hp("MessageId"))
-    message_id = (header.text or "").strip() if header is not None else None
-    await context.broker.publisher.publish(messages, message_id=message_id or None, target=target)
+    return ((header.text or "").strip() or None) if header is not None else None
 
 
 def endpoints(context: Context) -> dict[str, Endpoint]:

@@ -1,7 +1,8 @@
 """Every namespace, dialect and action URI on the wire, and the functions that make Clark names of them.
 
 The constants are those of OASIS WS-Notification 1.3 and WS-ResourceFramework 1.2, W3C SOAP and WS-Addressing
-1.0, and our own extensions under ``urn:hpwsn:1``. Nothing else in the package spells a namespace out.
+1.0, the original's wrapper, and our own extensions under ``urn:hpwsn:1``. Nothing else in the package spells
+a namespace out.
 """
 
 from typing import Final
@@ -22,6 +23,7 @@ WSRF_RL: Final = "http://docs.oasis-open.org/wsrf/rl-2"
 XSI: Final = "http://www.w3.org/2001/XMLSchema-instance"
 XML_NS: Final = "http://www.w3.org/XML/1998/namespace"
 HPWSN: Final = "urn:hpwsn:1"
+SERVICEMIX: Final = "http://org.apache.servicemix.application"
 HPWSN_TOPICS: Final = "urn:hpwsn:topics"
 
 PREFIXES: Final = {

@@ -97,7 +97,7 @@ def parse_notification_message(element: etree._Element) -> NotificationMessage:
             raise misplaced(element, child, "SubscriptionReference", "Topic", "ProducerReference", "Message")
         before = place
         if place == 4:
-            payload = _parse_payload(child)
+            payload = parse_payload(child)
         elif place == 2:
             topic = parse_topic(child)
         elif place == 3:
@@ -109,7 +109,8 @@ def parse_notification_message(element: etree._Element) -> NotificationMessage:
     return NotificationMessage(topic, payload, producer, subscription)
 
 
-def _parse_payload(message: etree._Element) -> bytes:
+def parse_payload(message: etree._Element) -> bytes:
+    """Read what a Message holds, as one self-contained element."""
     children = children_of(message) if len(message) else ()
     if len(children) == 1:
         return encode_element(children[0])

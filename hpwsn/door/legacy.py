@@ -1,0 +1,95 @@
+"""The original's door, `POST /wsn/process`: its four messages in, the standard's answers in its wrapper out.
+
+Everything behind it is the same broker: what is published here reaches the subscribers of every door, and
+the reverse. SOAP 1.1 only, as its clients speak nothing else. A piece of a split message is refused, since
+nothing here puts pieces together. spec/hpwsn.md, Message formats of the original.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from aiohttp import web
+
+from hpwsn.broker.push_endpoints import PushEndpoints
+from hpwsn.door.dispatch import Answer, Call
+from hpwsn.door.http import SoapDoor
+from hpwsn.door.soap import Context, message_id
+from hpwsn_client.wsn import faults
+from hpwsn_client.wsn import messages as wsn
+from hpwsn_client.wsn.addressing import EndpointReference
+from hpwsn_client.wsn.original import (
+    RESPONSE_ACTION,
+    CreateEndpoint,
+    EndSubscription,
+    PackedNotification,
+    Request,
+    SubscribeEndpoint,
+    encode_response,
+    parse_process,
+)
+from hpwsn_client.wsn.soap import Envelope, SoapVersion
+
+
+class LegacyDoor:
+    """The address /wsn/process."""
+
+    def __init__(self, soap: SoapDoor, context: Context) -> None:
+        self._soap = soap
+        self._context = context
+        self._endpoints = PushEndpoints(context.broker)
+
+    def routes(self) -> list[web.RouteDef]:
+        """What to add to the node's web application."""
+        return [web.post("/wsn/process", self._process)]
+
+    async def _process(self, request: web.Request) -> web.StreamResponse:
+        return await self._soap.handle(request, self)
+
+    async def call(self, call: Call) -> Answer | None:
+        """Run one of the four requests; None for a notification, which has no answer but its 202."""
+        envelope = call.envelope
+        _refuse_soap_12(envelope)
+        if envelope.body is None:
+            raise faults.InvalidMessage("the SOAP Body is empty: it must hold a WsnProcess")
+        request = parse_process(envelope.body, envelope.addressing.to, self._context.limits)
+        if isinstance(request, PackedNotification):
+            await self._publish(request, message_id(envelope))
+            return None
+        return Answer(encode_response(await self._run(request)), action=RESPONSE_ACTION)
+
+    async def _run(self, request: Request) -> wsn.Message:
+        if isinstance(request, CreateEndpoint):
+            return wsn.CreatePullPointResponse(EndpointReference(await self._endpoints.create(request.name)))
+        if isinstance(request, SubscribeEndpoint):
+            return await self._subscribe(request)
+        assert isinstance(request, EndSubscription)
+        await self._endpoints.unsubscribe(request.address)
+        return wsn.UnsubscribeResponse()
+
+    async def _subscribe(self, request: SubscribeEndpoint) -> wsn.SubscribeResponse:
+        subscription = await self._endpoints.subscribe(request)
+        terminates = subscription.terminates
+        return wsn.SubscribeResponse(
+            EndpointReference(subscription.address),
+            self._context.broker.now(),
+            None if terminates is None else datetime.fromtimestamp(terminates, UTC),
+        )
+
+    async def _publish(self, request: PackedNotification, id_: str | None) -> None:
+        package = request.package
+        if package is not None and package.split:
+            raise faults.InvalidMessage(
+                f"Fragment {package.fragment} is a piece of message {package.identification!r}, and pieces"
+                " are not put together here; send the message whole, with 0 as the first digit"
+            )
+        await self._context.broker.publisher.publish([request.message], message_id=id_)
+
+
+def _refuse_soap_12(envelope: Envelope) -> None:
+    if envelope.version is not SoapVersion.SOAP11:
+        fault = faults.NotSoap(
+            "this address takes SOAP 1.1 only; /wsn takes both", code=faults.FaultCode.VERSION_MISMATCH
+        )
+        fault.version = SoapVersion.SOAP11
+        raise fault
