@@ -78,6 +78,5 @@ class Broker:
 
     async def destroy_pull_point(self, id_: str) -> None:
         """End a pull point and the subscriptions that lead to it."""
-        self.pull_points.get(id_)
-        await self.subscriptions.end_all(self.subscriptions.leading_to(id_))
         await self.pull_points.destroy(id_)
+        await self.subscriptions.end_all(self.subscriptions.leading_to(id_))

@@ -16,7 +16,6 @@ from hpwsn.broker.push import Pusher
 from hpwsn.broker.push_request import Outcome, OutcomeKind, parse_target
 from hpwsn.broker.sending import Done, Sender
 from hpwsn.broker.subscription import Prepared, Subscription
-from hpwsn.errors import JournalUnavailable
 from hpwsn.journal.journal import Journal
 from hpwsn.notification import Notification
 from hpwsn_client.wsn import faults
@@ -150,9 +149,7 @@ def _pull_outcome(ended: asyncio.Future[None]) -> Outcome:
     error = ended.exception()
     if error is None:
         return Outcome(OutcomeKind.DELIVERED)
-    if isinstance(error, JournalUnavailable):
-        return Outcome(OutcomeKind.SERVER_ERROR, reason=str(error))
-    raise error
+    return Outcome(OutcomeKind.UNAVAILABLE, reason=str(error))
 
 
 class Consumers:

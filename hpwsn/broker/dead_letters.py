@@ -59,7 +59,7 @@ class DeadLetters:
             if subscription is None:
                 ended += 1
             else:
-                self._delivery.replay(subscription, [(letter.id, letter.stored)])
+                self._delivery.replay(subscription, [letter.id])
                 sent += 1
         return Replayed(sent, ended)
 

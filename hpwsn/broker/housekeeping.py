@@ -11,9 +11,10 @@ import logging
 
 from hpwsn.broker.background import Background
 from hpwsn.broker.broker import Broker
+from hpwsn.broker.subscription import State
 from hpwsn.errors import JournalUnavailable
 from hpwsn.settings import Config
-from hpwsn_client.wsn.topics import Topic
+from hpwsn_client.wsn.topics import Topic, TopicExpression
 
 log = logging.getLogger(__name__)
 
@@ -47,7 +48,7 @@ class Housekeeping(Background):
             broker.clock(),
             id_window=journal.id_window,
             retention_age=journal.retention_age,
-            retention_bytes=journal.retention_bytes,
+            retention_bytes=self._retained_bytes(),
             needs=needs,
             needs_all=needs_all,
             head=head,
@@ -61,16 +62,20 @@ class Housekeeping(Background):
 
     def _needs(self) -> tuple[dict[str, int], int | None]:
         """From where on somebody waits for each topic, and for every topic."""
-        needs: dict[str, int] = {}
-        needs_all: int | None = None
+        waiting: dict[tuple[TopicExpression, ...], int] = {}
         for subscription in self._broker.subscriptions:
             cursor = subscription.cursor
-            if not cursor.backlog and not cursor.behind:
-                continue
-            topics = self._broker.tree.keys(subscription.topics)
-            if topics is None:
-                needs_all = min(cursor.acknowledged, cursor.acknowledged if needs_all is None else needs_all)
-                continue
-            for topic in topics:
-                needs[topic] = min(cursor.acknowledged, needs.get(topic, cursor.acknowledged))
-        return needs, needs_all
+            # An expired one gets nothing now, but a Renew may bring it back to where it was.
+            if cursor.backlog or cursor.behind or subscription.state is State.EXPIRED:
+                topics = subscription.topics
+                waiting[topics] = min(cursor.acknowledged, waiting.get(topics, cursor.acknowledged))
+        needs: dict[str, int] = {}
+        for topics, cursor_at in waiting.items():
+            for key in self._broker.tree.keys(topics) or ():
+                needs[key] = min(cursor_at, needs.get(key, cursor_at))
+        return needs, waiting.get(())
+
+    def _retained_bytes(self) -> int:
+        """Less than the journal may have in all: old entries make room before publishers are refused."""
+        journal = self._config.journal
+        return min(journal.retention_bytes, journal.max_bytes * 3 // 4 or journal.retention_bytes)

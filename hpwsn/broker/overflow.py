@@ -50,12 +50,12 @@ class Overflow:
         return asked.overflow if asked and asked.overflow else self._limits.overflow
 
     def excess(self, subscription: Subscription) -> int:
-        """How many of the oldest must go now; with a large queue a few more than one at a time."""
-        limit = self.limit(subscription)
+        """How many of the oldest must go now; dead letters of a large queue, a hundredth of it at a time."""
+        limit, policy = self.limit(subscription), self.policy(subscription)
         over = subscription.cursor.backlog - limit
-        if over <= 0 or self.policy(subscription) == REJECT:
+        if over <= 0 or policy == REJECT:
             return 0
-        return min(over + limit // 100, RELIEF)
+        return min(over + (limit // 100 if policy == DEAD_LETTER else 0), RELIEF)
 
     def watch(self, subscription: Subscription) -> None:
         """Note whether a queue that turns publishers away is full now."""

@@ -152,7 +152,7 @@ class RecentIds:
         """The outcome of the first of that id, if it is within the window."""
         self._expire(now)
         found = self._ids.get(message_id)
-        return found[1] if found else None
+        return found[1] if found is not None and abs(now - found[0]) < self._window else None
 
     def add(self, message_id: str, time: float, outcome: asyncio.Future[None]) -> None:
         """Remember an id from now on, at the cost of the oldest if there are too many."""

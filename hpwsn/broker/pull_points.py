@@ -12,13 +12,23 @@ import secrets
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from hpwsn.errors import JournalUnavailable
 from hpwsn.journal.journal import Journal
 from hpwsn.journal.records import Pulled, PullPointRecord
 from hpwsn.settings import PullPointsSettings
 from hpwsn_client.wsn import faults
 
 log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True, eq=False)
+class Batch:
+    """Messages that were handed out together, by their places in the queue."""
+
+    first: int
+    last: int
+    named: bool
+    """Its client confirms it by name, so nothing else does."""
+    written: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -29,15 +39,21 @@ class PullPoint:
     name: str | None
     created: float
     confirmed: int = 0
+    """Up to here clients have named what they received."""
     handed_out: int = 0
-    """The last places in the queue that clients have received, and that are on their way to one."""
+    """The last place in the queue that is on its way to a client."""
+    batches: list[Batch] = field(default_factory=list)
     reading: asyncio.Lock = field(default_factory=asyncio.Lock)
-    timer: asyncio.TimerHandle | None = None
 
 
 def batch_name(seq: int) -> str:
     """What a client confirms a batch by: the place of its last message."""
     return f"b-{seq}"
+
+
+def _place(name: str) -> int:
+    digits = name.removeprefix("b-")
+    return int(digits) if digits != name and digits.isdecimal() and len(digits) < 19 else 0
 
 
 class PullPoints:
@@ -50,6 +66,7 @@ class PullPoints:
         self._queue_limit = settings.queue_limit
         self._confirm_after = settings.confirm_after
         self._filled: set[str] = set()
+        self._naming = asyncio.Lock()
         self.dropped = 0
         self._clock = clock
         self._by_id: dict[str, PullPoint] = {}
@@ -57,9 +74,10 @@ class PullPoints:
 
     async def create(self, name: str | None = None) -> PullPoint:
         """Make one, or give the one that has this name."""
-        known = self._by_name.get(name) if name else None
-        if known is not None:
-            return known
+        async with self._naming:
+            return self._by_name.get(name or "") or await self._create(name)
+
+    async def _create(self, name: str | None) -> PullPoint:
         if len(self._by_id) >= self._limit:
             raise faults.UnableToCreatePullPointFault(
                 f"this node holds its limit of {self._limit} pull points (pull_points.limit);"
@@ -84,44 +102,56 @@ class PullPoints:
         return point
 
     async def hand_out(self, id_: str, maximum: int | None, confirm: str | None) -> Sequence[Pulled]:
-        """The oldest messages that are not on their way yet.
+        """The oldest messages: for a client that names what it received, from the first it has not named.
 
-        A client that names what it received last (`confirm`) gets the rest again and again until it does; for
-        another, this call tells that it received the batch before.
+        For another client, those that are not on their way yet; its call tells that whatever was written to
+        clients like it has been received.
         """
         point = self.get(id_)
         limit = self._max_messages if maximum is None else min(maximum, self._max_messages)
         async with point.reading:
-            if confirm is None or (point.handed_out and confirm == batch_name(point.handed_out)):
-                self._confirm(point, point.handed_out)
-            else:
-                point.handed_out = point.confirmed
-            pulled = await self._journal.pull(point.id, limit, after=point.handed_out) if limit else ()
+            after = self._received(point) if confirm is None else await self._named(point, _place(confirm))
+            pulled = await self._journal.pull(point.id, limit, after=after) if limit else ()
             if pulled:
-                point.handed_out = pulled[-1].seq
+                point.handed_out = max(point.handed_out, pulled[-1].seq)
+                point.batches.append(Batch(pulled[0].seq, pulled[-1].seq, confirm is not None))
         return pulled
+
+    def _received(self, point: PullPoint) -> int:
+        for batch in [batch for batch in point.batches if batch.written and not batch.named]:
+            self._confirm(point, batch)
+        return point.handed_out
+
+    async def _named(self, point: PullPoint, place: int) -> int:
+        """After a restart a name still holds, since places are never used twice."""
+        if point.confirmed < place and (place <= point.handed_out or not point.handed_out):
+            await self._journal.confirm(point.id, place)
+            point.confirmed = place
+        # What such clients have not named they get again, so older batches of theirs need no note.
+        point.batches = [batch for batch in point.batches if not batch.named and batch.last > point.confirmed]
+        return point.confirmed
 
     async def handed_out(self, id_: str, pulled: Sequence[Pulled], taken: bool) -> None:
         """Told whether the client's connection took the answer; if not, it is handed out again."""
         point = self._by_id.get(id_)
-        if point is None:
+        first, last = pulled[0].seq, pulled[-1].seq
+        batch = (
+            next((b for b in point.batches if (b.first, b.last) == (first, last)), None) if point else None
+        )
+        if point is None or batch is None:
             return
+        batch.written = taken
         if not taken:
-            point.handed_out = min(point.handed_out, pulled[0].seq - 1)
-        elif self._confirm_after:
-            self._confirm_later(point, pulled[-1].seq)
+            point.batches.remove(batch)
+            point.handed_out = min(point.handed_out, batch.first - 1)
+        elif self._confirm_after and not batch.named:
+            asyncio.get_running_loop().call_later(self._confirm_after, self._confirm, point, batch)
 
-    def _confirm_later(self, point: PullPoint, upto: int) -> None:
-        if point.timer is not None:
-            point.timer.cancel()
-        loop = asyncio.get_running_loop()
-        point.timer = loop.call_later(self._confirm_after, self._confirm, point, upto)
-
-    def _confirm(self, point: PullPoint, upto: int) -> None:
-        """Remove what a client has received; if the journal cannot now, the next batch takes it along."""
-        if upto > point.confirmed and point.id in self._by_id:
-            point.confirmed = upto
-            self._journal.confirm(point.id, upto).add_done_callback(_ignore_unavailable)
+    def _confirm(self, point: PullPoint, batch: Batch) -> None:
+        """Remove what a client has received; if the journal cannot now, it is handed out after a restart."""
+        if batch in point.batches and point.id in self._by_id:
+            point.batches.remove(batch)
+            self._journal.confirm(point.id, batch.last, batch.first).add_done_callback(_note_failure)
 
     def filled(self, id_: str) -> None:
         """Note that something came into a queue, which may be too long now."""
@@ -139,8 +169,8 @@ class PullPoints:
     async def destroy(self, id_: str) -> None:
         """Remove it with all that waits in it."""
         point = self.get(id_)
-        self._remove(point)
         await self._journal.delete_pull_point(point.id)
+        self._remove(point)
 
     def restore(self, records: Iterable[PullPointRecord]) -> int:
         """Bring back what the journal holds; returns how many."""
@@ -154,8 +184,6 @@ class PullPoints:
             self._by_name[point.name] = point
 
     def _remove(self, point: PullPoint) -> None:
-        if point.timer is not None:
-            point.timer.cancel()
         self._by_id.pop(point.id, None)
         if point.name:
             self._by_name.pop(point.name, None)
@@ -167,6 +195,6 @@ class PullPoints:
         return len(self._by_id)
 
 
-def _ignore_unavailable(ended: asyncio.Future[int]) -> None:
-    if not ended.cancelled() and not isinstance(ended.exception(), JournalUnavailable | None):
-        log.error("a confirmed batch could not be removed", exc_info=ended.exception())
+def _note_failure(ended: asyncio.Future[int]) -> None:
+    if not ended.cancelled() and ended.exception() is not None:
+        log.warning("messages that a client has received stay in the journal: %s", ended.exception())

@@ -40,6 +40,8 @@ class OutcomeKind(StrEnum):
     GARBAGE = "garbage"
     LOST = "lost"
     CANCELLED = "cancelled"
+    UNAVAILABLE = "unavailable"
+    """This node could not do its part; the consumer was not asked."""
 
 
 @dataclass(frozen=True, slots=True)

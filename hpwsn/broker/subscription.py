@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from hpwsn.broker.cursor import Cursor
-from hpwsn.journal.records import Stored
+from hpwsn.broker.push_request import OutcomeKind
 from hpwsn_client.wsn.filters import ContentFilter
 from hpwsn_client.wsn.messages import Subscribe
 from hpwsn_client.wsn.original import is_original
@@ -35,6 +35,10 @@ class Progress:
     busy: bool = False
     """A send or a read of the journal is under way."""
     attempt: int = 0
+    kind: OutcomeKind | None = None
+    same: int = 0
+    tried: int = 0
+    """What went wrong last, how often in a row before, and the newest offset that was there each time."""
     alone: int = 0
     """How many notifications are to be sent one by one, since together they were refused."""
     first_failure: float | None = None
@@ -43,7 +47,7 @@ class Progress:
     dropped: int = 0
     failures: int = 0
     last_error: str | None = None
-    replays: list[tuple[int, Stored]] = field(default_factory=list)
+    replays: dict[int, None] = field(default_factory=dict)
     """Dead letters, by id, that an operator wants sent again."""
 
 

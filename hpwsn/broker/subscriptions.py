@@ -48,6 +48,9 @@ class Consumers(Protocol):
     def wake(self, subscription: Subscription) -> None:
         """Deliver what waits, if it may be delivered."""
 
+    async def settle(self, subscriptions: Iterable[Subscription]) -> None:
+        """Wait until each has handed over all it could."""
+
     def forget(self, subscription: Subscription) -> None:
         """Drop timers and whatever else is held for it."""
 
@@ -115,7 +118,7 @@ class Subscriptions:
                 f"this node holds its limit of {self._settings.limit} subscriptions"
                 " (subscriptions.limit); end some or raise it"
             )
-        _refuse_unsupported(request)
+        _refuse_unsupported(request, pull_point)
         subscription = self._build(
             secrets.token_hex(12), request, version, now, terminates, pull_point, self._journal.last_offset
         )
@@ -205,7 +208,11 @@ class Subscriptions:
             raise
         if subscription.state is State.EXPIRED:
             self._revive(subscription)
-        elif subscription.state is State.ENDED:
+        await self._refuse_ended(subscription)
+
+    async def _refuse_ended(self, subscription: Subscription) -> None:
+        """A change that came together with the end must not bring the record back."""
+        if subscription.state is State.ENDED:
             await self._journal.delete_subscription(subscription.id)
             raise _unknown(subscription.id)
 
@@ -232,10 +239,14 @@ class Subscriptions:
         except BaseException:
             subscription.paused = before
             raise
+        await self._refuse_ended(subscription)
 
     async def unsubscribe(self, id_: str) -> None:
         """End it and free all that was held for it."""
         subscription = self._live(id_)
+        if subscription.pull_point is not None:
+            # What was accepted before belongs to the pull point, which lives on.
+            await self._consumers.settle([subscription])
         await self.end_all([subscription])
 
     def consumer_gone(self, subscription: Subscription) -> None:
@@ -396,7 +407,7 @@ def _moment(
         raise fault(f"the duration asked for leads outside of the calendar: {error}") from error
 
 
-def _refuse_unsupported(request: Subscribe) -> None:
+def _refuse_unsupported(request: Subscribe, pull_point: str | None) -> None:
     if request.filter.producer_properties:
         raise faults.InvalidFilterFault(
             "this version of the broker has no ProducerProperties filter; leave it out",
@@ -409,5 +420,10 @@ def _refuse_unsupported(request: Subscribe) -> None:
     ):
         raise faults.UnsupportedPolicyRequestFault(
             "this version of the broker has no Delivery policy with expires, or a discipline but fifo",
+            unsupported=("{urn:hpwsn:1}Delivery",),
+        )
+    if delivery is not None and pull_point is not None and (delivery.max_queue or delivery.overflow):
+        raise faults.UnsupportedPolicyRequestFault(
+            "a pull point has its own limit (pull_points.queue_limit): leave maxQueue and overflow out",
             unsupported=("{urn:hpwsn:1}Delivery",),
         )

@@ -68,13 +68,19 @@ async def _selection(request: web.Request) -> Selection:
     except ValueError as error:
         raise _bad(f"the body is no JSON: {error}") from error
     match asked:
-        case {"ids": [*ids], **rest} if not rest and ids and all(type(id_) is int for id_ in ids):
+        case {"ids": [*ids], **rest} if (
+            not rest and ids and all(type(id_) is int and 0 < id_ < 2**63 for id_ in ids)
+        ):
             return Selection(tuple(ids))
         case {"subscription": str(subscription), **rest} if not rest and subscription:
             return Selection(subscription=subscription)
         case {"all": True, **rest} if not rest:
             return Selection()
     raise _bad('select by {"ids": [1, 2]}, {"subscription": "ID"} or {"all": true}')
+
+
+def _is_id(value: object) -> bool:
+    return type(value) is int and 0 < value < 2**63
 
 
 def _bad(words: str) -> web.HTTPBadRequest:

@@ -14,6 +14,8 @@ from typing import cast
 
 from aiohttp import web
 
+from hpwsn.errors import JournalUnavailable
+
 log = logging.getLogger(__name__)
 
 _REFUSAL = (
@@ -60,9 +62,12 @@ class Gate:
 
     @web.middleware
     async def middleware(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Note that a connection has brought the head of a request."""
+        """Note that a connection has brought a whole head; make a 503 of trouble with the journal."""
         self._silent.discard(request.protocol)
-        return await handler(request)
+        try:
+            return await handler(request)
+        except JournalUnavailable as error:
+            return web.json_response({"error": str(error)}, status=503, headers={"Retry-After": "1"})
 
 
 class _Refusal(asyncio.Protocol):

@@ -85,22 +85,24 @@ class Streams:
 
 
 def insert_appends(db: sqlite3.Connection, streams: Streams, appends: Sequence[Appended]) -> None:
-    """Write the notifications of all appends, the ids that came with them, and their places in queues."""
+    """Write the notifications of all appends and the ids that came with them."""
     values: list[Any] = []
     ids: list[Any] = []
-    targeted: list[tuple[str, int]] = []
     for first, notifications in appends:
         offset = first
         for n in notifications:
             values += (offset, streams.number(n), micros(n.time), n.start, n.end, n.message_id, n.content)
-            if n.target is not None:
-                targeted.append((n.target, offset))
             offset += 1
         if notifications[0].message_id is not None or len(notifications) > 1:
             ids += _ids(first, notifications)
     streams.insert_new(db)
     insert_rows(db, _INTO_LOG, 7, values)
     insert_rows(db, "INSERT INTO message_ids (first, last, id, time) VALUES", 4, ids)
+
+
+def queue_targeted(db: sqlite3.Connection, first: int, notifications: Sequence[Notification]) -> None:
+    """Give the notifications of one append their places in the queues of their targets, if they have any."""
+    targeted = [(n.target, offset) for offset, n in enumerate(notifications, first) if n.target is not None]
     if targeted:
         db.execute(_INTO_QUEUES, (json.dumps(targeted),))
 

@@ -89,13 +89,14 @@ def enqueue(
     return work
 
 
-def confirm(pull_point_id: str, upto_seq: int) -> Work:
+def confirm(pull_point_id: str, upto_seq: int, from_seq: int) -> Work:
     """Remove what a pull point's client has received."""
 
     def work(db: sqlite3.Connection) -> int:
         return db.execute(
-            "DELETE FROM queue WHERE pull_point = (SELECT number FROM pull_points WHERE id = ?) AND seq <= ?",
-            (pull_point_id, upto_seq),
+            "DELETE FROM queue WHERE pull_point = (SELECT number FROM pull_points WHERE id = ?)"
+            " AND seq BETWEEN ? AND ?",
+            (pull_point_id, from_seq, upto_seq),
         ).rowcount
 
     return work

@@ -123,13 +123,20 @@ class Journal:
         return await self._read(self._reader.read, offsets)
 
     async def scan(
-        self, after: int, *, limit: int, topics: Collection[str] | None, target: str | None = None
+        self,
+        after: int,
+        *,
+        limit: int,
+        topics: Collection[str] | None,
+        target: str | None = None,
+        head: int | None = None,
     ) -> Scan:
         """The next entries after an offset whose topic key is one of these; None for every topic.
 
         Without a target, what was posted straight to a pull point is left out; with one, only that is given.
+        Nothing after `head` is looked at: the topics may be those of that moment.
         """
-        return await self._read(self._reader.scan, after, limit, topics, target)
+        return await self._read(self._reader.scan, after, limit, topics, target, head)
 
     async def count(self, after: int, topics: Collection[str] | None) -> int:
         """How many entries without a target lie after an offset on these topics; None for every topic."""
@@ -165,9 +172,9 @@ class Journal:
         """The first of a queue, after a sequence number; they stay until they are confirmed."""
         return await self._read(self._reader.pull, pull_point_id, limit, after)
 
-    def confirm(self, pull_point_id: str, upto_seq: int) -> asyncio.Future[int]:
-        """Remove the queue up to a sequence number; the future has how many that were."""
-        return self._channel.change(changes.confirm(pull_point_id, upto_seq))
+    def confirm(self, pull_point_id: str, upto_seq: int, from_seq: int = 0) -> asyncio.Future[int]:
+        """Remove the queue between two sequence numbers; the future has how many that were."""
+        return self._channel.change(changes.confirm(pull_point_id, upto_seq, from_seq))
 
     async def queue_length(self, pull_point_id: str) -> int:
         """How many messages wait in a queue: a number kept with it, so that no length is too much to ask."""

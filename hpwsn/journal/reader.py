@@ -83,10 +83,14 @@ class Reader:
         with self._snapshot():
             return self._load(_within(self._rows_at(offsets), MAX_BYTES))
 
-    def scan(self, after: int, limit: int, topics: Collection[str] | None, target: str | None) -> Scan:
-        """The next entries of some topics, or of all."""
+    def scan(
+        self, after: int, limit: int, topics: Collection[str] | None, target: str | None, head: int | None
+    ) -> Scan:
+        """The next entries of some topics, or of all, up to `head`."""
         with self._snapshot():
             last = self._one("SELECT max(offset) FROM log") or 0
+            if head is not None:
+                last = min(last, head)
             streams = self._streams_of(topics, target)
             rows = self._search(streams, after, last, limit)
             kept = _within(rows, MAX_BYTES)

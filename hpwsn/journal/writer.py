@@ -16,7 +16,8 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from hpwsn.journal.append import Streams, insert_appends
+from hpwsn.errors import JournalUnavailable
+from hpwsn.journal.append import Streams, insert_appends, queue_targeted
 from hpwsn.journal.reserve import Reserve
 from hpwsn.journal.schema import (
     fold,
@@ -130,7 +131,10 @@ class Writer:
         try:
             while (change := self._waiting.get()) is not None:
                 group, last = self._gather(change)
-                self._write(group)
+                try:
+                    self._write(group)
+                except Exception as error:
+                    self._fail(group, JournalUnavailable(f"the journal {self._path} cannot be used: {error}"))
                 self._settled(group)
                 if last:
                     break
@@ -215,15 +219,15 @@ class Writer:
     def _transact(self, group: list[Change]) -> None:
         db = self._db
         db.execute("BEGIN IMMEDIATE")
-        # Appends go in together, but for those to a pull point: its queue is in the order of submission.
-        plain = [c for c in group if c.notifications and c.notifications[0].target is None]
-        if plain:
-            insert_appends(db, self._streams, [(c.first, c.notifications) for c in plain])
+        appends = [(change.first, change.notifications) for change in group if change.notifications]
+        if appends:
+            insert_appends(db, self._streams, appends)
+        # A pull point's queue is in the order of submission, whichever way something comes into it.
         for change in group:
             if change.work is not None:
                 change.result = change.work(db)
-            elif change.notifications and change.notifications[0].target is not None:
-                insert_appends(db, self._streams, [(change.first, change.notifications)])
+            elif change.notifications:
+                queue_targeted(db, change.first, change.notifications)
         self.write_cursors(db, CURSORS_ALONG)
         db.execute("COMMIT")
 

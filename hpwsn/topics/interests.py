@@ -67,15 +67,16 @@ class Interest(Generic[S]):
     """The subscribers of one set of expressions, all of which a topic must match.
 
     `named` are the matching topics that the expressions name without a wildcard; `count` is the number of
-    nodes that carry this interest, kept by the nodes.
+    nodes that carry this interest, kept by the nodes; `keys` is the tree's note of them, with its version.
     """
 
-    __slots__ = ("_simple_subtree", "count", "expressions", "named", "scope", "subscribers")
+    __slots__ = ("_simple_subtree", "count", "expressions", "keys", "named", "scope", "subscribers")
 
     def __init__(self, expressions: Expressions, simple_subtree: bool) -> None:
         self.expressions = expressions
         self.subscribers: Group[S] = Group()
         self.count = 0
+        self.keys: tuple[int, frozenset[str]] | None = None
         self._simple_subtree = simple_subtree
         # A topic must match every expression, so the narrowest scope of them holds all matches.
         self.scope = min(

@@ -34,6 +34,7 @@ class TopicTree(Generic[S]):
         "_nodes",
         "_overlaps",
         "_simple_subtree",
+        "_version",
         "fixed",
         "limit",
         "root",
@@ -51,6 +52,7 @@ class TopicTree(Generic[S]):
         self.fixed = fixed
         self.limit = limit
         self._simple_subtree = simple_subtree
+        self._version = 0
         self._nodes: dict[Topic, Node[S]] = {}
         self._index: InterestIndex[S] = InterestIndex()
         self._everything: Group[S] = Group()
@@ -164,7 +166,10 @@ class TopicTree(Generic[S]):
         """The topics, as text, that a subscription covers at the moment; None for one without expressions."""
         if not expressions:
             return None
-        return frozenset(map(str, self._matches(Interest(expressions, self._simple_subtree))))
+        interest = self._index.find(expressions) or Interest(expressions, self._simple_subtree)
+        if interest.keys is None or interest.keys[0] != self._version:
+            interest.keys = self._version, frozenset(map(str, self._matches(interest)))
+        return interest.keys[1]
 
     def unsupported(self, topic: Topic) -> TopicNotSupportedFault:
         """The fault for a topic outside this fixed tree, with near misses."""
@@ -271,6 +276,7 @@ class TopicTree(Generic[S]):
         new = missing(topic, self._nodes)
         parent = new[0].parent
         branch = self.root if parent is None else self._nodes[parent]
+        self._version += 1
         for place in new:
             node = Node(place, branch)
             self._nodes[place] = node
@@ -302,6 +308,7 @@ class TopicTree(Generic[S]):
         return held or self._index.names(node.topic)
 
     def _drop(self, node: Node[S]) -> None:
+        self._version += 1
         del self._nodes[node.topic]
         node.leave()
 
