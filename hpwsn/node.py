@@ -41,8 +41,9 @@ from hpwsn.door.dead_letters import DeadLettersDoor
 from hpwsn.door.gate import Gate
 from hpwsn.door.http import SoapDoor
 from hpwsn.door.legacy import LegacyDoor
+from hpwsn.door.operation import Context
 from hpwsn.door.operations import OperationsDoor
-from hpwsn.door.soap import Context
+from hpwsn.door.topic_namespaces import TopicNamespacesDoor
 from hpwsn.errors import HpwsnError
 from hpwsn.journal.journal import Journal
 from hpwsn.journal.records import Durability, Recovered
@@ -240,6 +241,7 @@ class Node:
         app.add_routes(soap.routes())
         app.add_routes(LegacyDoor(soap, context).routes())
         app.add_routes(DeadLettersDoor(letters).routes())
+        app.add_routes(TopicNamespacesDoor(self.tree).routes())
         app.add_routes(OperationsDoor(self.name, self.broker, self.pusher, self.problems).routes())
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=server.drain_timeout)
         gate = Gate(limit=server.connections, head_within=server.request_timeout)

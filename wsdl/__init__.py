@@ -1,7 +1,8 @@
 """The broker's contract, as a node serves it at `?wsdl` and as tests and clients load it.
 
-It owns `hpwsn.wsdl`, our own writing of OASIS WS-Notification 1.3 (BaseNotification and pull points) with the
-elements of `urn:hpwsn:1`, and the one thing that differs between nodes: the address. It parses nothing.
+It owns `hpwsn.wsdl`, our own writing of OASIS WS-Notification 1.3 (BaseNotification and pull points), of what
+resources have of WSRF 1.2, and of the elements of `urn:hpwsn:1`; and the one thing that differs between
+nodes: the address. It parses nothing.
 """
 
 from functools import cache

@@ -179,6 +179,10 @@ class Subscriptions:
             raise _unknown(id_)
         return subscription
 
+    def live(self, id_: str) -> Subscription:
+        """The subscription by its id; ResourceUnknownFault if there is none, or it has expired."""
+        return self._live(id_)
+
     def _live(self, id_: str) -> Subscription:
         subscription = self.get(id_)
         if subscription.state is not State.LIVE:

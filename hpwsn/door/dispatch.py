@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from lxml import etree
 from spyne import Application, MethodContext, Service
 from spyne.error import ResourceNotFoundError
 from spyne.model.fault import Fault
@@ -61,49 +62,76 @@ class ParsedEnvelope(Soap11):
         ctx.method_request_string = ctx.in_body_doc.tag
 
 
-class Endpoint(ServerBase):
-    """The operations of one kind of address."""
+class _Server(ServerBase):
+    """The operations of one kind of address whose requests are in one namespace."""
 
     transport = "http://schemas.xmlsoap.org/soap/http"
 
-    def __init__(self, name: str, services: Iterable[type[Service]], context: object) -> None:
+    def __init__(self, name: str, namespace: str, services: list[type[Service]]) -> None:
         super().__init__(
             Application(
-                list(services),
-                tns=WSNT,
+                services,
+                tns=namespace,
                 name=name,
                 in_protocol=ParsedEnvelope(validator="soft"),
                 out_protocol=Soap11(),
             )
         )
+
+
+class Endpoint:
+    """The operations of one kind of address.
+
+    A Spyne application dispatches in one namespace: there is one for each that the services name in their
+    attribute `namespace`, which is that of WS-BaseNotification where they do not.
+    """
+
+    def __init__(self, name: str, services: Iterable[type[Service]], context: object) -> None:
+        by_namespace: dict[str, list[type[Service]]] = {}
+        for service in services:
+            by_namespace.setdefault(getattr(service, "namespace", WSNT), []).append(service)
+        self._servers = {namespace: _Server(name, namespace, of) for namespace, of in by_namespace.items()}
         self._context = context
 
     @property
     def operations(self) -> frozenset[str]:
         """The Clark names of the requests that are answered here."""
-        return frozenset(self.app.interface.service_method_map)
+        return frozenset(
+            name for server in self._servers.values() for name in server.app.interface.service_method_map
+        )
 
     async def call(self, call: Call) -> Message | Answer | None:
         """Dispatch, validate and run; None for a one-way operation."""
         body = call.envelope.body
         if body is None:
             raise faults.InvalidMessage("the SOAP Body is empty: it must hold one request element")
-        ctx = MethodContext(self, MethodContext.SERVER)
-        ctx.in_document = body
-        ctx.udc = self._context
+        server = self._servers.get(etree.QName(body).namespace or "")
+        if server is None:
+            raise self._unknown(body)
         try:
-            self.app.in_protocol.decompose_incoming_envelope(ctx)
-            (ctx,) = self.app.in_protocol.generate_method_contexts(ctx)
-            self.app.in_protocol.deserialize(ctx, self.app.in_protocol.REQUEST)
+            ctx = _deserialized(server, body, self._context)
         except ResourceNotFoundError as error:
-            raise faults.ActionNotSupported(
-                f"{body.tag} is no operation of this address; it has {', '.join(sorted(self._names()))}"
-            ) from error
+            raise self._unknown(body) from error
         except Fault as error:
             parse_message(body)  # The wire has better words, if it sees the same trouble.
             raise faults.InvalidMessage(f"{body.tag}: {error.faultstring}") from error
         result: Message | Answer | None = await ctx.function(ctx, call)
         return result
 
-    def _names(self) -> Iterable[str]:
-        return (name.rpartition("}")[2] for name in self.operations)
+    def _unknown(self, body: etree._Element) -> faults.ActionNotSupported:
+        names = sorted(name.rpartition("}")[2] for name in self.operations)
+        return faults.ActionNotSupported(
+            f"{body.tag} is no operation of this address; it has {', '.join(names)}"
+        )
+
+
+def _deserialized(server: _Server, body: etree._Element, context: object) -> Any:
+    """Spyne's context of one call, its request validated."""
+    ctx = MethodContext(server, MethodContext.SERVER)
+    ctx.in_document = body
+    ctx.udc = context
+    protocol = server.app.in_protocol
+    protocol.decompose_incoming_envelope(ctx)
+    (ctx,) = protocol.generate_method_contexts(ctx)
+    protocol.deserialize(ctx, protocol.REQUEST)
+    return ctx

@@ -17,7 +17,8 @@ from lxml import etree
 
 from hpwsn.contracts import broker_wsdl
 from hpwsn.door.dispatch import Answer, Call, Operations
-from hpwsn.door.soap import Context, endpoints
+from hpwsn.door.operation import Context
+from hpwsn.door.soap import endpoints
 from hpwsn.errors import JournalUnavailable
 from hpwsn_client.wsn import faults
 from hpwsn_client.wsn.addressing import Addressing, encode_addressing

@@ -1,58 +1,33 @@
 """The SOAP operations of the broker, of its subscriptions and of its pull points.
 
 Each is a few lines: read the request with the wire, ask the broker, answer with a message of the wire. What
-may be asked where is in three Spyne services, one for each kind of address. WS-BaseNotification 1.3,
-sections 3 to 6.
+may be asked where is in three Spyne services, one for each kind of address; operations on resources are
+beside them, in resources. WS-BaseNotification 1.3, sections 3 to 6.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, Protocol, TypeVar
 
-from spyne import Service, rpc
+from spyne import Service
 
 from hpwsn.broker.broker import Broker
 from hpwsn.broker.pull_points import batch_name
 from hpwsn.door import contract
 from hpwsn.door.dispatch import Answer, Call, Endpoint
+from hpwsn.door.operation import Context
+from hpwsn.door.operation import SpyneContext as _SpyneContext
+from hpwsn.door.operation import operation as _operation
+from hpwsn.door.operation import read as _read
+from hpwsn.door.resources import BrokerProperties, SubscriptionLifetime, SubscriptionProperties
 from hpwsn.journal.records import Pulled
 from hpwsn_client.wsn import messages as wsn
 from hpwsn_client.wsn.addressing import EndpointReference
-from hpwsn_client.wsn.messages import parse_message
 from hpwsn_client.wsn.names import hp
 from hpwsn_client.wsn.notifications import join_notification, parse_notify
 from hpwsn_client.wsn.pull_points import join_get_messages_response
 from hpwsn_client.wsn.soap import Envelope
-from hpwsn_client.wsn.xml import Limits
-
-
-@dataclass(frozen=True, slots=True)
-class Context:
-    """What the operations work on."""
-
-    broker: Broker
-    limits: Limits
-
-
-_Request = TypeVar("_Request")
-
-
-class _SpyneContext(Protocol):
-    udc: Context
-
-
-def _read(ctx: _SpyneContext, call: Call, expected: type[_Request]) -> _Request:
-    assert call.envelope.body is not None
-    request = parse_message(call.envelope.body, ctx.udc.limits)
-    assert isinstance(request, expected)
-    return request
-
-
-def _operation(model: type, returns: type | None = None) -> Any:
-    return rpc(model, _returns=returns, _body_style="bare", _in_message_name=model.__name__)
 
 
 class NotificationBroker(Service):
@@ -164,8 +139,12 @@ def message_id(envelope: Envelope) -> str | None:
 def endpoints(context: Context) -> dict[str, Endpoint]:
     """The three kinds of address, by the name that routes give them."""
     return {
-        "broker": Endpoint("NotificationBroker", [NotificationBroker], context),
-        "subscriptions": Endpoint("PausableSubscriptionManager", [PausableSubscriptionManager], context),
+        "broker": Endpoint("NotificationBroker", [NotificationBroker, BrokerProperties], context),
+        "subscriptions": Endpoint(
+            "PausableSubscriptionManager",
+            [PausableSubscriptionManager, SubscriptionProperties, SubscriptionLifetime],
+            context,
+        ),
         "pullpoints": Endpoint("PullPoint", [PullPoint], context),
     }
 

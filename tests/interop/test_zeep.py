@@ -244,7 +244,7 @@ def test_the_wsdl_names_the_node_itself(shared_node: NodeProcess) -> None:
     response = requests.get(f"{shared_node.url}?wsdl", timeout=PATIENCE)
     locations = etree.fromstring(response.content).xpath("//*[local-name()='address']/@location")
     assert response.headers["Content-Type"].split(";")[0] == "text/xml"
-    assert len(locations) == 8
+    assert len(locations) == 18
     assert all(location.startswith(shared_node.url) for location in locations)
 
 

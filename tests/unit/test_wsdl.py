@@ -8,6 +8,8 @@ import os
 import re
 from collections.abc import Iterator
 from copy import deepcopy
+from datetime import timedelta
+from itertools import filterfalse
 from pathlib import Path
 
 import pytest
@@ -16,8 +18,8 @@ from lxml import etree
 from zeep import xsd
 
 from hpwsn import contracts
+from tests.contract_schema import WSDL_FILE, contract_schema, joined_schema
 
-WSDL_FILE = Path(contracts.__file__).with_name("hpwsn.wsdl")
 BESIDE_CHECKOUT = Path(__file__).resolve().parents[3] / "shared" / "oasis"
 OASIS = Path(os.environ.get("HPWSN_OASIS", BESIDE_CHECKOUT)).resolve()
 needs_oasis = pytest.mark.skipif(not OASIS.is_dir(), reason=f"the OASIS schemas are not at {OASIS}")
@@ -32,6 +34,9 @@ NS = {
     "wsa": "http://www.w3.org/2005/08/addressing",
     "bf": "http://docs.oasis-open.org/wsrf/bf-2",
     "r": "http://docs.oasis-open.org/wsrf/r-2",
+    "rp": "http://docs.oasis-open.org/wsrf/rp-2",
+    "rl": "http://docs.oasis-open.org/wsrf/rl-2",
+    "br": "http://docs.oasis-open.org/wsn/br-2",
     "wstop": "http://docs.oasis-open.org/wsn/t-1",
     "wsnt": "http://docs.oasis-open.org/wsn/b-2",
     "hp": "urn:hpwsn:1",
@@ -39,6 +44,7 @@ NS = {
 }
 XML = "http://www.w3.org/XML/1998/namespace"
 ACTIONS = "http://docs.oasis-open.org/wsn/bw-2"
+WSRF = "http://docs.oasis-open.org/wsrf"
 SIMPLE = "http://docs.oasis-open.org/wsn/t-1/TopicExpression/Simple"
 DECLARED = " ".join(f'xmlns:{prefix}="{uri}"' for prefix, uri in NS.items())
 
@@ -54,12 +60,29 @@ ACTION_OWNER = {
     "Unsubscribe": "SubscriptionManager",
     "PauseSubscription": "PausableSubscriptionManager",
     "ResumeSubscription": "PausableSubscriptionManager",
+    "GetResourceProperty": f"{WSRF}/rpw-2/GetResourceProperty",
+    "GetMultipleResourceProperties": f"{WSRF}/rpw-2/GetMultipleResourceProperties",
+    "QueryResourceProperties": f"{WSRF}/rpw-2/QueryResourceProperties",
+    "Destroy": f"{WSRF}/rlw-2/ImmediateResourceTermination",
+    "SetTerminationTime": f"{WSRF}/rlw-2/ScheduledResourceTermination",
 }
 PORT_TYPES = {
     "NotificationBroker": {"Subscribe", "GetCurrentMessage", "Notify"},
     "CreatePullPoint": {"CreatePullPoint"},
     "PullPoint": {"GetMessages", "DestroyPullPoint", "Notify"},
     "PausableSubscriptionManager": {"Renew", "Unsubscribe", "PauseSubscription", "ResumeSubscription"},
+    "GetResourceProperty": {"GetResourceProperty"},
+    "GetMultipleResourceProperties": {"GetMultipleResourceProperties"},
+    "QueryResourceProperties": {"QueryResourceProperties"},
+    "ImmediateResourceTermination": {"Destroy"},
+    "ScheduledResourceTermination": {"SetTerminationTime"},
+}
+# WS-ResourceLifetime has no files beside the checkout: its interfaces are written out here.
+LIFETIME = {
+    "ImmediateResourceTermination": {"Destroy": ("ResourceNotDestroyedFault",)},
+    "ScheduledResourceTermination": {
+        "SetTerminationTime": ("UnableToSetTerminationTimeFault", "TerminationTimeChangeRejectedFault")
+    },
 }
 CALLS = [
     (port_type + version, operation)
@@ -67,6 +90,12 @@ CALLS = [
     for port_type, operations in PORT_TYPES.items()
     for operation in sorted(operations)
 ]
+
+
+def action_of(operation: str) -> str:
+    """The action of an operation, without the word for its direction."""
+    owner = ACTION_OWNER[operation]
+    return f"{owner if owner.startswith(WSRF) else f'{ACTIONS}/{owner}'}/{operation}"
 
 
 def name(prefixed: str) -> str:
@@ -85,29 +114,23 @@ def wsdl() -> etree._Element:
 
 
 @pytest.fixture(scope="module")
-def our_schema(wsdl: etree._Element, tmp_path_factory: pytest.TempPathFactory) -> etree.XMLSchema:
-    """The inline schemas as one, each import given the location that a WSDL need not write."""
-    folder = tmp_path_factory.mktemp("inline")
-    inline = deepcopy(wsdl).findall("wsdl:types/xs:schema", NS)
-    location = {s.get("targetNamespace"): (folder / f"{n}.xsd").as_uri() for n, s in enumerate(inline)}
-    for number, schema in enumerate(inline):
-        for imported in schema.findall("xs:import", NS):
-            imported.set("schemaLocation", location[imported.get("namespace")])
-        (folder / f"{number}.xsd").write_bytes(etree.tostring(schema))
-    return joined_schema(folder / "all.xsd", location)
+def our_schema(tmp_path_factory: pytest.TempPathFactory) -> etree.XMLSchema:
+    return contract_schema(tmp_path_factory.mktemp("inline"))
 
 
 @pytest.fixture(scope="module")
 def oasis_schema(tmp_path_factory: pytest.TempPathFactory) -> etree.XMLSchema:
-    files = {"wsnt": "b-2.xsd", "r": "r-2.xsd", "bf": "bf-2.xsd", "wsa": "ws-addr.xsd", "wstop": "t-1.xsd"}
+    files = {
+        "wsnt": "b-2.xsd",
+        "r": "r-2.xsd",
+        "rp": "rp-2.xsd",
+        "br": "br-2.xsd",
+        "bf": "bf-2.xsd",
+        "wsa": "ws-addr.xsd",
+        "wstop": "t-1.xsd",
+    }
     location = {NS[prefix]: (OASIS / file).as_uri() for prefix, file in files.items()}
     return joined_schema(tmp_path_factory.mktemp("oasis") / "all.xsd", location)
-
-
-def joined_schema(path: Path, location: dict[str, str]) -> etree.XMLSchema:
-    imports = "".join(f'<xs:import namespace="{uri}" schemaLocation="{at}"/>' for uri, at in location.items())
-    path.write_text(f'<xs:schema xmlns:xs="{NS["xs"]}">{imports}</xs:schema>')
-    return etree.XMLSchema(etree.parse(path))
 
 
 # The standard's elements
@@ -171,9 +194,14 @@ BESIDE = {
     "wsa:ProblemHeader": "<f:a/>",
     "wsa:ProblemAction": "<wsa:Action>urn:x</wsa:Action><wsa:SoapAction>urn:x</wsa:SoapAction>",
     "wstop:TopicSet": "<wstop:documentation>All<f:a/></wstop:documentation><f:A wstop:topic='true'/><f:B/>",
+    "rp:QueryExpressionDialect": "urn:x",
     "wsnt:NotificationProducerRP": (
         f"{TOPIC_EXPRESSION * 2}<wsnt:FixedTopicSet>true</wsnt:FixedTopicSet>"
         f"{'<wsnt:TopicExpressionDialect>urn:x</wsnt:TopicExpressionDialect>' * 2}<wstop:TopicSet/>"
+    ),
+    "br:NotificationBrokerRP": (
+        f"{TOPIC_EXPRESSION}<wsnt:FixedTopicSet>true</wsnt:FixedTopicSet><wsnt:TopicExpressionDialect>urn:x"
+        "</wsnt:TopicExpressionDialect><wstop:TopicSet/><br:RequiresRegistration>false</br:RequiresRegistration>"
     ),
     "wsnt:SubscriptionManagerRP": (
         f"<wsnt:ConsumerReference>{EPR}</wsnt:ConsumerReference>{FILTER}{POLICY}"
@@ -182,10 +210,28 @@ BESIDE = {
 }
 
 
+# The elements of WS-ResourceProperties and WS-ResourceLifetime, which take no extensions.
+RESOURCES = {
+    "rp:GetResourceProperty": "f:a",
+    "rp:GetResourcePropertyResponse": "<wsnt:FixedTopicSet>true</wsnt:FixedTopicSet><wstop:TopicSet/>",
+    "rp:GetMultipleResourceProperties": "<rp:ResourceProperty>f:a</rp:ResourceProperty>" * 2,
+    "rp:GetMultipleResourcePropertiesResponse": "<wsnt:FixedTopicSet>true</wsnt:FixedTopicSet>",
+    "rp:QueryResourceProperties": '<rp:QueryExpression Dialect="urn:x">//f:a<f:b/></rp:QueryExpression>',
+    "rp:QueryResourcePropertiesResponse": "text<f:a/><wsnt:FixedTopicSet>true</wsnt:FixedTopicSet>",
+    "rl:Destroy": "",
+    "rl:DestroyResponse": "",
+    "rl:SetTerminationTime": "<rl:RequestedLifetimeDuration>PT1H</rl:RequestedLifetimeDuration>",
+    "rl:SetTerminationTimeResponse": (
+        f"<rl:NewTerminationTime xsi:nil='true'/><rl:CurrentTime>{TIME}</rl:CurrentTime>"
+    ),
+}
+
+
 def valid_instance(prefixed: str) -> etree._Element:
     local = prefixed.split(":")[1]
     fault = BASE_FAULT + OWN_FIELDS.get(local, "")
     content = fault if local.endswith("Fault") else CONTENT.get(local, "") + "<f:end/>"
+    content = RESOURCES.get(prefixed, content)
     return element(f"<{prefixed}>{BESIDE.get(prefixed, content)}</{prefixed}>")
 
 
@@ -263,8 +309,21 @@ def travelling_elements() -> list[str]:
     return sorted(part.get("element") for part in parts)
 
 
+def without_schema(prefixed: str) -> bool:
+    """Whether an element is of WS-ResourceLifetime, whose schema is not beside the checkout."""
+    return prefixed.startswith("rl:")
+
+
+@pytest.mark.parametrize("prefixed", [*filter(without_schema, travelling_elements())])
+def test_our_schema_has_the_elements_of_resource_lifetime(prefixed: str, our_schema: etree.XMLSchema) -> None:
+    instance = valid_instance(prefixed)
+    our_schema.assertValid(instance)
+    verdicts = {our_schema.validate(document) for _, document in damaged(instance)}
+    assert verdicts == {True, False}
+
+
 @needs_oasis
-@pytest.mark.parametrize("prefixed", [*travelling_elements(), *BESIDE])
+@pytest.mark.parametrize("prefixed", [*filterfalse(without_schema, travelling_elements()), *BESIDE])
 def test_our_schema_and_the_standards_give_the_same_verdict(
     prefixed: str, our_schema: etree.XMLSchema, oasis_schema: etree.XMLSchema
 ) -> None:
@@ -360,17 +419,32 @@ def interfaces(*documents: etree._Element) -> dict[str, dict[str, object]]:
 
 @needs_oasis
 def test_port_types_have_the_standards_operations_messages_and_faults(wsdl: etree._Element) -> None:
-    files = ("bw-2.wsdl", "brw-2.wsdl", "rw-2.wsdl")
+    files = ("bw-2.wsdl", "brw-2.wsdl", "rw-2.wsdl", "rpw-2.wsdl")
     standard = interfaces(*(etree.parse(OASIS / file).getroot() for file in files))
     del standard["NotificationBroker"]["RegisterPublisher"]
     ours = interfaces(wsdl)
-    assert ours == {port_type: standard[port_type] for port_type in PORT_TYPES}
+    resources = {port_type: ours.pop(port_type) for port_type in LIFETIME}
+    assert ours == {port_type: standard[port_type] for port_type in PORT_TYPES if port_type not in LIFETIME}
+    assert resources == {port_type: lifetime_interface(port_type) for port_type in LIFETIME}
+
+
+def lifetime_interface(port_type: str) -> dict[str, object]:
+    """A port type of WS-ResourceLifetime in the form of `interfaces`."""
+    unknown = {f: [(f, name(f"r:{f}"))] for f in ("ResourceUnknownFault", "ResourceUnavailableFault")}
+    return {
+        operation: (
+            [(f"{operation}Request", name(f"rl:{operation}"))],
+            [(f"{operation}Response", name(f"rl:{operation}Response"))],
+            {**unknown, **{f: [(f, name(f"rl:{f}"))] for f in faults}},
+        )
+        for operation, faults in LIFETIME[port_type].items()
+    }
 
 
 def test_every_message_has_the_standards_action(wsdl: etree._Element) -> None:
     for operation in wsdl.iterfind("wsdl:portType/wsdl:operation", NS):
         local = operation.get("name")
-        base = f"{ACTIONS}/{ACTION_OWNER[local]}/{local}"
+        base = action_of(local)
         actions = [operation.find(f"wsdl:{way}", NS) for way in ("input", "output")]
         written = [a.get(name("wsam:Action")) for a in actions if a is not None]
         assert written == ([base] if local == "Notify" else [f"{base}Request", f"{base}Response"])
@@ -403,7 +477,11 @@ def addresses(document: bytes) -> dict[str, str]:
 
 @pytest.mark.parametrize("location", ["https://broker.example:8443/wsn", 'http://[::1]/a?b=1&c="<é>"'])
 def test_broker_wsdl_puts_the_nodes_address_into_every_port(location: str) -> None:
-    tails = {"PullPoint": "/pullpoints", "PausableSubscriptionManager": "/subscriptions"}
+    tails = {
+        "PullPoint": "/pullpoints",
+        "PausableSubscriptionManager": "/subscriptions",
+        **dict.fromkeys(LIFETIME, "/subscriptions"),
+    }
     expected = {
         port_type + version: location + tails.get(port_type, "")
         for port_type in PORT_TYPES
@@ -434,7 +512,9 @@ class OnlyThisFile(zeep.Transport):
 
 @pytest.fixture(scope="module")
 def client() -> zeep.Client:
-    return zeep.Client(str(WSDL_FILE), transport=OnlyThisFile())
+    client = zeep.Client(str(WSDL_FILE), transport=OnlyThisFile())
+    client.set_ns_prefix("f", NS["f"])
+    return client
 
 
 # zeep knows no mixed content, so a Topic's text needs a type of its own.
@@ -457,20 +537,29 @@ def arguments(operation: str) -> dict[str, object]:
         "Notify": {"NotificationMessage": [{"Topic": topic, "Message": {"_value_1": p}} for p in payloads]},
         "GetMessages": {"MaximumNumber": 5},
         "Renew": {"TerminationTime": xsd.Nil},
+        "GetMultipleResourceProperties": {"ResourceProperty": ["f:a", "f:b"]},
+        "QueryResourceProperties": {"QueryExpression": TopicText("//f:a", Dialect="urn:x")},
+        "SetTerminationTime": {"RequestedLifetimeDuration": timedelta(hours=1)},
     }.get(operation, {})
 
 
 @needs_oasis
 @pytest.mark.parametrize(("port", "operation"), CALLS)
 def test_zeep_builds_a_valid_request_for_every_operation(
-    port: str, operation: str, client: zeep.Client, oasis_schema: etree.XMLSchema
+    port: str,
+    operation: str,
+    client: zeep.Client,
+    our_schema: etree.XMLSchema,
+    oasis_schema: etree.XMLSchema,
 ) -> None:
     service = client.bind("HPwsn", port)
-    envelope = client.create_message(service, operation, **arguments(operation))
+    names = ("f:a",) if operation == "GetResourceProperty" else ()
+    envelope = client.create_message(service, operation, *names, **arguments(operation))
     body = envelope.find("{*}Body")[0]
-    assert body.tag == name(f"wsnt:{operation}")
-    oasis_schema.assertValid(etree.fromstring(etree.tostring(body)))
-    action = f"{ACTIONS}/{ACTION_OWNER[operation]}/{operation}" + ("" if operation == "Notify" else "Request")
+    assert body.tag in {name(f"{prefix}:{operation}") for prefix in ("wsnt", "rp", "rl")}
+    schema = our_schema if port.removesuffix("Soap11").removesuffix("Soap12") in LIFETIME else oasis_schema
+    schema.assertValid(etree.fromstring(etree.tostring(body)))
+    action = action_of(operation) + ("" if operation == "Notify" else "Request")
     assert envelope.findtext("{*}Header/wsa:Action", namespaces=NS) == action
 
 

@@ -12,6 +12,9 @@ WS-Addressing SOAP Binding section 6.
     └── WsnFault                                 code Sender unless marked (R) for Receiver
         ├── ResourceUnknownFault                 wsrf-r
         ├── InvalidResourcePropertyQNameFault    wsrf-rp
+        ├── UnknownQueryExpressionDialectFault   ├── InvalidQueryExpressionFault, both wsrf-rp
+        ├── QueryEvaluationErrorFault            wsrf-rp
+        ├── UnableToSetTerminationTimeFault      ├── TerminationTimeChangeRejectedFault, both wsrf-rl
         ├── InvalidFilterFault                   unknown_filters
         ├── TopicExpressionDialectUnknownFault   ├── InvalidTopicExpressionFault
         ├── TopicNotSupportedFault               ├── MultipleTopicsSpecifiedFault
@@ -54,6 +57,7 @@ from .wsn_faults import (
     InvalidFilterFault,
     InvalidMessageContentExpressionFault,
     InvalidProducerPropertiesExpressionFault,
+    InvalidQueryExpressionFault,
     InvalidResourcePropertyQNameFault,
     InvalidTopicExpressionFault,
     MultipleTopicsSpecifiedFault,
@@ -62,18 +66,22 @@ from .wsn_faults import (
     PauseFailedFault,
     PublisherRegistrationFailedFault,
     PublisherRegistrationRejectedFault,
+    QueryEvaluationErrorFault,
     ResourceNotDestroyedFault,
     ResourceUnknownFault,
     ResumeFailedFault,
     SubscribeCreationFailedFault,
+    TerminationTimeChangeRejectedFault,
     TopicExpressionDialectUnknownFault,
     TopicNotSupportedFault,
     UnableToCreatePullPointFault,
     UnableToDestroyPullPointFault,
     UnableToDestroySubscriptionFault,
     UnableToGetMessagesFault,
+    UnableToSetTerminationTimeFault,
     UnacceptableInitialTerminationTimeFault,
     UnacceptableTerminationTimeFault,
+    UnknownQueryExpressionDialectFault,
     UnrecognizedPolicyRequestFault,
     UnsupportedPolicyRequestFault,
     WsnFault,
@@ -88,6 +96,7 @@ __all__ = [
     "InvalidMessage",
     "InvalidMessageContentExpressionFault",
     "InvalidProducerPropertiesExpressionFault",
+    "InvalidQueryExpressionFault",
     "InvalidResourcePropertyQNameFault",
     "InvalidTopicExpressionFault",
     "MalformedXml",
@@ -99,11 +108,13 @@ __all__ = [
     "PauseFailedFault",
     "PublisherRegistrationFailedFault",
     "PublisherRegistrationRejectedFault",
+    "QueryEvaluationErrorFault",
     "ResourceNotDestroyedFault",
     "ResourceUnknownFault",
     "ResumeFailedFault",
     "SoapFault",
     "SubscribeCreationFailedFault",
+    "TerminationTimeChangeRejectedFault",
     "TooLarge",
     "TopicExpressionDialectUnknownFault",
     "TopicNotSupportedFault",
@@ -111,8 +122,10 @@ __all__ = [
     "UnableToDestroyPullPointFault",
     "UnableToDestroySubscriptionFault",
     "UnableToGetMessagesFault",
+    "UnableToSetTerminationTimeFault",
     "UnacceptableInitialTerminationTimeFault",
     "UnacceptableTerminationTimeFault",
+    "UnknownQueryExpressionDialectFault",
     "UnrecognizedPolicyRequestFault",
     "UnsupportedPolicyRequestFault",
     "WsnFault",

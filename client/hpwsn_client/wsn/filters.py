@@ -85,11 +85,10 @@ def parse_filter(element: etree._Element) -> Filter:
     return Filter(
         tuple(parse_topic(child) for child in element.iterchildren(_TOPIC)),
         tuple(
-            _parse_query(each, InvalidMessageContentExpressionFault)
-            for each in element.iterchildren(_CONTENT)
+            parse_query(each, InvalidMessageContentExpressionFault) for each in element.iterchildren(_CONTENT)
         ),
         tuple(
-            _parse_query(each, InvalidProducerPropertiesExpressionFault)
+            parse_query(each, InvalidProducerPropertiesExpressionFault)
             for each in element.iterchildren(_PROPERTIES)
         ),
     )
@@ -135,7 +134,8 @@ def compile_content(content: ContentFilter) -> Callable[[etree._Element], bool]:
     return holds
 
 
-def _parse_query(element: etree._Element, fault: Callable[[str], SoapFault]) -> ContentFilter:
+def parse_query(element: etree._Element, fault: Callable[[str], SoapFault]) -> ContentFilter:
+    """Read an element of QueryExpressionType, such as wsnt:MessageContent."""
     if len(element):
         raise fault(
             f"{element.tag} has a child {element[0].tag}, where only the text of an expression may be"

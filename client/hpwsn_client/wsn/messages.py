@@ -1,8 +1,8 @@
-"""Every message of WS-BaseNotification 1.3 by its element: one way in, one way out.
+"""Every message of WS-BaseNotification 1.3, and of resources, by its element: one way in, one way out.
 
 Owns the tables; the messages themselves are in notifications, subscriptions and pull_points, and are
-offered from here too. Refuses an element that is none of them as ActionNotSupported.
-parse_message(encode_message(m)) is m.
+offered from here too; those of resources are in properties and lifetime. Refuses an element that is none of
+them as ActionNotSupported. parse_message(encode_message(m)) is m.
 """
 
 from collections.abc import Callable
@@ -10,6 +10,7 @@ from typing import Any
 
 from lxml import etree
 
+from .lifetime import LIFETIME_ENCODERS, LIFETIME_PARSERS, LifetimeMessage
 from .names import wsnt
 from .notifications import (
     NOTIFICATION_CLOSE,
@@ -26,6 +27,7 @@ from .notifications import (
     text_payload,
 )
 from .policy import DeliveryPolicy, SubscriptionPolicy, encode_policy, parse_policy
+from .properties import PROPERTIES_ENCODERS, PROPERTIES_PARSERS, PropertiesMessage
 from .pull_points import (
     CreatePullPoint,
     CreatePullPointResponse,
@@ -152,6 +154,8 @@ Message = (
     | GetMessagesResponse
     | DestroyPullPoint
     | DestroyPullPointResponse
+    | PropertiesMessage
+    | LifetimeMessage
 )
 
 _NOTIFY, _GET_MESSAGES_RESPONSE = wsnt("Notify"), wsnt("GetMessagesResponse")
@@ -178,6 +182,8 @@ _PARSERS: dict[str, Callable[[etree._Element], Message]] = {
     wsnt("CreatePullPoint"): parse_create_pull_point,
     wsnt("CreatePullPointResponse"): parse_create_pull_point_response,
     wsnt("GetMessages"): parse_get_messages,
+    **PROPERTIES_PARSERS,
+    **LIFETIME_PARSERS,
 }
 _ENCODERS: dict[type[Any], Callable[[Any], bytes]] = {
     Subscribe: encode_subscribe,
@@ -190,6 +196,8 @@ _ENCODERS: dict[type[Any], Callable[[Any], bytes]] = {
     CreatePullPointResponse: encode_create_pull_point_response,
     GetMessages: encode_get_messages,
     GetMessagesResponse: encode_get_messages_response,
+    **PROPERTIES_ENCODERS,
+    **LIFETIME_ENCODERS,
 }
 
 

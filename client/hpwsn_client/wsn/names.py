@@ -20,6 +20,8 @@ WSRF_R: Final = "http://docs.oasis-open.org/wsrf/r-2"
 WSRF_RW: Final = "http://docs.oasis-open.org/wsrf/rw-2"
 WSRF_RP: Final = "http://docs.oasis-open.org/wsrf/rp-2"
 WSRF_RL: Final = "http://docs.oasis-open.org/wsrf/rl-2"
+WSRF_RPW: Final = "http://docs.oasis-open.org/wsrf/rpw-2"
+WSRF_RLW: Final = "http://docs.oasis-open.org/wsrf/rlw-2"
 XSI: Final = "http://www.w3.org/2001/XMLSchema-instance"
 XML_NS: Final = "http://www.w3.org/XML/1998/namespace"
 HPWSN: Final = "urn:hpwsn:1"
@@ -72,6 +74,16 @@ def hp(local: str) -> str:
     return f"{{{HPWSN}}}{local}"
 
 
+def rp(local: str) -> str:
+    """The Clark name of an element of WS-ResourceProperties."""
+    return f"{{{WSRF_RP}}}{local}"
+
+
+def rl(local: str) -> str:
+    """The Clark name of an element of WS-ResourceLifetime."""
+    return f"{{{WSRF_RL}}}{local}"
+
+
 def action(port_type: str, operation: str, response: bool = False) -> str:
     """The wsa:Action of an operation that bw-2 defines, in the standard's default pattern."""
     return f"{WSN_BW}/{port_type}/{operation}{'Response' if response else 'Request'}"
@@ -90,7 +102,18 @@ PORT_TYPES: Final = {
 }
 """The port type that defines each request of bw-2."""
 
+WSRF_PORT_TYPES: Final = {
+    "GetResourceProperty": WSRF_RPW + "/GetResourceProperty",
+    "GetMultipleResourceProperties": WSRF_RPW + "/GetMultipleResourceProperties",
+    "QueryResourceProperties": WSRF_RPW + "/QueryResourceProperties",
+    "Destroy": WSRF_RLW + "/ImmediateResourceTermination",
+    "SetTerminationTime": WSRF_RLW + "/ScheduledResourceTermination",
+}
+"""The same for the requests of rpw-2 and rlw-2, with their namespaces."""
+
 
 def response_action(operation: str) -> str:
     """The wsa:Action of the answer to an operation, given by its local name."""
+    if operation in WSRF_PORT_TYPES:
+        return f"{WSRF_PORT_TYPES[operation]}/{operation}Response"
     return action(PORT_TYPES[operation], operation, response=True)

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, TypeVar
 from lxml import etree
 
 from .addressing import EndpointReference, parse_epr
-from .names import WSN_BR, WSNT, WSRF_BF, WSRF_R, WSRF_RP, wsnt
+from .names import WSN_BR, WSNT, WSRF_BF, WSRF_R, WSRF_RL, WSRF_RP, wsnt
 from .soap_faults import FaultCode, SoapFault
 from .times import format_time, parse_time
 from .xml import prefixed, qname_text
@@ -153,6 +153,26 @@ class ResourceUnknownFault(WsnFault, namespace=WSRF_R):
 
 class InvalidResourcePropertyQNameFault(WsnFault, namespace=WSRF_RP):
     """The resource has no property of this name."""
+
+
+class UnknownQueryExpressionDialectFault(WsnFault, namespace=WSRF_RP):
+    """The dialect of a query over properties is none of those offered."""
+
+
+class InvalidQueryExpressionFault(WsnFault, namespace=WSRF_RP):
+    """The query over properties is not one of its dialect."""
+
+
+class QueryEvaluationErrorFault(WsnFault, namespace=WSRF_RP):
+    """The query over properties could not be carried out."""
+
+
+class UnableToSetTerminationTimeFault(WsnFault, namespace=WSRF_RL):
+    """What was asked for is no time that a resource could end at."""
+
+
+class TerminationTimeChangeRejectedFault(WsnFault, namespace=WSRF_RL):
+    """The resource does not accept the time that was asked for."""
 
 
 class InvalidFilterFault(_NamesFault):

@@ -30,7 +30,7 @@ from hpwsn_client.wsn.faults import (
     encode_fault,
     parse_fault,
 )
-from hpwsn_client.wsn.names import SOAP12, WSA, WSN_BR, WSNT, WSRF_BF, WSRF_R, WSRF_RP, wsa, wsnt
+from hpwsn_client.wsn.names import SOAP12, WSA, WSN_BR, WSNT, WSRF_BF, WSRF_R, WSRF_RL, WSRF_RP, wsa, wsnt
 from hpwsn_client.wsn.soap import SoapVersion, parse_envelope, parse_reply
 from hpwsn_client.wsn.xml import parse_xml
 
@@ -41,7 +41,9 @@ EVERY = pytest.mark.parametrize("kind", WsnFault.by_element.values(), ids=lambda
 
 NAMES = {
     WSRF_R: "ResourceUnknownFault",
-    WSRF_RP: "InvalidResourcePropertyQNameFault",
+    WSRF_RP: "InvalidResourcePropertyQNameFault UnknownQueryExpressionDialectFault "
+    "InvalidQueryExpressionFault QueryEvaluationErrorFault",
+    WSRF_RL: "UnableToSetTerminationTimeFault TerminationTimeChangeRejectedFault",
     WSN_BR: "PublisherRegistrationRejectedFault PublisherRegistrationFailedFault ResourceNotDestroyedFault",
     WSNT: "InvalidFilterFault TopicExpressionDialectUnknownFault InvalidTopicExpressionFault "
     "TopicNotSupportedFault MultipleTopicsSpecifiedFault NoCurrentMessageOnTopicFault "

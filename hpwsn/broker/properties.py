@@ -1,0 +1,140 @@
+"""The resource properties of the broker and of its subscriptions, as the standard's documents have them.
+
+NotificationBrokerRP (WS-BrokeredNotification 1.3 section 4.1, schema br-2) and SubscriptionManagerRP
+(WS-BaseNotification 1.3 section 6, schema b-2) with the times of WS-ResourceLifetime 1.2. Owns which
+properties there are and their values, worked out when they are asked for. Knows no clock and changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from hpwsn.broker.subscription import Subscription
+from hpwsn.topics.topic_set import topic_expressions, topic_set
+from hpwsn.topics.tree import TopicTree
+from hpwsn_client.wsn.addressing import encode_epr
+from hpwsn_client.wsn.faults import InvalidResourcePropertyQNameFault
+from hpwsn_client.wsn.filters import ContentFilter, Filter, encode_filter
+from hpwsn_client.wsn.lifetime import encode_rl_time
+from hpwsn_client.wsn.messages import SubscriptionPolicy, encode_policy
+from hpwsn_client.wsn.names import (
+    DIALECT_CONCRETE,
+    DIALECT_FULL,
+    DIALECT_SIMPLE,
+    DIALECT_XPATH,
+    WSN_BR,
+    WSNT,
+    WSRF_RP,
+    WSTOP,
+    rl,
+    rp,
+    wsnt,
+)
+from hpwsn_client.wsn.queries import compile_query
+from hpwsn_client.wsn.times import format_time
+from hpwsn_client.wsn.topic import shown
+from hpwsn_client.wsn.xml import STORED_LIMITS, parse_xml, prefixed
+
+Values = Callable[[], Sequence[bytes]]
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyDocument:
+    """The properties of one resource, by their Clark names, and the element that holds them all.
+
+    Those of another standard, in `beside`, can be asked for like the rest, but the element's schema has no
+    place for them: it is written without them.
+    """
+
+    element: str
+    properties: Mapping[str, Values]
+    beside: frozenset[str] = frozenset()
+
+    def values(self, name: str) -> Sequence[bytes]:
+        """The values of one property, perhaps none; the fault of the standard where there is no such one."""
+        values = self.properties.get(name)
+        if values is None:
+            raise InvalidResourcePropertyQNameFault(
+                f"there is no property {shown(name)} here; there are {', '.join(self.properties)}"
+            )
+        return values()
+
+    def of(self, names: Sequence[str]) -> Iterator[bytes]:
+        """The values of several properties; a wrong name is found before anything is worked out."""
+        for name in set(names) - set(self.properties):
+            self.values(name)
+        return (value for name in names for value in self.values(name))
+
+    def query(self, query: ContentFilter, most: int) -> tuple[bytes, ...]:
+        """What a query finds in the whole document, in at most so many bytes."""
+        find = compile_query(query)
+        written = {name: b"".join(values()) for name, values in self.properties.items()}
+        whole = self._around(value for name, value in written.items() if name not in self.beside)
+        return find(parse_xml(self._around(written.values()), STORED_LIMITS), whole, most)
+
+    def _around(self, values: Iterable[bytes]) -> bytes:
+        name, declaration = prefixed(self.element)
+        return b"<%b%b>%b</%b>" % (name.encode(), declaration.encode(), b"".join(values), name.encode())
+
+
+def broker_properties(tree: TopicTree[Subscription], requires_registration: bool = False) -> PropertyDocument:
+    """What the broker tells of itself."""
+    return PropertyDocument(
+        f"{{{WSN_BR}}}NotificationBrokerRP",
+        {
+            wsnt("TopicExpression"): lambda: list(topic_expressions(tree.root)),
+            wsnt("FixedTopicSet"): lambda: [_text("wsnt:FixedTopicSet", WSNT, _boolean(tree.fixed))],
+            wsnt("TopicExpressionDialect"): lambda: [
+                _text("wsnt:TopicExpressionDialect", WSNT, dialect)
+                for dialect in (DIALECT_SIMPLE, DIALECT_CONCRETE, DIALECT_FULL)
+            ],
+            f"{{{WSTOP}}}TopicSet": lambda: [topic_set(tree.root)],
+            f"{{{WSN_BR}}}RequiresRegistration": lambda: [
+                _text("wsn-br:RequiresRegistration", WSN_BR, _boolean(requires_registration))
+            ],
+            rp("QueryExpressionDialect"): _query_dialects,
+        },
+        frozenset({rp("QueryExpressionDialect")}),
+    )
+
+
+def subscription_properties(subscription: Subscription, now: datetime) -> PropertyDocument:
+    """What a subscription tells of itself."""
+    request = subscription.request
+    created, terminates = _moment(subscription.created), subscription.terminates
+    return PropertyDocument(
+        wsnt("SubscriptionManagerRP"),
+        {
+            wsnt("ConsumerReference"): lambda: [encode_epr(request.consumer, wsnt("ConsumerReference"))],
+            wsnt("Filter"): lambda: [encode_filter(request.filter)] if request.filter != Filter() else [],
+            wsnt("SubscriptionPolicy"): lambda: (
+                [encode_policy(request.policy)] if request.policy != SubscriptionPolicy() else []
+            ),
+            wsnt("CreationTime"): lambda: [_text("wsnt:CreationTime", WSNT, format_time(created))],
+            rl("CurrentTime"): lambda: [encode_rl_time("CurrentTime", now)],
+            rl("TerminationTime"): lambda: [
+                encode_rl_time("TerminationTime", None if terminates is None else _moment(terminates))
+            ],
+            rp("QueryExpressionDialect"): _query_dialects,
+        },
+        frozenset({rl("CurrentTime"), rl("TerminationTime"), rp("QueryExpressionDialect")}),
+    )
+
+
+def _query_dialects() -> list[bytes]:
+    return [_text("wsrf-rp:QueryExpressionDialect", WSRF_RP, DIALECT_XPATH)]
+
+
+def _text(name: str, namespace: str, text: str) -> bytes:
+    prefix = name.partition(":")[0]
+    return f'<{name} xmlns:{prefix}="{namespace}">{text}</{name}>'.encode()
+
+
+def _boolean(value: bool) -> str:
+    return "true" if value else "false"
+
+
+def _moment(time: float) -> datetime:
+    return datetime.fromtimestamp(time, UTC)

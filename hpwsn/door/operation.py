@@ -1,0 +1,43 @@
+"""What every SOAP operation has in common: what it works on, how it is declared, how its request is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from spyne import rpc
+
+from hpwsn.broker.broker import Broker
+from hpwsn.door.dispatch import Call
+from hpwsn_client.wsn.messages import parse_message
+from hpwsn_client.wsn.xml import Limits
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What the operations work on."""
+
+    broker: Broker
+    limits: Limits
+
+
+class SpyneContext(Protocol):
+    """What Spyne hands to an operation."""
+
+    udc: Context
+
+
+_Request = TypeVar("_Request")
+
+
+def read(ctx: SpyneContext, call: Call, expected: type[_Request]) -> _Request:
+    """The request as the wire reads it."""
+    assert call.envelope.body is not None
+    request = parse_message(call.envelope.body, ctx.udc.limits)
+    assert isinstance(request, expected)
+    return request
+
+
+def operation(model: type, returns: type | None = None, name: str | None = None) -> Any:
+    """Declare an operation for requests of a model; `name` is theirs where it is not the model's."""
+    return rpc(model, _returns=returns, _body_style="bare", _in_message_name=name or model.__name__)

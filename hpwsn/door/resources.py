@@ -1,0 +1,143 @@
+"""The SOAP operations on resources: the properties of the broker and of subscriptions, and their lifetimes.
+
+WS-ResourceProperties 1.2 and WS-ResourceLifetime 1.2, which WS-Notification 1.3 builds on. Documents are
+written and queried in threads of their own.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from spyne import AnyXml, ComplexModel, Service, Unicode
+
+from hpwsn.broker.properties import PropertyDocument, broker_properties, subscription_properties
+from hpwsn.door.dispatch import Answer, Call
+from hpwsn.door.documents import in_thread
+from hpwsn.door.operation import SpyneContext, operation, read
+from hpwsn_client.wsn import faults
+from hpwsn_client.wsn import lifetime as wsrf_rl
+from hpwsn_client.wsn import properties as wsrf_rp
+from hpwsn_client.wsn.names import WSRF_RL, WSRF_RP
+
+
+class GetMultipleResourceProperties(ComplexModel):
+    __namespace__ = WSRF_RP
+    ResourceProperty = Unicode(min_occurs=1, max_occurs="unbounded", nillable=False)
+
+
+class QueryResourceProperties(ComplexModel):
+    __namespace__ = WSRF_RP
+    QueryExpression = AnyXml(min_occurs=1, nillable=False)
+
+
+class Destroy(ComplexModel):
+    __namespace__ = WSRF_RL
+    Extension = AnyXml
+
+
+class SetTerminationTime(ComplexModel):
+    __namespace__ = WSRF_RL
+    RequestedTerminationTime = Unicode
+    RequestedLifetimeDuration = Unicode
+
+
+class BrokerProperties(Service):
+    """The broker's own properties."""
+
+    namespace = WSRF_RP
+
+    @operation(Unicode, name="GetResourceProperty")
+    async def get_property(ctx: SpyneContext, call: Call) -> Answer:  # noqa: N805
+        """The values of one property."""
+        return await _get(ctx, call, _of_broker(ctx))
+
+    @operation(GetMultipleResourceProperties)
+    async def get_properties(ctx: SpyneContext, call: Call) -> Answer:  # noqa: N805
+        """The values of several properties."""
+        return await _get_multiple(ctx, call, _of_broker(ctx))
+
+    @operation(QueryResourceProperties)
+    async def query_properties(ctx: SpyneContext, call: Call) -> Answer:  # noqa: N805
+        """What an XPath finds among them."""
+        return await _query(ctx, call, _of_broker(ctx))
+
+
+class SubscriptionProperties(Service):
+    """The properties of a subscription."""
+
+    namespace = WSRF_RP
+
+    @operation(Unicode, name="GetResourceProperty")
+    async def get_property(ctx: SpyneContext, call: Call) -> Answer:  # noqa: N805
+        """The values of one property."""
+        return await _get(ctx, call, _of_subscription(ctx, call))
+
+    @operation(GetMultipleResourceProperties)
+    async def get_properties(ctx: SpyneContext, call: Call) -> Answer:  # noqa: N805
+        """The values of several properties."""
+        return await _get_multiple(ctx, call, _of_subscription(ctx, call))
+
+    @operation(QueryResourceProperties)
+    async def query_properties(ctx: SpyneContext, call: Call) -> Answer:  # noqa: N805
+        """What an XPath finds among them."""
+        return await _query(ctx, call, _of_subscription(ctx, call))
+
+
+class SubscriptionLifetime(Service):
+    """Ending a subscription, now or later, as any other resource is ended."""
+
+    namespace = WSRF_RL
+
+    @operation(Destroy)
+    async def destroy(ctx: SpyneContext, call: Call) -> wsrf_rl.DestroyResponse:  # noqa: N805
+        """End it."""
+        ctx.udc.broker.subscriptions.live(call.resource)
+        read(ctx, call, wsrf_rl.Destroy)
+        await ctx.udc.broker.subscriptions.unsubscribe(call.resource)
+        return wsrf_rl.DestroyResponse()
+
+    @operation(SetTerminationTime)
+    async def set_time(ctx: SpyneContext, call: Call) -> wsrf_rl.SetTerminationTimeResponse:  # noqa: N805
+        """Set a new termination time; as with Renew, one that has just expired is revived."""
+        broker = ctx.udc.broker
+        broker.subscriptions.get(call.resource)
+        request = read(ctx, call, wsrf_rl.SetTerminationTime)
+        try:
+            subscription = await broker.subscriptions.renew(call.resource, request.termination)
+        except faults.UnacceptableTerminationTimeFault as fault:
+            raise faults.TerminationTimeChangeRejectedFault(fault.description) from None
+        end = subscription.terminates
+        return wsrf_rl.SetTerminationTimeResponse(
+            None if end is None else datetime.fromtimestamp(end, UTC), broker.now()
+        )
+
+
+def _of_broker(ctx: SpyneContext) -> PropertyDocument:
+    return broker_properties(ctx.udc.broker.tree)
+
+
+def _of_subscription(ctx: SpyneContext, call: Call) -> PropertyDocument:
+    broker = ctx.udc.broker
+    return subscription_properties(broker.subscriptions.live(call.resource), broker.now())
+
+
+async def _get(ctx: SpyneContext, call: Call, document: PropertyDocument) -> Answer:
+    name = read(ctx, call, wsrf_rp.GetResourceProperty).name
+    return await _values("GetResourcePropertyResponse", document, (name,))
+
+
+async def _get_multiple(ctx: SpyneContext, call: Call, document: PropertyDocument) -> Answer:
+    names = read(ctx, call, wsrf_rp.GetMultipleResourceProperties).names
+    return await _values("GetMultipleResourcePropertiesResponse", document, names)
+
+
+async def _values(response: str, document: PropertyDocument, names: tuple[str, ...]) -> Answer:
+    # A name that is repeated is answered once: a short request must not ask for a tree many times over.
+    asked = tuple(dict.fromkeys(names))
+    return Answer(await in_thread(lambda: wsrf_rp.join_values(response, document.of(asked))))
+
+
+async def _query(ctx: SpyneContext, call: Call, document: PropertyDocument) -> Answer:
+    query = read(ctx, call, wsrf_rp.QueryResourceProperties).query
+    found = await in_thread(document.query, query, ctx.udc.limits.body)
+    return Answer(wsrf_rp.join_values("QueryResourcePropertiesResponse", found))
