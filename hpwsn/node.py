@@ -32,12 +32,14 @@ from hpwsn.broker.publisher import Publisher
 from hpwsn.broker.pull_points import PullPoints
 from hpwsn.broker.push import Pusher
 from hpwsn.broker.push_request import OutcomeKind
+from hpwsn.broker.readers import Readers
 from hpwsn.broker.reaper import Reaper
 from hpwsn.broker.recent import Recent
 from hpwsn.broker.retry import RetryPolicies, RetryPolicy
 from hpwsn.broker.subscription import Subscription
 from hpwsn.broker.subscriptions import Subscriptions, SubscriptionSettings
 from hpwsn.door.dead_letters import DeadLettersDoor
+from hpwsn.door.events import EventsDoor
 from hpwsn.door.gate import Gate
 from hpwsn.door.http import SoapDoor
 from hpwsn.door.legacy import LegacyDoor
@@ -143,12 +145,16 @@ class Node:
             self.base_url,
             clock,
         )
+        self.readers = Readers(
+            self.journal, self.tree, lambda: self.delivery.head, subtree=config.topics.simple_subtree
+        )
         self.processor = Processor(
             tree=self.tree,
             content=self.content,
             recent=self.recent,
             delivery=self.delivery,
             pull_points=pull_points,
+            readers=self.readers,
         )
         self.journal.on_commit = self.processor.process
         if config.delivery.on_gone == "end":
@@ -220,7 +226,7 @@ class Node:
         points = self.broker.pull_points.restore(recovered.pull_points)
         subscriptions = self.broker.subscriptions.restore(recovered.subscriptions)
         self.processor.restore_current(recovered.current)
-        self.broker.publisher.remember((known.id, known.time) for known in recovered.message_ids)
+        self.broker.publisher.remember(recovered.message_ids)
         if recovered.next_offset > 1 or subscriptions or points:
             log.info(
                 "restored %d subscriptions and %d pull points; the log ends at offset %d",
@@ -229,8 +235,8 @@ class Node:
                 recovered.next_offset - 1,
             )
 
-    async def _receive(self, notifications: Sequence[Notification]) -> None:
-        await self.journal.append(notifications)
+    async def _receive(self, notifications: Sequence[Notification]) -> int:
+        return await self.journal.append(notifications)
 
     async def _open_doors(self, listener: socket.socket) -> None:
         server = self.config.server
@@ -243,6 +249,7 @@ class Node:
         app.add_routes(DeadLettersDoor(letters).routes())
         app.add_routes(TopicNamespacesDoor(self.tree).routes())
         app.add_routes(OperationsDoor(self.name, self.broker, self.pusher, self.problems).routes())
+        EventsDoor(self.broker, self.readers, self._limits, server.request_timeout).join(app)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=server.drain_timeout)
         gate = Gate(limit=server.connections, head_within=server.request_timeout)
         app.middlewares.append(gate.middleware)

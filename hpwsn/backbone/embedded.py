@@ -19,11 +19,11 @@ class EmbeddedBackbone:
         """Remember where notifications go."""
         self._receive = receive
 
-    async def send(self, notifications: Sequence[Notification]) -> None:
+    async def send(self, notifications: Sequence[Notification]) -> int:
         """Journal them; returns with the commit."""
         if self._receive is None:
             raise RuntimeError("the backbone has not been started: call start() first")
-        await self._receive(notifications)
+        return await self._receive(notifications)
 
     async def close(self) -> None:
         """Refuse what comes from now on."""

@@ -9,17 +9,17 @@ from typing import Protocol
 
 from hpwsn.notification import Notification
 
-Receive = Callable[[Sequence[Notification]], Awaitable[object]]
+Receive = Callable[[Sequence[Notification]], Awaitable[int]]
 
 
 class Backbone(Protocol):
     """What a node needs of a backbone."""
 
     async def start(self, receive: Receive) -> None:
-        """Begin to hand notifications to `receive`, which returns once they are journalled."""
+        """Begin to hand notifications to `receive`, which returns the first offset with the commit."""
 
-    async def send(self, notifications: Sequence[Notification]) -> None:
-        """Carry notifications, all or none; returns when they are safe."""
+    async def send(self, notifications: Sequence[Notification]) -> int:
+        """Carry notifications, all or none; returns when they are safe, with the offset of the first."""
 
     async def close(self) -> None:
         """Hand over what is under way and stop."""

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from hpwsn.broker.delivery import Delivery
 from hpwsn.broker.pull_points import PullPoints
+from hpwsn.broker.readers import Readers
 from hpwsn.broker.recent import Recent
 from hpwsn.broker.subscription import Subscription
 from hpwsn.matching.content import ContentFilters
@@ -33,12 +34,14 @@ class Processor:
         recent: Recent,
         delivery: Delivery,
         pull_points: PullPoints,
+        readers: Readers,
     ) -> None:
         self._tree = tree
         self._content = content
         self._recent = recent
         self._delivery = delivery
         self._pull_points = pull_points
+        self._readers = readers
 
     def process(self, first: int, notifications: Sequence[Notification]) -> None:
         """Offer each notification of one commit to its subscribers, in order."""
@@ -49,6 +52,7 @@ class Processor:
                 # What is stored must reach all others, whatever one notification does to its filters.
                 log.exception("notification %d could not be matched", offset)
             self._delivery.head = offset
+        self._readers.committed(first, notifications)
 
     def _process(self, offset: int, notification: Notification) -> None:
         if notification.target is not None:

@@ -11,10 +11,12 @@ import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 from hpwsn.backbone.port import Backbone
 from hpwsn.broker.subscription import Subscription
 from hpwsn.errors import JournalUnavailable
+from hpwsn.journal.records import MessageId
 from hpwsn.notification import Notification
 from hpwsn.topics.tree import TopicTree
 from hpwsn_client.wsn import faults
@@ -28,6 +30,14 @@ MOST_IDS = 1_000_000
 
 RETRY_AFTER = 1
 """Seconds that a publisher is asked to wait when the journal cannot take more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The offsets that the notifications of one publish have in the log."""
+
+    first: int
+    last: int
 
 
 class Publisher:
@@ -60,8 +70,8 @@ class Publisher:
         *,
         message_id: str | None = None,
         target: str | None = None,
-    ) -> None:
-        """Returns when the notifications can no longer be lost; raises a fault if none was taken."""
+    ) -> Span:
+        """Where the notifications are, once they can no longer be lost; raises a fault if none was taken."""
         now = self._clock()
         try:
             notifications = [self._notification(message, now, message_id, target) for message in messages]
@@ -69,29 +79,27 @@ class Publisher:
             self.refused += len(messages)
             raise
         if message_id is None:
-            await self._send(notifications)
-        else:
-            await self._send_once(message_id, notifications, now)
+            return await self._send(notifications)
+        return await self._send_once(message_id, notifications, now)
 
-    async def _send_once(self, message_id: str, notifications: Sequence[Notification], now: float) -> None:
+    async def _send_once(self, message_id: str, notifications: Sequence[Notification], now: float) -> Span:
         known = self._ids.find(message_id, now)
         if known is not None:
             self.repeated += len(notifications)
-            await asyncio.shield(known)
-            return
+            return await asyncio.shield(known)
         sent = asyncio.ensure_future(self._send(notifications))
         self._ids.add(message_id, now, sent)
         sent.add_done_callback(lambda ended: self._forget_failed(message_id, ended))
-        await asyncio.shield(sent)
+        return await asyncio.shield(sent)
 
-    def _forget_failed(self, message_id: str, ended: asyncio.Future[None]) -> None:
+    def _forget_failed(self, message_id: str, ended: asyncio.Future[Span]) -> None:
         if ended.cancelled() or ended.exception() is not None:
             self._ids.discard(message_id)
 
-    async def _send(self, notifications: Sequence[Notification]) -> None:
+    async def _send(self, notifications: Sequence[Notification]) -> Span:
         try:
             self._admit(notifications)
-            await self._backbone.send(notifications)
+            first = await self._backbone.send(notifications)
         except faults.Busy:
             self.refused += len(notifications)
             raise
@@ -102,6 +110,7 @@ class Publisher:
         self.accepted += len(notifications)
         if self._trouble is not None:
             self._note_trouble(None)
+        return Span(first, first + len(notifications) - 1)
 
     def _note_trouble(self, reason: str | None) -> None:
         """Write to the log when the journal begins to refuse, and when it takes notifications again."""
@@ -133,12 +142,13 @@ class Publisher:
         self._tree.check_publish(topic)
         return topic
 
-    def remember(self, ids: Iterable[tuple[str, float]]) -> None:
+    def remember(self, ids: Iterable[MessageId]) -> None:
         """Take up the message ids that the journal still knows."""
-        done = asyncio.get_running_loop().create_future()
-        done.set_result(None)
-        for message_id, time in ids:
-            self._ids.add(message_id, time, done)
+        loop = asyncio.get_running_loop()
+        for known in ids:
+            done: asyncio.Future[Span] = loop.create_future()
+            done.set_result(Span(known.first, known.last))
+            self._ids.add(known.id, known.time, done)
 
 
 class RecentIds:
@@ -146,15 +156,15 @@ class RecentIds:
 
     def __init__(self, window: float) -> None:
         self._window = window
-        self._ids: OrderedDict[str, tuple[float, asyncio.Future[None]]] = OrderedDict()
+        self._ids: OrderedDict[str, tuple[float, asyncio.Future[Span]]] = OrderedDict()
 
-    def find(self, message_id: str, now: float) -> asyncio.Future[None] | None:
+    def find(self, message_id: str, now: float) -> asyncio.Future[Span] | None:
         """The outcome of the first of that id, if it is within the window."""
         self._expire(now)
         found = self._ids.get(message_id)
         return found[1] if found is not None and abs(now - found[0]) < self._window else None
 
-    def add(self, message_id: str, time: float, outcome: asyncio.Future[None]) -> None:
+    def add(self, message_id: str, time: float, outcome: asyncio.Future[Span]) -> None:
         """Remember an id from now on, at the cost of the oldest if there are too many."""
         self._ids[message_id] = (time, outcome)
         if len(self._ids) > MOST_IDS:

@@ -115,12 +115,12 @@ class Journal:
         """Store notifications, all or none, at the next offsets; the future has the first of these."""
         return self._channel.append(notifications)
 
-    async def read(self, offsets: Collection[int]) -> list[Stored]:
+    async def read(self, offsets: Collection[int], *, room: int | None = None) -> list[Stored]:
         """The entries at these offsets, in the order of the log; those that are gone are left out.
 
-        Where they are more than 16 MiB together, the first that fit, and one at least.
+        Where they are more than 16 MiB (or the room) together, the first that fit, and one at least.
         """
-        return await self._read(self._reader.read, offsets)
+        return await self._read(self._reader.read, offsets, room)
 
     async def scan(
         self,
@@ -130,13 +130,14 @@ class Journal:
         topics: Collection[str] | None,
         target: str | None = None,
         head: int | None = None,
+        room: int | None = None,
     ) -> Scan:
         """The next entries after an offset whose topic key is one of these; None for every topic.
 
         Without a target, what was posted straight to a pull point is left out; with one, only that is given.
         Nothing after `head` is looked at: the topics may be those of that moment.
         """
-        return await self._read(self._reader.scan, after, limit, topics, target, head)
+        return await self._read(self._reader.scan, after, limit, topics, target, head, room)
 
     async def count(self, after: int, topics: Collection[str] | None) -> int:
         """How many entries without a target lie after an offset on these topics; None for every topic."""

@@ -78,13 +78,19 @@ class Reader:
         self._numbers: dict[str, dict[str, int]] = {}
         self._top = self._bottom = 0
 
-    def read(self, offsets: Collection[int]) -> list[Stored]:
+    def read(self, offsets: Collection[int], room: int | None = None) -> list[Stored]:
         """The entries at these offsets that are there, in order; of large ones the first."""
         with self._snapshot():
-            return self._load(_within(self._rows_at(offsets), MAX_BYTES))
+            return self._load(_within(self._rows_at(offsets), room or MAX_BYTES))
 
     def scan(
-        self, after: int, limit: int, topics: Collection[str] | None, target: str | None, head: int | None
+        self,
+        after: int,
+        limit: int,
+        topics: Collection[str] | None,
+        target: str | None,
+        head: int | None = None,
+        room: int | None = None,
     ) -> Scan:
         """The next entries of some topics, or of all, up to `head`."""
         with self._snapshot():
@@ -93,7 +99,7 @@ class Reader:
                 last = min(last, head)
             streams = self._streams_of(topics, target)
             rows = self._search(streams, after, last, limit)
-            kept = _within(rows, MAX_BYTES)
+            kept = _within(rows, room or MAX_BYTES)
             upto = kept[-1][0] if len(rows) == limit or len(kept) < len(rows) else max(after, last)
             return Scan(self._load(kept), upto)
 

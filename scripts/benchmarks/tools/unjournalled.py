@@ -10,8 +10,10 @@ from hpwsn.notification import Notification
 class UnjournalledNode(node.Node):
     """Takes notifications straight to the processor."""
 
-    async def _receive(self, notifications: Sequence[Notification]) -> None:
-        self.processor.process(self.delivery.head + 1, notifications)
+    async def _receive(self, notifications: Sequence[Notification]) -> int:
+        first = self.delivery.head + 1
+        self.processor.process(first, notifications)
+        return first
 
 
 if __name__ == "__main__":

@@ -1,0 +1,240 @@
+"""The JSON door: events published to a topic and read from it, without SOAP.
+
+Owns the addresses under /topics, their parameters and statuses; what an event is in XML is the wire's
+business, and both doors write to the same log. A GET is a poll, or a stream where the client accepts
+`text/event-stream`. Every refusal is a JSON object with `error`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import wraps
+from typing import Any
+
+from aiohttp import web
+
+from hpwsn.broker.broker import Broker
+from hpwsn.broker.readers import Page, Query, Readers, off_loop
+from hpwsn.door.event_stream import wants_stream, write_stream
+from hpwsn.door.openapi import document
+from hpwsn.errors import JournalUnavailable
+from hpwsn.journal.records import Stored
+from hpwsn_client.wsn import faults
+from hpwsn_client.wsn.filters import ContentFilter, compile_content
+from hpwsn_client.wsn.json_events import decode_event, encode_event
+from hpwsn_client.wsn.json_text import MalformedJson, parse_event_lines, parse_events
+from hpwsn_client.wsn.names import DIALECT_XPATH, HPWSN
+from hpwsn_client.wsn.notifications import NotificationMessage
+from hpwsn_client.wsn.topic import shown
+from hpwsn_client.wsn.topics import Topic, TopicExpression
+from hpwsn_client.wsn.xml import Limits
+
+log = logging.getLogger(__name__)
+
+ID_HEADER = "Hpwsn-Message-Id"
+AFTER_HEADER = "Hpwsn-After"
+PAGE, LARGEST_PAGE = 100, 1000
+LONGEST_WAIT = 300.0
+GROWTH = 4
+"""How many times larger than a request its events may be as XML."""
+
+_PARSERS = {"application/json": parse_events, "application/x-ndjson": parse_event_lines}
+_is_id = re.compile(r"[^\x00-\x1f\x7f\ud800-\udfff]{1,1024}").fullmatch
+
+Handler = Callable[["EventsDoor", web.Request], Awaitable[web.StreamResponse]]
+
+
+def _answers_in_json(handler: Handler) -> Handler:
+    """Turn faults and trouble into statuses with a JSON object."""
+
+    @wraps(handler)
+    async def handle(door: EventsDoor, request: web.Request) -> web.StreamResponse:
+        try:
+            return await handler(door, request)
+        except faults.SoapFault as fault:
+            return _refuse(fault)
+        except JournalUnavailable as error:
+            return _refuse(faults.Busy(f"the journal cannot be read: {error}"))
+        except (ConnectionError, web.HTTPException):
+            raise
+        except Exception:
+            log.exception("%s %s failed", request.method, request.path)
+            return _answer({"error": "the node failed on this; its log says why"}, 500)
+
+    return handle
+
+
+class EventsDoor:
+    """The addresses under /topics."""
+
+    def __init__(self, broker: Broker, readers: Readers, limits: Limits, request_timeout: float) -> None:
+        self._broker = broker
+        self._readers = readers
+        self._limits = limits
+        self._request_timeout = request_timeout
+
+    def join(self, app: web.Application) -> None:
+        """Add the routes to the node's web application, and end the streams when it ends."""
+        app.add_routes(
+            [
+                web.post("/topics/{topic:[^/]+}/events", self._publish),
+                web.get("/topics/{topic:[^/]+}/events", self._read, allow_head=False),
+                web.get("/openapi.json", self._describe),
+            ]
+        )
+        app.on_shutdown.append(self._close)
+
+    async def _close(self, app: web.Application) -> None:
+        self._readers.close()
+
+    async def _describe(self, request: web.Request) -> web.Response:
+        return web.json_response(document(self._broker.base_url()))
+
+    @_answers_in_json
+    async def _publish(self, request: web.Request) -> web.StreamResponse:
+        topic, message_id = _topic(request), _message_id(request)
+        data = await self._body(request)
+        payloads = await off_loop(len(data), self._payloads, data, request.content_type)
+        on = TopicExpression.of(topic)
+        messages = [NotificationMessage(on, payload) for payload in payloads]
+        span = await self._broker.publisher.publish(messages, message_id=message_id)
+        return _answer({"first": span.first, "last": span.last}, 202)
+
+    async def _body(self, request: web.Request) -> bytes:
+        if request.content_type not in _PARSERS:
+            raise faults.SoapFault(
+                f"the content type is {shown(request.content_type)}; send {' or '.join(_PARSERS)}", status=415
+            )
+        too_large = f"the request is larger than {self._limits.body} bytes (server.body_limit)"
+        if (request.content_length or 0) > self._limits.body:
+            raise faults.TooLarge(too_large)
+        try:
+            async with asyncio.timeout(self._request_timeout):
+                return await request.read()
+        except web.HTTPRequestEntityTooLarge as error:
+            raise faults.TooLarge(too_large) from error
+        except TimeoutError as error:
+            reason = f"the request did not arrive within {self._request_timeout:g} s"
+            raise faults.SoapFault(reason, status=408) from error
+
+    def _payloads(self, data: bytes, content_type: str) -> list[bytes]:
+        events = _PARSERS[content_type](data, self._limits)
+        room = GROWTH * self._limits.body
+        payloads = []
+        for event in events:
+            payloads.append(encode_event(event, replace(self._limits, body=max(room, 1))))
+            room -= len(payloads[-1])
+        return payloads
+
+    @_answers_in_json
+    async def _read(self, request: web.Request) -> web.StreamResponse:
+        query = Query(_topic(request), _predicate(request))
+        self._readers.check(query.topic)
+        if wants_stream(request):
+            after = _offset(request, "Last-Event-ID", request.headers)
+            after = _offset(request, "after", request.query) if after is None else after
+            start = self._readers.head() if after is None else after
+            return await write_stream(request, self._readers, query, start, _event)
+        return await self._poll(request, query)
+
+    async def _poll(self, request: web.Request, query: Query) -> web.Response:
+        after = _offset(request, "after", request.query) or 0
+        limit = min(_maximum(request), LARGEST_PAGE)
+        page = await self._readers.poll(query, after, limit, _wait(request))
+        size = sum(len(stored.notification.content) for stored in page.entries)
+        body = await off_loop(size, _encode_page, page)
+        return web.Response(
+            body=body, content_type="application/json", headers={AFTER_HEADER: str(page.upto)}
+        )
+
+
+def _encode_page(page: Page) -> bytes:
+    return b"[" + b",\n".join(map(_event, page.entries)) + b"]\n"
+
+
+def _event(stored: Stored) -> bytes:
+    """One event as a reader gets it, on one line."""
+    notification = stored.notification
+    event = {
+        "offset": stored.offset,
+        "topic": str(notification.topic),
+        "time": datetime.fromtimestamp(notification.time, UTC).isoformat(timespec="milliseconds"),
+        "id": notification.message_id,
+        "data": decode_event(notification.payload),
+    }
+    return json.dumps(event, ensure_ascii=False).encode()
+
+
+def _topic(request: web.Request) -> Topic:
+    return Topic.parse(request.match_info["topic"])
+
+
+def _message_id(request: web.Request) -> str | None:
+    given = {value for value in (request.headers.get(ID_HEADER), request.query.get("id")) if value}
+    if len(given) > 1:
+        raise _bad(f"{ID_HEADER} and the parameter id differ; give one of them")
+    for value in given:
+        if not _is_id(value):
+            raise _bad(f"the id {shown(value)} is not 1 to 1024 characters without controls")
+    return next(iter(given), None)
+
+
+def _predicate(request: web.Request) -> Any:
+    expression = request.query.get("filter", "").strip()
+    if not expression:
+        return None
+    return compile_content(ContentFilter(DIALECT_XPATH, expression, (("hp", HPWSN),)))
+
+
+def _offset(request: web.Request, name: str, given: Mapping[str, str]) -> int | None:
+    text = given.get(name, "")
+    if not text:
+        return None
+    if not (text.isascii() and text.isdecimal()) or len(text) > 18:
+        raise _bad(f"{name} is {shown(text)}; give the offset of an event, or leave it out")
+    return int(text)
+
+
+def _maximum(request: web.Request) -> int:
+    text = request.query.get("max") or str(PAGE)
+    if not (text.isascii() and text.isdecimal()) or len(text) > 18 or not int(text):
+        raise _bad(f"max is {shown(text)}; give a number of events, 1 or more")
+    return int(text)
+
+
+def _wait(request: web.Request) -> float:
+    text = request.query.get("wait") or "0"
+    if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", text):
+        raise _bad(f"wait is {shown(text)}; give a number of seconds")
+    return min(float(text), LONGEST_WAIT)
+
+
+def _answer(told: Mapping[str, Any], status: int) -> web.Response:
+    """A JSON object, on a line of its own for those who read it in a terminal."""
+    return web.json_response(text=json.dumps(told, ensure_ascii=False) + "\n", status=status)
+
+
+def _bad(words: str) -> faults.SoapFault:
+    return faults.SoapFault(words, status=400)
+
+
+def _refuse(fault: faults.SoapFault) -> web.Response:
+    told: dict[str, Any] = {"error": fault.reason}
+    if isinstance(fault, MalformedJson) and fault.line:
+        told |= {"line": fault.line, "column": fault.column}
+    response = _answer(told, _status(fault))
+    if isinstance(fault, faults.Busy):
+        response.headers["Retry-After"] = f"{max(fault.retry_after, 1):.0f}"
+    return response
+
+
+def _status(fault: faults.SoapFault) -> int:
+    if isinstance(fault, faults.TopicNotSupportedFault):
+        return 404
+    return fault.status or (400 if fault.code is faults.FaultCode.SENDER else 500)
