@@ -79,6 +79,7 @@ class OperationsDoor:
             "topics": len(broker.tree),
             "subscriptions": len(broker.subscriptions),
             "pull_points": len(broker.pull_points),
+            "dropped_from_pull_points": broker.pull_points.dropped,
             "published": {
                 "accepted": broker.publisher.accepted,
                 "repeated": broker.publisher.repeated,
