@@ -203,8 +203,8 @@ class Node:
         self._housekeeping = Housekeeping(self.broker, self.config)
         self._reaper.start()
         self._housekeeping.start()
-        await self._open_doors(listener)
         self.broker.subscriptions.wake_all()
+        await self._open_doors(listener)
 
     def _listen(self) -> socket.socket:
         server = self.config.server

@@ -95,6 +95,7 @@ class Delivery:
     def wake(self, subscription: Subscription) -> None:
         """Deliver what waits now, without sitting out a pause before a retry."""
         self._cancel_timer(subscription)
+        self._overflow.watch(subscription)
         self._proceed(subscription)
 
     def forget(self, subscription: Subscription) -> None:

@@ -61,7 +61,9 @@ class Overflow:
         """Note whether a queue that turns publishers away is full now."""
         if self.policy(subscription) != REJECT:
             return
-        if subscription.cursor.backlog >= self.limit(subscription):
+        cursor = subscription.cursor
+        # After a restart nobody knows how long a queue is until it has been counted.
+        if not cursor.counted or cursor.backlog >= self.limit(subscription):
             self._full.add(subscription)
         else:
             self._full.discard(subscription)

@@ -99,3 +99,15 @@ async def test_the_nodes_own_limit_holds_for_those_that_ask_for_none(tmp_path: P
             await call(reference, "<w:ResumeSubscription/>")
             await consumer.wait(lambda c: "11" in c.payloads())
             assert consumer.payloads() == [str(n) for n in range(7, 12)]
+
+
+async def test_a_full_queue_that_rejects_still_does_so_after_a_restart(tmp_path: Path) -> None:
+    with NodeProcess(tmp_path / "rejecting") as node:
+        asked = subscribe("http://127.0.0.1:9/", "A", more=_policy("reject", 5))
+        reference = (await call(node.url, asked)).text(ADDRESS)
+        await call(reference, "<w:PauseSubscription/>")
+        for number in range(5):
+            assert (await call(node.url, notify("A", f"<n>{number}</n>"))).status == 202
+        node.kill()
+        node.start()
+        assert (await call(node.url, notify("A", "<n>5</n>"))).status == 503
