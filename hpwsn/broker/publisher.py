@@ -162,7 +162,7 @@ class RecentIds:
         """The outcome of the first of that id, if it is within the window."""
         self._expire(now)
         found = self._ids.get(message_id)
-        return found[1] if found is not None and abs(now - found[0]) < self._window else None
+        return found[1] if found is not None and found[0] > now - self._window else None
 
     def add(self, message_id: str, time: float, outcome: asyncio.Future[Span]) -> None:
         """Remember an id from now on, at the cost of the oldest if there are too many."""
