@@ -61,9 +61,11 @@ async def measure(url: str, publishers: int, seconds: float, messages: int = 1) 
     accepted = sum(publisher.accepted for _, publisher in made) - before
     taken = time.perf_counter() - began
     for transport, publisher in made:
-        if publisher.failure or not publisher.accepted:
+        if publisher.failure:
             raise RuntimeError(f"the node refused: {publisher.failure[:300]!r}")
         transport.abort()
+    if not accepted:
+        raise RuntimeError(f"nothing was accepted within {seconds:g} s; measure for longer")
     return accepted * messages / taken
 
 
