@@ -11,13 +11,14 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from hpwsn.cli_bench import add_bench_parser
 from hpwsn.cli_deadletters import add_deadletters_parser
-from hpwsn.cli_subscriptions import add_subscriptions_parser
+from hpwsn.cli_resources import REGISTRATIONS, SUBSCRIPTIONS, add_resource_parser
 from hpwsn.config import FLAGS, LoadedConfig, default_file, load_config, masked, shown, value_of
 from hpwsn.errors import ConfigError, HpwsnError, Problem
 from hpwsn.settings import SETTINGS
 from hpwsn.topics.command import add_topics_parser
-from hpwsn.topics.directory import TopicDirectoryError, open_directory
+from hpwsn.topics.directory import TopicDirectoryError, access_from, open_directory
 from hpwsn_client import __version__
 from hpwsn_client.cli import add_listen_parser, add_publish_parser
 
@@ -81,8 +82,10 @@ def build_parser() -> argparse.ArgumentParser:
     add_publish_parser(commands)
     add_listen_parser(commands)
     add_topics_parser(commands)
-    add_subscriptions_parser(commands)
+    add_resource_parser(commands, SUBSCRIPTIONS)
+    add_resource_parser(commands, REGISTRATIONS)
     add_deadletters_parser(commands)
+    add_bench_parser(commands)
     _add_check_config_parser(commands)
     return parser
 
@@ -177,11 +180,11 @@ def _check_config(arguments: argparse.Namespace) -> int:
 
 
 def _check_topics(loaded: LoadedConfig) -> None:
-    """The topic file itself, which `serve` would refuse to start with."""
+    """The topic directory itself: a file that `serve` would refuse, a server that it would wait for."""
     url = loaded.config.topics.url
     try:
         if url:
-            open_directory(url).load()
+            open_directory(url, access_from(loaded.config.topics)).load()
     except TopicDirectoryError as error:
         problem = Problem("topics.url", url, loaded.source("topics.url"), f"cannot be used: {error}")
         raise ConfigError([problem]) from error

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
+from hpwsn.backbone.options import check_backbone
 from hpwsn.errors import ConfigError, Problem
 from hpwsn.settings import SETTINGS, Config, Setting, sections
 
@@ -212,8 +213,9 @@ def _check_together(config: Config, sources: Mapping[str, str]) -> Iterator[Prob
         yield problem(
             "delivery.retry_max", "is below delivery.retry_first; raise it, or lower delivery.retry_first"
         )
-    for key in ("backbone.url", "cluster.admin"):
-        if value_of(config, SETTINGS[key]):
-            yield problem(key, "is for a later version of HPwsn; leave it out, this one runs alone")
+    if value_of(config, SETTINGS["cluster.admin"]):
+        yield problem("cluster.admin", "is for a later version of HPwsn; leave it out, this one runs alone")
+    for key, remedy in check_backbone(config.backbone):
+        yield problem(key, remedy)
     if cluster.secret and cluster.secret_file:
         yield problem("cluster.secret_file", "is given beside cluster.secret; keep one of the two")

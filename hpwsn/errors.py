@@ -5,6 +5,7 @@ HpwsnError
 ├── JournalUnavailable   the journal cannot take this now; the reason says why and what to do
 ├── JournalDamaged       the database file is not usable; moving or repairing it is a person's decision
 ├── JournalTooNew        written by a later version of HPwsn
+├── BackboneUnavailable  the backbone cannot take this now; the reason says why and what to do
 └── DataDirectoryInUse   another node has the data directory
 
 The faults that travel to a client are hpwsn_client.wsn.faults; the door turns these into those.
@@ -50,6 +51,14 @@ class ConfigError(HpwsnError):
 
 class JournalUnavailable(HpwsnError):
     """The journal did not store it and may do so later."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class BackboneUnavailable(HpwsnError):
+    """The backbone did not take it and may do so later."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)

@@ -6,7 +6,7 @@ import time
 
 from hpwsn.settings import LogSettings
 
-QUIET = ("spyne", "asyncio", "aiohttp")
+QUIET = ("spyne", "asyncio", "aiohttp", "stomp.py")
 """Libraries whose own notes are of no use to an operator below a warning."""
 
 

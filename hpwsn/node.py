@@ -19,15 +19,20 @@ from typing import cast
 import uvloop
 from aiohttp import web
 
-from hpwsn.backbone.embedded import EmbeddedBackbone
-from hpwsn.backbone.port import Backbone
+from hpwsn.backbone.choose import choose_backbone
+from hpwsn.broker.arrivals import Arrivals
+from hpwsn.broker.audience import Audience
 from hpwsn.broker.broker import Broker
+from hpwsn.broker.conditions import Conditions
 from hpwsn.broker.consumers import Consumers, PullSender, PushSender
 from hpwsn.broker.dead_letters import DeadLetters
 from hpwsn.broker.delivery import Delivery
+from hpwsn.broker.demand import CALLS, Demand
+from hpwsn.broker.engines import BrokerEngines
 from hpwsn.broker.housekeeping import Housekeeping
 from hpwsn.broker.overflow import Overflow, QueueLimits
 from hpwsn.broker.processor import Processor
+from hpwsn.broker.properties import broker_properties
 from hpwsn.broker.publisher import Publisher
 from hpwsn.broker.pull_points import PullPoints
 from hpwsn.broker.push import Pusher
@@ -35,26 +40,37 @@ from hpwsn.broker.push_request import OutcomeKind
 from hpwsn.broker.readers import Readers
 from hpwsn.broker.reaper import Reaper
 from hpwsn.broker.recent import Recent
+from hpwsn.broker.registrations import Registrations
+from hpwsn.broker.removed_topics import RemovedTopics
 from hpwsn.broker.retry import RetryPolicies, RetryPolicy
-from hpwsn.broker.subscription import Subscription
+from hpwsn.broker.subscription import Subscriber
 from hpwsn.broker.subscriptions import Subscriptions, SubscriptionSettings
+from hpwsn.broker.upstream import Publishers
 from hpwsn.door.dead_letters import DeadLettersDoor
+from hpwsn.door.documents import in_thread
 from hpwsn.door.events import EventsDoor
 from hpwsn.door.gate import Gate
 from hpwsn.door.http import SoapDoor
+from hpwsn.door.lane import Lanes
 from hpwsn.door.legacy import LegacyDoor
+from hpwsn.door.notify_lane import NotifyLane
+from hpwsn.door.onvif import OnvifDoor
 from hpwsn.door.operation import Context
 from hpwsn.door.operations import OperationsDoor
 from hpwsn.door.topic_namespaces import TopicNamespacesDoor
 from hpwsn.errors import HpwsnError
 from hpwsn.journal.journal import Journal
-from hpwsn.journal.records import Durability, Recovered
+from hpwsn.journal.records import Arrival, Durability, Recovered
 from hpwsn.logs import set_up_logging
 from hpwsn.matching.content import ContentFilters
 from hpwsn.notification import Notification
 from hpwsn.settings import Config
-from hpwsn.topics.directory import open_directory
+from hpwsn.topics.cache import TreeCache
+from hpwsn.topics.directory import access_from, open_directory
+from hpwsn.topics.live import LiveTopics
 from hpwsn.topics.tree import TopicTree
+from hpwsn_client.transport import Transport
+from hpwsn_client.wsn.soap import SoapVersion
 from hpwsn_client.wsn.xml import Limits
 
 log = logging.getLogger(__name__)
@@ -86,10 +102,11 @@ class Node:
             reserve=config.journal.reserve,
             max_waiting=config.journal.waiting_limit,
         )
-        self.tree = self._load_tree()
+        self.tree = self._open_tree()
         self.content = ContentFilters()
+        audience = Audience(self.tree, self.content, BrokerEngines(config.matching.compiled))
         self.recent = Recent(config.delivery.cache_bytes)
-        self.backbone: Backbone = EmbeddedBackbone()
+        self.backbone = choose_backbone(config, self.name, self.journal, clock, self._limits)
         self.pusher = Pusher(
             connections_per_host=config.delivery.connections_per_host,
             connect_timeout=config.delivery.connect_timeout,
@@ -97,7 +114,7 @@ class Node:
         )
         pull_points = PullPoints(self.journal, settings=config.pull_points, clock=clock)
         limits = QueueLimits(config.delivery.max_queue, config.delivery.overflow)
-        overflow = Overflow(limits, self.tree, self.content)
+        overflow = Overflow(limits, audience)
         self.delivery = Delivery(
             journal=self.journal,
             tree=self.tree,
@@ -113,9 +130,15 @@ class Node:
             overflow=overflow,
             clock=clock,
         )
+        self.conditions = Conditions(
+            lambda: broker_properties(self.tree, config.registrations.required),
+            lambda: self.tree.revision,
+            in_thread,
+        )
         subscriptions = Subscriptions(
-            tree=self.tree,
+            audience=audience,
             content=self.content,
+            conditions=self.conditions,
             journal=self.journal,
             consumers=self.delivery,
             base_url=self.base_url,
@@ -125,7 +148,18 @@ class Node:
                 grace=config.subscriptions.grace,
                 max_lifetime=config.subscriptions.max_lifetime,
                 window=config.delivery.window,
+                raw_only=config.delivery.raw_only,
             ),
+        )
+        demand = self._build_demand()
+        registrations = Registrations(
+            tree=self.tree,
+            journal=self.journal,
+            watcher=demand,
+            base_url=self.base_url,
+            clock=clock,
+            settings=config.registrations,
+            simple_subtree=config.topics.simple_subtree,
         )
         publisher = Publisher(
             tree=self.tree,
@@ -134,6 +168,7 @@ class Node:
             id_window=config.journal.id_window,
             admit=overflow.admit,
             content_limit=config.server.body_limit,
+            registered=registrations.admit,
         )
         self.broker = Broker(
             publisher,
@@ -144,21 +179,44 @@ class Node:
             self.journal,
             self.base_url,
             clock,
+            registrations,
+            demand,
         )
         self.readers = Readers(
             self.journal, self.tree, lambda: self.delivery.head, subtree=config.topics.simple_subtree
         )
         self.processor = Processor(
             tree=self.tree,
-            content=self.content,
+            audience=audience,
             recent=self.recent,
             delivery=self.delivery,
             pull_points=pull_points,
             readers=self.readers,
         )
+        subscriptions.on_interest, self.readers.on_waiting = (
+            demand.subscription_changed,
+            demand.reader_changed,
+        )
+        demand.subscriptions, demand.watched = subscriptions.__iter__, self.readers.waited_for
         self.journal.on_commit = self.processor.process
         if config.delivery.on_gone == "end":
             self.delivery.on_gone = subscriptions.consumer_gone
+
+    def _build_demand(self) -> Demand:
+        delivery, registrations = self.config.delivery, self.config.registrations
+        transports = {
+            version: Transport(version, timeout=delivery.response_timeout, connections=CALLS)
+            for version in SoapVersion
+        }
+        return Demand(
+            journal=self.journal,
+            publishers=Publishers(transports, registrations.lifetime),
+            clock=self._clock,
+            retry=RetryPolicy(delivery.retry_first, delivery.retry_max),
+            lifetime=registrations.lifetime,
+            linger=registrations.linger,
+            simple_subtree=self.config.topics.simple_subtree,
+        )
 
     def _make_data_directory(self) -> None:
         try:
@@ -169,15 +227,18 @@ class Node:
                 " name another with --data"
             ) from error
 
-    def _load_tree(self) -> TopicTree[Subscription]:
+    def _open_tree(self) -> TopicTree[Subscriber]:
         topics = self.config.topics
-        declarations = open_directory(topics.url).load() if topics.url else ()
-        return TopicTree(
-            declarations,
-            fixed=bool(topics.url),
-            simple_subtree=topics.simple_subtree,
-            limit=topics.open_limit,
+        tree: TopicTree[Subscriber] = TopicTree(
+            fixed=bool(topics.url), simple_subtree=topics.simple_subtree, limit=topics.open_limit
         )
+        self.topics: LiveTopics | None = None
+        if topics.url:
+            directory = open_directory(topics.url, access_from(topics))
+            cache = TreeCache(Path(self.config.data.dir) / "topics.json", directory.identity)
+            self.topics = LiveTopics(directory, tree, cache if directory.remote else None, topics.start_wait)
+            self.topics.load_file()
+        return tree
 
     def base_url(self) -> str:
         """The start of every address that this node hands out."""
@@ -191,20 +252,37 @@ class Node:
 
     def problems(self) -> list[str]:
         """Why this node is not ready, in plain words."""
-        return [problem for problem in (self.backbone.problem(), self.journal.state.unavailable) if problem]
+        topics = self.topics.problem() if self.topics else None
+        found = (self.backbone.problem(), self.journal.state.unavailable, topics)
+        return [problem for problem in found if problem]
 
     async def start(self) -> None:
         """Open everything; the node accepts requests when this returns."""
         recovered = await self.journal.open(ids_since=self._clock() - self.config.journal.id_window)
         listener = self._listen()
+        if self.topics:
+            await self.topics.start()
         self._restore(recovered)
-        await self.backbone.start(self._receive)
+        await self.conditions.look()
+        arrivals = Arrivals(self.broker.publisher, self._limits, self._clock)
+        await self.backbone.start(self._receive, arrivals.screen)
         self._reaper = Reaper(self.broker.subscriptions, self._clock)
+        self._registrations_reaper = Reaper(self.broker.registrations, self._clock)
         self._housekeeping = Housekeeping(self.broker, self.config)
         self._reaper.start()
+        self.conditions.start()
+        self._registrations_reaper.start()
         self._housekeeping.start()
         self.broker.subscriptions.wake_all()
+        self._removed = RemovedTopics(
+            self.tree, self.broker.subscriptions, self.delivery, self.backbone.holds
+        )
+        if self.topics and self.config.topics.on_remove == "end":
+            self.topics.on_removed = self._removed.look
+            if not self.topics.problem():
+                self._removed.look()
         await self._open_doors(listener)
+        self.broker.demand.start()
 
     def _listen(self) -> socket.socket:
         server = self.config.server
@@ -225,6 +303,8 @@ class Node:
         self.delivery.head = recovered.next_offset - 1
         points = self.broker.pull_points.restore(recovered.pull_points)
         subscriptions = self.broker.subscriptions.restore(recovered.subscriptions)
+        self.broker.demand.remember(recovered.upstreams)
+        self.broker.registrations.restore(recovered.registrations)
         self.processor.restore_current(recovered.current)
         self.broker.publisher.remember(recovered.message_ids)
         if recovered.next_offset > 1 or subscriptions or points:
@@ -235,8 +315,8 @@ class Node:
                 recovered.next_offset - 1,
             )
 
-    async def _receive(self, notifications: Sequence[Notification]) -> int:
-        return await self.journal.append(notifications)
+    async def _receive(self, notifications: Sequence[Notification], arrival: Arrival | None = None) -> int:
+        return await self.journal.append(notifications, arrival)
 
     async def _open_doors(self, listener: socket.socket) -> None:
         server = self.config.server
@@ -246,24 +326,46 @@ class Node:
         letters = DeadLetters(self.journal, self.broker.subscriptions, self.delivery)
         app.add_routes(soap.routes())
         app.add_routes(LegacyDoor(soap, context).routes())
+        OnvifDoor(soap, context, self.config).join(app)
         app.add_routes(DeadLettersDoor(letters).routes())
         app.add_routes(TopicNamespacesDoor(self.tree).routes())
-        app.add_routes(OperationsDoor(self.name, self.broker, self.pusher, self.problems).routes())
+        operations = OperationsDoor(self.name, self.broker, self.pusher, self.problems)
+        operations.reports["backbone"] = self.backbone.figures
+        if self.topics:
+            operations.reports["directory"] = self.topics.status
+        app.add_routes(operations.routes())
         EventsDoor(self.broker, self.readers, self._limits, server.request_timeout).join(app)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=server.drain_timeout)
         gate = Gate(limit=server.connections, head_within=server.request_timeout)
         app.middlewares.append(gate.middleware)
         await self._runner.setup()
         gate.server = cast(web.Server, self._runner.server)
+        self._lanes = Lanes(
+            soap,
+            NotifyLane(self.broker.publisher, self._limits),
+            body_limit=server.body_limit,
+            arrive_within=server.request_timeout,
+            hand_over=gate.hand_over,
+        )
+        # Whether a publisher is registered is in its message, which only the full lane reads.
+        if server.fast_lane and not self.config.registrations.required:
+            gate.lanes = self._lanes
         self._server = await asyncio.get_running_loop().create_server(gate, sock=listener)
 
     async def close(self) -> None:
         """Take nothing new, finish what is under way within the drain time, and put everything on disk."""
         self._server.close()
+        if self.topics:
+            await self.topics.close()
+        await self._removed.close()
         await self._housekeeping.close()
         await self._reaper.close()
+        await self.conditions.close()
+        await self._registrations_reaper.close()
+        await self.broker.demand.close()
         await self.delivery.close()
-        await asyncio.gather(self._runner.cleanup(), self.pusher.close(self.config.server.drain_timeout))
+        within = self.config.server.drain_timeout
+        await asyncio.gather(self._lanes.close(within), self._runner.cleanup(), self.pusher.close(within))
         await self.backbone.close()
         await self.journal.close()
 
@@ -313,6 +415,8 @@ async def _serve(config: Config) -> int:
         loop.add_signal_handler(number, stop.set)
     node = Node(config)
     await node.start()
+    if node.topics:
+        loop.add_signal_handler(signal.SIGHUP, node.topics.reload)
     log.info("node %s is ready; its state is in %s", node.name, config.data.dir)
     print(f"ready {node.listening_url}", flush=True)  # noqa: T201
     await stop.wait()

@@ -4,13 +4,12 @@ It owns nothing but the shape. The content is the wire form that deliveries are 
 ProducerReference and Message elements, see hpwsn_client.wsn.messages), so no stage builds it twice.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from hpwsn_client.wsn.topics import Topic
 
 
-@dataclass(frozen=True, slots=True)
-class Notification:
+class Notification(NamedTuple):
     """One accepted message; `start` and `end` mark the payload inside `content`."""
 
     topic: Topic | None

@@ -83,10 +83,18 @@ def request(method: str, url: str, body: object = None) -> dict[str, Any]:
 
 def _refusal(url: str, error: HTTPError) -> str:
     with error:
-        words = error.read(500).decode("utf-8", "replace").strip()
+        words = _error_of(error.read(10_000).decode("utf-8", "replace").strip())
     if error.code == 404:
         return f"the node knows nothing at {url}; the command's `list` shows what there is"
     return f"the node refused {url}: HTTP {error.code} {words or error.reason}"
+
+
+def _error_of(answer: str) -> str:
+    """What a refusal says, which is JSON with `error` where the node itself refuses."""
+    try:
+        return str(json.loads(answer)["error"])
+    except (ValueError, LookupError, TypeError):
+        return answer[:500]
 
 
 def table(found: Sequence[Mapping[str, Any]], columns: Sequence[str], nothing: str) -> str:

@@ -97,6 +97,29 @@ class Choice(Text):
 
 
 @dataclass(frozen=True, slots=True)
+class Texts:
+    """Several texts: a list, or one text with commas between them; `meaning` tells the reader what of."""
+
+    meaning: str
+
+    def parse(self, value: object) -> tuple[str, ...]:
+        """The texts, without blanks around them."""
+        parts = value.split(",") if isinstance(value, str) else value
+        if not isinstance(parts, list | tuple) or not all(isinstance(part, str) for part in parts):
+            raise ValueError(self.describe())
+        return tuple(part.strip() for part in parts if part.strip())
+
+    def describe(self) -> str:
+        """What of."""
+        return self.meaning
+
+    def format(self, value: object) -> str:
+        """As a list of TOML."""
+        texts = value if isinstance(value, list | tuple) else ()
+        return "[" + ", ".join(map(Text().format, texts)) + "]"
+
+
+@dataclass(frozen=True, slots=True)
 class Flag:
     """True or false."""
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import Field, dataclass, field, fields
 from typing import Any
 
-from hpwsn.quantities import Choice, Flag, Kind, Seconds, Size, Text, Url, Whole
+from hpwsn.quantities import Choice, Flag, Kind, Seconds, Size, Text, Texts, Url, Whole
 
 MIB = 1024**2
 _ANY_HOST = frozenset({"", "0.0.0.0", "::"})
@@ -42,6 +42,9 @@ class ServerSettings:
     request_timeout: float = setting(60.0, Seconds(0.1), "Time for a request to arrive whole.")
     connections: int = setting(10_000, Whole(1, 1_000_000), "Most connections open at once.")
     drain_timeout: float = setting(10.0, Seconds(0), "Time for what is under way to finish at SIGTERM.")
+    fast_lane: bool = setting(
+        True, Flag(), "Ordinary requests take a shorter way; the answers are the same without it."
+    )
 
     def base_url(self, port: int, hostname: str) -> str:
         """The base of the node's addresses; `hostname` stands for a host that means every address."""
@@ -80,9 +83,31 @@ class TopicsSettings:
 
     url: str = setting(
         "",
-        Text("a TOML file, an ldap:// URL, or empty for open topics"),
+        Text("a TOML file, an ldap:// or ldaps:// URL, or empty for open topics"),
         "The tree; open topics appear as they are used.",
     )
+    on_remove: str = setting(
+        "keep",
+        Choice(choices=("keep", "end")),
+        "What becomes of subscriptions whose topics are all removed: they wait for them to be back, or end.",
+    )
+    bind_dn: str = setting("", Text("a DN, or empty for anonymous"), "Who the node is for the LDAP server.")
+    password_file: str = setting("", Text("a file"), "File that holds the password of `bind_dn`.")
+    start_tls: bool = setting(False, Flag(), "Secure an ldap:// connection with StartTLS.")
+    ca_file: str = setting(
+        "",
+        Text("a file, or empty for the system's"),
+        "Certificates that the LDAP server's is checked against.",
+    )
+    timeout: float = setting(10.0, Seconds(0.1, 3600), "Time for the LDAP server to answer.")
+    start_wait: float = setting(
+        5.0, Seconds(0, 3600), "Time for it to answer at the start, before the topics last saved are used."
+    )
+    page_size: int = setting(1000, Whole(1, 100_000), "Most entries that the LDAP server sends at once.")
+    poll: float = setting(
+        5.0, Seconds(0.1, 86400), "Pause between two readings of an LDAP server that reports no changes."
+    )
+    retry_max: float = setting(30.0, Seconds(0.1, 3600), "Longest pause before the next try to reach it.")
     simple_subtree: bool = setting(True, Flag(), "A Simple topic expression also covers the topics below it.")
     open_limit: int = setting(1_000_000, Whole(1, 100_000_000), "Most topics in an open tree.")
 
@@ -145,6 +170,9 @@ class DeliverySettings:
         Choice(choices=("drop-oldest", "reject", "dead-letter")),
         "What happens past it: the oldest are lost or set aside, or publishers are refused.",
     )
+    raw_only: bool = setting(
+        False, Flag(), "Push payloads alone, never in a Notify: subscribers must ask for UseRaw."
+    )
     on_gone: str = setting(
         "keep", Choice(choices=("keep", "end")), "Whether a consumer that answers 410 ends its subscription."
     )
@@ -188,6 +216,17 @@ class SubscriptionsSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class MatchingSettings:
+    """Content filters."""
+
+    compiled: str = setting(
+        "auto",
+        Choice(choices=("auto", "never")),
+        "Whether many predicates are matched by compiled code: auto where numba is installed, or never.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class PullPointsSettings:
     """Bounds on pull points."""
 
@@ -206,13 +245,76 @@ class PullPointsSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class OnvifSettings:
+    """The ONVIF door."""
+
+    lifetime: float = setting(
+        3600.0,
+        Seconds(1),
+        "Lifetime of a pull point subscription that asks for none.",
+    )
+    max_timeout: float = setting(600.0, Seconds(0), "Longest wait that a PullMessages may ask for.")
+    max_messages: int = setting(
+        4096,
+        Whole(1, 1_000_000),
+        "Most messages that a PullMessages may ask for.",
+    )
+    waiting_limit: int = setting(1000, Whole(0, 1_000_000), "Most PullMessages that wait at once.")
+    users_file: str = setting(
+        "",
+        Text("a file of lines name:password, or empty for no check"),
+        "Who may use the ONVIF addresses, by a UsernameToken.",
+    )
+    token_window: float = setting(300.0, Seconds(1), "How far the time in a UsernameToken may be from ours.")
+
+
+@dataclass(frozen=True, slots=True)
+class RegistrationsSettings:
+    """Publishers that register, and those that publish on demand."""
+
+    required: bool = setting(False, Flag(), "Only registered publishers may publish, at every door.")
+    limit: int = setting(10_000, Whole(1, 1_000_000), "Most registrations at once.")
+    topics_limit: int = setting(1000, Whole(1, 100_000), "Most topics in one registration.")
+    max_lifetime: float = setting(0.0, Seconds(0), "Longest lifetime that can be asked for; 0 is unlimited.")
+    lifetime: float = setting(
+        600.0,
+        Seconds(1),
+        "Lifetime of the node's subscriptions at publishers on demand; they are renewed at half of it.",
+    )
+    linger: float = setting(
+        1.0, Seconds(0), "How long after its last interest goes a publisher on demand is paused."
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class BackboneSettings:
     """What carries notifications between the nodes of a cluster."""
 
     url: str = setting(
         "",
         Url("a stomp:// URL, or empty for embedded", schemes=("stomp",)),
-        "The message broker, as stomp://user:password@host:61613.",
+        "The message broker, as stomp://user:password@host:61613; several hosts with commas.",
+    )
+    password: str = setting("", Text(), "Password for it, where the URL holds none.", secret=True)
+    password_file: str = setting("", Text("a file"), "File that holds the password instead.")
+    persistent: bool = setting(
+        True, Flag(), "Whether what waits in the message broker survives the end of its process."
+    )
+    batch: int = setting(256, Whole(1, 10_000), "Most notifications in one message to it.")
+    prefetch: int = setting(64, Whole(1, 10_000), "Messages that it sends ahead of their acknowledgement.")
+    heartbeat: float = setting(
+        5.0,
+        Seconds(0.1, 3600),
+        "Time between heartbeats; after two and a half without one it counts as away.",
+    )
+    spool_limit: int = setting(
+        1_000_000, Whole(0, 1_000_000_000), "Most notifications kept for it while it is away."
+    )
+    spool_bytes: int = setting(256 * MIB, Size(0), "Most bytes kept for it while it is away.")
+    peers: tuple[str, ...] = setting(
+        (),
+        Texts("a list of topics"),
+        "Topics that, with all below them, are shared with JMS, STOMP and MQTT applications there.",
     )
 
 
@@ -250,7 +352,10 @@ class Config:
     retry: RetrySettings = field(default_factory=RetrySettings)
     dead_letters: DeadLettersSettings = field(default_factory=DeadLettersSettings)
     subscriptions: SubscriptionsSettings = field(default_factory=SubscriptionsSettings)
+    matching: MatchingSettings = field(default_factory=MatchingSettings)
     pull_points: PullPointsSettings = field(default_factory=PullPointsSettings)
+    onvif: OnvifSettings = field(default_factory=OnvifSettings)
+    registrations: RegistrationsSettings = field(default_factory=RegistrationsSettings)
     backbone: BackboneSettings = field(default_factory=BackboneSettings)
     cluster: ClusterSettings = field(default_factory=ClusterSettings)
     log: LogSettings = field(default_factory=LogSettings)

@@ -51,10 +51,16 @@ class Oasis:
 
 
 @pytest.fixture(scope="session")
-def oasis() -> Oasis:
-    """The normative schemas, which are no part of the repository."""
+def oasis_folder() -> Path:
+    """Where the standard's own WSDL and schemas are, which are no part of the repository."""
     beside = Path(__file__).resolve().parents[2] / "shared" / "oasis"
     folder = Path(os.environ.get("HPWSN_OASIS", beside))
     if not (folder / "b-2.xsd").is_file():
         pytest.skip(f"no OASIS schemas in {folder}: set HPWSN_OASIS to the folder that has b-2.xsd")
-    return Oasis(folder.resolve())
+    return folder.resolve()
+
+
+@pytest.fixture(scope="session")
+def oasis(oasis_folder: Path) -> Oasis:
+    """The normative schemas as one."""
+    return Oasis(oasis_folder)

@@ -8,12 +8,20 @@ from lxml import etree
 from hpwsn import contracts
 
 WSDL_FILE = Path(contracts.__file__).with_name("hpwsn.wsdl")
+ONVIF_FILE = Path(contracts.__file__).with_name("onvif-events.wsdl")
 _NS = {"wsdl": "http://schemas.xmlsoap.org/wsdl/", "xs": "http://www.w3.org/2001/XMLSchema"}
 
 
-def contract_schema(folder: Path) -> etree.XMLSchema:
-    """The inline schemas, written to a folder, each import given the location that a WSDL need not write."""
-    inline = deepcopy(etree.parse(WSDL_FILE).getroot()).findall("wsdl:types/xs:schema", _NS)
+def contract_schema(folder: Path, *files: Path) -> etree.XMLSchema:
+    """The inline schemas of these WSDLs, else of the broker's, written to a folder as schemas of their own.
+
+    Each import is given the location that a WSDL need not write.
+    """
+    inline = [
+        schema
+        for file in files or (WSDL_FILE,)
+        for schema in deepcopy(etree.parse(file).getroot()).findall("wsdl:types/xs:schema", _NS)
+    ]
     location = {s.get("targetNamespace"): (folder / f"{n}.xsd").as_uri() for n, s in enumerate(inline)}
     for number, schema in enumerate(inline):
         for imported in schema.findall("xs:import", _NS):

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.harness import NodeProcess
+from tests.slapd import Slapd
 
 
 @pytest.fixture
@@ -28,3 +29,10 @@ def fast_retry_node(tmp_path: Path) -> Iterator[NodeProcess]:
     settings = ("--set", "delivery.retry_first=0.01", "--set", "delivery.retry_max=0.05")
     with NodeProcess(tmp_path / "data", *settings) as running:
         yield running
+
+
+@pytest.fixture
+def slapd(tmp_path: Path) -> Iterator[Slapd]:
+    """An OpenLDAP server with the example tree."""
+    with Slapd(tmp_path / "slapd", "--example") as server:
+        yield server

@@ -18,6 +18,7 @@ WSA = "http://www.w3.org/2005/08/addressing"
 SIMPLE = "http://docs.oasis-open.org/wsn/t-1/TopicExpression/Simple"
 CONCRETE = "http://docs.oasis-open.org/wsn/t-1/TopicExpression/Concrete"
 FULL = "http://docs.oasis-open.org/wsn/t-1/TopicExpression/Full"
+CONCRETE_SET = "http://www.onvif.org/ver10/tev/topicExpression/ConcreteSet"
 XPATH = "http://www.w3.org/TR/1999/REC-xpath-19991116"
 NAMES = {"w": WSNT, "a": WSA, "b": "http://docs.oasis-open.org/wsrf/bf-2"}
 

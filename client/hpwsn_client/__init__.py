@@ -10,11 +10,28 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .client import Client, PullPoint, Subscription
-    from .errors import BadReply, Closed, ConnectionFailed, HpwsnClientError, TimedOut
+    from .client import Client, PullPoint, Registration, Subscription
+    from .demand import DemandPublisher
+    from .errors import (
+        BadReply,
+        Closed,
+        ConnectionFailed,
+        FailedBatch,
+        HpwsnClientError,
+        PublishFailed,
+        TimedOut,
+    )
     from .notification import Notification
+    from .pipelined import Publisher
     from .receiver import Receiver
-    from .sync import SyncClient, SyncPullPoint, SyncReceiver, SyncSubscription
+    from .sync import (
+        SyncClient,
+        SyncPublisher,
+        SyncPullPoint,
+        SyncReceiver,
+        SyncRegistration,
+        SyncSubscription,
+    )
     from .wsn import (
         ContentFilter,
         DeliveryPolicy,
@@ -35,18 +52,25 @@ __all__ = [
     "ConnectionFailed",
     "ContentFilter",
     "DeliveryPolicy",
+    "DemandPublisher",
     "EndpointReference",
+    "FailedBatch",
     "HpwsnClientError",
     "Notification",
     "NotificationMessage",
+    "PublishFailed",
+    "Publisher",
     "PullPoint",
     "Receiver",
+    "Registration",
     "SoapFault",
     "SoapVersion",
     "Subscription",
     "SyncClient",
+    "SyncPublisher",
     "SyncPullPoint",
     "SyncReceiver",
+    "SyncRegistration",
     "SyncSubscription",
     "TimedOut",
     "Topic",
@@ -55,11 +79,28 @@ __all__ = [
 ]
 
 _HOMES = {
-    "client": ("Client", "PullPoint", "Subscription"),
-    "errors": ("BadReply", "Closed", "ConnectionFailed", "HpwsnClientError", "TimedOut"),
+    "client": ("Client", "PullPoint", "Registration", "Subscription"),
+    "demand": ("DemandPublisher",),
+    "errors": (
+        "BadReply",
+        "Closed",
+        "ConnectionFailed",
+        "FailedBatch",
+        "HpwsnClientError",
+        "PublishFailed",
+        "TimedOut",
+    ),
     "notification": ("Notification",),
+    "pipelined": ("Publisher",),
     "receiver": ("Receiver",),
-    "sync": ("SyncClient", "SyncPullPoint", "SyncReceiver", "SyncSubscription"),
+    "sync": (
+        "SyncClient",
+        "SyncPublisher",
+        "SyncPullPoint",
+        "SyncReceiver",
+        "SyncRegistration",
+        "SyncSubscription",
+    ),
     "wsn": (
         "ContentFilter",
         "DeliveryPolicy",

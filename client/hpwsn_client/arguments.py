@@ -20,7 +20,7 @@ from lxml import etree
 from .wsn.addressing import EndpointReference
 from .wsn.faults import InvalidTopicExpressionFault, SoapFault
 from .wsn.filters import ContentFilter
-from .wsn.names import DIALECT_CONCRETE, DIALECT_SIMPLE, DIALECT_XPATH
+from .wsn.names import DIALECT_CONCRETE, DIALECT_PREDICATES, DIALECT_SIMPLE, DIALECT_XPATH, PREFIXES
 from .wsn.notifications import NotificationMessage, text_payload
 from .wsn.times import Duration, Termination
 from .wsn.topic import Topic
@@ -40,6 +40,8 @@ TopicLike = str | Topic | TopicExpression
 Payload = str | bytes | etree._Element
 Expires = timedelta | datetime | float | int | None
 Namespaces = Mapping[str, str]
+
+_STANDARD_PREFIXES = {prefix: uri for uri, prefix in PREFIXES.items()}
 
 
 def check_url(url: str) -> str:
@@ -136,6 +138,27 @@ def termination(expires: Expires) -> Termination:
     if not isfinite(seconds):
         raise ValueError(f"a lifetime of {seconds:g} seconds cannot be asked for; None means for ever")
     return Duration(0, seconds)
+
+
+def property_name(name: str, namespaces: Namespaces | None = None) -> str:
+    """The Clark name of a property that is written as one, or with a prefix: of the caller's, or of ours."""
+    prefix, colon, local = name.partition(":")
+    if name.startswith("{"):
+        return name
+    uri = {**_STANDARD_PREFIXES, **(namespaces or {})}.get(prefix) if colon else None
+    if uri is None:
+        raise ValueError(
+            f"{name!r} names no namespace; write wsnt:FixedTopicSet, {{namespace}}name, or give namespaces="
+        )
+    return f"{{{uri}}}{local}"
+
+
+def content_filters(
+    content: str | ContentFilter | None, predicate: str | None, namespaces: Namespaces | None = None
+) -> tuple[ContentFilter, ...]:
+    """What selects by content, in XPath and in predicates; all of it must hold."""
+    xpath = () if content is None else (content_filter(content, namespaces),)
+    return xpath if predicate is None else (*xpath, ContentFilter(DIALECT_PREDICATES, predicate))
 
 
 def content_filter(content: str | ContentFilter, namespaces: Namespaces | None = None) -> ContentFilter:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import signal
 import sys
 import threading
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from .arguments import Payload
     from .notification import Notification
     from .sync import SyncClient, SyncPullPoint, SyncReceiver
+    from .wsn.filters import ContentFilter
 
 DEFAULT_URL = "http://127.0.0.1:8080/wsn"
 
@@ -34,7 +36,8 @@ _PUBLISH_EXAMPLES = """examples:
 _LISTEN_EXAMPLES = """examples:
   %(prog)s ALL                          everything under ALL
   %(prog)s '*'                          everything
-  %(prog)s ALL:ALARM --filter 'level > 2' --count 10
+  %(prog)s ALL:ALARM --filter 'level > 2 and has(keywords, "fire")' --count 10
+  %(prog)s ALL:ALARM --filter '@level > 2 and contains(., "fire")'
   %(prog)s ALL --json | jq .text
   %(prog)s ALL --pull                   where the broker cannot reach this machine
 """
@@ -82,7 +85,14 @@ def add_listen_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentPa
     """Add the command `listen`."""
     parser = _add(subparsers, "listen", "print notifications as they come", _LISTEN_EXAMPLES, _listen)
     parser.add_argument("topic", metavar="TOPIC", help="A:B:C with all below it; '*' or '' for everything")
-    parser.add_argument("--filter", metavar="EXPR", help="an XPath 1.0 condition on the payload")
+    parser.add_argument(
+        "--filter", metavar="EXPR", help="a condition on the payload, in predicates or in XPath 1.0"
+    )
+    parser.add_argument(
+        "--dialect",
+        choices=("predicates", "xpath"),
+        help="of the filter (default: XPath where it has paths, prefixes or functions of XPath)",
+    )
     parser.add_argument("--count", metavar="N", type=_positive, help="stop after N notifications")
     parser.add_argument("--json", action="store_true", help="print a JSON object on each line")
     parser.add_argument(
@@ -226,12 +236,41 @@ def _listen(args: argparse.Namespace) -> None:
         client = stack.enter_context(SyncClient(args.url, timeout=args.timeout))
         consumer, notifications = _source(args, client, stack, deadline)
         topic = None if args.topic in ("", "*") else args.topic
-        subscription = client.subscribe(topic, consumer, content=args.filter, expires=args.expires)
+        with _column_marked(args.filter):
+            subscription = client.subscribe(
+                topic, consumer, content=_filter(args.filter, args.dialect), expires=args.expires
+            )
         stack.callback(_quietly, subscription.unsubscribe)
         what = "everything" if topic is None else topic
         print(f"listening to {what} at {args.url} (Ctrl-C ends)", file=sys.stderr, flush=True)
         for notification in islice(notifications, args.count):
             print(_as_json(notification) if args.json else _as_line(notification), flush=True)
+
+
+def _filter(expression: str | None, dialect: str | None) -> ContentFilter | None:
+    from .wsn.filters import ContentFilter, likely_dialect
+    from .wsn.names import DIALECT_PREDICATES, DIALECT_XPATH
+
+    if expression is None:
+        if dialect is not None:
+            raise ValueError("--dialect is that of a filter; give --filter too")
+        return None
+    named = {"predicates": DIALECT_PREDICATES, "xpath": DIALECT_XPATH, None: likely_dialect(expression)}
+    return ContentFilter(named[dialect], expression)
+
+
+@contextmanager
+def _column_marked(expression: str | None) -> Iterator[None]:
+    """Show a filter that is refused with a mark under the column that the broker names."""
+    from .wsn.faults import InvalidMessageContentExpressionFault
+
+    try:
+        yield
+    except InvalidMessageContentExpressionFault as fault:
+        found = re.search(r"\bcolumn (\d+):", fault.reason)
+        if found and expression and "\n" not in expression:
+            print(f"  {expression}\n  {'^':>{int(found[1])}}", file=sys.stderr)
+        raise
 
 
 def _source(

@@ -1,18 +1,20 @@
-"""The asynchronous client: every operation of BaseNotification and pull points as a method, for publishers
-and subscribers.
+"""The asynchronous client: every operation of BaseNotification, pull points and publisher registrations as
+a method, for publishers and subscribers; those of resources are in resources.py.
 
 One Client serves any number of topics, subscriptions and pull points over a few reused connections. It
-keeps no state of the broker's: Subscription and PullPoint are handles around endpoint references, and a
-reference kept from an earlier run serves as well. Faults of the broker are raised as they are
-(hpwsn_client.wsn.faults), trouble on the way as hpwsn_client.errors.
+keeps no state of the broker's: Subscription, PullPoint and Registration are handles around endpoint
+references, and a reference kept from an earlier run serves as well. Faults of the broker are raised as they
+are (hpwsn_client.wsn.faults), trouble on the way as hpwsn_client.errors.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from types import TracebackType
 from typing import Self, TypeVar
+
+from lxml import etree
 
 from .arguments import (
     Endpoint,
@@ -22,18 +24,18 @@ from .arguments import (
     TopicLike,
     check_url,
     concrete_topic,
-    content_filter,
+    content_filters,
     endpoint,
     notification_message,
     termination,
     topic_expression,
 )
-from .errors import BadReply
 from .notification import Notification, topic_text
+from .pipelined import Publisher
 from .publisher import LingeringPublisher, lots
-from .transport import Transport
+from .resources import ResourceCaller
+from .transport import Transport, message_id_header
 from .wsn.addressing import EndpointReference
-from .wsn.faults import SoapFault
 from .wsn.filters import ContentFilter, Filter
 from .wsn.messages import (
     CreatePullPoint,
@@ -55,21 +57,26 @@ from .wsn.messages import (
     SubscribeResponse,
     Unsubscribe,
     UnsubscribeResponse,
-    encode_message,
-    parse_message,
 )
-from .wsn.names import ACTION_NOTIFY, HPWSN, action
+from .wsn.names import ACTION_NOTIFY, action, request_action
 from .wsn.notifications import NotificationMessage, encode_notify
 from .wsn.policy import DeliveryPolicy, SubscriptionPolicy
+from .wsn.registrations import (
+    DestroyRegistration,
+    DestroyRegistrationResponse,
+    RegisterPublisher,
+    RegisterPublisherResponse,
+)
 from .wsn.soap import SoapVersion
-from .wsn.xml import DEFAULT_LIMITS, Limits, escape
+from .wsn.times import Duration
+from .wsn.xml import DEFAULT_LIMITS, Limits
 
 DEFAULT_URL = "http://127.0.0.1:8080/wsn"
 
 _Answer = TypeVar("_Answer")
 
 
-class Client:
+class Client(ResourceCaller):
     """Publishes to and subscribes at one broker."""
 
     def __init__(
@@ -91,11 +98,12 @@ class Client:
                 "give at least one connection, a positive timeout, and a linger of 0 or more seconds"
             )
         self.url = check_url(url)
-        self._broker = EndpointReference(url)
+        transport = Transport(soap, timeout=timeout, connections=connections, limits=limits)
+        super().__init__(transport, EndpointReference(url), limits)
         self._batch = batch
+        self._soap = soap
+        self._timeout = timeout
         self._received: dict[str, str] = {}
-        self._limits = limits
-        self._transport = Transport(soap, timeout=timeout, connections=connections, limits=limits)
         self._publisher = None if linger is None else LingeringPublisher(self._send_notify, linger, batch)
 
     async def __aenter__(self) -> Self:
@@ -154,6 +162,28 @@ class Client:
             raise
         return accepted
 
+    def publisher(
+        self,
+        *,
+        linger: float = 0.005,
+        batch: int | None = None,
+        in_flight: int = 8,
+        max_waiting: int = 10_000,
+        retry_for: float = 60.0,
+    ) -> Publisher:
+        """A publisher for a stream of notifications, with a connection of its own; close it after use."""
+        return Publisher(
+            self.url,
+            soap=self._soap,
+            linger=linger,
+            batch=self._batch if batch is None else batch,
+            in_flight=in_flight,
+            max_waiting=max_waiting,
+            timeout=self._timeout,
+            retry_for=retry_for,
+            limits=self._limits,
+        )
+
     async def subscribe(
         self,
         topic: TopicLike | None = None,
@@ -161,18 +191,23 @@ class Client:
         *,
         dialect: str | None = None,
         content: str | ContentFilter | None = None,
+        predicate: str | None = None,
         namespaces: Namespaces | None = None,
         expires: Expires = None,
         use_raw: bool = False,
         policy: DeliveryPolicy | None = None,
     ) -> Subscription:
-        """Have notifications on a topic (None: on all) sent to a Receiver, a PullPoint, or a URL."""
+        """Have notifications on a topic (None: on all) sent to a Receiver, a PullPoint, or a URL.
+
+        Of these only such as `content`, a condition in XPath 1.0, and `predicate`, in the predicate language
+        of an HPwsn broker, select.
+        """
         if consumer is None:
             raise ValueError(
                 "subscribe needs a consumer: a Receiver, a PullPoint, an endpoint reference or a URL"
             )
         topics = () if topic is None else (topic_expression(topic, dialect, namespaces),)
-        contents = () if content is None else (content_filter(content, namespaces),)
+        contents = content_filters(content, predicate, namespaces)
         request = Subscribe(
             consumer=endpoint(consumer),
             filter=Filter(topics=topics, content=contents),
@@ -249,31 +284,52 @@ class Client:
         answer = await self._call(self._broker, "NotificationProducer", request, GetCurrentMessageResponse)
         return Notification(topic_text(expression), answer.payload)
 
-    async def _send_notify(self, messages: Sequence[NotificationMessage], message_id: str | None) -> None:
-        headers = () if message_id is None else (_message_id_header(message_id),)
-        await self._transport.call(self._broker, ACTION_NOTIFY, encode_notify(messages), headers)
+    async def register_publisher(
+        self,
+        *topics: TopicLike,
+        publisher: Endpoint | None = None,
+        demand: bool = False,
+        expires: Expires = None,
+        namespaces: Namespaces | None = None,
+    ) -> Registration:
+        """Make a publisher of these topics (none: of any) known to the broker, until it expires.
+
+        With demand, the broker subscribes at `publisher` while somebody is interested in one of the topics.
+        """
+        end = termination(expires)
+        # The schema of this operation has no durations.
+        end = end.after(datetime.now(UTC)) if isinstance(end, Duration) else end
+        request = RegisterPublisher(
+            None if publisher is None else endpoint(publisher),
+            tuple(topic_expression(topic, None, namespaces) for topic in topics),
+            demand,
+            end,
+        )
+        sent_as = request_action("RegisterPublisher")
+        answer = await self._request(self._broker, sent_as, request, RegisterPublisherResponse)
+        return Registration(self, answer.registration, answer.consumer or self._broker)
+
+    async def destroy_registration(self, registration: Endpoint) -> None:
+        """End a publisher's registration."""
+        sent_as = request_action("DestroyRegistration")
+        await self._request(
+            endpoint(registration), sent_as, DestroyRegistration(), DestroyRegistrationResponse
+        )
+
+    async def _send_notify(
+        self,
+        messages: Sequence[NotificationMessage],
+        message_id: str | None,
+        consumer: EndpointReference | None = None,
+    ) -> None:
+        headers = () if message_id is None else (message_id_header(message_id),)
+        target = consumer or self._broker
+        await self._transport.call(target, ACTION_NOTIFY, encode_notify(messages), headers)
 
     async def _call(
         self, target: EndpointReference, port_type: str, request: Message, expected: type[_Answer]
     ) -> _Answer:
-        request_action = action(port_type, type(request).__name__)
-        body = await self._transport.call(target, request_action, encode_message(request))
-        try:
-            answer = None if body is None else parse_message(body, self._limits)
-        except SoapFault as error:
-            raise BadReply(
-                f"{target.address} answered {request_action} badly: {error.reason}", target.address
-            ) from error
-        if not isinstance(answer, expected):
-            found = "nothing" if body is None else body.tag
-            raise BadReply(
-                f"{target.address} answered {found!r} where {expected.__name__} was due", target.address
-            )
-        return answer
-
-
-def _message_id_header(message_id: str) -> bytes:
-    return f'<hp:MessageId xmlns:hp="{HPWSN}">{escape(message_id)}</hp:MessageId>'.encode()
+        return await self._request(target, action(port_type, type(request).__name__), request, expected)
 
 
 class Subscription:
@@ -291,6 +347,14 @@ class Subscription:
     async def renew(self, expires: Expires = None) -> datetime | None:
         """Set the lifetime anew, None for ever."""
         return await self._client.renew(self, expires)
+
+    async def set_termination_time(self, expires: Expires = None) -> datetime | None:
+        """Set the lifetime anew, None for ever, in the words of WS-ResourceLifetime."""
+        return await self._client.set_termination_time(self, expires)
+
+    async def get_property(self, name: str, *, namespaces: Namespaces | None = None) -> list[etree._Element]:
+        """The values of one of its properties, such as wsnt:ConsumerReference."""
+        return await self._client.get_resource_property(name, self.epr, namespaces=namespaces)
 
     async def pause(self) -> None:
         """Hold notifications back at the broker."""
@@ -323,3 +387,26 @@ class PullPoint:
     async def destroy(self) -> None:
         """Remove the pull point with all that waits in it."""
         await self._client.destroy_pull_point(self.epr)
+
+
+class Registration:
+    """A handle on a publisher's registration; `consumer` is where the broker wants its notifications."""
+
+    def __init__(self, client: Client, epr: EndpointReference, consumer: EndpointReference) -> None:
+        self._client = client
+        self.epr = epr
+        self.consumer = consumer
+
+    def __repr__(self) -> str:
+        return f"<Registration {self.epr.address}>"
+
+    async def notify(
+        self, topic: TopicLike | None, payload: Payload, *, message_id: str | None = None
+    ) -> None:
+        """Publish one notification as this publisher."""
+        message = notification_message(topic, payload)
+        await self._client._send_notify([message], message_id, self.consumer)
+
+    async def destroy(self) -> None:
+        """End the registration."""
+        await self._client.destroy_registration(self.epr)

@@ -9,11 +9,19 @@ bears the standard's name for it.
     │   ├── ConnectionFailed    nobody answers at the URL, or the connection was lost (also a ConnectionError)
     │   ├── TimedOut            no answer, or no notification, in the time allowed (also a TimeoutError)
     │   ├── BadReply            an answer came that is not the SOAP answer asked for
+    │   ├── PublishFailed       batches of a Publisher that the broker did not accept
     │   └── Closed              the client or receiver was used after it was closed
     └── SoapFault               the broker refused (hpwsn_client.wsn.faults)
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .wsn.notifications import NotificationMessage
 
 
 class HpwsnClientError(Exception):
@@ -38,6 +46,22 @@ class BadReply(HpwsnClientError):
     def __init__(self, message: str, url: str, status: int | None = None) -> None:
         super().__init__(message, url)
         self.status = status
+
+
+class PublishFailed(HpwsnClientError):
+    """Batches that were not accepted; `failed` has each with its messages and the reason."""
+
+    def __init__(self, message: str, url: str, failed: Sequence[FailedBatch]) -> None:
+        super().__init__(message, url)
+        self.failed = tuple(failed)
+
+
+@dataclass(frozen=True, slots=True)
+class FailedBatch:
+    """Messages that travelled in one Notify, and what became of it."""
+
+    messages: tuple[NotificationMessage, ...]
+    error: Exception
 
 
 class Closed(HpwsnClientError):

@@ -16,11 +16,14 @@ from functools import wraps
 from types import TracebackType
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
-from .client import DEFAULT_URL, Client, PullPoint, Subscription
+from .arguments import Endpoint, Namespaces, Payload, TopicLike, notification_message
+from .client import DEFAULT_URL, Client, PullPoint, Registration, Subscription
 from .errors import Closed, TimedOut
 from .notification import Notification
+from .pipelined import Publisher
 from .receiver import Receiver
 from .wsn.addressing import EndpointReference
+from .wsn.notifications import NotificationMessage
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -37,6 +40,7 @@ class _Background:
         self._users = 0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
+        self._tasks: set[asyncio.Task[Any]] = set()
 
     def acquire(self) -> None:
         with self._lock:
@@ -75,6 +79,22 @@ class _Background:
         except BaseException:
             future.cancel()
             raise
+
+    def later(self, seconds: float, work: Callable[[], Coroutine[Any, Any, object]]) -> None:
+        """Start the work after a while, without waiting for it; once nobody uses the loop, not at all."""
+        loop = self._loop
+        if loop is not None:
+            loop.call_soon_threadsafe(loop.call_later, seconds, self._start, work)
+
+    def _start(self, work: Callable[[], Coroutine[Any, Any, object]]) -> None:
+        task = asyncio.ensure_future(work())
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.exception()
 
     @staticmethod
     def _serve(loop: asyncio.AbstractEventLoop) -> None:
@@ -158,6 +178,8 @@ class SyncSubscription(_Face[Subscription]):
     """A handle on a subscription at the broker."""
 
     renew = _blocking(Subscription.renew)
+    set_termination_time = _blocking(Subscription.set_termination_time)
+    get_property = _blocking(Subscription.get_property)
     pause = _blocking(Subscription.pause)
     resume = _blocking(Subscription.resume)
     unsubscribe = _blocking(Subscription.unsubscribe)
@@ -185,6 +207,23 @@ class SyncPullPoint(_Face[PullPoint]):
         return self._inner.epr
 
 
+class SyncRegistration(_Face[Registration]):
+    """A handle on a publisher's registration."""
+
+    notify = _blocking(Registration.notify)
+    destroy = _blocking(Registration.destroy)
+
+    @property
+    def epr(self) -> EndpointReference:
+        """The registration's own endpoint."""
+        return self._inner.epr
+
+    @property
+    def consumer(self) -> EndpointReference:
+        """Where the broker wants the publisher's notifications."""
+        return self._inner.consumer
+
+
 class SyncClient(_Owner[Client]):
     """Client for code without asyncio; the options are Client's."""
 
@@ -202,12 +241,86 @@ class SyncClient(_Owner[Client]):
     get_messages = _blocking(Client.get_messages)
     destroy_pull_point = _blocking(Client.destroy_pull_point)
     get_current_message = _blocking(Client.get_current_message)
+    get_resource_property = _blocking(Client.get_resource_property)
+    get_resource_properties = _blocking(Client.get_resource_properties)
+    query_resource_properties = _blocking(Client.query_resource_properties)
+    get_topics = _blocking(Client.get_topics)
+    set_termination_time = _blocking(Client.set_termination_time)
+    destroy = _blocking(Client.destroy)
+    register_publisher = _blocking_as(SyncRegistration, Client.register_publisher)
+    destroy_registration = _blocking(Client.destroy_registration)
     _close = _blocking(Client.close)
+
+    def publisher(self, **options: Any) -> SyncPublisher:
+        """A publisher for a stream of notifications; the options are those of Client.publisher."""
+        return SyncPublisher(self._inner.publisher(**options))
 
     @property
     def url(self) -> str:
         """The broker's URL."""
         return self._inner.url
+
+
+class SyncPublisher(_Owner[Publisher]):
+    """Publisher for code without asyncio; made by `SyncClient.publisher`.
+
+    `put` may be called from any thread. It hands a whole batch to the event loop at a time, since one at a
+    time costs more than the rest of the way.
+    """
+
+    def __init__(self, inner: Publisher) -> None:
+        super().__init__(inner)
+        self._lock = threading.Lock()
+        self._gathered: list[NotificationMessage] = []
+        self._in_turn = asyncio.Lock()
+
+    def put(
+        self,
+        topic: TopicLike | None,
+        payload: Payload,
+        *,
+        producer: Endpoint | None = None,
+        namespaces: Namespaces | None = None,
+    ) -> None:
+        """Publish one notification soon; waits only while too many wait. See Publisher.put."""
+        if self._closed:
+            raise Closed("this publisher was closed; make a new one", self._inner.url)
+        message = notification_message(topic, payload, producer=producer, namespaces=namespaces)
+        with self._lock:
+            self._gathered.append(message)
+            count = len(self._gathered)
+        if count >= self._inner.batch:
+            _background.run(self._hand_over_and_check())
+        elif count == 1:
+            _background.later(self._inner.linger, self._hand_over)
+
+    def flush(self) -> None:
+        """Return when all is accepted; PublishFailed tells of what was not."""
+        _background.run(self._flush())
+
+    def _close(self) -> None:
+        _background.run(self._flush_and_close())
+
+    async def _flush(self) -> None:
+        await self._hand_over()
+        await self._inner.flush()
+
+    async def _flush_and_close(self) -> None:
+        try:
+            await self._hand_over()
+        finally:
+            await self._inner.close()
+
+    async def _hand_over_and_check(self) -> None:
+        await self._hand_over()
+        self._inner.check()
+
+    async def _hand_over(self) -> None:
+        # One at a time, so that what was gathered first is put first.
+        async with self._in_turn:
+            with self._lock:
+                gathered, self._gathered = self._gathered, []
+            await self._inner.enqueue(gathered)
 
 
 class SyncReceiver(_Owner[Receiver]):

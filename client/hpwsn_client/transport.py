@@ -19,9 +19,9 @@ from lxml import etree
 from .errors import BadReply, Closed, ConnectionFailed, HpwsnClientError, TimedOut
 from .wsn.addressing import Addressing, EndpointReference, encode_addressing, reference_parameter_headers
 from .wsn.faults import Busy, SoapFault, TooLarge, parse_fault
-from .wsn.names import WSA_ANONYMOUS
+from .wsn.names import HPWSN, WSA_ANONYMOUS
 from .wsn.soap import SoapVersion, encode_envelope, parse_envelope
-from .wsn.xml import DEFAULT_LIMITS, Limits
+from .wsn.xml import DEFAULT_LIMITS, Limits, escape
 
 _CHUNK = 1 << 16
 _KEEP_ALIVE = 15.0
@@ -29,7 +29,9 @@ _KEEP_ALIVE = 15.0
 
 
 @dataclass(frozen=True, slots=True)
-class _Reply:
+class Reply:
+    """One HTTP answer, read to its end."""
+
     url: str
     status: int
     charset: str | None
@@ -59,8 +61,8 @@ class Transport:
         self, target: EndpointReference, action: str, body: bytes, headers: Iterable[bytes] = ()
     ) -> etree._Element | None:
         """Send one request and return the answer's body element, or None where the answer is empty."""
-        data = encode_envelope(self._soap, body, [*_addressing(target, action), *headers])
-        return _body(await self._post(target.address, action, data), self._limits)
+        data = encode_envelope(self._soap, body, [*addressing_headers(target, action), *headers])
+        return body_of(await self._post(target.address, action, data), self._limits)
 
     async def close(self) -> None:
         """Close the connections; later calls raise Closed."""
@@ -69,14 +71,14 @@ class Transport:
         if session is not None:
             await session.close()
 
-    async def _post(self, url: str, action: str, data: bytes) -> _Reply:
+    async def _post(self, url: str, action: str, data: bytes) -> Reply:
         session = self._open(url)
         try:
             async with session.post(
-                url, data=io.BytesIO(data), headers=_http_headers(self._soap, action), allow_redirects=False
+                url, data=io.BytesIO(data), headers=http_headers(self._soap, action), allow_redirects=False
             ) as response:
                 content = await self._read(response, url)
-                return _Reply(url, response.status, response.charset, response.headers, content)
+                return Reply(url, response.status, response.charset, response.headers, content)
         except (aiohttp.ClientError, OSError) as error:
             raise _trouble(url, error, self._timeout) from error
 
@@ -122,7 +124,8 @@ def _trouble(url: str, error: Exception, timeout: float) -> HpwsnClientError:
     return ConnectionFailed(f"the connection to {url} was lost before the answer ({why}); {unknown}", url)
 
 
-def _addressing(target: EndpointReference, action: str) -> list[bytes]:
+def addressing_headers(target: EndpointReference, action: str) -> list[bytes]:
+    """The WS-Addressing headers of one request."""
     addressing = Addressing(
         action=action,
         to=target.address,
@@ -132,13 +135,19 @@ def _addressing(target: EndpointReference, action: str) -> list[bytes]:
     return [*encode_addressing(addressing), *reference_parameter_headers(target)]
 
 
-def _http_headers(soap: SoapVersion, action: str) -> Mapping[str, str]:
+def message_id_header(message_id: str) -> bytes:
+    """The header by which the broker knows a request that it has had before."""
+    return f'<hp:MessageId xmlns:hp="{HPWSN}">{escape(message_id)}</hp:MessageId>'.encode()
+
+
+def http_headers(soap: SoapVersion, action: str) -> Mapping[str, str]:
+    """The HTTP headers that tell a SOAP request's version and action."""
     if soap is SoapVersion.SOAP11:
         return {"Content-Type": soap.content_type, "SOAPAction": f'"{action}"'}
     return {"Content-Type": f'{soap.content_type}; action="{action}"'}
 
 
-def _body(reply: _Reply, limits: Limits) -> etree._Element | None:
+def body_of(reply: Reply, limits: Limits) -> etree._Element | None:
     """The body of a good answer; any other is raised, as a fault or as BadReply."""
     if not reply.content.strip():
         if 200 <= reply.status < 300:
@@ -155,7 +164,7 @@ def _body(reply: _Reply, limits: Limits) -> etree._Element | None:
     return body
 
 
-def _by_status(reply: _Reply, fault: SoapFault) -> SoapFault:
+def _by_status(reply: Reply, fault: SoapFault) -> SoapFault:
     """The fault, as the class that only the HTTP status tells."""
     if type(fault) is not SoapFault:
         return fault
@@ -167,7 +176,7 @@ def _by_status(reply: _Reply, fault: SoapFault) -> SoapFault:
     return fault
 
 
-def _bad(reply: _Reply, how: str) -> BadReply:
+def _bad(reply: Reply, how: str) -> BadReply:
     message = f"{reply.url} answered HTTP {reply.status} {how}; {_remedy(reply.status)}"
     return BadReply(message, reply.url, reply.status)
 

@@ -11,9 +11,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from hpwsn.broker.delivery import Delivery
+from hpwsn.broker.demand import Demand
+from hpwsn.broker.expiry import has_expired
 from hpwsn.broker.publisher import Publisher
 from hpwsn.broker.pull_points import PullPoints
-from hpwsn.broker.subscription import Subscription
+from hpwsn.broker.registrations import Registrations
+from hpwsn.broker.subscription import Subscriber
 from hpwsn.broker.subscriptions import Subscriptions
 from hpwsn.journal.journal import Journal
 from hpwsn.journal.records import Pulled
@@ -30,10 +33,12 @@ class Broker:
     subscriptions: Subscriptions
     pull_points: PullPoints
     delivery: Delivery
-    tree: TopicTree[Subscription]
+    tree: TopicTree[Subscriber]
     journal: Journal
     base_url: Callable[[], str]
     clock: Callable[[], float]
+    registrations: Registrations
+    demand: Demand
 
     def now(self) -> datetime:
         """The time that answers carry."""
@@ -74,7 +79,14 @@ class Broker:
         """The oldest messages of a pull point, all that was accepted before this call included."""
         self.pull_points.get(id_)
         await self.delivery.settle(self.subscriptions.leading_to(id_))
-        return await self.pull_points.hand_out(id_, maximum, confirm)
+        return await self.pull_points.hand_out(id_, maximum, confirm, self._expired)
+
+    def _expired(self, entry: Pulled) -> bool:
+        """Whether it waited longer in a pull point than the subscription that brought it lets it."""
+        subscription = self.subscriptions.find(entry.subscription_id or "")
+        if subscription is None or subscription.expires is None:
+            return False
+        return has_expired(subscription.expires, entry.stored.notification.time, self.clock())
 
     async def destroy_pull_point(self, id_: str) -> None:
         """End a pull point and the subscriptions that lead to it."""

@@ -10,7 +10,9 @@ import asyncio
 import itertools
 import uuid
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 
+from hpwsn.broker.own_address import own_path
 from hpwsn.broker.pull_points import PullPoints
 from hpwsn.broker.push import Pusher
 from hpwsn.broker.push_request import Outcome, OutcomeKind, parse_target
@@ -35,6 +37,9 @@ _SPLIT = b"\x00"
 _MESSAGE_ID = f"urn:uuid:{uuid.uuid4()}"
 """Where the id of each send goes; nobody can know it, so it stands nowhere else in an envelope."""
 
+_PUBLISHING = frozenset({"/wsn", "/wsn/process", "/onvif/events"})
+"""Where a Notify to this node is published."""
+
 PULL_BATCH = 1000
 """Notifications that go into a pull point's queue in one transaction."""
 
@@ -46,14 +51,16 @@ class PushSender:
         self._pusher = pusher
         self._batch = batch
         self._ids = itertools.count(1)
-        self._id_start = str(uuid.uuid4())[:24]
+        # Unique to this start of the process, and of one length; only the number changes.
+        self._id_form = f"urn:uuid:{str(uuid.uuid4())[:24]}%012x".encode()
 
     def batch(self, subscription: Subscription) -> int:
         """One for UseRaw and for the original's receivers, else the policy's, else the node's."""
-        policy = subscription.request.policy
-        if policy.use_raw or is_original(subscription.request):
+        prepared = subscription.prepared or _prepared(subscription)
+        if prepared.single:
             return 1
-        asked = policy.delivery.batch if policy.delivery else None
+        policy = subscription.request.policy.delivery
+        asked = policy.batch if policy else None
         return min(asked, self._batch) if asked else self._batch
 
     def send(
@@ -64,31 +71,28 @@ class PushSender:
         done: Done,
     ) -> None:
         """Post one envelope with all of the notifications."""
-        prepared = subscription.prepared
-        if prepared is None:
-            prepared = subscription.prepared = prepare(subscription)
-        message_id = f"urn:uuid:{self._id_start}{next(self._ids):012x}".encode()
-        parts = [prepared.before_id, message_id, prepared.before_body]
-        if subscription.request.policy.use_raw:
-            parts += [notification.payload for notification in notifications]
-        else:
-            content = _content(subscription)
-            for notification in notifications:
-                parts += (prepared.reference, content(notification), NOTIFICATION_CLOSE)
-        parts.append(prepared.after_body)
-        self._pusher.post(prepared.url, prepared.headers, parts, done)
+        prepared = subscription.prepared or _prepared(subscription)
+        body = (
+            prepared.before_id,
+            self._id_form % next(self._ids),
+            prepared.before_first,
+            prepared.between.join(map(prepared.content, notifications)),
+            prepared.after_last,
+        )
+        self._pusher.post(prepared.url, prepared.headers, body, done)
 
 
-def _content(subscription: Subscription) -> Callable[[Notification], bytes]:
-    return _original if is_original(subscription.request) else _standard
-
-
-def _standard(notification: Notification) -> bytes:
-    return notification.content
+_standard = attrgetter("content")
+_raw = attrgetter("payload")
 
 
 def _original(notification: Notification) -> bytes:
     return original_content(notification.content, notification.start, notification.end)
+
+
+def _prepared(subscription: Subscription) -> Prepared:
+    prepared = subscription.prepared = prepare(subscription)
+    return prepared
 
 
 def prepare(subscription: Subscription) -> Prepared:
@@ -96,19 +100,25 @@ def prepare(subscription: Subscription) -> Prepared:
     consumer, version = subscription.request.consumer, subscription.version
     addressing = Addressing(action=ACTION_NOTIFY, to=consumer.address, message_id=_MESSAGE_ID)
     headers = encode_addressing(addressing) + reference_parameter_headers(consumer)
-    envelope = encode_envelope(version, _SPLIT, headers)
-    before, after = envelope.split(_SPLIT)
+    before, after = encode_envelope(version, _SPLIT, headers).split(_SPLIT)
     before_id, before_body = before.split(_MESSAGE_ID.encode(), 1)
-    raw = subscription.request.policy.use_raw
-    reference = encode_epr(EndpointReference(subscription.address), wsnt("SubscriptionReference"))
+    raw, original = subscription.request.policy.use_raw, is_original(subscription.request)
+    opening, closing = (b"", b"") if raw else _around_content(subscription)
     return Prepared(
         url=consumer.address,
         headers=_http_headers(version),
         before_id=before_id,
-        before_body=before_body + (b"" if raw else NOTIFY_OPEN),
-        after_body=(b"" if raw else NOTIFY_CLOSE) + after,
-        reference=NOTIFICATION_OPEN + reference,
+        before_first=before_body + (b"" if raw else NOTIFY_OPEN) + opening,
+        between=closing + opening,
+        after_last=closing + (b"" if raw else NOTIFY_CLOSE) + after,
+        content=_raw if raw else _original if original else _standard,
+        single=raw or original,
     )
+
+
+def _around_content(subscription: Subscription) -> tuple[bytes, bytes]:
+    reference = encode_epr(EndpointReference(subscription.address), wsnt("SubscriptionReference"))
+    return NOTIFICATION_OPEN + reference, NOTIFICATION_CLOSE
 
 
 def _http_headers(version: SoapVersion) -> bytes:
@@ -136,11 +146,13 @@ class PullSender:
         done: Done,
     ) -> None:
         """Queue the offsets and move the cursor in one transaction."""
-        assert subscription.pull_point is not None
+        point = subscription.pull_point
+        assert point is not None
         entries = [(offset, subscription.id) for offset in offsets]
-        self._pull_points.filled(subscription.pull_point)
-        future = self._journal.enqueue(subscription.pull_point, entries, {subscription.id: offsets[-1]})
+        self._pull_points.filled(point)
+        future = self._journal.enqueue(point, entries, {subscription.id: offsets[-1]})
         future.add_done_callback(lambda ended: done(_pull_outcome(ended)))
+        future.add_done_callback(lambda ended: self._pull_points.arrived(point))
 
 
 def _pull_outcome(ended: asyncio.Future[None]) -> Outcome:
@@ -178,7 +190,8 @@ class Consumers:
                     code=faults.FaultCode.SENDER,
                 )
             return id_
-        if consumer.address.rstrip("/") in (f"{self._base_url()}/wsn", f"{self._base_url()}/wsn/process"):
+        path = own_path(consumer.address, self._base_url()) or ""
+        if path in _PUBLISHING or path.startswith("/wsn/registrations/"):
             raise faults.SubscribeCreationFailedFault(
                 f"ConsumerReference {consumer.address} is this broker itself, and would go round for ever",
                 code=faults.FaultCode.SENDER,

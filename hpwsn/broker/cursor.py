@@ -2,16 +2,20 @@
 
 Offsets only, never notifications, and at most `window` of them: a subscription that falls further behind
 counts the rest and forgets which they were, and its owner reads on from the log. A restart is the same case.
+What the log cannot tell, that matching offsets were not wanted at their time, is kept as gaps.
 """
 
 from collections import deque
 from collections.abc import Collection, Iterable
 
+_NONE: deque[int] = deque(maxlen=0)
+"""For all that nothing waits for: an empty deque takes more than half a kilobyte."""
+
 
 class Cursor:
     """The waiting offsets of one subscription, in log order."""
 
-    __slots__ = ("acknowledged", "behind", "beyond", "counted", "seen", "waiting", "window")
+    __slots__ = ("acknowledged", "behind", "beyond", "counted", "gaps", "in_gap", "seen", "waiting", "window")
 
     def __init__(self, acknowledged: int, *, window: int, head: int) -> None:
         self.acknowledged = acknowledged
@@ -21,7 +25,10 @@ class Cursor:
         self.beyond = 0
         """How many wait after `seen`, once they are counted."""
         self.counted = not self.behind
-        self.waiting: deque[int] = deque()
+        self.waiting: deque[int] = _NONE
+        self.gaps: tuple[tuple[int, int], ...] = ()
+        """First and last offset of each stretch that was passed over while something waited."""
+        self.in_gap = False
 
     @property
     def backlog(self) -> int:
@@ -30,6 +37,7 @@ class Cursor:
 
     def offer(self, offset: int) -> None:
         """Take a matching offset from the live stream."""
+        self.in_gap = False
         if offset <= self.seen:
             return
         if self.behind or len(self.waiting) >= self.window:
@@ -37,12 +45,29 @@ class Cursor:
             self.beyond += 1
             return
         self.seen = offset
+        if self.waiting is _NONE:
+            self.waiting = deque()
         self.waiting.append(offset)
+
+    def pass_over(self, offset: int) -> bool:
+        """Leave a matching offset of the live stream out; whether all up to it are dealt with."""
+        if not self.waiting and not self.behind:
+            self.seen = self.acknowledged = max(self.seen, offset)
+            self.gaps = ()
+            return True
+        if self.in_gap and self.gaps:
+            self.gaps = (*self.gaps[:-1], (self.gaps[-1][0], offset))
+        else:
+            self.gaps = (*self.gaps, (offset, offset))
+        self.in_gap = True
+        return False
 
     def refill(self, offsets: Iterable[int], *, upto: int, head: int) -> None:
         """Take what a scan of the log found; level with `head` again, the live stream goes on."""
         before = len(self.waiting)
-        self.waiting.extend(offset for offset in offsets if offset > self.seen)
+        if self.waiting is _NONE:
+            self.waiting = deque()
+        self.waiting.extend(offset for offset in offsets if offset > self.seen and not self._in_gaps(offset))
         self.seen = max(self.seen, upto)
         self.behind = self.seen < head
         self.beyond = max(0, self.beyond - (len(self.waiting) - before)) if self.behind else 0
@@ -64,6 +89,11 @@ class Cursor:
         while self.waiting and self.waiting[0] <= upto:
             self.waiting.popleft()
         self.acknowledged = max(self.acknowledged, upto)
+        if self.gaps:
+            self.gaps = tuple(gap for gap in self.gaps if gap[1] > self.acknowledged)
+
+    def _in_gaps(self, offset: int) -> bool:
+        return any(first <= offset <= last for first, last in self.gaps)
 
     def skip(self, offsets: Collection[int]) -> None:
         """Pass over offsets that can no longer be had."""
@@ -72,6 +102,6 @@ class Cursor:
     def rewind(self, head: int) -> None:
         """Forget what waits and read again from the acknowledged place."""
         self.beyond = self.backlog
-        self.waiting.clear()
+        self.waiting = _NONE
         self.seen = self.acknowledged
         self.behind = self.acknowledged < head

@@ -13,12 +13,15 @@ import logging
 import random
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 
+from hpwsn.broker.backlog import Backlog
+from hpwsn.broker.expiry import LOOKED_AT, sort_out
 from hpwsn.broker.overflow import DEAD_LETTER, Overflow
 from hpwsn.broker.push_request import Outcome, OutcomeKind
 from hpwsn.broker.recent import Recent
-from hpwsn.broker.retry import RetryPolicies, RetryPolicy
-from hpwsn.broker.sending import Batch, Reach, Sender, Totals
-from hpwsn.broker.subscription import Progress, State, Subscription
+from hpwsn.broker.replay import next_letters, note_replayed
+from hpwsn.broker.retry import RetryPolicies
+from hpwsn.broker.sending import Batch, Reach, Sender, Totals, next_count, worn_out
+from hpwsn.broker.subscription import State, Subscriber, Subscription
 from hpwsn.errors import JournalUnavailable
 from hpwsn.journal.journal import Journal
 from hpwsn.matching.content import ContentFilters
@@ -45,7 +48,7 @@ class Delivery:
         self,
         *,
         journal: Journal,
-        tree: TopicTree[Subscription],
+        tree: TopicTree[Subscriber],
         content: ContentFilters,
         recent: Recent,
         reach: Reach,
@@ -54,9 +57,8 @@ class Delivery:
         clock: Callable[[], float],
     ) -> None:
         self._journal = journal
-        self._tree = tree
-        self._content = content
         self._recent = recent
+        self._backlog = Backlog(journal, tree, content, recent, lambda: self.head)
         self._reach = reach
         self._retry = retry
         self._overflow = overflow
@@ -79,10 +81,17 @@ class Delivery:
 
     def offer(self, subscription: Subscription, offset: int) -> None:
         """A notification matched; it goes out with all others of this commit, or when its turn comes."""
-        subscription.cursor.offer(offset)
-        self._overflow.watch(subscription)
-        if subscription.progress.busy:
+        if not subscription.producer_holds:
+            if subscription.cursor.pass_over(offset):
+                self._journal.advance(subscription.id, offset)
             return
+        subscription.cursor.offer(offset)
+        if subscription.rejects is not False:
+            self._overflow.watch(subscription)
+        if not subscription.progress.busy:
+            self._proceed_soon(subscription)
+
+    def _proceed_soon(self, subscription: Subscription) -> None:
         if not self._offered:
             asyncio.get_running_loop().call_soon(self._proceed_offered)
         self._offered[subscription] = None
@@ -127,6 +136,8 @@ class Delivery:
             self._settled(subscription)
         elif subscription.progress.replays:
             self._in_background(subscription, self._replay(subscription))
+        elif subscription.progress.present:
+            self._in_background(subscription, self._send_present(subscription))
         elif cursor.waiting:
             self._send_next(subscription)
         elif cursor.behind:
@@ -136,7 +147,8 @@ class Delivery:
 
     def _send_next(self, subscription: Subscription) -> None:
         sender = self._reach.sender(subscription)
-        offsets = subscription.cursor.batch(1 if subscription.progress.alone else sender.batch(subscription))
+        count = next_count(subscription, sender)
+        offsets = subscription.cursor.batch(count if subscription.expires is None else max(count, LOOKED_AT))
         notifications, size = [], 0
         for notification in map(self._recent.get, offsets):
             if notification is None or size > BATCH_BYTES:
@@ -155,26 +167,41 @@ class Delivery:
         offsets: Sequence[int],
         notifications: Sequence[Notification],
     ) -> None:
+        if subscription.expires is not None:
+            offsets, notifications = self._unexpired(subscription, sender, offsets, notifications)
+            if not offsets:
+                self._proceed_soon(subscription)
+                return
         subscription.progress.busy = True
         self.totals.sends += 1
-        batch = [(offset, n.time) for offset, n in zip(offsets, notifications, strict=True)]
         sender.send(
-            subscription, offsets, notifications, lambda outcome: self._done(subscription, batch, outcome)
+            subscription,
+            offsets,
+            notifications,
+            lambda outcome: self._done(subscription, offsets, notifications, outcome),
         )
 
-    def _done(self, subscription: Subscription, batch: Batch, outcome: Outcome) -> None:
+    def _done(
+        self,
+        subscription: Subscription,
+        offsets: Sequence[int],
+        notifications: Sequence[Notification],
+        outcome: Outcome,
+    ) -> None:
         progress = subscription.progress
         progress.busy = False
         if outcome.kind is OutcomeKind.DELIVERED:
             progress.attempt, progress.same, progress.first_failure = 0, 0, None
-            progress.alone = max(0, progress.alone - len(batch))
-            self._count_delivered(subscription, len(batch))
-            self._advance(subscription, batch[-1][0])
+            if progress.alone:
+                progress.alone = max(0, progress.alone - len(offsets))
+            self._count_delivered(subscription, len(offsets))
+            self._advance(subscription, offsets[-1])
             self._proceed(subscription)
         elif outcome.kind is OutcomeKind.UNAVAILABLE:
             progress.last_error = outcome.reason
             self._proceed_later(subscription, JOURNAL_PAUSE)
         elif outcome.kind is not OutcomeKind.CANCELLED:
+            batch = [(offset, n.time) for offset, n in zip(offsets, notifications, strict=True)]
             self._failed(subscription, batch, outcome)
 
     def _count_delivered(self, subscription: Subscription, count: int) -> None:
@@ -183,7 +210,8 @@ class Delivery:
 
     def _advance(self, subscription: Subscription, upto: int) -> None:
         subscription.cursor.acknowledge(upto)
-        self._overflow.watch(subscription)
+        if subscription.rejects is not False:
+            self._overflow.watch(subscription)
         if subscription.state is not State.ENDED:
             self._journal.advance(subscription.id, subscription.cursor.acknowledged)
 
@@ -202,7 +230,7 @@ class Delivery:
             # It may be one notification that the consumer does not like: find out which.
             progress.alone = len(batch)
         policy = self._retry.of(outcome.kind)
-        dead = self._dead(progress, policy, batch, now)
+        dead = worn_out(progress, policy, batch, now, self._clock())
         if dead and (len(batch) == 1 or outcome.status is None):
             progress.attempt = progress.same = 0
             self._bury(subscription, dead, outcome.reason)
@@ -211,18 +239,6 @@ class Delivery:
         progress.attempt += 1
         progress.same += 1
         self._proceed_later(subscription, pause)
-
-    def _dead(self, progress: Progress, policy: RetryPolicy, batch: Batch, now: float) -> list[int]:
-        """The oldest of a batch that have used up their time, or were there for all attempts."""
-        assert progress.first_failure is not None
-        clock, first = self._clock(), progress.first_failure
-        dead = []
-        for offset, published in batch:
-            attempts = progress.same if offset <= progress.tried else 0
-            if not policy.exhausted(max(first, now - (clock - published)), now, attempts):
-                break
-            dead.append(offset)
-        return dead
 
     def _count_failure(self, subscription: Subscription, outcome: Outcome) -> None:
         subscription.progress.failures += 1
@@ -235,6 +251,48 @@ class Delivery:
             loop = asyncio.get_running_loop()
             self._timers[subscription] = loop.call_later(pause, self.wake, subscription)
         self._settled(subscription)
+
+    # Notifications that waited too long
+
+    def _unexpired(
+        self,
+        subscription: Subscription,
+        sender: Sender,
+        offsets: Sequence[int],
+        notifications: Sequence[Notification],
+    ) -> tuple[Sequence[int], Sequence[Notification]]:
+        """As many as go into one send of those that may still go out; the others leave the queue."""
+        assert subscription.expires is not None
+        found = sort_out(subscription.expires, offsets, notifications, self._clock())
+        if found.expired:
+            subscription.cursor.skip(set(found.expired))
+            subscription.progress.expired += len(found.expired)
+            subscription.progress.alone = max(0, subscription.progress.alone - len(found.expired))
+            self.totals.expired += len(found.expired)
+            self._advance(subscription, found.done)
+        count = next_count(subscription, sender)
+        return found.offsets[:count], found.notifications[:count]
+
+    def expire(self, subscription: Subscription) -> None:
+        """Let what waited too long go, also where nothing is sent now: a pause, or a consumer away."""
+        cursor = subscription.cursor
+        if subscription.progress.busy or self._closing or subscription.state is not State.LIVE:
+            return
+        if subscription.expires is not None and (cursor.waiting or cursor.behind):
+            self._in_background(subscription, self._expire(subscription))
+
+    async def _expire(self, subscription: Subscription) -> None:
+        cursor, sender, fresh = subscription.cursor, self._reach.sender(subscription), False
+        while not fresh and (cursor.waiting or cursor.behind) and not self._closing:
+            if not cursor.waiting:
+                await self._backlog.look_on(subscription)
+                continue
+            found = await self._journal.read(offsets := cursor.batch(LOOKED_AT))
+            kept = [stored.offset for stored in found]
+            rest, _ = self._unexpired(subscription, sender, kept, [stored.notification for stored in found])
+            fresh = bool(rest) or offsets == cursor.batch(LOOKED_AT)
+        subscription.progress.busy = False
+        self._proceed(subscription)
 
     # Queues that are too long, and notifications that nobody takes
 
@@ -282,6 +340,12 @@ class Delivery:
         self._overflow.watch(subscription)
         self._proceed(subscription)
 
+    def tell(
+        self, subscription: Subscription, notification: Notification, done: Callable[[Outcome], None]
+    ) -> None:
+        """Send one notification that is not in the log, once; whoever asks sees to it that nothing waits."""
+        self._reach.sender(subscription).send(subscription, [], [notification], done)
+
     # Dead letters that an operator wants delivered after all
 
     def replay(self, subscription: Subscription, letters: Iterable[int]) -> None:
@@ -291,13 +355,8 @@ class Delivery:
 
     async def _replay(self, subscription: Subscription) -> None:
         """Send the next dead letters that are still there, one by one after a refusal."""
-        replays, sender = subscription.progress.replays, self._reach.sender(subscription)
-        size = 1 if subscription.progress.alone else sender.batch(subscription)
-        letters = [
-            letter
-            for id_ in list(replays)[:size]
-            if (letter := await self._journal.dead_letter(id_)) is not None or replays.pop(id_, None)
-        ]
+        sender = self._reach.sender(subscription)
+        letters = await next_letters(self._journal, subscription, next_count(subscription, sender))
         subscription.progress.busy = False
         if not letters or not subscription.deliverable or self._closing:
             self._proceed(subscription)
@@ -312,22 +371,55 @@ class Delivery:
         )
 
     def _replayed(self, subscription: Subscription, letters: Sequence[int], outcome: Outcome) -> None:
-        progress = subscription.progress
-        progress.busy = False
+        self._count_once(subscription, len(letters), outcome)
+        note_replayed(self._journal, subscription, letters, outcome)
+        self._proceed(subscription)
+
+    def _count_once(self, subscription: Subscription, count: int, outcome: Outcome) -> None:
+        """Count what was sent beside the queue, and is not tried again."""
+        subscription.progress.busy = False
         if outcome.kind is OutcomeKind.DELIVERED:
-            self._count_delivered(subscription, len(letters))
-            self._journal.drop_dead_letters(letters)
+            self._count_delivered(subscription, count)
         else:
             self._count_failure(subscription, outcome)
-        if outcome.kind is not OutcomeKind.DELIVERED and outcome.status is None:
-            progress.replays.clear()
-            log.warning("subscription %s: dead letters stay: %s", subscription.id, outcome.reason)
-        elif outcome.kind is not OutcomeKind.DELIVERED and len(letters) > 1:
-            progress.alone = len(letters)
-        else:
-            for id_ in letters:
-                progress.replays.pop(id_, None)
-            progress.alone = max(0, progress.alone - len(letters))
+
+    # The present state, for a subscriber that asks for it
+
+    def synchronize(self, subscription: Subscription) -> None:
+        """Send the current message of each of its topics once more, before what waits.
+
+        What it has still to get comes anyway. It is tried once: who asked can ask again.
+        """
+        subscription.progress.present = self._backlog.present(subscription)
+        self.wake(subscription)
+
+    async def _send_present(self, subscription: Subscription) -> None:
+        present, sender = subscription.progress.present, self._reach.sender(subscription)
+        batch = present[: sender.batch(subscription)]
+        found = await self._journal.read(batch)
+        last = found[-1].offset if found else batch[-1]
+        subscription.progress.present = [offset for offset in present if offset > last]
+        wanted = [stored for stored in found if self._backlog.is_present(stored, subscription)]
+        subscription.progress.busy = False
+        if not wanted or not subscription.deliverable or self._closing:
+            self._proceed(subscription)
+            return
+        subscription.progress.busy = True
+        self.totals.sends += 1
+        sender.send(
+            subscription,
+            [stored.offset for stored in wanted],
+            [stored.notification for stored in wanted],
+            lambda outcome: self._present_sent(subscription, len(wanted), outcome),
+        )
+
+    def _present_sent(self, subscription: Subscription, count: int, outcome: Outcome) -> None:
+        self._count_once(subscription, count, outcome)
+        if outcome.kind is not OutcomeKind.DELIVERED:
+            subscription.progress.present = []
+            log.warning(
+                "subscription %s: the present state was not taken: %s", subscription.id, outcome.reason
+            )
         self._proceed(subscription)
 
     # Reading the journal
@@ -368,27 +460,10 @@ class Delivery:
             self._proceed(subscription)
 
     async def _catch_up(self, subscription: Subscription) -> None:
-        """Look through the next stretch of the log for what this subscription missed."""
-        # The topics are those of this moment: what comes after it may be on others.
-        cursor, head, topics = subscription.cursor, self.head, self._tree.keys(subscription.topics)
-        scan = await self._journal.scan(cursor.seen, limit=cursor.window, topics=topics, head=head)
-        wanted = []
-        for stored in scan.entries:
-            if self._wants(subscription, stored.notification):
-                self._recent.put(stored.offset, stored.notification)
-                wanted.append(stored.offset)
-        cursor.refill(wanted, upto=scan.upto, head=self.head)
-        if not cursor.counted:
-            # With a content filter the log does not tell how many; too few is safe, too many would drop some.
-            cursor.count(0 if subscription.content else await self._journal.count(cursor.seen, topics))
+        await self._backlog.look_on(subscription)
         self._overflow.watch(subscription)
         subscription.progress.busy = False
         self._proceed(subscription)
-
-    def _wants(self, subscription: Subscription, notification: Notification) -> bool:
-        if not subscription.content:
-            return True
-        return self._content.evaluation(notification.payload).holds(subscription.content)
 
     # Waiting and ending
 

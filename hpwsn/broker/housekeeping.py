@@ -42,6 +42,8 @@ class Housekeeping(Background):
         """Remove what is past retention, and let open topics go whose last message went with it."""
         broker, journal, letters = self._broker, self._config.journal, self._config.dead_letters
         await broker.pull_points.trim()
+        for subscription in broker.subscriptions:
+            broker.delivery.expire(subscription)
         needs, needs_all = self._needs()
         head = broker.delivery.head
         pruned = await broker.journal.prune(
@@ -56,8 +58,8 @@ class Housekeeping(Background):
             dead_letter_limit=letters.limit,
         )
         for topic in map(Topic.parse, pruned.forgotten):
-            node = broker.tree.find(topic)
-            if node is not None and (node.current is None or node.current <= head):
+            current = broker.tree.current(topic)
+            if current is None or current <= head:
                 broker.tree.release(topic)
 
     def _needs(self) -> tuple[dict[str, int], int | None]:

@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from hpwsn.broker.audience import Audience
 from hpwsn.broker.subscription import Subscription
-from hpwsn.matching.content import ContentFilters
 from hpwsn.notification import Notification
-from hpwsn.topics.tree import TopicTree
 from hpwsn_client.wsn.faults import Busy
 
 DROP_OLDEST, REJECT, DEAD_LETTER = "drop-oldest", "reject", "dead-letter"
@@ -33,10 +32,9 @@ class QueueLimits:
 class Overflow:
     """Knows which queues are too long, and which turn publishers away."""
 
-    def __init__(self, limits: QueueLimits, tree: TopicTree[Subscription], content: ContentFilters) -> None:
+    def __init__(self, limits: QueueLimits, audience: Audience) -> None:
         self._limits = limits
-        self._tree = tree
-        self._content = content
+        self._audience = audience
         self._full: set[Subscription] = set()
 
     def limit(self, subscription: Subscription) -> int:
@@ -51,15 +49,20 @@ class Overflow:
 
     def excess(self, subscription: Subscription) -> int:
         """How many of the oldest must go now; dead letters of a large queue, a hundredth of it at a time."""
-        limit, policy = self.limit(subscription), self.policy(subscription)
+        limit = self.limit(subscription)
         over = subscription.cursor.backlog - limit
-        if over <= 0 or policy == REJECT:
+        if over <= 0:
+            return 0
+        policy = self.policy(subscription)
+        if policy == REJECT:
             return 0
         return min(over + (limit // 100 if policy == DEAD_LETTER else 0), RELIEF)
 
     def watch(self, subscription: Subscription) -> None:
         """Note whether a queue that turns publishers away is full now."""
-        if self.policy(subscription) != REJECT:
+        if subscription.rejects is None:
+            subscription.rejects = self.policy(subscription) == REJECT
+        if not subscription.rejects:
             return
         cursor = subscription.cursor
         # After a restart nobody knows how long a queue is until it has been counted.
@@ -81,9 +84,8 @@ class Overflow:
     def _admit(self, notification: Notification) -> None:
         if notification.target is not None:
             return
-        evaluation = self._content.evaluation(notification.payload)
-        for subscription in self._tree.match(notification.topic):
-            if subscription in self._full and evaluation.holds(subscription.content):
+        for subscription in self._audience.match(notification):
+            if subscription in self._full and subscription.producer_holds:
                 raise Busy(
                     f"nothing was stored: subscription {subscription.id} to this topic lets no more than"
                     f" {self.limit(subscription)} notifications wait, and rejects more; try again later"

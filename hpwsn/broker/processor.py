@@ -1,7 +1,7 @@
 """The notification processor: takes committed notifications in log order and finds who wants each.
 
-One look-up for the topic, then the content filters of those subscribers that have one, with the payload
-parsed at most once. It hands offsets to delivery and keeps each topic's current message.
+Who wants it is the audience's business; the processor hands offsets to delivery and keeps each topic's
+current message.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 
+from hpwsn.broker.audience import Audience
 from hpwsn.broker.delivery import Delivery
 from hpwsn.broker.pull_points import PullPoints
 from hpwsn.broker.readers import Readers
 from hpwsn.broker.recent import Recent
-from hpwsn.broker.subscription import Subscription
-from hpwsn.matching.content import ContentFilters
+from hpwsn.broker.subscription import Subscriber
 from hpwsn.notification import Notification
 from hpwsn.topics.tree import TopicTree
 from hpwsn_client.wsn.faults import SoapFault
@@ -29,15 +29,15 @@ class Processor:
     def __init__(
         self,
         *,
-        tree: TopicTree[Subscription],
-        content: ContentFilters,
+        tree: TopicTree[Subscriber],
+        audience: Audience,
         recent: Recent,
         delivery: Delivery,
         pull_points: PullPoints,
         readers: Readers,
     ) -> None:
         self._tree = tree
-        self._content = content
+        self._audience = audience
         self._recent = recent
         self._delivery = delivery
         self._pull_points = pull_points
@@ -57,26 +57,15 @@ class Processor:
     def _process(self, offset: int, notification: Notification) -> None:
         if notification.target is not None:
             self._pull_points.filled(notification.target)
+            self._pull_points.arrived(notification.target)
             return
         if notification.topic is not None:
             self._keep_current(notification.topic, offset)
-        wanted = self._interested(notification)
+        wanted = self._audience.match(notification)
         if wanted:
             self._recent.put(offset, notification)
         for subscription in wanted:
             self._delivery.offer(subscription, offset)
-
-    def _interested(self, notification: Notification) -> list[Subscription]:
-        evaluation = None
-        wanted = []
-        for subscription in self._tree.match(notification.topic):
-            if subscription.content:
-                if evaluation is None:
-                    evaluation = self._content.evaluation(notification.payload)
-                if not evaluation.holds(subscription.content):
-                    continue
-            wanted.append(subscription)
-        return wanted
 
     def _keep_current(self, topic: Topic, offset: int) -> None:
         try:

@@ -1,8 +1,9 @@
-"""The resource properties of the broker and of its subscriptions, as the standard's documents have them.
+"""The resource properties of broker, subscriptions and registrations, as the standard's documents have them.
 
-NotificationBrokerRP (WS-BrokeredNotification 1.3 section 4.1, schema br-2) and SubscriptionManagerRP
-(WS-BaseNotification 1.3 section 6, schema b-2) with the times of WS-ResourceLifetime 1.2. Owns which
-properties there are and their values, worked out when they are asked for. Knows no clock and changes nothing.
+NotificationBrokerRP and PublisherRegistrationRP (WS-BrokeredNotification 1.3, schema br-2) and
+SubscriptionManagerRP (WS-BaseNotification 1.3 section 6, schema b-2) with the times of WS-ResourceLifetime
+1.2. Owns which properties there are and their values, worked out when they are asked for. Knows no clock and
+changes nothing.
 """
 
 from __future__ import annotations
@@ -11,16 +12,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from hpwsn.broker.subscription import Subscription
+from lxml import etree
+
+from hpwsn.broker.registration import Registration
+from hpwsn.broker.subscription import Subscriber, Subscription
 from hpwsn.topics.topic_set import topic_expressions, topic_set
 from hpwsn.topics.tree import TopicTree
-from hpwsn_client.wsn.addressing import encode_epr
+from hpwsn_client.wsn.addressing import EndpointReference, encode_epr
 from hpwsn_client.wsn.faults import InvalidResourcePropertyQNameFault
 from hpwsn_client.wsn.filters import ContentFilter, Filter, encode_filter
 from hpwsn_client.wsn.lifetime import encode_rl_time
 from hpwsn_client.wsn.messages import SubscriptionPolicy, encode_policy
 from hpwsn_client.wsn.names import (
     DIALECT_CONCRETE,
+    DIALECT_CONCRETE_SET,
     DIALECT_FULL,
     DIALECT_SIMPLE,
     DIALECT_XPATH,
@@ -28,6 +33,7 @@ from hpwsn_client.wsn.names import (
     WSNT,
     WSRF_RP,
     WSTOP,
+    br,
     rl,
     rp,
     wsnt,
@@ -35,6 +41,7 @@ from hpwsn_client.wsn.names import (
 from hpwsn_client.wsn.queries import compile_query
 from hpwsn_client.wsn.times import format_time
 from hpwsn_client.wsn.topic import shown
+from hpwsn_client.wsn.topics import encode_topic
 from hpwsn_client.wsn.xml import STORED_LIMITS, parse_xml, prefixed
 
 Values = Callable[[], Sequence[bytes]]
@@ -74,12 +81,17 @@ class PropertyDocument:
         whole = self._around(value for name, value in written.items() if name not in self.beside)
         return find(parse_xml(self._around(written.values()), STORED_LIMITS), whole, most)
 
+    def parsed(self) -> etree._Element:
+        """The whole document, with all that can be asked for, as it is at this moment."""
+        values = (value for values in self.properties.values() for value in values())
+        return parse_xml(self._around(values), STORED_LIMITS)
+
     def _around(self, values: Iterable[bytes]) -> bytes:
         name, declaration = prefixed(self.element)
         return b"<%b%b>%b</%b>" % (name.encode(), declaration.encode(), b"".join(values), name.encode())
 
 
-def broker_properties(tree: TopicTree[Subscription], requires_registration: bool = False) -> PropertyDocument:
+def broker_properties(tree: TopicTree[Subscriber], requires_registration: bool = False) -> PropertyDocument:
     """What the broker tells of itself."""
     return PropertyDocument(
         f"{{{WSN_BR}}}NotificationBrokerRP",
@@ -88,7 +100,7 @@ def broker_properties(tree: TopicTree[Subscription], requires_registration: bool
             wsnt("FixedTopicSet"): lambda: [_text("wsnt:FixedTopicSet", WSNT, _boolean(tree.fixed))],
             wsnt("TopicExpressionDialect"): lambda: [
                 _text("wsnt:TopicExpressionDialect", WSNT, dialect)
-                for dialect in (DIALECT_SIMPLE, DIALECT_CONCRETE, DIALECT_FULL)
+                for dialect in (DIALECT_SIMPLE, DIALECT_CONCRETE, DIALECT_FULL, DIALECT_CONCRETE_SET)
             ],
             f"{{{WSTOP}}}TopicSet": lambda: [topic_set(tree.root)],
             f"{{{WSN_BR}}}RequiresRegistration": lambda: [
@@ -120,6 +132,34 @@ def subscription_properties(subscription: Subscription, now: datetime) -> Proper
             rp("QueryExpressionDialect"): _query_dialects,
         },
         frozenset({rl("CurrentTime"), rl("TerminationTime"), rp("QueryExpressionDialect")}),
+    )
+
+
+def registration_properties(registration: Registration, now: datetime) -> PropertyDocument:
+    """What a publisher's registration tells of itself."""
+    request = registration.request
+    created, terminates = _moment(registration.created), registration.terminates
+    consumer = EndpointReference(registration.address)
+    times = {
+        rl("CurrentTime"): lambda: [encode_rl_time("CurrentTime", now)],
+        rl("TerminationTime"): lambda: [
+            encode_rl_time("TerminationTime", None if terminates is None else _moment(terminates))
+        ],
+        rp("QueryExpressionDialect"): _query_dialects,
+        br("ConsumerReference"): lambda: [encode_epr(consumer, br("ConsumerReference"))],
+    }
+    return PropertyDocument(
+        br("PublisherRegistrationRP"),
+        {
+            br("PublisherReference"): lambda: (
+                [] if request.publisher is None else [encode_epr(request.publisher, br("PublisherReference"))]
+            ),
+            br("Topic"): lambda: [encode_topic(topic, br("Topic")) for topic in request.topics],
+            br("Demand"): lambda: [_text("wsn-br:Demand", WSN_BR, _boolean(request.demand))],
+            br("CreationTime"): lambda: [_text("wsn-br:CreationTime", WSN_BR, format_time(created))],
+            **times,
+        },
+        frozenset(times),
     )
 
 

@@ -1,6 +1,7 @@
 """The internal publisher: what happens to a notification before anybody can count on it.
 
-Each topic must be one topic, and known where the tree is fixed; a repeated message id is accepted and not
+Its publisher must have registered, where that is required. Each topic must be one topic, and known where
+the tree is fixed; a repeated message id is accepted and not
 published again. Then the backbone has it. A Notify is taken whole or not at all. spec: the original's
 internal publisher.
 """
@@ -14,13 +15,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from hpwsn.backbone.port import Backbone
-from hpwsn.broker.subscription import Subscription
-from hpwsn.errors import JournalUnavailable
+from hpwsn.broker.subscription import Subscriber
+from hpwsn.errors import BackboneUnavailable, JournalUnavailable
 from hpwsn.journal.records import MessageId
 from hpwsn.notification import Notification
 from hpwsn.topics.tree import TopicTree
 from hpwsn_client.wsn import faults
 from hpwsn_client.wsn.notifications import NotificationMessage, encode_content
+from hpwsn_client.wsn.notify_scan import Encoded
 from hpwsn_client.wsn.topics import Topic
 
 log = logging.getLogger(__name__)
@@ -34,10 +36,10 @@ RETRY_AFTER = 1
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """The offsets that the notifications of one publish have in the log."""
+    """The offsets that the notifications of one publish have in the log; None where they get them later."""
 
-    first: int
-    last: int
+    first: int | None
+    last: int | None
 
 
 class Publisher:
@@ -46,18 +48,20 @@ class Publisher:
     def __init__(
         self,
         *,
-        tree: TopicTree[Subscription],
+        tree: TopicTree[Subscriber],
         backbone: Backbone,
         clock: Callable[[], float],
         id_window: float,
         admit: Callable[[Sequence[Notification]], None],
         content_limit: int,
+        registered: Callable[[Sequence[NotificationMessage], str | None], None],
     ) -> None:
         self._tree = tree
         self._backbone = backbone
         self._clock = clock
         self._admit = admit
         self._content_limit = content_limit
+        self._registered = registered
         self._ids = RecentIds(id_window)
         self._trouble: str | None = None
         self.accepted = 0
@@ -70,17 +74,52 @@ class Publisher:
         *,
         message_id: str | None = None,
         target: str | None = None,
+        registration: str | None = None,
     ) -> Span:
-        """Where the notifications are, once they can no longer be lost; raises a fault if none was taken."""
+        """Where the notifications are, once they can no longer be lost; raises a fault if none was taken.
+
+        What is posted straight to a pull point is not published, and needs no registration.
+        """
         now = self._clock()
         try:
-            notifications = [self._notification(message, now, message_id, target) for message in messages]
+            if target is None:
+                self._registered(messages, registration)
+            notifications = [self.notification(message, now, message_id, target) for message in messages]
         except faults.SoapFault:
             self.refused += len(messages)
             raise
         if message_id is None:
             return await self._send(notifications)
         return await self._send_once(message_id, notifications, now)
+
+    def ready(self, messages: Sequence[Encoded]) -> list[Notification]:
+        """The notifications of a Notify in its final form; raises the fault where publish would."""
+        now, check, known = self._clock(), self._tree.check_publish, None
+        for message in messages:
+            # Most of a Notify are on one topic, which is one object.
+            if message.topic is not known and message.topic is not None:
+                known = message.topic
+                check(known)
+            if len(message.content) > self._content_limit:
+                raise self._too_large(len(message.content))
+        notifications = [Notification(*message, now) for message in messages]
+        self._admit(notifications)
+        return notifications
+
+    async def send_ready(self, notifications: Sequence[Notification]) -> bool:
+        """Whether these are stored; if not, none is, and each Notify of them is to be published by itself."""
+        try:
+            await self._backbone.send(notifications)
+        except Exception:
+            # Publishing it by itself meets the same error, and has the fault and the line in the log for it.
+            return False
+        self._note_accepted(len(notifications))
+        return True
+
+    def _note_accepted(self, number: int) -> None:
+        self.accepted += number
+        if self._trouble is not None:
+            self._note_trouble(None)
 
     async def _send_once(self, message_id: str, notifications: Sequence[Notification], now: float) -> Span:
         known = self._ids.find(message_id, now)
@@ -103,14 +142,12 @@ class Publisher:
         except faults.Busy:
             self.refused += len(notifications)
             raise
-        except JournalUnavailable as error:
+        except (JournalUnavailable, BackboneUnavailable) as error:
             self.refused += len(notifications)
             self._note_trouble(str(error))
             raise faults.Busy(f"nothing was stored: {error}", retry_after=RETRY_AFTER) from error
-        self.accepted += len(notifications)
-        if self._trouble is not None:
-            self._note_trouble(None)
-        return Span(first, first + len(notifications) - 1)
+        self._note_accepted(len(notifications))
+        return Span(first, None if first is None else first + len(notifications) - 1)
 
     def _note_trouble(self, reason: str | None) -> None:
         """Write to the log when the journal begins to refuse, and when it takes notifications again."""
@@ -120,17 +157,21 @@ class Publisher:
             log.error("notifications are refused: %s", reason)
         self._trouble = reason
 
-    def _notification(
+    def notification(
         self, message: NotificationMessage, now: float, message_id: str | None, target: str | None
     ) -> Notification:
+        """A message as the log has it; raises a fault where it cannot be taken."""
         topic = None if message.topic is None else self._topic(message)
         content, start, end = encode_content(message)
         if len(content) > self._content_limit:
-            raise faults.TooLarge(
-                f"a message has {len(content)} bytes with its escapes and namespaces, and"
-                f" {self._content_limit} are accepted (server.body_limit)"
-            )
+            raise self._too_large(len(content))
         return Notification(topic, content, start, end, now, message_id, target)
+
+    def _too_large(self, size: int) -> faults.TooLarge:
+        return faults.TooLarge(
+            f"a message has {size} bytes with its escapes and namespaces, and"
+            f" {self._content_limit} are accepted (server.body_limit)"
+        )
 
     def _topic(self, message: NotificationMessage) -> Topic:
         assert message.topic is not None
@@ -141,6 +182,15 @@ class Publisher:
             )
         self._tree.check_publish(topic)
         return topic
+
+    def claim(self, message_id: str) -> asyncio.Future[Span] | None:
+        """Take an id for what came another way, to be told its span; None if the id is known."""
+        now = self._clock()
+        if self._ids.find(message_id, now) is not None:
+            return None
+        outcome: asyncio.Future[Span] = asyncio.get_running_loop().create_future()
+        self._ids.add(message_id, now, outcome)
+        return outcome
 
     def remember(self, ids: Iterable[MessageId]) -> None:
         """Take up the message ids that the journal still knows."""

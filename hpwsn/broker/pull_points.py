@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from hpwsn.journal.journal import Journal
@@ -44,6 +44,20 @@ class PullPoint:
     """The last place in the queue that is on its way to a client."""
     batches: list[Batch] = field(default_factory=list)
     reading: asyncio.Lock = field(default_factory=asyncio.Lock)
+    watches: set[asyncio.Event] = field(default_factory=set)
+    """One for each client that waits, set when something may have come."""
+    confirming: asyncio.Future[int] | None = None
+    """The last removal of what was received, perhaps still under way."""
+
+    async def settled(self) -> None:
+        """Wait until what was received has left the queue, or could not."""
+        if self.confirming is not None:
+            await asyncio.wait([self.confirming])
+
+    def wake(self) -> None:
+        """Have every waiting client look again."""
+        for watch in self.watches:
+            watch.set()
 
 
 def batch_name(seq: int) -> str:
@@ -68,6 +82,7 @@ class PullPoints:
         self._filled: set[str] = set()
         self._naming = asyncio.Lock()
         self.dropped = 0
+        self.expired = 0
         self._clock = clock
         self._by_id: dict[str, PullPoint] = {}
         self._by_name: dict[str, PullPoint] = {}
@@ -101,21 +116,47 @@ class PullPoints:
             )
         return point
 
-    async def hand_out(self, id_: str, maximum: int | None, confirm: str | None) -> Sequence[Pulled]:
+    async def hand_out(
+        self,
+        id_: str,
+        maximum: int | None,
+        confirm: str | None,
+        expired: Callable[[Pulled], bool] = lambda entry: False,
+    ) -> Sequence[Pulled]:
         """The oldest messages: for a client that names what it received, from the first it has not named.
 
         For another client, those that are not on their way yet; its call tells that whatever was written to
-        clients like it has been received.
+        clients like it has been received. What has expired leaves the queue instead.
         """
         point = self.get(id_)
         limit = self._max_messages if maximum is None else min(maximum, self._max_messages)
         async with point.reading:
-            after = self._received(point) if confirm is None else await self._named(point, _place(confirm))
-            pulled = await self._journal.pull(point.id, limit, after=after) if limit else ()
+            if confirm is None:
+                after = self._received(point)
+            else:
+                await point.settled()
+                after = await self._named(point, _place(confirm))
+            pulled = await self._pull(point, limit, after, expired) if limit else ()
             if pulled:
                 point.handed_out = max(point.handed_out, pulled[-1].seq)
                 point.batches.append(Batch(pulled[0].seq, pulled[-1].seq, confirm is not None))
         return pulled
+
+    async def _pull(
+        self, point: PullPoint, limit: int, after: int, expired: Callable[[Pulled], bool]
+    ) -> Sequence[Pulled]:
+        while pulled := await self._journal.pull(point.id, limit, after=after):
+            if gone := {entry.seq for entry in pulled if expired(entry)}:
+                self._journal.discard(point.id, gone).add_done_callback(self._count_expired)
+            if len(gone) < len(pulled):
+                return [entry for entry in pulled if entry.seq not in gone]
+            after = pulled[-1].seq
+        return ()
+
+    def _count_expired(self, ended: asyncio.Future[int]) -> None:
+        _note_failure(ended)
+        if not ended.cancelled() and ended.exception() is None:
+            self.expired += ended.result()
 
     def _received(self, point: PullPoint) -> int:
         for batch in [batch for batch in point.batches if batch.written and not batch.named]:
@@ -144,6 +185,7 @@ class PullPoints:
         if not taken:
             point.batches.remove(batch)
             point.handed_out = min(point.handed_out, batch.first - 1)
+            point.wake()
         elif self._confirm_after and not batch.named:
             asyncio.get_running_loop().call_later(self._confirm_after, self._confirm, point, batch)
 
@@ -151,7 +193,18 @@ class PullPoints:
         """Remove what a client has received; if the journal cannot now, it is handed out after a restart."""
         if batch in point.batches and point.id in self._by_id:
             point.batches.remove(batch)
-            self._journal.confirm(point.id, batch.last, batch.first).add_done_callback(_note_failure)
+            confirming = point.confirming = self._journal.confirm(point.id, batch.last, batch.first)
+            confirming.add_done_callback(_note_failure)
+
+    def received(self, id_: str) -> None:
+        """Take another call of a client for the sign that it has what was written to it."""
+        self._received(self.get(id_))
+
+    def arrived(self, id_: str) -> None:
+        """Wake whoever waits for this queue: something is in it now."""
+        point = self._by_id.get(id_)
+        if point is not None:
+            point.wake()
 
     def filled(self, id_: str) -> None:
         """Note that something came into a queue, which may be too long now."""
@@ -185,8 +238,12 @@ class PullPoints:
 
     def _remove(self, point: PullPoint) -> None:
         self._by_id.pop(point.id, None)
+        point.wake()
         if point.name:
             self._by_name.pop(point.name, None)
+
+    def __iter__(self) -> Iterator[PullPoint]:
+        return iter(list(self._by_id.values()))
 
     def __contains__(self, id_: object) -> bool:
         return id_ in self._by_id
@@ -197,4 +254,4 @@ class PullPoints:
 
 def _note_failure(ended: asyncio.Future[int]) -> None:
     if not ended.cancelled() and ended.exception() is not None:
-        log.warning("messages that a client has received stay in the journal: %s", ended.exception())
+        log.warning("messages that are done with stay in the journal: %s", ended.exception())

@@ -37,6 +37,31 @@ _KINDS = {
 _DELIVERED = {status: Outcome(OutcomeKind.DELIVERED, status, "delivered") for status in (200, 202, 204)}
 
 
+class OrdinaryReplies:
+    """Whole replies, to the byte, that meant a delivery on a connection that goes on.
+
+    A consumer answers with the same bytes again and again, and what they mean depends on nothing else, so
+    they are parsed once. All is forgotten when there are many: a date in them is a new one every second.
+    """
+
+    MOST = 256
+    LONGEST = 1024
+
+    def __init__(self) -> None:
+        self._outcomes: dict[bytes, Outcome] = {}
+        self.get = self._outcomes.get
+
+    def learn(self, reply: bytes, outcome: Outcome) -> None:
+        """Remember what a reply meant, if it is an ordinary one."""
+        if len(reply) <= self.LONGEST and outcome is _DELIVERED.get(outcome.status or 0):
+            if len(self._outcomes) >= self.MOST:
+                self._outcomes.clear()
+            self._outcomes[reply] = outcome
+
+
+_ordinary = OrdinaryReplies()
+
+
 def parse_retry_after(value: bytes) -> float | None:
     """Seconds from a Retry-After header in either of its forms; None where it is neither."""
     text = value.decode("latin-1").strip()
@@ -152,6 +177,10 @@ class Connection(asyncio.Protocol):
         if ticket is None or not self._written:
             self._owner.spoiled(self)
             return
+        if not self._received and (known := _ordinary.get(data)) is not None and self._all_sent():
+            self._received = len(data)
+            self._owner.answered(self, known, True)
+            return
         self._received += len(data)
         try:
             self._parser.feed_data(data)
@@ -165,8 +194,10 @@ class Connection(asyncio.Protocol):
                 return
             self._surplus = True
         if self._complete:
-            reusable = self._keep and not self._surplus and self._all_sent()
-            self._owner.answered(self, self._reply(ticket), reusable)
+            outcome, reusable = self._reply(ticket), self._keep and not self._surplus and self._all_sent()
+            if reusable and self._received == len(data):
+                _ordinary.learn(data, outcome)
+            self._owner.answered(self, outcome, reusable)
         elif self._received > self._limit:
             self._owner.answered(self, self._reply(ticket), False)
 

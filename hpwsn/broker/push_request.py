@@ -152,8 +152,9 @@ class Ticket:
     def request(self) -> bytes:
         """The bytes of the request."""
         assert self.target is not None
-        body = self._body if isinstance(self._body, bytes) else b"".join(self._body)
-        return b"".join((self.target.head, self._headers, b"Content-Length: %d\r\n\r\n" % len(body), body))
+        body = (self._body,) if isinstance(self._body, bytes) else self._body
+        length = sum(map(len, body))
+        return b"".join((self.target.head, self._headers, b"Content-Length: %d\r\n\r\n" % length, *body))
 
     def outcome(self, kind: OutcomeKind, words: str, status: int | None = None) -> Outcome:
         """An outcome whose reason names the address, short and without credentials."""

@@ -16,7 +16,7 @@ from typing import ParamSpec, TypeVar
 
 from lxml import etree
 
-from hpwsn.broker.subscription import Subscription
+from hpwsn.broker.subscription import Subscriber
 from hpwsn.journal.journal import Journal
 from hpwsn.journal.records import Stored
 from hpwsn.notification import Notification
@@ -87,7 +87,7 @@ class Readers:
     def __init__(
         self,
         journal: Journal,
-        tree: TopicTree[Subscription],
+        tree: TopicTree[Subscriber],
         head: Callable[[], int],
         *,
         subtree: bool = True,
@@ -96,8 +96,11 @@ class Readers:
         self._tree = tree
         self._subtree = subtree
         self._watches: dict[Topic, set[_Watch]] = {}
+        self._waiting: dict[Topic, int] = {}
         self.head = head
         self.closed = False
+        self.on_waiting: Callable[[Topic, bool], None] = lambda topic, waiting: None
+        """Told of a topic for which somebody begins to wait, and when nobody does any more."""
 
     def check(self, topic: Topic) -> None:
         """Raise the fault for a topic that a fixed tree does not hold, or that has no subtree to name."""
@@ -126,7 +129,7 @@ class Readers:
         loop = asyncio.get_running_loop()
         deadline, found = loop.time() + wait, Page(upto=after)
         until = max(deadline, loop.time() + POLL_WORK)
-        with self._watch(query.topic) as watch:
+        with self._watch(query.topic, waits=wait > 0) as watch:
             while len(found.entries) < limit and _size(found.entries) < POLL_BYTES and not self.closed:
                 watch.clear()
                 page = await self.read(query, found.upto, limit - len(found.entries), POLL_BYTES)
@@ -184,13 +187,29 @@ class Readers:
             for watch in watching:
                 watch.news.set()
 
+    def waited_for(self) -> list[Topic]:
+        """The topics for which somebody waits."""
+        return list(self._waiting)
+
+    def _count(self, topic: Topic, change: int) -> None:
+        before = self._waiting.get(topic, 0)
+        self._waiting[topic] = before + change
+        if not before + change:
+            del self._waiting[topic]
+        if not before or not before + change:
+            self.on_waiting(topic, not before)
+
     @contextmanager
-    def _watch(self, topic: Topic) -> Iterator[_Watch]:
+    def _watch(self, topic: Topic, waits: bool = True) -> Iterator[_Watch]:
         watch = _Watch()
         self._watches.setdefault(topic, set()).add(watch)
+        if waits:
+            self._count(topic, 1)
         try:
             yield watch
         finally:
+            if waits:
+                self._count(topic, -1)
             self._watches[topic].discard(watch)
             if not self._watches[topic]:
                 del self._watches[topic]

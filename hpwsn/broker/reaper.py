@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from typing import Protocol
 
 from hpwsn.broker.background import Background
-from hpwsn.broker.subscriptions import Subscriptions
 from hpwsn.errors import JournalUnavailable
 
 log = logging.getLogger(__name__)
@@ -20,20 +20,32 @@ LONGEST_SLEEP = 30.0
 """Seconds; bounds how late a lifetime ends after the wall clock was set forward."""
 
 
-class Reaper(Background):
-    """Calls `Subscriptions.expire` when something is due."""
+class Mortal(Protocol):
+    """A registry whose members end: subscriptions, registrations."""
 
-    def __init__(self, subscriptions: Subscriptions, clock: Callable[[], float]) -> None:
+    on_lifetimes: Callable[[], None]
+
+    def next_due(self) -> float | None:
+        """When the next lifetime runs out."""
+
+    async def expire(self, now: float) -> int:
+        """End what is due; returns how many changed."""
+
+
+class Reaper(Background):
+    """Calls `expire` of a registry when something is due."""
+
+    def __init__(self, registry: Mortal, clock: Callable[[], float]) -> None:
         super().__init__(self._run_when_due)
-        self._subscriptions = subscriptions
+        self._registry = registry
         self._clock = clock
         self._changed = asyncio.Event()
-        subscriptions.on_lifetimes = self._changed.set
+        registry.on_lifetimes = self._changed.set
 
     async def _run_when_due(self) -> None:
         while True:
             self._changed.clear()
-            due = self._subscriptions.next_due()
+            due = self._registry.next_due()
             if due is not None and due <= self._clock():
                 await self._expire()
                 continue
@@ -46,6 +58,6 @@ class Reaper(Background):
 
     async def _expire(self) -> None:
         try:
-            await self._subscriptions.expire(self._clock())
+            await self._registry.expire(self._clock())
         except JournalUnavailable as error:
-            log.error("ended subscriptions could not be removed from the journal: %s", error)
+            log.error("what has ended could not be removed from the journal: %s", error)

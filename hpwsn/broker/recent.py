@@ -14,12 +14,14 @@ OVERHEAD = 512
 class Recent:
     """Notifications by offset, oldest out first."""
 
-    __slots__ = ("_kept", "limit", "size")
+    __slots__ = ("_kept", "get", "limit", "size")
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.size = 0
         self._kept: OrderedDict[int, Notification] = OrderedDict()
+        self.get = self._kept.get
+        """The notification at an offset, if it is still here."""
 
     def put(self, offset: int, notification: Notification) -> None:
         """Keep one, at the cost of the oldest."""
@@ -30,10 +32,6 @@ class Recent:
         while self.size > self.limit and self._kept:
             _, oldest = self._kept.popitem(last=False)
             self.size -= len(oldest.content) + OVERHEAD
-
-    def get(self, offset: int) -> Notification | None:
-        """The notification, if it is still here."""
-        return self._kept.get(offset)
 
     def __len__(self) -> int:
         return len(self._kept)

@@ -1,4 +1,4 @@
-"""What delivery needs of the ways to a consumer, and what it counts."""
+"""What delivery needs of the ways to a consumer, what goes into a send, and what it counts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from hpwsn.broker.push_request import Outcome
-from hpwsn.broker.subscription import Subscription
+from hpwsn.broker.retry import RetryPolicy
+from hpwsn.broker.subscription import Progress, Subscription
 from hpwsn.notification import Notification
 from hpwsn_client.wsn.addressing import EndpointReference
 
@@ -51,3 +52,21 @@ class Totals:
     failures: dict[str, int] = field(default_factory=dict)
     buried: int = 0
     dropped: int = 0
+    expired: int = 0
+
+
+def next_count(subscription: Subscription, sender: Sender) -> int:
+    """How many go into the next send; one by one after a refusal of several."""
+    return 1 if subscription.progress.alone else sender.batch(subscription)
+
+
+def worn_out(progress: Progress, policy: RetryPolicy, batch: Batch, now: float, clock: float) -> list[int]:
+    """The oldest of a failed batch that have used up their time, or were there for all attempts."""
+    assert progress.first_failure is not None
+    first, dead = progress.first_failure, []
+    for offset, published in batch:
+        attempts = progress.same if offset <= progress.tried else 0
+        if not policy.exhausted(max(first, now - (clock - published)), now, attempts):
+            break
+        dead.append(offset)
+    return dead

@@ -6,16 +6,19 @@ State only; `subscriptions` changes it for its owner, `delivery` moves its curso
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from enum import Enum
 
 from hpwsn.broker.cursor import Cursor
 from hpwsn.broker.push_request import OutcomeKind
+from hpwsn.matching.content_group import ContentGroup
+from hpwsn.notification import Notification
 from hpwsn_client.wsn.filters import ContentFilter
 from hpwsn_client.wsn.messages import Subscribe
 from hpwsn_client.wsn.original import is_original
 from hpwsn_client.wsn.soap import SoapVersion
+from hpwsn_client.wsn.times import Duration
 from hpwsn_client.wsn.topics import TopicExpression
 
 
@@ -47,8 +50,11 @@ class Progress:
     dropped: int = 0
     failures: int = 0
     last_error: str | None = None
+    expired: int = 0
     replays: dict[int, None] = field(default_factory=dict)
     """Dead letters, by id, that an operator wants sent again."""
+    present: list[int] = field(default_factory=list)
+    """Offsets of current messages that the subscriber wants sent once more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +64,15 @@ class Prepared:
     url: str
     headers: bytes
     before_id: bytes
-    before_body: bytes
-    after_body: bytes
-    reference: bytes
+    before_first: bytes
+    """From the id to the first notification's own content."""
+    between: bytes
+    """From one content to the next."""
+    after_last: bytes
+    content: Callable[[Notification], bytes]
+    """What is sent of a notification."""
+    single: bool
+    """Whether every notification travels alone."""
 
 
 @dataclass(slots=True, eq=False)
@@ -77,10 +89,14 @@ class Subscription:
     """The subscription's own address, where its manager answers."""
     pull_point: str | None = None
     paused: bool = False
+    producer_holds: bool = True
+    """Whether the producer's properties are as its filters want them; if not, nothing is for it."""
     state: State = State.LIVE
     progress: Progress = field(default_factory=Progress)
     prepared: Prepared | None = None
     """What its sender keeps for the next send."""
+    rejects: bool | None = None
+    """Whether a full queue turns publishers away; None until `overflow` has looked."""
 
     @property
     def topics(self) -> tuple[TopicExpression, ...]:
@@ -93,6 +109,17 @@ class Subscription:
         return self.request.filter.content
 
     @property
+    def producer_properties(self) -> tuple[ContentFilter, ...]:
+        """The filters on the properties of the producer, which is this broker."""
+        return self.request.filter.producer_properties
+
+    @property
+    def expires(self) -> Duration | None:
+        """How long a notification may wait for the consumer, if that is bounded."""
+        asked = self.request.policy.delivery
+        return asked.expires if asked is not None else None
+
+    @property
     def key(self) -> Hashable:
         """What makes a later Subscribe a repetition of this one."""
         return subscription_key(self.request, self.pull_point)
@@ -101,6 +128,10 @@ class Subscription:
     def deliverable(self) -> bool:
         """Whether notifications may go out now."""
         return self.state is State.LIVE and not self.paused
+
+
+Subscriber = Subscription | ContentGroup[Subscription]
+"""What the topic tree holds: a subscription, or those with content filters on the same topics together."""
 
 
 def subscription_key(request: Subscribe, pull_point: str | None) -> Hashable:

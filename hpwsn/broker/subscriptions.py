@@ -10,22 +10,23 @@ import logging
 import secrets
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Protocol
 
+from hpwsn.broker.audience import Audience
+from hpwsn.broker.conditions import Conditions
 from hpwsn.broker.cursor import Cursor
+from hpwsn.broker.granting import check_grantable
 from hpwsn.broker.lifetimes import Lifetimes
 from hpwsn.broker.subscription import State, Subscription, subscription_key
+from hpwsn.broker.termination import end_of
 from hpwsn.journal.journal import Journal
 from hpwsn.journal.records import SubscriptionRecord
 from hpwsn.matching.content import ContentFilters
-from hpwsn.topics.tree import TopicTree
 from hpwsn_client.wsn import faults
 from hpwsn_client.wsn.addressing import EndpointReference
 from hpwsn_client.wsn.messages import Subscribe, encode_message, parse_message
-from hpwsn_client.wsn.names import WSNT
 from hpwsn_client.wsn.soap import SoapVersion
-from hpwsn_client.wsn.times import Duration, Termination
+from hpwsn_client.wsn.times import Termination
 from hpwsn_client.wsn.xml import STORED_LIMITS, parse_xml
 
 Clock = Callable[[], float]
@@ -63,6 +64,7 @@ class SubscriptionSettings:
     grace: float = 60.0
     max_lifetime: float = 0.0
     window: int = 1024
+    raw_only: bool = False
 
 
 class Subscriptions:
@@ -71,16 +73,18 @@ class Subscriptions:
     def __init__(
         self,
         *,
-        tree: TopicTree[Subscription],
+        audience: Audience,
         content: ContentFilters,
+        conditions: Conditions,
         journal: Journal,
         consumers: Consumers,
         base_url: Callable[[], str],
         clock: Clock,
         settings: SubscriptionSettings,
     ) -> None:
-        self._tree = tree
+        self._audience = audience
         self._content = content
+        self._conditions = conditions
         self._journal = journal
         self._consumers = consumers
         self._base_url = base_url
@@ -91,6 +95,9 @@ class Subscriptions:
         self._by_pull_point: dict[str, set[Subscription]] = {}
         self._lifetimes: Lifetimes[str] = Lifetimes()
         self.on_lifetimes: Callable[[], None] = lambda: None
+        self.on_ended: Callable[[Subscription], None] = lambda subscription: None
+        self.on_interest: Callable[[Subscription], None] = lambda subscription: None
+        """Told of each subscription that may have begun or ceased to want notifications."""
 
     async def subscribe(self, request: Subscribe, version: SoapVersion) -> Subscription:
         """Make the subscription, or give the one that is already there with its lifetime set anew."""
@@ -99,11 +106,19 @@ class Subscriptions:
             request.termination, now, faults.UnacceptableInitialTerminationTimeFault
         )
         pull_point = self._consumers.check(request.consumer)
-        repeated = self._by_key.get(subscription_key(request, pull_point))
-        if repeated is not None:
-            await self._prolong(repeated, terminates)
-            return repeated
+        key = subscription_key(request, pull_point)
+        while (repeated := self._by_key.get(key)) is not None:
+            if await self._repeat(repeated, terminates):
+                return repeated
         return await self._create(request, version, now, terminates, pull_point)
+
+    async def _repeat(self, subscription: Subscription, terminates: float | None) -> bool:
+        """Set its lifetime anew; False where it has ended meanwhile, so that there is none to find."""
+        try:
+            await self._prolong(subscription, terminates)
+        except faults.ResourceUnknownFault:
+            return False
+        return True
 
     async def _create(
         self,
@@ -118,12 +133,14 @@ class Subscriptions:
                 f"this node holds its limit of {self._settings.limit} subscriptions"
                 " (subscriptions.limit); end some or raise it"
             )
-        _refuse_unsupported(request, pull_point)
+        check_grantable(request, pull_point, raw_only=self._settings.raw_only)
         subscription = self._build(
             secrets.token_hex(12), request, version, now, terminates, pull_point, self._journal.last_offset
         )
         self._admit(subscription)
         try:
+            if subscription.producer_properties:
+                await self._conditions.look()
             await self._journal.put_subscription(self._record(subscription))
         except BaseException:
             self._remove(subscription)
@@ -152,10 +169,16 @@ class Subscriptions:
         )
 
     def _admit(self, subscription: Subscription, *, restore: bool = False) -> None:
-        self._content.acquire(subscription.content)
+        self._conditions.watch(subscription)
         try:
-            self._tree.subscribe(subscription.topics, subscription, restore=restore)
+            self._content.acquire(subscription.content)
         except BaseException:
+            self._conditions.forget(subscription)
+            raise
+        try:
+            self._audience.enter(subscription, restore=restore)
+        except BaseException:
+            self._conditions.forget(subscription)
             self._content.release(subscription.content)
             raise
         self._by_id[subscription.id] = subscription
@@ -163,6 +186,7 @@ class Subscriptions:
         if subscription.pull_point is not None:
             self._by_pull_point.setdefault(subscription.pull_point, set()).add(subscription)
         self._watch(subscription)
+        self.on_interest(subscription)
 
     def find_same(self, request: Subscribe) -> Subscription | None:
         """The subscription that the request would repeat, if there is one."""
@@ -199,6 +223,15 @@ class Subscriptions:
         await self._prolong(subscription, terminates)
         return subscription
 
+    async def keep_alive(self, id_: str, until: float) -> Subscription:
+        """Let it live at least until then, within what this node grants; an end that is later stays."""
+        subscription = self._live(id_)
+        longest = self._settings.max_lifetime
+        until = min(until, self._clock() + longest) if longest else until
+        if subscription.terminates is not None and subscription.terminates < until:
+            await self._prolong(subscription, until)
+        return subscription
+
     async def _prolong(self, subscription: Subscription, terminates: float | None) -> None:
         before = subscription.terminates
         subscription.terminates = terminates
@@ -221,10 +254,11 @@ class Subscriptions:
             raise _unknown(subscription.id)
 
     def _revive(self, subscription: Subscription) -> None:
-        self._tree.subscribe(subscription.topics, subscription, restore=True)
+        self._audience.enter(subscription, restore=True)
         subscription.state = State.LIVE
         subscription.cursor.rewind(self._journal.last_offset)
         self._consumers.wake(subscription)
+        self.on_interest(subscription)
 
     async def pause(self, id_: str) -> None:
         """Hold deliveries back; what comes meanwhile is kept."""
@@ -243,6 +277,7 @@ class Subscriptions:
         except BaseException:
             subscription.paused = before
             raise
+        self.on_interest(subscription)
         await self._refuse_ended(subscription)
 
     async def unsubscribe(self, id_: str) -> None:
@@ -269,9 +304,11 @@ class Subscriptions:
 
     def _remove(self, subscription: Subscription) -> None:
         if subscription.state is State.LIVE:
-            self._tree.unsubscribe(subscription.topics, subscription)
+            self._audience.leave(subscription)
         subscription.state = State.ENDED
+        self.on_interest(subscription)
         self._content.release(subscription.content)
+        self._conditions.forget(subscription)
         self._lifetimes.discard(subscription.id)
         self._consumers.forget(subscription)
         del self._by_id[subscription.id]
@@ -282,6 +319,7 @@ class Subscriptions:
             leading.discard(subscription)
             if not leading:
                 del self._by_pull_point[subscription.pull_point]
+        self.on_ended(subscription)
 
     def leading_to(self, pull_point: str) -> list[Subscription]:
         """The subscriptions that are delivered into this pull point."""
@@ -328,8 +366,9 @@ class Subscriptions:
             if subscription is None:
                 continue
             if subscription.state is State.LIVE and self._settings.grace > 0:
-                self._tree.unsubscribe(subscription.topics, subscription)
+                self._audience.leave(subscription)
                 subscription.state = State.EXPIRED
+                self.on_interest(subscription)
                 self._watch(subscription)
             else:
                 ended.append(subscription)
@@ -355,23 +394,7 @@ class Subscriptions:
         fault: type[faults.UnacceptableInitialTerminationTimeFault | faults.UnacceptableTerminationTimeFault],
     ) -> float | None:
         longest = self._settings.max_lifetime
-        maximum = datetime.fromtimestamp(now + longest, UTC) if longest else None
-        if termination is None:
-            if maximum is None:
-                return None
-            return now + longest
-        moment = _moment(termination, now, fault)
-        if moment <= datetime.fromtimestamp(now, UTC):
-            raise fault(
-                f"the time asked for, {moment.isoformat()}, is not in the future", maximum_time=maximum
-            )
-        if maximum is not None and moment > maximum:
-            raise fault(
-                f"the time asked for, {moment.isoformat()}, is later than this node grants"
-                f" (subscriptions.max_lifetime is {longest:g} s)",
-                maximum_time=maximum,
-            )
-        return moment.timestamp()
+        return end_of(termination, now, fault, longest, "subscriptions.max_lifetime")
 
     def _record(self, subscription: Subscription) -> SubscriptionRecord:
         return SubscriptionRecord(
@@ -396,38 +419,3 @@ def _unknown(id_: str) -> faults.ResourceUnknownFault:
     return faults.ResourceUnknownFault(
         f"there is no subscription {id_!r} here: it has ended, or was never made; subscribe again"
     )
-
-
-def _moment(
-    termination: datetime | Duration,
-    now: float,
-    fault: type[faults.UnacceptableInitialTerminationTimeFault | faults.UnacceptableTerminationTimeFault],
-) -> datetime:
-    if isinstance(termination, datetime):
-        return termination
-    try:
-        return termination.after(datetime.fromtimestamp(now, UTC))
-    except ValueError as error:
-        raise fault(f"the duration asked for leads outside of the calendar: {error}") from error
-
-
-def _refuse_unsupported(request: Subscribe, pull_point: str | None) -> None:
-    if request.filter.producer_properties:
-        raise faults.InvalidFilterFault(
-            "this version of the broker has no ProducerProperties filter; leave it out",
-            unknown_filters=(f"{{{WSNT}}}ProducerProperties",),
-        )
-    delivery = request.policy.delivery
-    if delivery is not None and any(
-        value is not None
-        for value in (delivery.expires, delivery.discipline if delivery.discipline != "fifo" else None)
-    ):
-        raise faults.UnsupportedPolicyRequestFault(
-            "this version of the broker has no Delivery policy with expires, or a discipline but fifo",
-            unsupported=("{urn:hpwsn:1}Delivery",),
-        )
-    if delivery is not None and pull_point is not None and (delivery.max_queue or delivery.overflow):
-        raise faults.UnsupportedPolicyRequestFault(
-            "a pull point has its own limit (pull_points.queue_limit): leave maxQueue and overflow out",
-            unsupported=("{urn:hpwsn:1}Delivery",),
-        )

@@ -1,4 +1,4 @@
-"""The contract of WS-BaseNotification 1.3 as Spyne models: what a request must hold before the wire looks
+"""The contract of WS-Notification 1.3 as Spyne models: what a request must hold before the wire looks
 closer.
 
 These are the request types of our WSDL. Where Spyne's model is too narrow (mixed content, any elements,
@@ -9,7 +9,7 @@ itself. Requests that hold nothing of the standard's have an optional Extension,
 from spyne import AnyUri, AnyXml, ComplexModel, NonNegativeInteger, Unicode, XmlAttribute
 from spyne.model.complex import XmlData
 
-from hpwsn_client.wsn.names import WSA, WSNT
+from hpwsn_client.wsn.names import WSA, WSN_BR, WSNT
 
 
 class EndpointReferenceType(ComplexModel):
@@ -75,4 +75,17 @@ class GetMessages(ComplexModel):
 
 class DestroyPullPoint(ComplexModel):
     __namespace__ = WSNT
+    Extension = AnyXml
+
+
+class RegisterPublisher(ComplexModel):
+    __namespace__ = WSN_BR
+    PublisherReference = EndpointReferenceType
+    Topic = TopicExpressionType.customize(max_occurs="unbounded")
+    Demand = Unicode
+    InitialTerminationTime = Unicode
+
+
+class DestroyRegistration(ComplexModel):
+    __namespace__ = WSN_BR
     Extension = AnyXml

@@ -1,7 +1,8 @@
-"""Dead letters over HTTP, for operators: list, show, send again, drop."""
+"""Dead letters over HTTP, for operators: list, show, send again, drop. A refusal is JSON with `error`."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
@@ -12,6 +13,9 @@ from hpwsn.broker.dead_letters import DeadLetters, Selection
 from hpwsn.journal.records import DeadLetter
 
 LARGEST_PAGE = 1000
+_JSON = "application/json"
+_ONE = "/deadletters/{id:(?!(?:replay|drop)$)[^/]+}"
+"""One dead letter: whatever is neither of the two requests below."""
 
 
 class DeadLettersDoor:
@@ -24,8 +28,8 @@ class DeadLettersDoor:
         """What to add to the node's web application."""
         return [
             web.get("/deadletters", self._list),
-            web.get("/deadletters/{id:[0-9]{1,18}}", self._show),
-            web.delete("/deadletters/{id:[0-9]{1,18}}", self._drop_one),
+            web.get(_ONE, self._show),
+            web.delete(_ONE, self._drop_one),
             web.post("/deadletters/replay", self._replay),
             web.post("/deadletters/drop", self._drop),
         ]
@@ -36,16 +40,15 @@ class DeadLettersDoor:
         return web.json_response({"deadletters": [_describe(letter) for letter in page]})
 
     async def _show(self, request: web.Request) -> web.Response:
-        letter = await self._letters.get(int(request.match_info["id"]))
+        letter = await self._letters.get(_id(request))
         if letter is None:
-            return web.json_response({"error": "there is no such dead letter"}, status=404)
+            raise _unknown(request)
         payload = letter.stored.notification.payload.decode("utf-8", "replace")
         return web.json_response({**_describe(letter), "payload": payload})
 
     async def _drop_one(self, request: web.Request) -> web.Response:
-        dropped = await self._letters.drop(Selection((int(request.match_info["id"]),)))
-        if not dropped:
-            return web.json_response({"error": "there is no such dead letter"}, status=404)
+        if not await self._letters.drop(Selection((_id(request),))):
+            raise _unknown(request)
         return web.Response(status=204)
 
     async def _replay(self, request: web.Request) -> web.Response:
@@ -55,9 +58,20 @@ class DeadLettersDoor:
         return web.json_response({"dropped": await self._letters.drop(await _selection(request))})
 
 
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= 18
+
+
+def _id(request: web.Request) -> int:
+    text = request.match_info["id"]
+    if not _is_number(text):
+        raise _unknown(request)
+    return int(text)
+
+
 def _number(request: web.Request, name: str, default: int) -> int:
     text = request.query.get(name, str(default))
-    if not text.isdecimal() or len(text) > 18:
+    if not _is_number(text):
         raise _bad(f"{name} is {text[:40]!r}; give a whole number")
     return int(text)
 
@@ -65,13 +79,13 @@ def _number(request: web.Request, name: str, default: int) -> int:
 async def _selection(request: web.Request) -> Selection:
     try:
         asked = await request.json()
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise _bad(f"the body is no JSON: {error}") from error
+    except web.HTTPRequestEntityTooLarge as error:
+        raise web.HTTPRequestEntityTooLarge(0, 0, text=_told(error.text), content_type=_JSON) from error
     match asked:
-        case {"ids": [*ids], **rest} if (
-            not rest and ids and all(type(id_) is int and 0 < id_ < 2**63 for id_ in ids)
-        ):
-            return Selection(tuple(ids))
+        case {"ids": [*ids], **rest} if not rest and ids and all(map(_is_id, ids)):
+            return Selection(tuple(map(int, ids)))
         case {"subscription": str(subscription), **rest} if not rest and subscription:
             return Selection(subscription=subscription)
         case {"all": True, **rest} if not rest:
@@ -80,11 +94,21 @@ async def _selection(request: web.Request) -> Selection:
 
 
 def _is_id(value: object) -> bool:
-    return type(value) is int and 0 < value < 2**63
+    """JSON has one kind of number, so 7.0 is 7."""
+    return isinstance(value, int | float) and value is not True and 0 < value < 10**18 and value % 1 == 0
 
 
 def _bad(words: str) -> web.HTTPBadRequest:
-    return web.HTTPBadRequest(text=words + "\n")
+    return web.HTTPBadRequest(text=_told(words), content_type=_JSON)
+
+
+def _unknown(request: web.Request) -> web.HTTPNotFound:
+    words = f"there is no dead letter {request.match_info['id'][:40]!r}"
+    return web.HTTPNotFound(text=_told(words), content_type=_JSON)
+
+
+def _told(words: str | None) -> str:
+    return json.dumps({"error": words}) + "\n"
 
 
 def _describe(letter: DeadLetter) -> dict[str, Any]:

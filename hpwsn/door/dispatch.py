@@ -18,6 +18,8 @@ from spyne.model.fault import Fault
 from spyne.protocol.soap import Soap11
 from spyne.server import ServerBase
 
+from hpwsn.door.unavailable import unavailable
+from hpwsn.errors import JournalUnavailable
 from hpwsn_client.wsn import faults
 from hpwsn_client.wsn.messages import Message, parse_message
 from hpwsn_client.wsn.names import WSNT
@@ -30,6 +32,8 @@ class Call:
 
     envelope: Envelope
     resource: str
+    gone: Callable[[], bool] = lambda: False
+    """Whether the client has closed its connection, for operations that wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +119,10 @@ class Endpoint:
         except Fault as error:
             parse_message(body)  # The wire has better words, if it sees the same trouble.
             raise faults.InvalidMessage(f"{body.tag}: {error.faultstring}") from error
-        result: Message | Answer | None = await ctx.function(ctx, call)
+        try:
+            result: Message | Answer | None = await ctx.function(ctx, call)
+        except JournalUnavailable as error:
+            raise unavailable(body.tag, error) from error
         return result
 
     def _unknown(self, body: etree._Element) -> faults.ActionNotSupported:

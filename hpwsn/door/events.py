@@ -25,11 +25,12 @@ from hpwsn.door.event_stream import wants_stream, write_stream
 from hpwsn.door.openapi import document
 from hpwsn.errors import JournalUnavailable
 from hpwsn.journal.records import Stored
+from hpwsn.matching.content import Condition, compile_condition
 from hpwsn_client.wsn import faults
-from hpwsn_client.wsn.filters import ContentFilter, compile_content
+from hpwsn_client.wsn.filters import ContentFilter, likely_dialect
 from hpwsn_client.wsn.json_events import decode_event, encode_event
 from hpwsn_client.wsn.json_text import MalformedJson, parse_event_lines, parse_events
-from hpwsn_client.wsn.names import DIALECT_XPATH, HPWSN
+from hpwsn_client.wsn.names import DIALECT_PREDICATES, DIALECT_XPATH, HPWSN
 from hpwsn_client.wsn.notifications import NotificationMessage
 from hpwsn_client.wsn.topic import shown
 from hpwsn_client.wsn.topics import Topic, TopicExpression
@@ -39,13 +40,16 @@ log = logging.getLogger(__name__)
 
 ID_HEADER = "Hpwsn-Message-Id"
 AFTER_HEADER = "Hpwsn-After"
+REGISTRATION_HEADER = "Hpwsn-Registration"
 PAGE, LARGEST_PAGE = 100, 1000
 LONGEST_WAIT = 300.0
 GROWTH = 4
 """How many times larger than a request its events may be as XML."""
 
 _PARSERS = {"application/json": parse_events, "application/x-ndjson": parse_event_lines}
+_DIALECTS = {"predicates": DIALECT_PREDICATES, "xpath": DIALECT_XPATH}
 _is_id = re.compile(r"[^\x00-\x1f\x7f\ud800-\udfff]{1,1024}").fullmatch
+_is_seconds = re.compile(r"[0-9]{1,400}(?:\.[0-9]{1,400})?(?:[eE][+-]?[0-9]{1,3})?").fullmatch
 
 Handler = Callable[["EventsDoor", web.Request], Awaitable[web.StreamResponse]]
 
@@ -103,7 +107,9 @@ class EventsDoor:
         payloads = await off_loop(len(data), self._payloads, data, request.content_type)
         on = TopicExpression.of(topic)
         messages = [NotificationMessage(on, payload) for payload in payloads]
-        span = await self._broker.publisher.publish(messages, message_id=message_id)
+        span = await self._broker.publisher.publish(
+            messages, message_id=message_id, registration=_registration(request)
+        )
         return _answer({"first": span.first, "last": span.last}, 202)
 
     async def _body(self, request: web.Request) -> bytes:
@@ -134,17 +140,16 @@ class EventsDoor:
 
     @_answers_in_json
     async def _read(self, request: web.Request) -> web.StreamResponse:
-        query = Query(_topic(request), _predicate(request))
+        query = Query(_topic(request), _condition(request))
         self._readers.check(query.topic)
-        if wants_stream(request):
-            after = _offset(request, "Last-Event-ID", request.headers)
-            after = _offset(request, "after", request.query) if after is None else after
-            start = self._readers.head() if after is None else after
-            return await write_stream(request, self._readers, query, start, _event)
-        return await self._poll(request, query)
+        after, last = _offset("after", request.query), _offset("Last-Event-ID", request.headers)
+        if not wants_stream(request):
+            return await self._poll(request, query, after or 0)
+        start = after if last is None else last
+        start = self._readers.head() if start is None else start
+        return await write_stream(request, self._readers, query, start, _event)
 
-    async def _poll(self, request: web.Request, query: Query) -> web.Response:
-        after = _offset(request, "after", request.query) or 0
+    async def _poll(self, request: web.Request, query: Query, after: int) -> web.Response:
         limit = min(_maximum(request), LARGEST_PAGE)
         page = await self._readers.poll(query, after, limit, _wait(request))
         size = sum(len(stored.notification.content) for stored in page.entries)
@@ -185,16 +190,24 @@ def _message_id(request: web.Request) -> str | None:
     return next(iter(given), None)
 
 
-def _predicate(request: web.Request) -> Any:
-    expression = request.query.get("filter", "").strip()
+def _registration(request: web.Request) -> str | None:
+    """The id of the publisher's registration, which may be given as its address."""
+    return (request.headers.get(REGISTRATION_HEADER) or "").rpartition("/")[2] or None
+
+
+def _condition(request: web.Request) -> Condition | None:
+    expression, named = request.query.get("filter", "").strip(), request.query.get("dialect")
+    if named is not None and named not in _DIALECTS:
+        raise _bad(f"dialect is {shown(named)}; give {' or '.join(_DIALECTS)}, or leave it out")
     if not expression:
         return None
-    return compile_content(ContentFilter(DIALECT_XPATH, expression, (("hp", HPWSN),)))
+    dialect = likely_dialect(expression) if named is None else _DIALECTS[named]
+    return compile_condition(ContentFilter(dialect, expression, (("hp", HPWSN),)))
 
 
-def _offset(request: web.Request, name: str, given: Mapping[str, str]) -> int | None:
-    text = given.get(name, "")
-    if not text:
+def _offset(name: str, given: Mapping[str, str]) -> int | None:
+    text = given.get(name)
+    if text is None:
         return None
     if not (text.isascii() and text.isdecimal()) or len(text) > 18:
         raise _bad(f"{name} is {shown(text)}; give the offset of an event, or leave it out")
@@ -202,15 +215,15 @@ def _offset(request: web.Request, name: str, given: Mapping[str, str]) -> int | 
 
 
 def _maximum(request: web.Request) -> int:
-    text = request.query.get("max") or str(PAGE)
+    text = request.query.get("max", str(PAGE))
     if not (text.isascii() and text.isdecimal()) or len(text) > 18 or not int(text):
         raise _bad(f"max is {shown(text)}; give a number of events, 1 or more")
     return int(text)
 
 
 def _wait(request: web.Request) -> float:
-    text = request.query.get("wait") or "0"
-    if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", text):
+    text = request.query.get("wait", "0")
+    if not _is_seconds(text):
         raise _bad(f"wait is {shown(text)}; give a number of seconds")
     return min(float(text), LONGEST_WAIT)
 
@@ -228,6 +241,8 @@ def _refuse(fault: faults.SoapFault) -> web.Response:
     told: dict[str, Any] = {"error": fault.reason}
     if isinstance(fault, MalformedJson) and fault.line:
         told |= {"line": fault.line, "column": fault.column}
+    elif column := getattr(fault.__cause__, "column", None):
+        told["column"] = column
     response = _answer(told, _status(fault))
     if isinstance(fault, faults.Busy):
         response.headers["Retry-After"] = f"{max(fault.retry_after, 1):.0f}"
@@ -237,4 +252,6 @@ def _refuse(fault: faults.SoapFault) -> web.Response:
 def _status(fault: faults.SoapFault) -> int:
     if isinstance(fault, faults.TopicNotSupportedFault):
         return 404
+    if isinstance(fault, faults.PublisherRegistrationRejectedFault | faults.ResourceUnknownFault):
+        return 403
     return fault.status or (400 if fault.code is faults.FaultCode.SENDER else 500)

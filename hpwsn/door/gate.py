@@ -14,6 +14,7 @@ from typing import cast
 
 from aiohttp import web
 
+from hpwsn.door.lane import Lanes
 from hpwsn.errors import JournalUnavailable
 
 log = logging.getLogger(__name__)
@@ -23,6 +24,9 @@ _REFUSAL = (
     b"Content-Length: %d\r\n\r\n%s"
 )
 
+LEFT = 499
+"""The status of an answer that nobody is there to read; aiohttp finds that it cannot be written."""
+
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -30,6 +34,7 @@ class Gate:
     """Makes the protocol for each connection."""
 
     server: web.Server
+    lanes: Lanes | None = None
 
     def __init__(self, *, limit: int, head_within: float) -> None:
         self._limit = limit
@@ -39,10 +44,21 @@ class Gate:
 
     def __call__(self) -> asyncio.Protocol:
         """The protocol for a connection that has just been accepted."""
-        if len(self.server.connections) >= self._limit:
+        lanes = self.lanes
+        if len(self.server.connections) + (0 if lanes is None else len(lanes)) >= self._limit:
             self._note_full()
             return _Refusal(self._limit)
         self._full = False
+        return self._full_lane() if lanes is None else lanes()
+
+    def hand_over(self, transport: asyncio.Transport, data: bytes) -> None:
+        """Have a connection go on in the full lane, with what it has brought and nobody has answered."""
+        protocol = self._full_lane()
+        transport.set_protocol(protocol)
+        protocol.connection_made(transport)
+        protocol.data_received(data)
+
+    def _full_lane(self) -> asyncio.Protocol:
         protocol = cast(asyncio.Protocol, self.server())
         self._silent.add(protocol)
         asyncio.get_running_loop().call_later(self._head_within, self._check, protocol)
@@ -62,12 +78,23 @@ class Gate:
 
     @web.middleware
     async def middleware(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Note that a connection has brought a whole head; make a 503 of trouble with the journal."""
+        """Note that a connection has brought a whole head; make a 503 of trouble with the journal.
+
+        A client that leaves before its answer is no trouble of this node's, and nothing for its log.
+        """
         self._silent.discard(request.protocol)
         try:
             return await handler(request)
         except JournalUnavailable as error:
             return web.json_response({"error": str(error)}, status=503, headers={"Retry-After": "1"})
+        except ConnectionError:
+            if not _has_left(request):
+                raise
+            return web.Response(status=LEFT)
+
+
+def _has_left(request: web.Request) -> bool:
+    return request.transport is None or request.transport.is_closing()
 
 
 class _Refusal(asyncio.Protocol):

@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 
 from aiohttp import web
 from lxml import etree
@@ -19,6 +20,7 @@ from hpwsn.contracts import broker_wsdl
 from hpwsn.door.dispatch import Answer, Call, Operations
 from hpwsn.door.operation import Context
 from hpwsn.door.soap import endpoints
+from hpwsn.door.unavailable import BUSY, RETRY_AFTER
 from hpwsn.errors import JournalUnavailable
 from hpwsn_client.wsn import faults
 from hpwsn_client.wsn.addressing import Addressing, encode_addressing
@@ -40,6 +42,29 @@ UNDERSTOOD = frozenset(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Post:
+    """A request that has arrived whole; `hint` is the SOAP version that its Content-Type speaks of."""
+
+    data: bytes
+    charset: str | None
+    hint: SoapVersion
+    path: str = "/wsn"
+    resource: str = ""
+    gone: Callable[[], bool] = lambda: False
+    """Whether the client has gone away meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A response, whichever way it is written, and whom to tell whether it was."""
+
+    status: int
+    body: bytes = b""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    tell: Callable[[bool], Awaitable[None]] | None = None
+
+
 class SoapDoor:
     """The addresses under /wsn."""
 
@@ -55,6 +80,7 @@ class SoapDoor:
             web.get("/wsn", self._describe),
             web.post("/wsn/subscriptions/{id}", self._subscription),
             web.post("/wsn/pullpoints/{id}", self._pull_point),
+            web.post("/wsn/registrations/{id}", self._registration),
         ]
 
     async def _broker(self, request: web.Request) -> web.StreamResponse:
@@ -66,6 +92,9 @@ class SoapDoor:
     async def _pull_point(self, request: web.Request) -> web.StreamResponse:
         return await self.handle(request, self._endpoints["pullpoints"])
 
+    async def _registration(self, request: web.Request) -> web.StreamResponse:
+        return await self.handle(request, self._endpoints["registrations"])
+
     async def _describe(self, request: web.Request) -> web.Response:
         if "wsdl" in {name.lower() for name in request.query}:
             wsdl = broker_wsdl(f"{self._context.broker.base_url()}/wsn")
@@ -76,52 +105,82 @@ class SoapDoor:
             text="This is a WS-Notification broker: POST SOAP 1.1 or 1.2 here; its contract is at ?wsdl\n",
         )
 
-    async def handle(self, request: web.Request, endpoint: Operations) -> web.StreamResponse:
+    async def handle(
+        self, request: web.Request, endpoint: Operations, understood: frozenset[str] = UNDERSTOOD
+    ) -> web.StreamResponse:
         """Read a request, have the operations of its address answer it, and write the answer or the fault."""
-        version, relates_to = _version_hint(request), None
+        hint = _version_hint(request)
         try:
-            envelope = parse_envelope(await self._read(request), self._context.limits, _charset(request))
+            data = await self._read(request)
+        except faults.SoapFault as fault:
+            return _response(self._refuse(fault, hint, None))
+        except ConnectionError:
+            raise
+        except Exception:
+            return _response(self._failed(request.path, hint, None))
+        post = Post(
+            data,
+            _charset(request),
+            hint,
+            request.path,
+            request.match_info.get("id", ""),
+            lambda: request.transport is None,
+        )
+        reply = await self.answer(post, endpoint, understood)
+        response = _response(reply)
+        if reply.tell is not None:
+            await _write(request, response, reply.tell)
+        return response
+
+    async def answer_broker(self, post: Post) -> Reply:
+        """What the broker's own address answers."""
+        return await self.answer(post, self._endpoints["broker"])
+
+    async def answer(
+        self, post: Post, endpoint: Operations, understood: frozenset[str] = UNDERSTOOD
+    ) -> Reply:
+        """The answer of an address, or the fault."""
+        version, relates_to = post.hint, None
+        try:
+            envelope = parse_envelope(post.data, self._context.limits, post.charset)
             version, relates_to = envelope.version, envelope.addressing.message_id
-            check_must_understand(envelope, UNDERSTOOD)
-            call = Call(envelope, request.match_info.get("id", ""))
-            return await self._answer(request, envelope, await endpoint.call(call))
+            check_must_understand(envelope, understood)
+            call = Call(envelope, post.resource, post.gone)
+            return _answer(envelope, await endpoint.call(call))
         except faults.SoapFault as fault:
             return self._refuse(fault, fault.version or version, relates_to)
         except JournalUnavailable as error:
             return self._refuse(faults.Busy(f"nothing was changed: {error}"), version, relates_to)
-        except ConnectionError:
-            raise
         except Exception:
-            log.exception("%s %s failed", request.method, request.path)
-            failure = faults.SoapFault(
-                "the broker failed on this request; its log says why", code=faults.FaultCode.RECEIVER
-            )
-            return self._refuse(failure, version, relates_to)
+            return self._failed(post.path, version, relates_to)
 
-    async def _answer(
-        self, request: web.Request, envelope: Envelope, result: Message | Answer | None
-    ) -> web.StreamResponse:
-        if result is None:
-            return web.Response(status=202)
-        answer = result if isinstance(result, Answer) else Answer(encode_message(result))
-        headers = _reply_headers(envelope, answer.action)
-        response = web.Response(
-            body=encode_envelope(envelope.version, answer.body, headers),
-            headers={"Content-Type": envelope.version.content_type},
+    def _failed(self, path: str, version: SoapVersion, relates_to: str | None) -> Reply:
+        log.exception("POST %s failed", path)
+        failure = faults.SoapFault(
+            "the broker failed on this request; its log says why", code=faults.FaultCode.RECEIVER
         )
-        if answer.tell is not None:
-            await _write(request, response, answer.tell)
-        return response
+        return self._refuse(failure, version, relates_to)
 
-    def _refuse(self, fault: faults.SoapFault, version: SoapVersion, relates_to: str | None) -> web.Response:
-        response = web.Response(
-            status=fault.http_status(version),
-            body=encode_fault(fault, version, self._context.broker.now(), relates_to),
-            headers={"Content-Type": version.content_type},
-        )
-        if isinstance(fault, faults.Busy):
-            response.headers["Retry-After"] = f"{fault.retry_after:.0f}"
-        return response
+    def overtaken(self, post: Post) -> Reply:
+        """The answer to a Notify that could not be stored, where what came behind it is stored or may be."""
+        envelope = parse_envelope(post.data, self._context.limits, post.charset)
+        words = "nothing was stored, and later requests of this connection may be: send it again"
+        fault = faults.Busy(words, retry_after=RETRY_AFTER)
+        return self._refuse(fault, envelope.version, envelope.addressing.message_id)
+
+    def too_late(self, hint: SoapVersion) -> Reply:
+        """The answer to a request that did not arrive in time."""
+        return self._refuse(self._late(), hint, None)
+
+    def _late(self) -> faults.SoapFault:
+        return faults.SoapFault(f"the request did not arrive within {self._request_timeout:g} s", status=408)
+
+    def _refuse(self, fault: faults.SoapFault, version: SoapVersion, relates_to: str | None) -> Reply:
+        headers = {"Content-Type": version.content_type}
+        if fault.status == BUSY:
+            headers["Retry-After"] = f"{getattr(fault, 'retry_after', RETRY_AFTER):.0f}"
+        body = encode_fault(fault, version, self._context.broker.now(), relates_to)
+        return Reply(fault.http_status(version), body, headers)
 
     async def _read(self, request: web.Request) -> bytes:
         limit = self._context.limits.body
@@ -133,9 +192,20 @@ class SoapDoor:
         except web.HTTPRequestEntityTooLarge as error:
             raise _too_large(limit) from error
         except TimeoutError as error:
-            raise faults.SoapFault(
-                f"the request did not arrive within {self._request_timeout:g} s", status=408
-            ) from error
+            raise self._late() from error
+
+
+def _answer(envelope: Envelope, result: Message | Answer | None) -> Reply:
+    if result is None:
+        return Reply(202)
+    answer = result if isinstance(result, Answer) else Answer(encode_message(result))
+    headers = _reply_headers(envelope, answer.action)
+    body = encode_envelope(envelope.version, answer.body, headers)
+    return Reply(200, body, {"Content-Type": envelope.version.content_type}, answer.tell)
+
+
+def _response(reply: Reply) -> web.Response:
+    return web.Response(status=reply.status, body=reply.body or None, headers=reply.headers)
 
 
 async def _write(

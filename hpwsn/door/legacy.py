@@ -14,8 +14,7 @@ from aiohttp import web
 from hpwsn.broker.push_endpoints import PushEndpoints
 from hpwsn.door.dispatch import Answer, Call
 from hpwsn.door.http import SoapDoor
-from hpwsn.door.operation import Context
-from hpwsn.door.soap import message_id
+from hpwsn.door.operation import Context, message_id
 from hpwsn_client.wsn import faults
 from hpwsn_client.wsn import messages as wsn
 from hpwsn_client.wsn.addressing import EndpointReference

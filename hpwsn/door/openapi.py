@@ -1,27 +1,47 @@
-"""The JSON door described for machines: an OpenAPI 3.1 document, written by hand, served at /openapi.json."""
+"""The node's HTTP addresses described for machines: an OpenAPI 3.1 document, written by hand, served at
+/openapi.json.
+
+Owns the events in JSON here, and joins what operators look at (openapi_operators). SOAP has its WSDL. Limits
+that are settings of a node are not in it, nor are the grammars of topics and of XPath.
+"""
 
 from __future__ import annotations
 
-from typing import Any
-
+from hpwsn.door.openapi_operators import OPERATOR_PATHS, OPERATOR_SCHEMAS
+from hpwsn.door.openapi_parts import OFFSET, Schema, answer, parameter, reference, refusals, text
 from hpwsn_client import __version__
 
-Schema = dict[str, Any]
+_IN_XML = r"^[^\u0000-\u0008\u000B\u000C\u000E-\u001F\uFFFE\uFFFF]*$"
+"""Text that XML can hold, since SOAP subscribers get the same event."""
+_PRINTED = r"^[^\u0000-\u001F\u007F]*$"
 
 _TOPIC: Schema = {
     "name": "topic",
     "in": "path",
     "required": True,
-    "description": "A topic, `A:B:C`.",
-    "schema": {"type": "string", "minLength": 1, "maxLength": 4096},
+    "description": "A topic, `A:B:C`, of at most 64 names and 4096 characters.",
+    "schema": {"type": "string", "minLength": 1},
     "example": "sensors:hall",
 }
-_OFFSET: Schema = {"type": "integer", "minimum": 0, "maximum": 999_999_999_999_999_999}
+_VALUE: Schema = {
+    "type": ["null", "boolean", "number", "string", "array", "object"],
+    "description": "Anything in JSON whose texts and names XML can hold.",
+    "pattern": _IN_XML,
+    "items": reference("Value"),
+    "propertyNames": {"pattern": _IN_XML},
+    "additionalProperties": reference("Value"),
+}
+_DATA: Schema = {
+    "type": "object",
+    "description": "What a publisher sends as one event.",
+    "propertyNames": {"pattern": _IN_XML},
+    "additionalProperties": reference("Value"),
+}
 _EVENT: Schema = {
     "type": "object",
     "required": ["offset", "topic", "time", "id", "data"],
     "properties": {
-        "offset": {**_OFFSET, "description": "Its place in the log, which only grows."},
+        "offset": {**OFFSET, "description": "Its place in the log, which only grows."},
         "topic": {"type": "string"},
         "time": {"type": "string", "format": "date-time", "description": "When the node took it."},
         "id": {"type": ["string", "null"], "description": "The id that its publisher gave, if any."},
@@ -29,10 +49,12 @@ _EVENT: Schema = {
     },
     "additionalProperties": False,
 }
+# null where a backbone that is away will have them later
+_OFFSET_OR_NULL: Schema = {**OFFSET, "type": [OFFSET["type"], "null"]}
 _SPAN: Schema = {
     "type": "object",
     "required": ["first", "last"],
-    "properties": {"first": _OFFSET, "last": _OFFSET},
+    "properties": {"first": _OFFSET_OR_NULL, "last": _OFFSET_OR_NULL},
     "additionalProperties": False,
 }
 _ERROR: Schema = {
@@ -45,109 +67,95 @@ _ERROR: Schema = {
     },
     "additionalProperties": False,
 }
+_SCHEMAS = {"Event": _EVENT, "Data": _DATA, "Value": _VALUE, "Span": _SPAN, "Error": _ERROR}
 
 
 def document(base_url: str) -> Schema:
     """The document for a node at an address."""
     return {
         "openapi": "3.1.0",
-        "info": {"title": "HPwsn: events in JSON", "version": __version__},
+        "info": {"title": "HPwsn: events in JSON, and a node's state", "version": __version__},
         "servers": [{"url": base_url}],
         "paths": {
             "/topics/{topic}/events": {"parameters": [_TOPIC], "post": _publish(), "get": _read()},
             "/openapi.json": {"get": _describe()},
+            **OPERATOR_PATHS,
         },
-        "components": {"schemas": {"Event": _EVENT, "Span": _SPAN, "Error": _ERROR}},
+        "components": {"schemas": {**_SCHEMAS, **OPERATOR_SCHEMAS}},
     }
 
 
+_REGISTRATION = (
+    "The publisher's registration, by its id or its address;"
+    " needed where the setting registrations.required is on."
+)
+
+
 def _publish() -> Schema:
-    event: Schema = {"type": "object"}
-    events: Schema = {"type": "array", "items": event, "minItems": 1}
+    events: Schema = {"type": "array", "items": reference("Data"), "minItems": 1}
+    id_: Schema = {"type": "string", "maxLength": 1024, "pattern": _PRINTED}
     return {
         "operationId": "publish",
         "summary": "Publish one event, or several, all or none.",
         "parameters": [
-            _parameter("id", {"type": "string"}, "An id: repeated, it is accepted and not published again."),
-            _parameter("Hpwsn-Message-Id", {"type": "string"}, "The same as `id`.", "header"),
+            parameter("id", id_, "An id: repeated, it is accepted and not published again."),
+            parameter("Hpwsn-Message-Id", id_, "The same as `id`; give one of them.", "header"),
+            parameter("Hpwsn-Registration", {"type": "string"}, _REGISTRATION, "header"),
         ],
         "requestBody": {
             "required": True,
             "content": {
-                "application/json": {"schema": {"oneOf": [event, events]}},
-                "application/x-ndjson": {"schema": {"type": "string"}},
+                "application/json": {"schema": {"oneOf": [reference("Data"), events]}},
+                "application/x-ndjson": {"schema": {"type": "string", "minLength": 2}},
             },
         },
         "responses": {
-            "202": _answer("They are in the log, at these offsets.", "Span"),
-            **_refusals(400, 404, 408, 413, 415, 500, 503),
+            "202": answer("They are safe, in the log at these offsets.", "Span"),
+            **refusals(400, 403, 404, 408, 413, 415, 500, 503),
         },
     }
 
 
+_DIALECT = "Of the filter. Absent: XPath where it has paths, prefixes or functions of XPath, else predicates."
+
+
 def _read() -> Schema:
-    number: Schema = {"type": "integer", "minimum": 1, "default": 100}
+    number: Schema = {**OFFSET, "minimum": 1, "default": 100}
     seconds: Schema = {"type": "number", "minimum": 0, "default": 0}
     after = "Only events after this offset."
     return {
         "operationId": "read",
         "summary": "Read events of the topic and of those below it: a poll, or a stream.",
         "parameters": [
-            _parameter("filter", {"type": "string"}, "XPath 1.0 on the XML form of an event."),
-            _parameter("after", _OFFSET, f"{after} Absent: a poll from the oldest kept, a stream from now."),
-            _parameter("max", number, "Most events of a poll; 1000 at most."),
-            _parameter("wait", seconds, "Seconds that a poll waits for the first event; 300 at most."),
-            _parameter("Last-Event-ID", _OFFSET, f"{after} For streams, before `after`.", "header"),
+            parameter("filter", {"type": "string"}, "Predicates, or XPath 1.0 on the XML form of an event."),
+            parameter("dialect", {"type": "string", "enum": ["predicates", "xpath"]}, _DIALECT),
+            parameter("after", OFFSET, f"{after} Absent: a poll from the oldest kept, a stream from now."),
+            parameter("max", number, "Most events of a poll; 1000 at most."),
+            parameter("wait", seconds, "Seconds that a poll waits for the first event; 300 at most."),
+            parameter("Last-Event-ID", OFFSET, f"{after} For streams, before `after`.", "header"),
         ],
         "responses": {
             "200": {
                 "description": "Events in the order of the log.",
                 "headers": {
-                    "Hpwsn-After": {"schema": _OFFSET, "description": "What to give as `after` next time."}
+                    "Hpwsn-After": {
+                        "schema": OFFSET,
+                        "description": "What to give a poll as `after` next time.",
+                    }
                 },
                 "content": {
-                    "application/json": {"schema": {"type": "array", "items": _reference("Event")}},
+                    "application/json": {"schema": {"type": "array", "items": reference("Event")}},
                     "text/event-stream": {"schema": {"type": "string"}},
                 },
             },
-            **_refusals(400, 404, 500, 503),
+            **refusals(400, 404, 500, 503),
         },
     }
 
 
 def _describe() -> Schema:
-    content = {"application/json": {"schema": {"type": "object"}}}
     return {
         "operationId": "describe",
         "summary": "This document.",
-        "responses": {"200": {"description": "The document.", "content": content}},
+        "responses": {"200": text("The document.", "application/json", {"type": "object"})},
     }
-
-
-_REASONS = {
-    400: "Not JSON, not a topic, or a parameter that cannot be used.",
-    404: "A topic outside the fixed tree.",
-    408: "The request did not arrive in time.",
-    413: "Too many bytes or events.",
-    415: "Neither JSON nor NDJSON.",
-    500: "The node failed, and its log says why.",
-    503: "The journal cannot take or give this now.",
-}
-
-
-def _refusals(*statuses: int) -> Schema:
-    found = {str(status): _answer(_REASONS[status], "Error") for status in statuses}
-    found["503"]["headers"] = {"Retry-After": {"schema": {"type": "integer"}, "description": "Seconds."}}
-    return found
-
-
-def _answer(description: str, schema: str) -> Schema:
-    return {"description": description, "content": {"application/json": {"schema": _reference(schema)}}}
-
-
-def _reference(schema: str) -> Schema:
-    return {"$ref": f"#/components/schemas/{schema}"}
-
-
-def _parameter(name: str, schema: Schema, description: str, place: str = "query") -> Schema:
-    return {"name": name, "in": place, "required": False, "description": description, "schema": schema}

@@ -10,6 +10,9 @@ from spyne import rpc
 from hpwsn.broker.broker import Broker
 from hpwsn.door.dispatch import Call
 from hpwsn_client.wsn.messages import parse_message
+from hpwsn_client.wsn.names import hp
+from hpwsn_client.wsn.notifications import parse_notify
+from hpwsn_client.wsn.soap import Envelope
 from hpwsn_client.wsn.xml import Limits
 
 
@@ -24,7 +27,9 @@ class Context:
 class SpyneContext(Protocol):
     """What Spyne hands to an operation."""
 
-    udc: Context
+    @property
+    def udc(self) -> Context:
+        """What the operations of this address work on."""
 
 
 _Request = TypeVar("_Request")
@@ -41,3 +46,20 @@ def read(ctx: SpyneContext, call: Call, expected: type[_Request]) -> _Request:
 def operation(model: type, returns: type | None = None, name: str | None = None) -> Any:
     """Declare an operation for requests of a model; `name` is theirs where it is not the model's."""
     return rpc(model, _returns=returns, _body_style="bare", _in_message_name=name or model.__name__)
+
+
+async def publish(
+    context: Context, envelope: Envelope, *, target: str | None = None, registration: str | None = None
+) -> None:
+    """Take a Notify in, under the id that its MessageId header gives the whole of it."""
+    assert envelope.body is not None
+    messages = parse_notify(envelope.body, context.limits)
+    await context.broker.publisher.publish(
+        messages, message_id=message_id(envelope), target=target, registration=registration
+    )
+
+
+def message_id(envelope: Envelope) -> str | None:
+    """The text of the header MessageId, if there is one."""
+    header = envelope.header(hp("MessageId"))
+    return ((header.text or "").strip() or None) if header is not None else None

@@ -1,11 +1,12 @@
-"""What operators look at: health, readiness, status, metrics, and the subscriptions of the node.
+"""What operators look at: health, readiness, status, metrics, and the node's subscriptions and
+registrations.
 
 Reads the broker's own figures and keeps none. JSON for people and scripts, Prometheus text for machines.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
@@ -14,6 +15,7 @@ from aiohttp import web
 
 from hpwsn.broker.broker import Broker
 from hpwsn.broker.push import Pusher
+from hpwsn.broker.registration import Registration
 from hpwsn.broker.subscription import State, Subscription
 from hpwsn_client import __version__
 from hpwsn_client.wsn.faults import ResourceUnknownFault
@@ -24,12 +26,20 @@ Problems = Callable[[], list[str]]
 class OperationsDoor:
     """The addresses beside /wsn."""
 
-    def __init__(self, name: str, broker: Broker, pusher: Pusher, problems: Problems) -> None:
+    def __init__(
+        self,
+        name: str,
+        broker: Broker,
+        pusher: Pusher,
+        problems: Problems,
+    ) -> None:
         self._name = name
         self._broker = broker
         self._pusher = pusher
         self._problems = problems
         self._started = broker.now()
+        self.reports: dict[str, Callable[[], Mapping[str, Any]]] = {}
+        """Figures of further parts of the node, by the name that they have in the status."""
 
     def routes(self) -> list[web.RouteDef]:
         """What to add to the node's web application."""
@@ -42,6 +52,9 @@ class OperationsDoor:
             web.get("/subscriptions", self._subscriptions),
             web.get("/subscriptions/{id}", self._subscription),
             web.delete("/subscriptions/{id}", self._end_subscription),
+            web.get("/registrations", self._registrations),
+            web.get("/registrations/{id}", self._registration),
+            web.delete("/registrations/{id}", self._end_registration),
         ]
 
     async def _welcome(self, request: web.Request) -> web.Response:
@@ -79,7 +92,9 @@ class OperationsDoor:
             "topics": len(broker.tree),
             "subscriptions": len(broker.subscriptions),
             "pull_points": len(broker.pull_points),
+            "registrations": {"live": len(broker.registrations), **broker.demand.figures()},
             "dropped_from_pull_points": broker.pull_points.dropped,
+            "expired_in_pull_points": broker.pull_points.expired,
             "published": {
                 "accepted": broker.publisher.accepted,
                 "repeated": broker.publisher.repeated,
@@ -88,6 +103,7 @@ class OperationsDoor:
             "delivery": {**asdict(broker.delivery.totals), "waiting_for_retry": broker.delivery.waiting()},
             "connections": asdict(self._pusher.statistics()),
             "journal": asdict(broker.journal.state),
+            **{name: dict(report()) for name, report in self.reports.items()},
         }
 
     async def _metrics(self, request: web.Request) -> web.Response:
@@ -111,6 +127,37 @@ class OperationsDoor:
         await self._broker.subscriptions.end_all([subscription])
         return web.Response(status=204)
 
+    async def _registrations(self, request: web.Request) -> web.Response:
+        found = [self._describe_registration(each) for each in self._broker.registrations]
+        return web.json_response({"registrations": found})
+
+    async def _registration(self, request: web.Request) -> web.Response:
+        try:
+            registration = self._broker.registrations.get(request.match_info["id"])
+        except ResourceUnknownFault as fault:
+            return web.json_response({"error": fault.description}, status=404)
+        return web.json_response(self._describe_registration(registration))
+
+    async def _end_registration(self, request: web.Request) -> web.Response:
+        try:
+            await self._broker.registrations.destroy(request.match_info["id"])
+        except ResourceUnknownFault as fault:
+            return web.json_response({"error": fault.description}, status=404)
+        return web.Response(status=204)
+
+    def _describe_registration(self, registration: Registration) -> dict[str, Any]:
+        publisher = registration.request.publisher
+        return {
+            "id": registration.id,
+            "reference": registration.address,
+            "publisher": publisher and publisher.address,
+            "topics": [expression.text for expression in registration.topics],
+            "demand": registration.demand,
+            "created": _moment(registration.created),
+            "terminates": _moment(registration.terminates),
+            "upstream": self._broker.demand.describe(registration),
+        }
+
 
 def _describe(subscription: Subscription) -> dict[str, Any]:
     progress = subscription.progress
@@ -120,6 +167,8 @@ def _describe(subscription: Subscription) -> dict[str, Any]:
         "consumer": subscription.request.consumer.address,
         "topics": [expression.text for expression in subscription.topics],
         "content": [content.expression for content in subscription.content],
+        "conditions": [condition.expression for condition in subscription.producer_properties],
+        "holding": subscription.producer_holds,
         "created": _moment(subscription.created),
         "terminates": _moment(subscription.terminates),
         "paused": subscription.paused,
@@ -127,6 +176,7 @@ def _describe(subscription: Subscription) -> dict[str, Any]:
         "waiting": subscription.cursor.backlog,
         "delivered": progress.delivered,
         "dropped": progress.dropped,
+        "expired_unsent": progress.expired,
         "failures": progress.failures,
         "last_error": progress.last_error,
     }

@@ -49,17 +49,17 @@ class BrokerProperties(Service):
     @operation(Unicode, name="GetResourceProperty")
     async def get_property(ctx: SpyneContext, call: Call) -> Answer:  # noqa: N805
         """The values of one property."""
-        return await _get(ctx, call, _of_broker(ctx))
+        return await get_values(ctx, call, _of_broker(ctx))
 
     @operation(GetMultipleResourceProperties)
     async def get_properties(ctx: SpyneContext, call: Call) -> Answer:  # noqa: N805
         """The values of several properties."""
-        return await _get_multiple(ctx, call, _of_broker(ctx))
+        return await get_multiple_values(ctx, call, _of_broker(ctx))
 
     @operation(QueryResourceProperties)
     async def query_properties(ctx: SpyneContext, call: Call) -> Answer:  # noqa: N805
         """What an XPath finds among them."""
-        return await _query(ctx, call, _of_broker(ctx))
+        return await query_values(ctx, call, _of_broker(ctx))
 
 
 class SubscriptionProperties(Service):
@@ -70,17 +70,17 @@ class SubscriptionProperties(Service):
     @operation(Unicode, name="GetResourceProperty")
     async def get_property(ctx: SpyneContext, call: Call) -> Answer:  # noqa: N805
         """The values of one property."""
-        return await _get(ctx, call, _of_subscription(ctx, call))
+        return await get_values(ctx, call, _of_subscription(ctx, call))
 
     @operation(GetMultipleResourceProperties)
     async def get_properties(ctx: SpyneContext, call: Call) -> Answer:  # noqa: N805
         """The values of several properties."""
-        return await _get_multiple(ctx, call, _of_subscription(ctx, call))
+        return await get_multiple_values(ctx, call, _of_subscription(ctx, call))
 
     @operation(QueryResourceProperties)
     async def query_properties(ctx: SpyneContext, call: Call) -> Answer:  # noqa: N805
         """What an XPath finds among them."""
-        return await _query(ctx, call, _of_subscription(ctx, call))
+        return await query_values(ctx, call, _of_subscription(ctx, call))
 
 
 class SubscriptionLifetime(Service):
@@ -113,7 +113,7 @@ class SubscriptionLifetime(Service):
 
 
 def _of_broker(ctx: SpyneContext) -> PropertyDocument:
-    return broker_properties(ctx.udc.broker.tree)
+    return broker_properties(ctx.udc.broker.tree, ctx.udc.broker.registrations.required)
 
 
 def _of_subscription(ctx: SpyneContext, call: Call) -> PropertyDocument:
@@ -121,12 +121,14 @@ def _of_subscription(ctx: SpyneContext, call: Call) -> PropertyDocument:
     return subscription_properties(broker.subscriptions.live(call.resource), broker.now())
 
 
-async def _get(ctx: SpyneContext, call: Call, document: PropertyDocument) -> Answer:
+async def get_values(ctx: SpyneContext, call: Call, document: PropertyDocument) -> Answer:
+    """Answer a GetResourceProperty from a document."""
     name = read(ctx, call, wsrf_rp.GetResourceProperty).name
     return await _values("GetResourcePropertyResponse", document, (name,))
 
 
-async def _get_multiple(ctx: SpyneContext, call: Call, document: PropertyDocument) -> Answer:
+async def get_multiple_values(ctx: SpyneContext, call: Call, document: PropertyDocument) -> Answer:
+    """Answer a GetMultipleResourceProperties from a document."""
     names = read(ctx, call, wsrf_rp.GetMultipleResourceProperties).names
     return await _values("GetMultipleResourcePropertiesResponse", document, names)
 
@@ -137,7 +139,8 @@ async def _values(response: str, document: PropertyDocument, names: tuple[str, .
     return Answer(await in_thread(lambda: wsrf_rp.join_values(response, document.of(asked))))
 
 
-async def _query(ctx: SpyneContext, call: Call, document: PropertyDocument) -> Answer:
+async def query_values(ctx: SpyneContext, call: Call, document: PropertyDocument) -> Answer:
+    """Answer a QueryResourceProperties from a document."""
     query = read(ctx, call, wsrf_rp.QueryResourceProperties).query
     found = await in_thread(document.query, query, ctx.udc.limits.body)
     return Answer(wsrf_rp.join_values("QueryResourcePropertiesResponse", found))

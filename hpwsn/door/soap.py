@@ -1,8 +1,8 @@
 """The SOAP operations of the broker, of its subscriptions and of its pull points.
 
 Each is a few lines: read the request with the wire, ask the broker, answer with a message of the wire. What
-may be asked where is in three Spyne services, one for each kind of address; operations on resources are
-beside them, in resources. WS-BaseNotification 1.3, sections 3 to 6.
+may be asked where is in Spyne services, one or more for each kind of address; operations on resources and
+on registrations are beside them, in resources and registrations. WS-BaseNotification 1.3, sections 3 to 6.
 """
 
 from __future__ import annotations
@@ -16,18 +16,23 @@ from hpwsn.broker.broker import Broker
 from hpwsn.broker.pull_points import batch_name
 from hpwsn.door import contract
 from hpwsn.door.dispatch import Answer, Call, Endpoint
-from hpwsn.door.operation import Context
+from hpwsn.door.operation import Context, publish
 from hpwsn.door.operation import SpyneContext as _SpyneContext
 from hpwsn.door.operation import operation as _operation
 from hpwsn.door.operation import read as _read
+from hpwsn.door.registrations import (
+    PublisherRegistrationManager,
+    RegisterPublisher,
+    RegistrationConsumer,
+    RegistrationLifetime,
+    RegistrationProperties,
+)
 from hpwsn.door.resources import BrokerProperties, SubscriptionLifetime, SubscriptionProperties
 from hpwsn.journal.records import Pulled
 from hpwsn_client.wsn import messages as wsn
 from hpwsn_client.wsn.addressing import EndpointReference
-from hpwsn_client.wsn.names import hp
-from hpwsn_client.wsn.notifications import join_notification, parse_notify
+from hpwsn_client.wsn.notifications import join_notification
 from hpwsn_client.wsn.pull_points import join_get_messages_response
-from hpwsn_client.wsn.soap import Envelope
 
 
 class NotificationBroker(Service):
@@ -123,29 +128,28 @@ class PullPoint(Service):
         await publish(ctx.udc, call.envelope, target=call.resource)
 
 
-async def publish(context: Context, envelope: Envelope, target: str | None = None) -> None:
-    """Take a Notify in, under the id that its MessageId header gives the whole of it."""
-    assert envelope.body is not None
-    messages = parse_notify(envelope.body, context.limits)
-    await context.broker.publisher.publish(messages, message_id=message_id(envelope), target=target)
-
-
-def message_id(envelope: Envelope) -> str | None:
-    """The text of the header MessageId, if there is one."""
-    header = envelope.header(hp("MessageId"))
-    return ((header.text or "").strip() or None) if header is not None else None
-
-
 def endpoints(context: Context) -> dict[str, Endpoint]:
-    """The three kinds of address, by the name that routes give them."""
+    """The kinds of address, by the name that routes give them."""
     return {
-        "broker": Endpoint("NotificationBroker", [NotificationBroker, BrokerProperties], context),
+        "broker": Endpoint(
+            "NotificationBroker", [NotificationBroker, RegisterPublisher, BrokerProperties], context
+        ),
         "subscriptions": Endpoint(
             "PausableSubscriptionManager",
             [PausableSubscriptionManager, SubscriptionProperties, SubscriptionLifetime],
             context,
         ),
         "pullpoints": Endpoint("PullPoint", [PullPoint], context),
+        "registrations": Endpoint(
+            "PublisherRegistrationManager",
+            [
+                PublisherRegistrationManager,
+                RegistrationConsumer,
+                RegistrationProperties,
+                RegistrationLifetime,
+            ],
+            context,
+        ),
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from aiohttp import web
 
-from hpwsn.broker.subscription import Subscription
+from hpwsn.broker.subscription import Subscriber
 from hpwsn.door.documents import in_thread
 from hpwsn.topics.topic_set import topic_namespace
 from hpwsn.topics.tree import TopicTree
@@ -15,7 +15,7 @@ from hpwsn_client.wsn.topic import shown
 class TopicNamespacesDoor:
     """The address /topics/namespace."""
 
-    def __init__(self, tree: TopicTree[Subscription]) -> None:
+    def __init__(self, tree: TopicTree[Subscriber]) -> None:
         self._tree = tree
 
     def routes(self) -> list[web.RouteDef]:

@@ -11,10 +11,12 @@ from hpwsn.journal.records import (
     Pulled,
     PullPointRecord,
     Recovered,
+    RegistrationRecord,
     Scan,
     State,
     Stored,
     SubscriptionRecord,
+    UpstreamRecord,
 )
 
 __all__ = [
@@ -28,8 +30,10 @@ __all__ = [
     "PullPointRecord",
     "Pulled",
     "Recovered",
+    "RegistrationRecord",
     "Scan",
     "State",
     "Stored",
     "SubscriptionRecord",
+    "UpstreamRecord",
 ]

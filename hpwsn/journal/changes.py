@@ -1,4 +1,5 @@
-"""The changes to state beside the log: subscriptions, pull points and their queues, dead letters.
+"""The changes to state beside the log: subscriptions, pull points and their queues, registrations, dead
+letters.
 
 Each function gives the work of one transaction for the writer. Lists travel as one JSON value and are taken
 apart by SQLite, for the reason given in append.py.
@@ -9,7 +10,7 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 
 from hpwsn.journal.append import micros
-from hpwsn.journal.records import PullPointRecord, SubscriptionRecord
+from hpwsn.journal.records import PullPointRecord, RegistrationRecord, SubscriptionRecord, UpstreamRecord
 from hpwsn.journal.steps import Step
 from hpwsn.journal.writer import Work, move_cursors
 
@@ -34,6 +35,50 @@ def delete_subscription(subscription_id: str) -> Work:
     def work(db: sqlite3.Connection) -> None:
         db.execute("DELETE FROM subscriptions WHERE id = ?", (subscription_id,))
         db.execute("DELETE FROM cursors WHERE id = ?", (subscription_id,))
+
+    return work
+
+
+def put_registration(record: RegistrationRecord) -> Work:
+    """Store a registration or its changed lifetime."""
+    row = (record.id, record.request, record.version, record.created, record.terminates)
+
+    def work(db: sqlite3.Connection) -> None:
+        db.execute("INSERT OR REPLACE INTO registrations VALUES (?, ?, ?, ?, ?)", row)
+
+    return work
+
+
+def delete_registration(registration_id: str) -> Work:
+    """Remove a registration and what is known of its publisher's subscriptions."""
+
+    def work(db: sqlite3.Connection) -> None:
+        db.execute("DELETE FROM registrations WHERE id = ?", (registration_id,))
+        db.execute("DELETE FROM upstreams WHERE registration = ?", (registration_id,))
+
+    return work
+
+
+def put_upstream(record: UpstreamRecord) -> Work:
+    """Store a subscription at a publisher, unless its registration has ended meanwhile."""
+    r = record
+    row = (r.registration, r.place, r.reference, r.paused, r.terminates, r.registration)
+
+    def work(db: sqlite3.Connection) -> None:
+        db.execute(
+            "INSERT OR REPLACE INTO upstreams SELECT ?, ?, ?, ?, ?"
+            " WHERE EXISTS (SELECT 1 FROM registrations WHERE id = ?)",
+            row,
+        )
+
+    return work
+
+
+def delete_upstream(registration_id: str, place: int) -> Work:
+    """Forget a subscription at a publisher."""
+
+    def work(db: sqlite3.Connection) -> None:
+        db.execute("DELETE FROM upstreams WHERE registration = ? AND place = ?", (registration_id, place))
 
     return work
 
@@ -97,6 +142,20 @@ def confirm(pull_point_id: str, upto_seq: int, from_seq: int) -> Work:
             "DELETE FROM queue WHERE pull_point = (SELECT number FROM pull_points WHERE id = ?)"
             " AND seq BETWEEN ? AND ?",
             (pull_point_id, from_seq, upto_seq),
+        ).rowcount
+
+    return work
+
+
+def discard(pull_point_id: str, seqs: Iterable[int]) -> Work:
+    """Remove some of what waits in a pull point, wherever it is in the queue."""
+    rows = json.dumps(list(seqs))
+
+    def work(db: sqlite3.Connection) -> int:
+        return db.execute(
+            "DELETE FROM queue WHERE pull_point = (SELECT number FROM pull_points WHERE id = ?)"
+            " AND seq IN (SELECT value FROM json_each(?))",
+            (pull_point_id, rows),
         ).rowcount
 
     return work

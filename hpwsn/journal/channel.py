@@ -7,7 +7,7 @@ outcomes to the loop with one call for each commit, in the order of the log. Onl
 import asyncio
 import contextlib
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from hpwsn.errors import JournalUnavailable
@@ -57,8 +57,10 @@ class Channel:
         self._flush_cursors()
         self._writer = None
 
-    def append(self, notifications: Sequence[Notification]) -> asyncio.Future[int]:
-        """Send notifications on their way at the next offsets."""
+    def append(
+        self, notifications: Sequence[Notification], work_at: Callable[[int], Work] | None = None
+    ) -> asyncio.Future[int]:
+        """Send notifications on their way at the next offsets, with the work that belongs to the first."""
         if not notifications:
             raise ValueError("an append needs at least one notification")
         future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
@@ -69,7 +71,8 @@ class Channel:
         first = self._next
         self._next += len(notifications)
         self.waiting_bytes += size
-        self._writer.submit(Change(future, first, notifications, size, grows=True))
+        work = None if work_at is None else work_at(first)
+        self._writer.submit(Change(future, first, notifications, size, work, grows=True))
         # After a failure answers wait again, so that nothing is promised that cannot be written.
         if not self._wait_for_commit and self.unavailable is None:
             future.set_result(first)

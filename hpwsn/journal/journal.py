@@ -21,6 +21,7 @@ from hpwsn.journal.lock import DirectoryLock
 from hpwsn.journal.pruning import Pruning
 from hpwsn.journal.reader import Reader
 from hpwsn.journal.records import (
+    Arrival,
     DeadLetter,
     Durability,
     OnCommit,
@@ -28,21 +29,26 @@ from hpwsn.journal.records import (
     Pulled,
     PullPointRecord,
     Recovered,
+    RegistrationRecord,
     Retention,
     Scan,
     State,
     Stored,
     SubscriptionRecord,
+    UpstreamRecord,
 )
 from hpwsn.journal.recovery import recover
 from hpwsn.journal.reserve import Reserve
 from hpwsn.journal.schema import check_unclosed, is_damage, open_reader, open_writer, opening_error
+from hpwsn.journal.spool import Spool, note_frames
 from hpwsn.journal.steps import repeat
 from hpwsn.journal.writer import Work, Writer
 from hpwsn.notification import Notification
 
 MAX_WAITING = 64 << 20
 RESERVE = 16 << 20
+LINGER = 0.002
+"""Seconds that the first of a group waits for others where no answer waits for it (durability none)."""
 
 T = TypeVar("T")
 
@@ -69,6 +75,7 @@ class Journal:
         self._forgotten: dict[str, None] = {}
         self._channel = Channel(on_commit, max_waiting=max_waiting, wait_for_commit=durability != "none")
         self._open = False
+        self.spool = Spool(self._channel.change, self._query)
         self._writer: Writer
         self._reader: Reader
         self._reading: ThreadPoolExecutor
@@ -111,9 +118,15 @@ class Journal:
         self._reading.shutdown()
         self._lock.release()
 
-    def append(self, notifications: Sequence[Notification]) -> asyncio.Future[int]:
+    def append(
+        self, notifications: Sequence[Notification], arrival: Arrival | None = None
+    ) -> asyncio.Future[int]:
         """Store notifications, all or none, at the next offsets; the future has the first of these."""
-        return self._channel.append(notifications)
+        if arrival is None:
+            return self._channel.append(notifications)
+        from_peers = len(notifications) if arrival.from_peers else 0
+        work_at = note_frames(arrival.frames, arrival.ranges, arrival.time, from_peers)
+        return self._channel.append(notifications, work_at)
 
     async def read(self, offsets: Collection[int], *, room: int | None = None) -> list[Stored]:
         """The entries at these offsets, in the order of the log; those that are gone are left out.
@@ -155,6 +168,22 @@ class Journal:
         """Move the cursor of a subscription or pull point forward; it is written soon, without an answer."""
         self._channel.advance(reader_id, offset)
 
+    def put_registration(self, record: RegistrationRecord) -> asyncio.Future[None]:
+        """Store a publisher's registration or its changed lifetime."""
+        return self._channel.change(changes.put_registration(record), grows=True)
+
+    def delete_registration(self, registration_id: str) -> asyncio.Future[None]:
+        """Remove a registration with its subscriptions at the publisher."""
+        return self._channel.change(changes.delete_registration(registration_id))
+
+    def put_upstream(self, record: UpstreamRecord) -> asyncio.Future[None]:
+        """Store a subscription that this node has at a registered publisher."""
+        return self._channel.change(changes.put_upstream(record), grows=True)
+
+    def delete_upstream(self, registration_id: str, place: int) -> asyncio.Future[None]:
+        """Forget a subscription at a publisher."""
+        return self._channel.change(changes.delete_upstream(registration_id, place))
+
     def put_pull_point(self, record: PullPointRecord) -> asyncio.Future[None]:
         """Store a pull point or its changed state."""
         return self._channel.change(changes.put_pull_point(record), grows=True)
@@ -176,6 +205,10 @@ class Journal:
     def confirm(self, pull_point_id: str, upto_seq: int, from_seq: int = 0) -> asyncio.Future[int]:
         """Remove the queue between two sequence numbers; the future has how many that were."""
         return self._channel.change(changes.confirm(pull_point_id, upto_seq, from_seq))
+
+    def discard(self, pull_point_id: str, seqs: Collection[int]) -> asyncio.Future[int]:
+        """Remove some of a queue by their sequence numbers; the future has how many that were."""
+        return self._channel.change(changes.discard(pull_point_id, seqs))
 
     async def queue_length(self, pull_point_id: str) -> int:
         """How many messages wait in a queue: a number kept with it, so that no length is too much to ask."""
@@ -259,6 +292,11 @@ class Journal:
         return asyncio.get_running_loop().create_task(self._prune(retention, now))
 
     @property
+    def unavailable(self) -> str | None:
+        """Why appends fail, while they do."""
+        return self._channel.unavailable
+
+    @property
     def state(self) -> State:
         """The figures of this moment."""
         writer, channel = self._writer, self._channel
@@ -294,7 +332,8 @@ class Journal:
         try:
             recovered = recover(db, ids_since)
             self._reserve.take()
-            self._writer = Writer(db, self._path, self._channel.hand_back, self._reserve)
+            linger = LINGER if self._durability == "none" else 0.0
+            self._writer = Writer(db, self._path, self._channel.hand_back, self._reserve, linger=linger)
             self._reader = Reader(open_reader(self._path), self._path)
         except sqlite3.Error as error:
             db.close()
@@ -308,6 +347,9 @@ class Journal:
             if is_damage(error.__cause__):
                 self._channel.note(error)
             raise
+
+    async def _query(self, work: Work) -> Any:
+        return await self._read(self._reader.query, work)
 
     def _in_steps(self, work: Callable[[int], Work]) -> asyncio.Task[int]:
         return asyncio.get_running_loop().create_task(repeat(self._channel.change, work))

@@ -6,7 +6,7 @@ one blob), for the reason given in append.py. What one call returns is bounded i
 
 import json
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -70,6 +70,11 @@ class Reader:
     def close(self) -> None:
         """End the connection."""
         self._db.close()
+
+    def query(self, work: Callable[[sqlite3.Connection], Any]) -> Any:
+        """What a function finds at one moment."""
+        with self._snapshot():
+            return work(self._db)
 
     def forget_streams(self) -> None:
         """Learn the streams anew with the next read, after some have been removed."""

@@ -58,6 +58,31 @@ class PullPointRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class RegistrationRecord:
+    """A publisher's registration as it survives a restart."""
+
+    id: str
+    request: bytes
+    version: str
+    created: float
+    terminates: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UpstreamRecord:
+    """A subscription that this node has at a registered publisher, for the topic at that place.
+
+    Where it is `paused`, the publisher was asked to pause it, and may or may not have heard.
+    """
+
+    registration: str
+    place: int
+    reference: bytes
+    paused: bool = False
+    terminates: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Pulled:
     """One waiting message of a pull point; its subscription may be gone by now."""
 
@@ -89,6 +114,47 @@ class DeadLetter:
 
 
 @dataclass(frozen=True, slots=True)
+class FrameRange:
+    """Frames of a backbone by their source, from one number to another, both included."""
+
+    source: str
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class SpooledFrame:
+    """A frame that waits for the backbone's server, with how many notifications its body holds."""
+
+    source: str
+    number: int
+    notifications: int
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class SpoolSize:
+    """How much waits in the spool."""
+
+    frames: int
+    notifications: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """What an append from a backbone brings beside notifications; its transaction stores that too.
+
+    The frames that it holds, the ranges of stored frames as they are then, and whether it came from peers.
+    """
+
+    frames: Sequence[FrameRange] = ()
+    ranges: Sequence[FrameRange] = ()
+    time: float = 0.0
+    from_peers: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Recovered:
     """What a node needs to carry on where the last one stopped."""
 
@@ -97,6 +163,8 @@ class Recovered:
     pull_points: list[PullPointRecord]
     current: dict[str, int]
     message_ids: list[MessageId]
+    registrations: list[RegistrationRecord] = field(default_factory=list)
+    upstreams: list[UpstreamRecord] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,14 @@ import sqlite3
 from typing import Any
 
 from hpwsn.journal.append import micros
-from hpwsn.journal.records import MessageId, PullPointRecord, Recovered, SubscriptionRecord
+from hpwsn.journal.records import (
+    MessageId,
+    PullPointRecord,
+    Recovered,
+    RegistrationRecord,
+    SubscriptionRecord,
+    UpstreamRecord,
+)
 
 _NEXT = """
 SELECT 1 + max((SELECT coalesce(max(offset), 0) FROM log), (SELECT upto FROM removed),
@@ -19,6 +26,8 @@ _PULL_POINTS = """
 SELECT id, name, created, terminates, coalesce(cursors.offset, 0)
 FROM pull_points LEFT JOIN cursors USING (id) ORDER BY number
 """
+_REGISTRATIONS = "SELECT id, request, version, created, terminates FROM registrations ORDER BY created, id"
+_UPSTREAMS = "SELECT registration, place, reference, paused, terminates FROM upstreams"
 _CURRENT = """
 SELECT json_group_array(json_array(topic, last)) FROM (
   SELECT topic, forgotten, (SELECT max(offset) FROM log WHERE stream = streams.id) AS last FROM streams)
@@ -39,6 +48,11 @@ def recover(db: sqlite3.Connection, ids_since: float) -> Recovered:
         pull_points=[PullPointRecord(*row) for row in db.execute(_PULL_POINTS)],
         current=dict(json.loads(db.execute(_CURRENT).fetchone()[0])),
         message_ids=_message_ids(db, ids_since),
+        registrations=[RegistrationRecord(*row) for row in db.execute(_REGISTRATIONS)],
+        upstreams=[
+            UpstreamRecord(registration, place, reference, bool(paused), terminates)
+            for registration, place, reference, paused, terminates in db.execute(_UPSTREAMS)
+        ],
     )
 
 

@@ -66,7 +66,29 @@ CREATE TRIGGER queue_shrinks AFTER DELETE ON queue BEGIN
     UPDATE pull_points SET length = length - 1 WHERE number = OLD.pull_point;
 END;
 """
-_VERSIONS = (_VERSION_1, _VERSION_2)
+_VERSION_3 = """
+CREATE TABLE registrations (
+    id TEXT PRIMARY KEY, request BLOB NOT NULL, version TEXT NOT NULL, created REAL NOT NULL,
+    terminates REAL
+);
+CREATE TABLE upstreams (
+    registration TEXT NOT NULL, place INTEGER NOT NULL, reference BLOB NOT NULL, paused INTEGER NOT NULL,
+    terminates REAL, PRIMARY KEY (registration, place)
+) WITHOUT ROWID;
+"""
+# What a backbone keeps: see spool.py.
+_BACKBONE = """
+CREATE TABLE spool (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT, source TEXT NOT NULL, number INTEGER NOT NULL,
+    notifications INTEGER NOT NULL, body BLOB NOT NULL, UNIQUE (source, number)
+);
+CREATE TABLE frames (
+    source TEXT NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, time INTEGER NOT NULL,
+    PRIMARY KEY (source, first)
+) WITHOUT ROWID;
+CREATE TABLE from_peers (first INTEGER PRIMARY KEY, last INTEGER NOT NULL);
+"""
+_VERSIONS = (_VERSION_1, _VERSION_2, _VERSION_3, _BACKBONE)
 VERSION = len(_VERSIONS)
 # For one pruning: what each topic's readers have not seen yet begins after `upto`.
 _TEMPORARY = "CREATE TEMP TABLE needs (stream INTEGER PRIMARY KEY, upto INTEGER NOT NULL)"

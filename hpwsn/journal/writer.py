@@ -10,6 +10,7 @@ back: cursors move, pruning makes room inside the file, and appends go on in tha
 import json
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,11 +64,20 @@ Settled = Callable[[list[Change]], None]
 class Writer:
     """Owns the writing connection from the start of its thread to the end."""
 
-    def __init__(self, db: sqlite3.Connection, path: Path, settled: Settled, reserve: Reserve) -> None:
+    def __init__(
+        self,
+        db: sqlite3.Connection,
+        path: Path,
+        settled: Settled,
+        reserve: Reserve,
+        *,
+        linger: float = 0.0,
+    ) -> None:
         self._db = db
         self._path = path
         self._settled = settled
         self._reserve = reserve
+        self._linger = linger
         self._max_pages = max_pages(db)
         if not reserve.held:
             freeze_size(db)
@@ -130,6 +140,8 @@ class Writer:
     def _run(self) -> None:
         try:
             while (change := self._waiting.get()) is not None:
+                if self._linger:
+                    time.sleep(self._linger)
                 group, last = self._gather(change)
                 try:
                     self._write(group)
@@ -224,10 +236,10 @@ class Writer:
             insert_appends(db, self._streams, appends)
         # A pull point's queue is in the order of submission, whichever way something comes into it.
         for change in group:
+            if change.notifications:
+                queue_targeted(db, change.first, change.notifications)
             if change.work is not None:
                 change.result = change.work(db)
-            elif change.notifications:
-                queue_targeted(db, change.first, change.notifications)
         self.write_cursors(db, CURSORS_ALONG)
         db.execute("COMMIT")
 

@@ -1,8 +1,8 @@
 """`hpwsn topics`: look at a topic directory and edit it from the command line.
 
-It works on any directory that hpwsn.topics.directory opens, and needs no running node. A handler takes
-the parsed arguments and returns the exit code: 0, 1 when the directory could not do it, 2 when it was asked
-wrongly. An error is one line on stderr.
+It works on any directory that hpwsn.topics.directory opens, and needs no running node; one that runs follows.
+A handler takes the parsed arguments and returns the exit code: 0, 1 when the directory could not do it, 2
+when it was asked wrongly. An error is one line on stderr.
 """
 
 import argparse
@@ -15,13 +15,18 @@ from typing import TextIO
 
 from hpwsn.errors import HpwsnError
 from hpwsn.topics.declaration import ROUTING_POLICIES, Declaration
-from hpwsn.topics.directory import Directory, TopicDirectoryError, open_directory
+from hpwsn.topics.directory import Access, Directory, TopicDirectoryError, open_directory
 from hpwsn.topics.document import Document, DocumentError, encode_document, parse_document
 from hpwsn.topics.drawing import draw_tree
+from hpwsn.topics.ldap.dn import DnError, parse_dn
+from hpwsn.topics.ldap.ldif import DEFAULT_BASE, encode_ldif, parse_ldif
 from hpwsn_client.wsn.faults import InvalidTopicExpressionFault
 from hpwsn_client.wsn.topics import Topic
 
 ENVIRONMENT = "HPWSN_TOPICS_URL"
+FORMATS = ("toml", "ldif")
+TELL_EVERY = 1000
+"""Changes between two notes about the progress of a load."""
 _Work = Callable[[argparse.Namespace, Directory], None]
 _Subparsers = argparse._SubParsersAction  # the type of what add_subparsers returns has no public name
 
@@ -36,7 +41,8 @@ def add_topics_parser(subparsers: "_Subparsers[argparse.ArgumentParser]") -> Non
         "topics",
         help="look at a topic directory and edit it",
         description="Look at a topic directory and edit it; no node needs to run.",
-        epilog="example: hpwsn topics add ALL:ALARM --routing tcp --topics topics.toml",
+        epilog="example: hpwsn topics add ALL:ALARM --routing tcp --topics topics.toml"
+        " (or --topics ldap://host/ou=topics,dc=hpwsn)",
     )
     commands = parser.add_subparsers(dest="topics_command", required=True, metavar="COMMAND")
     _add_list(commands)
@@ -90,10 +96,11 @@ def _add_load(commands: "_Subparsers[argparse.ArgumentParser]") -> None:
         commands,
         "load",
         _load,
-        "replace all topics by those of a TOML file",
-        "load saved.toml --merge --topics topics.toml",
+        "replace all topics by those of a TOML or LDIF file",
+        "load saved.ldif --merge --topics topics.toml",
     )
-    parser.add_argument("file", metavar="FILE", help="a topic file, or - for standard input")
+    parser.add_argument("file", metavar="FILE", help="a file, or - for standard input")
+    parser.add_argument("--format", choices=FORMATS, help="of the file (default: by its name, else toml)")
     parser.add_argument("--merge", action="store_true", help="keep the topics that are there as well")
 
 
@@ -102,8 +109,12 @@ def _add_dump(commands: "_Subparsers[argparse.ArgumentParser]") -> None:
         commands,
         "dump",
         _dump,
-        "write all topics in TOML",
-        "dump --output saved.toml --topics topics.toml",
+        "write all topics as TOML or LDIF",
+        "dump --format ldif --output saved.ldif --topics topics.toml",
+    )
+    parser.add_argument("--format", choices=FORMATS, help="(default: by the file's name, else toml)")
+    parser.add_argument(
+        "--base", default=DEFAULT_BASE, metavar="DN", help=f"what LDIF entries are below ({DEFAULT_BASE})"
     )
     parser.add_argument("--output", metavar="FILE", help="write it there and not to standard output")
 
@@ -120,15 +131,24 @@ def _command(
     parser.add_argument(
         "--topics",
         metavar="URL",
-        help=f"a .toml file or its file: URL (default: ${ENVIRONMENT})",
+        help=f"a .toml file or its file: URL, or an ldap: or ldaps: URL (default: ${ENVIRONMENT})",
     )
+    _add_access(parser)
     parser.set_defaults(handler=lambda args: _run(work, args))
     return parser
 
 
+def _add_access(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("an LDAP server (defaults: $HPWSN_TOPICS_BIND_DN and so on)")
+    group.add_argument("--bind-dn", metavar="DN", help="bind as this entry (default: anonymous)")
+    group.add_argument("--password-file", metavar="FILE", help="file that holds its password")
+    group.add_argument("--start-tls", action="store_true", default=None, help="secure ldap:// with StartTLS")
+    group.add_argument("--ca-file", metavar="FILE", help="certificates of those who may sign the server's")
+
+
 def _run(work: _Work, args: argparse.Namespace) -> int:
     try:
-        work(args, _directory(args.topics))
+        work(args, _directory(args))
     except (_UsageError, InvalidTopicExpressionFault) as error:
         return _fail(str(error), 2)
     except HpwsnError as error:
@@ -141,11 +161,24 @@ def _fail(text: str, code: int) -> int:
     return code
 
 
-def _directory(url: str | None) -> Directory:
-    url = url or os.environ.get(ENVIRONMENT)
+def _directory(args: argparse.Namespace) -> Directory:
+    url = args.topics or os.environ.get(ENVIRONMENT)
     if not url:
         raise _UsageError(f"which directory? Give --topics URL, such as topics.toml, or set {ENVIRONMENT}")
-    return open_directory(url)
+    start_tls = os.environ.get("HPWSN_TOPICS_START_TLS", "").lower() in ("1", "true", "yes", "on")
+    return open_directory(
+        url,
+        Access(
+            bind_dn=_option(args.bind_dn, "BIND_DN"),
+            password_file=_option(args.password_file, "PASSWORD_FILE"),
+            start_tls=args.start_tls or start_tls,
+            ca_file=_option(args.ca_file, "CA_FILE"),
+        ),
+    )
+
+
+def _option(given: str | None, name: str) -> str:
+    return os.environ.get(f"HPWSN_TOPICS_{name}", "") if given is None else given
 
 
 def _list(args: argparse.Namespace, directory: Directory) -> None:
@@ -178,17 +211,46 @@ def _move(args: argparse.Namespace, directory: Directory) -> None:
 
 
 def _load(args: argparse.Namespace, directory: Directory) -> None:
-    if args.file != "-":
-        directory.replace(open_directory(args.file).load(), args.merge)
-        return
+    directory.replace(_read(args.file, args.format), args.merge, _tell)
+
+
+def _read(file: str, given: str | None) -> Iterable[Declaration]:
+    name = "standard input" if file == "-" else file
     try:
-        directory.replace(parse_document(sys.stdin.read()).declarations, args.merge)
+        text = sys.stdin.read() if file == "-" else Path(file).read_text("utf-8")
+        found = parse_ldif(text) if _format(file, given) == "ldif" else parse_document(text).declarations
+    except OSError as error:
+        raise TopicDirectoryError(f"{name}: cannot read it: {error.strerror}") from None
     except (DocumentError, UnicodeError) as error:
-        raise TopicDirectoryError(f"standard input: {error}") from None
+        raise TopicDirectoryError(f"{name}: {error}") from None
+    if not found:
+        # Such as what a dump that failed leaves in a pipe, or the LDIF of something else.
+        raise TopicDirectoryError(f"{name}: there is no topic in it, so nothing is changed; check the file")
+    return found
+
+
+def _format(file: str | None, given: str | None) -> str:
+    return given or ("ldif" if file is not None and file.lower().endswith(".ldif") else "toml")
+
+
+def _tell(done: int, total: int) -> None:
+    if total >= TELL_EVERY and (done % TELL_EVERY == 0 or done == total):
+        sys.stderr.write(f"hpwsn topics: {done} of {total} changes\n")
+
+
+def _encode(declarations: Iterable[Declaration], args: argparse.Namespace) -> str:
+    if _format(args.output, args.format) == "toml":
+        return encode_document(Document(tuple(declarations)))
+    try:
+        if not parse_dn(args.base):
+            raise DnError("it is empty")
+    except DnError as error:
+        raise _UsageError(f"--base: {error}") from None
+    return encode_ldif(declarations, args.base)
 
 
 def _dump(args: argparse.Namespace, directory: Directory) -> None:
-    text = encode_document(Document(tuple(directory.load())))
+    text = _encode(directory.load(), args)
     if args.output is None:
         sys.stdout.write(text)
         return

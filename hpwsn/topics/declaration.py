@@ -32,8 +32,10 @@ def close(declarations: Iterable[Declaration]) -> list[Declaration]:
     """The declarations breadth-first, missing parents filled in; the last one said about a topic holds."""
     known: dict[Topic, Declaration] = {}
     for declaration in declarations:
-        for topic in missing(declaration.topic, known):
-            known[topic] = Declaration(topic)
+        parent = declaration.topic.parent
+        if parent is not None:
+            for topic in missing(parent, known):
+                known[topic] = Declaration(topic)
         known[declaration.topic] = declaration
     return sorted(known.values(), key=lambda declaration: len(declaration.topic.path))
 

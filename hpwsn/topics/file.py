@@ -12,9 +12,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from hpwsn.topics import declaration as edits
+from hpwsn.topics.change import Report
 from hpwsn.topics.declaration import Declaration
-from hpwsn.topics.directory import TopicDirectoryError
+from hpwsn.topics.directory import Progress, TopicDirectoryError, quiet
 from hpwsn.topics.document import Document, DocumentError, encode_document, parse_document
+from hpwsn.topics.file_watch import FileWatch
 from hpwsn_client.wsn.topics import Topic
 
 _Edit = Callable[[tuple[Declaration, ...]], list[Declaration]]
@@ -22,6 +24,8 @@ _Edit = Callable[[tuple[Declaration, ...]], list[Declaration]]
 
 class FileDirectory:
     """Declared topics in one TOML file; nothing is kept in memory between calls."""
+
+    remote = False
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -42,10 +46,23 @@ class FileDirectory:
         """Give a topic and its subtree another place."""
         self._edit(lambda known: edits.move(known, topic, new))
 
-    def replace(self, declarations: Iterable[Declaration], merge: bool = False) -> None:
+    @property
+    def identity(self) -> str:
+        """The file itself."""
+        return str(self.path)
+
+    def watch(self, report: Callable[[Report], None]) -> FileWatch:
+        """A watcher that reads the file again when it was replaced or written to."""
+        return FileWatch(self.path, self.load, report)
+
+    def replace(
+        self, declarations: Iterable[Declaration], merge: bool = False, progress: Progress = quiet
+    ) -> None:
         """Declare exactly these topics, or with `merge` add each of them to what is there, in one step."""
         new = list(declarations)
         self._edit(lambda known: edits.merge_all(known if merge else (), new), create=True)
+        total = len(edits.close(new))
+        progress(total, total)
 
     def _edit(self, edit: _Edit, create: bool = False) -> None:
         with self._errors("change"), self._lock():

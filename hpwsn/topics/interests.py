@@ -35,19 +35,30 @@ class Scope:
 
 
 class Group(Generic[S]):
-    """A set of subscribers in order of arrival, as small as its members although many may have left."""
+    """A set of subscribers in order of arrival, as small as its members although many may have left.
 
-    __slots__ = ("_most", "members")
+    `listed` is the members as publishing wants them, made anew by `everyone` after a change.
+    """
+
+    __slots__ = ("_most", "listed", "members")
 
     def __init__(self) -> None:
         self.members: dict[S, None] = {}
+        self.listed: tuple[S, ...] | None = ()
         self._most = 0
+
+    def everyone(self) -> tuple[S, ...]:
+        """The members in order of arrival."""
+        if self.listed is None:
+            self.listed = tuple(self.members)
+        return self.listed
 
     def add(self, subscriber: S) -> bool:
         """Take in a subscriber; False where it is a member already."""
         if subscriber in self.members:
             return False
         self.members[subscriber] = None
+        self.listed = None
         self._most = max(self._most, len(self.members))
         return True
 
@@ -56,6 +67,7 @@ class Group(Generic[S]):
         if subscriber not in self.members:
             return False
         del self.members[subscriber]
+        self.listed = None
         if len(self.members) * 4 < self._most:
             # A dictionary keeps the places of those that left, and every publish would run over them.
             self.members = dict.fromkeys(self.members)
@@ -103,6 +115,9 @@ class InterestIndex(Generic[S]):
 
     def __len__(self) -> int:
         return len(self._by_expressions)
+
+    def __iter__(self) -> Iterator[Interest[S]]:
+        return iter(self._by_expressions.values())
 
     def find(self, expressions: Expressions) -> Interest[S] | None:
         """The interest with exactly these expressions."""

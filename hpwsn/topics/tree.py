@@ -5,8 +5,9 @@ match; publishing is one look-up. All trees hang under one virtual root. An open
 are used, by a publish or by a subscription that names one, and lets go of a topic that no subscription
 names, that has no current message and nothing below it. A fixed tree holds what a directory declares and
 refuses the rest with TopicNotSupportedFault; when it is edited, subscriptions stay, and get the topics that
-come back. What a topic expression means is hpwsn_client.wsn.topics' business; current messages, lifetimes
-and delivery are the broker's.
+come back. A topic that was removed keeps its current message for then, and what was accepted on it before
+still finds its subscribers. What a topic expression means is hpwsn_client.wsn.topics' business; current
+messages, lifetimes and delivery are the broker's.
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -31,7 +32,9 @@ class TopicTree(Generic[S]):
         "_everything",
         "_held",
         "_index",
+        "_marks",
         "_nodes",
+        "_outside",
         "_overlaps",
         "_simple_subtree",
         "_version",
@@ -53,7 +56,10 @@ class TopicTree(Generic[S]):
         self.limit = limit
         self._simple_subtree = simple_subtree
         self._version = 0
+        self._marks = 0
         self._nodes: dict[Topic, Node[S]] = {}
+        # Topics that a fixed tree does not hold, or no more, and the current message of each.
+        self._outside: dict[Topic, int] = {}
         self._index: InterestIndex[S] = InterestIndex()
         self._everything: Group[S] = Group()
         # How many subscriptions each subscriber has, and how many have several: only then can a match
@@ -72,6 +78,11 @@ class TopicTree(Generic[S]):
     def open(self) -> bool:
         """Whether topics appear as they are used."""
         return not self.fixed
+
+    @property
+    def revision(self) -> tuple[int, int]:
+        """What differs once the documents about this tree may: topics, and which of them are in use."""
+        return self._version, self._marks
 
     # Publishing
 
@@ -95,13 +106,18 @@ class TopicTree(Generic[S]):
             raise self.unsupported(topic)
         self._check_room(topic)
 
-    def match(self, topic: Topic | None) -> Collection[S]:
-        """Who gets a message on this topic (or on none), each once."""
+    def match(self, topic: Topic | None, accepted: bool = False) -> Collection[S]:
+        """Who gets a message on this topic (or on none), each once.
+
+        On a removed topic nobody does, unless the message was accepted while the topic was there.
+        """
         if topic is None:
-            return tuple(self._everything.members)
-        found = list(self._everything.members)
-        for interest in self._interests_in(topic):
-            found += interest.subscribers.members
+            return self._everything.everyone()
+        found = [*self._everything.everyone()]
+        for interest in self._interests_in(topic, accepted):
+            group = interest.subscribers
+            # Looked at here, since most groups are small and a call costs more than they do.
+            found += group.everyone() if group.listed is None else group.listed
         return tuple(dict.fromkeys(found)) if self._overlaps else found
 
     def retain(self, topic: Topic, offset: int) -> None:
@@ -110,14 +126,28 @@ class TopicTree(Generic[S]):
         if node is None and not self.fixed:
             node = self._grow(topic)
         if node is not None:
+            self._marks += node.current is None
             node.current = offset
+        elif topic not in self._outside:
+            self._outside[topic] = offset
+            self._version += 1
+        else:
+            self._outside[topic] = offset
 
     def release(self, topic: Topic) -> None:
         """Forget the topic's current message, and an open topic with it if nothing else holds it."""
         node = self._nodes.get(topic)
         if node is not None:
             node.current = None
+            self._marks += 1
             self._prune(node)
+        elif self._outside.pop(topic, None) is not None:
+            self._version += 1
+
+    def current(self, topic: Topic) -> int | None:
+        """The offset of the topic's current message, also of a topic that was removed."""
+        node = self._nodes.get(topic)
+        return self._outside.get(topic) if node is None else node.current
 
     # Subscribing
 
@@ -162,14 +192,36 @@ class TopicTree(Generic[S]):
         """The topics that an expression names at the moment, a Simple one only itself and not its subtree."""
         return tuple(self._matches(Interest((expression,), simple_subtree=False)))
 
+    def unmatched(self) -> list[S]:
+        """The subscribers of expressions that match no topic at the moment."""
+        found = (interest.subscribers.members for interest in self._index if not interest.count)
+        return list(dict.fromkeys(who for members in found for who in members))
+
+    def matches_any(self, expressions: Expressions) -> bool:
+        """Whether a subscription that is there matches any topic at the moment."""
+        interest = self._index.find(expressions)
+        return not expressions or (interest is not None and interest.count > 0)
+
     def keys(self, expressions: Expressions) -> frozenset[str] | None:
-        """The topics, as text, that a subscription covers at the moment; None for one without expressions."""
+        """The topics, as text, whose messages a subscription gets; None for one without expressions.
+
+        With those that were removed and of which the log may hold messages from before.
+        """
         if not expressions:
             return None
         interest = self._index.find(expressions) or Interest(expressions, self._simple_subtree)
         if interest.keys is None or interest.keys[0] != self._version:
-            interest.keys = self._version, frozenset(map(str, self._matches(interest)))
+            outside = (topic for topic in self._outside if interest.matches(topic))
+            interest.keys = self._version, frozenset(map(str, (*self._matches(interest), *outside)))
         return interest.keys[1]
+
+    def matching(self, expressions: Expressions) -> Iterator[Node[S]]:
+        """The nodes that a subscription covers at the moment, every one for it without expressions."""
+        if not expressions:
+            return self.nodes()
+        interest = self._index.find(expressions) or Interest(expressions, self._simple_subtree)
+        found = map(self.find, self._matches(interest))
+        return (node for node in found if node is not None)
 
     def unsupported(self, topic: Topic) -> TopicNotSupportedFault:
         """The fault for a topic outside this fixed tree, with near misses."""
@@ -184,6 +236,7 @@ class TopicTree(Generic[S]):
     ) -> Node[S]:
         """Declare a topic, with its parents where they are missing, or declare it anew with these values."""
         node = self._nodes.get(topic) or self._grow(topic)
+        self._marks += 1
         branch: Branch[S] = node
         while isinstance(branch, Node) and not branch.declared:
             branch.declared = True
@@ -226,11 +279,13 @@ class TopicTree(Generic[S]):
 
     # The mechanics
 
-    def _interests_in(self, topic: Topic) -> Iterable[Interest[S]]:
+    def _interests_in(self, topic: Topic, accepted: bool) -> Iterable[Interest[S]]:
         node = self._nodes.get(topic)
         if node is not None:
             return node.interests
-        return () if self.fixed else self._index.matching(topic, topic.ancestors())
+        if self.fixed and not accepted:
+            return ()
+        return self._index.matching(topic, topic.ancestors())
 
     def _matches(self, interest: Interest[S]) -> Iterator[Topic]:
         return (node.topic for node in self._reach(interest.scope) if interest.matches(node.topic))
@@ -242,6 +297,7 @@ class TopicTree(Generic[S]):
         if self.fixed and not nodes and not restore:
             raise self._unmatched(interest.expressions)
         self._index.add(interest)
+        self._marks += 1
         for node in nodes:
             node.attach(interest)
         return interest
@@ -257,6 +313,7 @@ class TopicTree(Generic[S]):
         for node in self._reach(interest.scope):
             node.detach(interest)
         self._index.discard(interest)
+        self._marks += 1
         for topic in interest.named:
             if topic in self._nodes:
                 self._prune(self._nodes[topic])
@@ -273,23 +330,29 @@ class TopicTree(Generic[S]):
                     yield from tree.walk()
 
     def _grow(self, topic: Topic) -> Node[S]:
-        new = missing(topic, self._nodes)
-        parent = new[0].parent
-        branch = self.root if parent is None else self._nodes[parent]
+        parent = topic.parent
+        branch: Branch[S] | None = self.root if parent is None else self._nodes.get(parent)
+        if branch is None:
+            assert parent is not None
+            branch = self._grow(parent)
+        node = Node(topic, branch)
         self._version += 1
-        for place in new:
-            node = Node(place, branch)
-            self._nodes[place] = node
-            for interest in self._index.matching(place, node.ancestors):
+        self._nodes[topic] = node
+        if self._outside:
+            node.current = self._outside.pop(topic, None)
+        if len(self._index):
+            for interest in self._index.matching(topic, node.ancestors):
                 node.attach(interest)
-            branch = node
-        return self._nodes[topic]
+        return node
 
     def _withdraw(self, node: Node[S]) -> None:
         if node.topic not in self._nodes:
             return  # it went with the last topic below it
         node.declared = False
+        self._marks += 1
         if self.fixed:
+            if node.current is not None:
+                self._outside[node.topic] = node.current
             self._drop(node)
         else:
             node.description, node.routing, node.path = "", None, None

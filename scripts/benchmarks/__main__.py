@@ -3,19 +3,25 @@
 import argparse
 import ast
 import sys
+import time
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
 from benchmarks.frame import Options, Table
+from benchmarks.page import update_page, update_summary
 from benchmarks.report import as_text, write
 
+QUICK = Options(0.25, 2, quick=True)
+
 _HERE = Path(__file__).parent
-_NOT_BENCHMARKS = frozenset({"__init__", "__main__", "frame", "report"})
+_NOT_BENCHMARKS = frozenset({"__init__", "__main__", "frame", "page", "report"})
 _EXAMPLES = """\
 examples:
   scripts/bench --list
-  scripts/bench wire
-  scripts/bench --seconds 0.2        all of them, roughly
+  scripts/bench notify push
+  scripts/bench end-to-end --quick
+  scripts/bench all                  all of them; writes the tables and plots of docs/performance.md
 """
 
 
@@ -35,39 +41,68 @@ def run(name: str, options: Options) -> Table:
     return table
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the benchmarks that were named, or all."""
-    arguments = _parser().parse_args()
+    asked = _parser().parse_args(arguments)
     known = available()
-    if arguments.list:
+    if asked.list or not asked.names:
         print("\n".join(f"{name:14} {about}" for name, about in known.items()))
         return 0
-    if unknown := [name for name in arguments.names if name not in known]:
-        print(f"no benchmark {unknown[0]!r}; there are: {', '.join(known)}", file=sys.stderr)
+    names = list(known) if "all" in asked.names else asked.names
+    if unknown := [name for name in names if name not in known]:
+        print(f"no benchmark {unknown[0]!r}; there are: all, {', '.join(known)}", file=sys.stderr)
         return 2
-    options = Options(seconds=arguments.seconds)
-    for name in arguments.names or known:
-        print(f"{name}: {known[name]}", file=sys.stderr, flush=True)
-        table = run(name, options)
-        print(as_text(table), end="\n\n", flush=True)
-        print(
-            "  wrote " + ", ".join(map(str, write(arguments.output, name, table, options))), file=sys.stderr
-        )
+    _run_all(names, _options(asked), asked.output, asked.page or ("all" in asked.names and not asked.quick))
     return 0
+
+
+def _run_all(names: Sequence[str], options: Options, output: Path, page: bool) -> None:
+    known, began = available(), time.perf_counter()
+    tables: dict[str, Table] = {}
+    for number, name in enumerate(names, 1):
+        heading = f"[{number}/{len(names)}, {time.perf_counter() - began:.0f} s] {name}"
+        print(f"{heading}: {known[name]}", file=sys.stderr, flush=True)
+        table = tables[name] = run(name, options)
+        print(as_text(table), end="\n\n", flush=True)
+        files = write(output, name, table, options)
+        if page:
+            files += update_page(name, table, options)
+        print("  wrote " + ", ".join(map(str, files)), file=sys.stderr)
+    if page and len(tables) == len(known):
+        update_summary(tables, options)
+
+
+def _options(asked: argparse.Namespace) -> Options:
+    usual = QUICK if asked.quick else Options()
+    return Options(asked.seconds or usual.seconds, asked.rounds or usual.rounds, asked.quick)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="scripts/bench",
-        description="Runs benchmarks; prints a table, writes JSON and a plot.",
+        description="Runs benchmarks; prints a table with ratios and targets, writes JSON and a plot.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("names", nargs="*", metavar="NAME", help="a benchmark; all when none is named")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="a benchmark, or all; none prints the list")
     parser.add_argument("--list", action="store_true", help="print what there is")
-    parser.add_argument("--seconds", type=float, default=1.0, help="time for each candidate (default: 1)")
+    parser.add_argument("--quick", action="store_true", help="short and small: about two minutes for all")
+    parser.add_argument(
+        "--seconds", type=_positive, help="time for each measurement (default: 0.8; quick: 0.25)"
+    )
+    parser.add_argument("--rounds", type=int, help="how often each is measured (default: 5; quick: 2)")
     parser.add_argument("--output", type=Path, default=Path("build/bench"), help="folder for JSON and plots")
+    parser.add_argument(
+        "--page", action="store_true", help="write docs/performance.md too, as a full run of all does"
+    )
     return parser
+
+
+def _positive(text: str) -> float:
+    value = float(text)
+    if value <= 0:
+        raise argparse.ArgumentTypeError(f"{text} is no time to measure in; give seconds, such as 0.5")
+    return value
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from benchmarks.tools.nodes import start, stop
 from hpwsn_client import SyncClient
 
 TOTAL = 1_000_000
+QUICK = 10_000
 STEPS = 10
 MESSAGES = 500
 
@@ -26,9 +27,10 @@ def run(options: Options) -> Table:
         with SyncClient(base + "/wsn") as client:
             client.subscribe("bench", "http://127.0.0.1:9/dead")
         rows = [Row("idle", node.memory_info().rss / 1e6)]
+        total = options.sized(TOTAL, QUICK)
         for step in range(1, STEPS + 1):
-            progress(f"{step * TOTAL // STEPS:,} of {TOTAL:,}")
-            _publish_until(base, step * TOTAL // STEPS)
+            progress(f"{step * total // STEPS:,} of {total:,}")
+            _publish_until(base, step * total // STEPS)
             rows.append(Row(f"{_waiting(base):,} waiting", node.memory_info().rss / 1e6))
         stop(process)
     return Table("backlog", "MB", (tuple(rows),))

@@ -1,15 +1,13 @@
 """Durability: notifications accepted in a second with each promise, at 1, 8 and 64 publishers."""
 
-import statistics
 import subprocess
 import sys
 from contextlib import ExitStack
 
-from benchmarks.frame import Options, Row, Table, progress
+from benchmarks.frame import Options, Row, Table, take_turns
 from benchmarks.tools.nodes import running
 
 PUBLISHERS = (1, 8, 64)
-ROUNDS = 5
 NODES = {
     "none": (["journal.durability=none"], "hpwsn"),
     "commit": (["journal.durability=commit"], "hpwsn"),
@@ -30,15 +28,12 @@ def run(options: Options) -> Table:
 
 
 def _measure(urls: dict[str, str], publishers: int, options: Options) -> tuple[Row, ...]:
-    rates: dict[str, list[float]] = {name: [] for name in urls}
-    for number in range(ROUNDS):
-        progress(f"{publishers} publishers, round {number + 1} of {ROUNDS}")
-        for name, url in urls.items():
-            rates[name].append(_load(url, publishers, options.seconds))
-    return tuple(
-        Row(f"{name}, {publishers} pub.", statistics.median(seen), f"{min(seen):.0f} to {max(seen):.0f}")
-        for name, seen in rates.items()
+    rates = take_turns(
+        {name: lambda url=url: _load(url, publishers, options.seconds) for name, url in urls.items()},  # type: ignore[misc]
+        options.rounds,
+        f"{publishers} publishers",
     )
+    return tuple(Row.of(f"{name}, {publishers} pub.", seen) for name, seen in rates.items())
 
 
 def _load(url: str, publishers: int, seconds: float) -> float:

@@ -1,26 +1,88 @@
-"""What every benchmark shares: its options, its table, and a measurement that is fair to all candidates."""
+"""What every benchmark shares: its options, its table, and measurements that are fair to all candidates."""
 
 import gc
+import statistics
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How long to measure each candidate."""
+    """How long to measure each candidate, how often, and whether large things are made small."""
 
-    seconds: float
+    seconds: float = 0.8
+    rounds: int = 5
+    quick: bool = False
+
+    def sized(self, full: int, quick: int) -> int:
+        """A number that a quick run makes smaller."""
+        return quick if self.quick else full
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One candidate's result."""
+    """One candidate's result: the median of its samples, where it was measured several times."""
 
     name: str
     value: float
     note: str = ""
+    samples: tuple[float, ...] = ()
+
+    @classmethod
+    def of(cls, name: str, samples: Iterable[float], note: str = "") -> Self:
+        """The row of several samples."""
+        taken = tuple(samples)
+        return cls(name, statistics.median(taken), note, taken)
+
+    @property
+    def spread(self) -> str:
+        """The least and the most that was measured."""
+        if len(self.samples) < 2:
+            return ""
+        return f"{figure(min(self.samples))} to {figure(max(self.samples))}"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A figure that has a target: one value for each round, since candidates take turns within it."""
+
+    what: str
+    values: tuple[float, ...]
+    target: float
+    unit: str = "×"
+    at_most: bool = False
+
+    @classmethod
+    def ratio(cls, what: str, row: Row, against: Row, target: float, unit: str = "×") -> Self:
+        """How many times, or how many per cent, of another row a row reaches."""
+        factor = 100.0 if unit == "%" else 1.0
+        pairs = zip(row.samples or (row.value,), against.samples or (against.value,), strict=True)
+        return cls(what, tuple(factor * one / other for one, other in pairs), target, unit)
+
+    @property
+    def value(self) -> float:
+        """The median of all rounds."""
+        return statistics.median(self.values)
+
+    @property
+    def met(self) -> bool:
+        """Whether the target is reached."""
+        return self.value <= self.target if self.at_most else self.value >= self.target
+
+    @property
+    def wanted(self) -> str:
+        """The target as a person reads it."""
+        return f"{'at most' if self.at_most else 'at least'} {self.target:g} {self.unit}"
+
+    @property
+    def reached(self) -> str:
+        """The median, with the least and the most."""
+        least, most = figure(min(self.values)), figure(max(self.values))
+        spread = f" ({least} to {most})" if len(self.values) > 1 else ""
+        return f"{figure(self.value)} {self.unit}{spread}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +92,8 @@ class Table:
     title: str
     unit: str
     groups: tuple[tuple[Row, ...], ...]
+    checks: tuple[Check, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def ratios(self) -> tuple[tuple[Row, float], ...]:
         """Each row with its ratio to the first one of its group."""
@@ -40,9 +104,32 @@ class Table:
         )
 
 
+def figure(value: float) -> str:
+    """A number with as many digits as say something."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:,.1f}" if abs(value) >= 10 else f"{value:.2f}"
+
+
 def progress(text: str) -> None:
     """Tells a person what is being done now."""
     print(f"  {text} …", file=sys.stderr, flush=True)
+
+
+def take_turns(
+    candidates: Mapping[str, Callable[[], float]], rounds: int, what: str = ""
+) -> dict[str, list[float]]:
+    """The samples of each; they take turns, so that a disturbance hits them all."""
+    samples: dict[str, list[float]] = {name: [] for name in candidates}
+    for number in range(rounds):
+        progress(f"{what + ', ' if what else ''}round {number + 1} of {rounds}")
+        for name in _in_turn(list(candidates), number):
+            samples[name].append(candidates[name]())
+    return samples
+
+
+def _in_turn(names: Sequence[str], number: int) -> Sequence[str]:
+    """Each round begins with another one: whoever comes first finds the machine otherwise than the rest."""
+    first = number % len(names)
+    return [*names[first:], *names[:first]]
 
 
 def time_calls(candidates: Mapping[str, Callable[[], object]], seconds: float) -> dict[str, float]:

@@ -3,11 +3,12 @@
 import json
 import os
 import platform
+from dataclasses import asdict
 from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
 
-from benchmarks.frame import Options, Table
+from benchmarks.frame import Options, Table, figure
 
 _BAR, _GAP, _LABELS, _WIDTH = 18, 8, 300, 760
 
@@ -20,20 +21,55 @@ def as_text(table: Table) -> str:
     for row, ratio in table.ratios():
         if id(row) in starts:
             lines.append("")
-        lines.append(f"  {row.name:{width}}  {row.value:14,.2f}  {ratio:7.2f}  {row.note}".rstrip())
+        note = "; ".join(filter(None, (row.spread, row.note)))
+        lines.append(f"  {row.name:{width}}  {row.value:14,.2f}  {ratio:7.2f}  {note}".rstrip())
+    lines += ["", *_checks_as_text(table)] if table.checks else []
+    return "\n".join([*lines, *(f"  ({note})" for note in table.notes)])
+
+
+def _checks_as_text(table: Table) -> list[str]:
+    width = max(len(check.what) for check in table.checks)
+    return [
+        f"  {check.what:{width}}  {check.reached:>22}  wanted: {check.wanted}"
+        + ("" if check.met else ", NOT MET")
+        for check in table.checks
+    ]
+
+
+def as_markdown(table: Table, plot: str) -> str:
+    """The table, its targets and its plot for a page."""
+    lines = [f"| | {table.unit} | least to most | ratio | |", "|---|---|---|---|---|"]
+    lines += [
+        f"| {row.name} | {figure(row.value)} | {row.spread} | {ratio:.2f} | {row.note} |"
+        for row, ratio in table.ratios()
+    ]
+    if table.checks:
+        lines += ["", "| target | reached | wanted | |", "|---|---|---|---|"]
+        lines += [
+            f"| {check.what} | {check.reached} | {check.wanted} | {'yes' if check.met else '**no**'} |"
+            for check in table.checks
+        ]
+    lines += ["", f"![{table.title}, {table.unit}]({plot})"]
+    if table.notes:
+        lines += ["", *(f"- {note}" for note in table.notes)]
     return "\n".join(lines)
 
 
 def as_json(table: Table, options: Options) -> str:
     """The table with what it was measured on."""
     rows = [
-        {"name": row.name, "value": row.value, "ratio": ratio, "note": row.note}
+        {"name": row.name, "value": row.value, "ratio": ratio, "note": row.note, "samples": list(row.samples)}
         for row, ratio in table.ratios()
+    ]
+    checks = [
+        {**asdict(check), "value": check.value, "met": check.met, "wanted": check.wanted}
+        for check in table.checks
     ]
     machine = {"python": platform.python_version(), "system": platform.platform(), "cores": os.cpu_count()}
     when = datetime.now(UTC).isoformat(timespec="seconds")
-    head = {"title": table.title, "unit": table.unit, "time": when, "seconds": options.seconds}
-    return json.dumps({**head, "machine": machine, "rows": rows}, indent=2, ensure_ascii=False) + "\n"
+    head = {"title": table.title, "unit": table.unit, "time": when, **asdict(options)}
+    rest = {"machine": machine, "rows": rows, "checks": checks, "notes": list(table.notes)}
+    return json.dumps({**head, **rest}, indent=2, ensure_ascii=False) + "\n"
 
 
 def as_svg(table: Table) -> str:

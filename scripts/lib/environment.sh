@@ -74,9 +74,20 @@ make_venv() {
     echo "$ROOT" >"$VENV/checkout"
 }
 
+# need_for EXTRA installs what pip must find before it can build python-ldap, which has no ready-made package.
+need_for() {
+    case "$1" in dev | ldap) ;; *) return 0 ;; esac
+    "$VENV/bin/python" -c 'import ldap' 2>/dev/null && return
+    need_apt gcc libc6-dev libldap2-dev libsasl2-dev
+    # Debian has Python's headers in a package of their own; other interpreters bring theirs.
+    "$VENV/bin/python" -c 'import os, sys, sysconfig
+sys.exit(not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")))' || need_apt python3.11-dev
+}
+
 install_checkout() {
     local extra="$1" target="$ROOT${1:+[$1]}"
     make_venv
+    need_for "$extra"
     rm -f "$VENV"/installed-*
     say "installing hpwsn${extra:+[$extra]} into .venv (once; a minute or so)"
     "$VENV/bin/python" -m pip install --disable-pip-version-check --editable "$target" >&2 ||

@@ -1,23 +1,35 @@
 """What every topic directory does, whichever server or file is behind it."""
 
+import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from hpwsn.topics.change import Report, difference
 from hpwsn.topics.directory import Declaration, Directory, TopicDirectoryError, open_directory
 from hpwsn.topics.tree import TopicTree
 from hpwsn_client.wsn.topics import Topic
+from tests.slapd import Slapd
 
 T = Topic.parse
 MakeDirectory = Callable[[], Directory]
 
 
-@pytest.fixture(params=["file"])
+@pytest.fixture(scope="module")
+def slapd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slapd]:
+    with Slapd(tmp_path_factory.mktemp("slapd")) as server:
+        yield server
+
+
+@pytest.fixture(params=["file", "ldap"])
 def again(request: pytest.FixtureRequest, tmp_path: Path) -> MakeDirectory:
     """Opens the same directory once more, as another process would; empty at first."""
-    assert request.param == "file"
+    if request.param == "ldap":
+        server: Slapd = request.getfixturevalue("slapd")
+        server.directory.replace([])
+        return lambda: server.directory
     path = tmp_path / "topics.toml"
     path.write_text("")
     return lambda: open_directory(path.as_uri())
@@ -143,3 +155,98 @@ def test_tree_is_built_from_what_is_loaded(directory: Directory) -> None:
     tree: TopicTree[str] = TopicTree(directory.load(), fixed=True)
     node = tree.publish(T("ALL:ALARM"))
     assert (node.code, node.description, node.routing, node.declared) == ("1.1", "at once", "tcp", True)
+
+
+def test_topics_that_differ_only_in_case_are_two(directory: Directory) -> None:
+    directory.add(Declaration(T("A:b"), "small"))
+    directory.add(Declaration(T("A:B"), "large"))
+    directory.add(Declaration(T("a:B")))
+    directory.add(Declaration(T("A:B"), routing="udp"))
+    found = {str(each.topic): (each.description, each.routing) for each in directory.load()}
+    assert found == {
+        "A": ("", None),
+        "a": ("", None),
+        "a:B": ("", None),
+        "A:b": ("small", None),
+        "A:B": ("large", "udp"),
+    }
+
+
+def test_moving_into_another_namespace_and_back_leaves_nothing_behind(directory: Directory) -> None:
+    directory.replace([Declaration(T("A:B"), "text"), Declaration(T("{urn:x}S:{urn:y}T:U"))])
+    directory.move(T("A"), T("{urn:x}S:A"))
+    directory.move(T("{urn:x}S:{urn:y}T"), T("C"))
+    assert set(names(directory)) == {"{urn:x}S", "{urn:x}S:A", "{urn:x}S:A:B", "C", "C:U"}
+    directory.move(T("{urn:x}S:A"), T("a"))
+    assert set(names(directory)) == {"{urn:x}S", "a", "a:B", "C", "C:U"}
+
+
+def test_load_of_many_topics_tells_its_progress(directory: Directory) -> None:
+    seen: list[tuple[int, int]] = []
+    directory.replace(
+        (Declaration(T(f"A{number % 10}:B{number}")) for number in range(300)),
+        progress=lambda done, total: seen.append((done, total)),
+    )
+    assert len(directory.load()) == 310
+    assert seen[-1] == (310, 310)
+
+
+class Follower:
+    """A watcher's reports put together, as a node does it."""
+
+    def __init__(self, directory: Directory) -> None:
+        self.known: dict[Topic, Declaration] = {}
+        self.problem: str | None = None
+        self._reports: queue.Queue[Report] = queue.Queue()
+        self.watch = directory.watch(self._reports.put)
+        self.watch.start()
+
+    def until(self, *topics: str) -> None:
+        """Wait until exactly these topics are known."""
+        while {str(topic) for topic in self.known} != set(topics):
+            self.take()
+
+    def take(self) -> None:
+        report = self._reports.get(timeout=20)
+        self.problem = report.problem
+        change = report.change
+        if change is not None:
+            change = difference(self.known, change.declared) if report.whole else change
+            self.known.update((each.topic, each) for each in change.declared)
+            for topic in change.removed:
+                del self.known[topic]
+
+
+def test_watcher_tells_what_is_there_and_each_change(directory: Directory, again: MakeDirectory) -> None:
+    directory.replace([Declaration(T("A:B")), Declaration(T("C"))])
+    follower = Follower(again())
+    try:
+        follower.until("A", "A:B", "C")
+        directory.add(Declaration(T("A:D"), "new", "tcp"))
+        follower.until("A", "A:B", "A:D", "C")
+        assert follower.known[T("A:D")].description == "new"
+        directory.move(T("A"), T("C:X"))
+        follower.until("C", "C:X", "C:X:B", "C:X:D")
+        assert follower.known[T("C:X:D")].routing == "tcp"
+        directory.remove(T("C"), recursive=True)
+        follower.until()
+        directory.replace([Declaration(T("E:F:G"))])
+        follower.until("E", "E:F", "E:F:G")
+    finally:
+        follower.watch.close()
+    assert {topic: each.path for topic, each in follower.known.items()} == {
+        each.topic: each.path for each in directory.load()
+    }
+
+
+def test_watcher_that_is_told_to_reads_again(directory: Directory, again: MakeDirectory) -> None:
+    directory.replace([Declaration(T("A"))])
+    follower = Follower(again())
+    try:
+        follower.until("A")
+        follower.watch.reload()
+        follower.take()
+        assert follower.problem is None
+        assert set(follower.known) == {T("A")}
+    finally:
+        follower.watch.close()

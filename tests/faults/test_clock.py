@@ -220,3 +220,30 @@ async def test_a_load_under_a_clock_that_jumps_about_loses_nothing(tmp_path: Pat
             ]
             assert all(verdict.good for verdict in verdicts), verdicts
         assert "Traceback" not in node.log()
+
+
+async def test_what_expired_while_the_node_was_away_is_not_sent_and_what_came_by_a_clock_ahead_is(
+    tmp_path: Path, clock: WallClock
+) -> None:
+    policy = '<hp:Delivery xmlns:hp="urn:hpwsn:1" expires="PT1H"/>'
+    wanted = f"<w:SubscriptionPolicy>{policy}</w:SubscriptionPolicy>"
+    node = clock.node(tmp_path / "data", *SETTINGS).start()
+    async with Inbox() as inbox:
+        with closing(node):
+            asked = subscribe(inbox.url, ROOT_TOPIC, more=wanted)
+            reference = (await call(node.url, asked)).text("w:SubscriptionReference/a:Address")
+            assert (await call(reference, "<w:PauseSubscription/>")).status == 200
+            await publish(node, 1, 2)
+            clock.set(30 * MINUTE)
+            kept = await publish(node, 3)
+            clock.set(DAY)
+            kept += await publish(node, 4)
+            await asyncio.to_thread(node.kill)
+            clock.set(HOUR + MINUTE)
+            await asyncio.to_thread(node.start)
+            assert (await call(reference, "<w:ResumeSubscription/>")).status == 200
+            await inbox.wait_for(kept)
+            assert inbox.keys() == kept
+            delivery = (await status(node))["delivery"]
+            assert isinstance(delivery, dict)
+            assert (delivery["expired"], delivery["buried"]) == (2, 0)

@@ -16,6 +16,7 @@ import pytest
 from tests.faults.load import ROOT_TOPIC, Inbox, Key, judge, notify_keys
 from tests.harness import NodeProcess, eventually
 from tests.raw_soap import Reply, call, send, subscribe
+from tests.small_disk import mounted
 
 MIB = 2**20
 LEFT = MIB
@@ -34,17 +35,8 @@ db.execute("ROLLBACK")
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A data directory on a file system of 8 MiB of its own."""
-    folder = tmp_path / "data"
-    folder.mkdir()
-    command = ("mount", "-t", "tmpfs", "-o", f"size={8 * MIB}", "tmpfs", str(folder))
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-    except OSError as error:
-        pytest.skip(f"no mount command: {error}")
-    if done.returncode:
-        pytest.skip(f"mounting a tmpfs is not permitted here: {done.stderr.strip()}")
-    yield folder
-    subprocess.run(("umount", "--lazy", str(folder)), check=True)
+    with mounted(tmp_path / "data") as folder:
+        yield folder
 
 
 def fill(disk: Path, left: int = LEFT) -> Path:

@@ -58,7 +58,7 @@ def test_zeep_reads_the_properties_of_the_broker(foreign: Zeep) -> None:
     several = foreign.at("GetMultipleResourceProperties").GetMultipleResourceProperties(
         ResourceProperty=["wsnt:TopicExpressionDialect", "wstop:TopicSet"]
     )
-    assert len(found(several)) == 4
+    assert len(found(several)) == 5
 
 
 def test_zeep_queries_the_properties_of_a_subscription(foreign: Zeep) -> None:

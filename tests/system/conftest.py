@@ -1,5 +1,6 @@
-"""Nodes for this suite."""
+"""Nodes and servers for this suite."""
 
-from tests.fixtures import fast_retry_node, node, shared_node
+from tests.activemq import activemq, own_activemq
+from tests.fixtures import fast_retry_node, node, shared_node, slapd
 
-__all__ = ["fast_retry_node", "node", "shared_node"]
+__all__ = ["activemq", "fast_retry_node", "node", "own_activemq", "shared_node", "slapd"]

@@ -6,6 +6,7 @@ from pathlib import Path
 from tests import raw_soap
 from tests.consumer import Consumer
 from tests.harness import NodeProcess, eventually
+from tests.producer import register
 from tests.raw_soap import TYPES, call, envelope, notify, send, subscribe
 
 XPATH = f'<w:MessageContent Dialect="{raw_soap.XPATH}">%s</w:MessageContent>'
@@ -86,6 +87,18 @@ async def test_the_broker_does_not_subscribe_to_itself(node: NodeProcess) -> Non
     for nowhere in ("anonymous", "none"):
         reply = await call(node.url, subscribe(f"{raw_soap.WSA}/{nowhere}"))
         assert reply.fault == "SubscribeCreationFailedFault"
+
+
+async def test_the_broker_knows_itself_by_every_name_of_the_loopback(node: NodeProcess) -> None:
+    for host in ("localhost", "LocalHost", "[::1]"):
+        alias = f"http://{host}:{node.port}"
+        for path in ("/wsn", "/wsn/", "/wsn?x=1", "/wsn/process", "/onvif/events", "/wsn/registrations/x"):
+            reply = await call(node.url, subscribe(f"{alias}{path}", "A"))
+            assert (reply.status, reply.fault) == (500, "SubscribeCreationFailedFault")
+        reply = await call(node.url, register(f"{alias}/wsn", "A", demand=True))
+        assert reply.fault == "PublisherRegistrationFailedFault"
+    other = f"http://localhost:{node.port + 1 if node.port < 65535 else 1}/wsn"
+    assert (await call(node.url, subscribe(other, "A"))).status == 200
 
 
 async def test_a_drain_takes_no_longer_than_its_time(tmp_path: Path) -> None:

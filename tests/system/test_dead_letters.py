@@ -90,9 +90,13 @@ async def test_bad_selections_are_refused(node: NodeProcess) -> None:
         b'{"all": true, "x": 1}',
     ):
         reply = await send(f"{node.base}/deadletters/drop", body, "application/json")
-        assert reply.status == 400, body
+        assert (reply.status, list(json.loads(reply.body))) == (400, ["error"]), body
     assert (await send(f"{node.base}/deadletters?after=x", b"", method="GET")).status == 400
-    assert (await send(f"{node.base}/deadletters/7", b"", method="GET")).status == 404
+    large = await send(f"{node.base}/deadletters/drop", b" " * (17 << 20), "application/json")
+    assert (large.status, list(json.loads(large.body))) == (413, ["error"])
+    for unknown in ("7", "seven", "1" * 30):
+        reply = await send(f"{node.base}/deadletters/{unknown}", b"", method="GET")
+        assert (reply.status, list(json.loads(reply.body))) == (404, ["error"]), unknown
     assert _hpwsn(node, "deadletters", "show", "7").returncode == 1
 
 

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from urllib.request import Request, urlopen
@@ -24,6 +24,7 @@ import psutil
 import pytest
 from lxml import etree
 
+from tests.activemq import ActiveMQ, BackedNode
 from tests.documents import DOCUMENTS, ROOT, Block, anchors_of, blocks_of, links_of, prints, prose_of
 from tests.harness import NodeProcess, environment
 
@@ -31,6 +32,8 @@ PATIENCE = 30.0
 DEFAULT = "http://127.0.0.1:8080"
 LANGUAGES = {"python", "sh", "text", "toml", "xml", "json"}
 MARKS = {"output", "fails"}
+SERVERS = {"slapd"}
+"""Scripts that blocks start for real, in the background, and stop again."""
 ENDLESS = re.compile(r"^ *(async )?for \w+ in receiver:", re.MULTILINE)
 PUBLISHES = re.compile(r"\.notify\(|hpwsn(-client)? publish ")
 ENVELOPE = re.compile(r"\{http://(schemas\.xmlsoap\.org|www\.w3\.org)/.*\}Envelope")
@@ -70,8 +73,9 @@ def wait_for(condition: Callable[[], bool], what: Callable[[], str]) -> None:
 class Terminal:
     """Where a reader tries a block: a directory, the commands that the documents use, and a running node."""
 
-    def __init__(self, folder: Path, node: NodeProcess) -> None:
+    def __init__(self, folder: Path, node: NodeProcess, places: Mapping[str, str] | None = None) -> None:
         self.node = node
+        self._places = places or {}
         self.work = folder / "work"
         self._notes = folder / "notes"
         self._bin = self.work / ".venv" / "bin"
@@ -95,7 +99,9 @@ class Terminal:
         }
         for script in (ROOT / "scripts").iterdir():
             if script.is_file():
-                commands[self.work / "scripts" / script.name] = f'test -x "{script}"'
+                started = f'echo $$ >>"{self._notes}/nodes"; exec "{script}" "$@"'
+                line = started if script.name in SERVERS else f'test -x "{script}"'
+                commands[self.work / "scripts" / script.name] = line
         for path, line in commands.items():
             path.write_text(f"#!/bin/sh\n{line}\n")
             path.chmod(0o755)
@@ -103,7 +109,10 @@ class Terminal:
     def localised(self, text: str) -> str:
         """The text with the test's node for the default one."""
         named = re.sub(r"\b((?:Sync)?Client)\((?=\)|\w+=)", rf'\1("{DEFAULT}/wsn", ', text)
-        return named.replace('/wsn", )', '/wsn")').replace(DEFAULT, self.node.base)
+        named = named.replace('/wsn", )', '/wsn")').replace(DEFAULT, self.node.base)
+        for documented, actual in self._places.items():
+            named = named.replace(documented, actual)
+        return named
 
     def start(self, block: Block) -> subprocess.Popen[bytes]:
         """Start a Python or shell block; its output goes to a file, for `printed`."""
@@ -148,16 +157,35 @@ class Terminal:
             urlopen(Request(f"{self.node.base}/subscriptions/{subscription}", method="DELETE")).close()
 
 
+@pytest.fixture(scope="module")
+def backed_node(activemq: ActiveMQ, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BackedNode]:
+    """A node for the page on ActiveMQ."""
+    shared = ("--set", "backbone.peers=plant:alarms")
+    with BackedNode(tmp_path_factory.mktemp("backed") / "data", activemq.url, *shared) as running:
+        running.wait()
+        yield running
+
+
+def new_terminal(request: pytest.FixtureRequest, folder: Path) -> Terminal:
+    """A terminal with the node that the block's page is about."""
+    block = request.node.callspec.params["block"]
+    if block.path.name != "activemq.md":
+        return Terminal(folder, request.getfixturevalue("shared_node"))
+    node, server = request.getfixturevalue("backed_node"), request.getfixturevalue("activemq")
+    places = {"61613": str(server.stomp_port), "1883": str(server.mqtt_port), '"node-1"': f'"{node.name}"'}
+    return Terminal(folder, node, places)
+
+
 @pytest.fixture
-def terminal(tmp_path: Path, shared_node: NodeProcess) -> Iterator[Terminal]:
-    one = Terminal(tmp_path / "reader", shared_node)
+def terminal(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Terminal]:
+    one = new_terminal(request, tmp_path / "reader")
     yield one
     one.clean()
 
 
 @pytest.fixture
-def second_terminal(tmp_path: Path, shared_node: NodeProcess) -> Iterator[Terminal]:
-    one = Terminal(tmp_path / "second", shared_node)
+def second_terminal(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Terminal]:
+    one = new_terminal(request, tmp_path / "second")
     yield one
     one.clean()
 

@@ -166,7 +166,7 @@ async def test_the_broker_tells_its_topics_dialects_and_rules(node: NodeProcess)
     assert names(reply) == [
         "TopicExpression",
         "FixedTopicSet",
-        *["TopicExpressionDialect"] * 3,
+        *["TopicExpressionDialect"] * 4,
         "TopicSet",
         "RequiresRegistration",
     ]
@@ -175,7 +175,7 @@ async def test_the_broker_tells_its_topics_dialects_and_rules(node: NodeProcess)
     dialects = {
         element.text for element in reply.content.findall(f"{{{raw_soap.WSNT}}}TopicExpressionDialect")
     }
-    assert dialects == {raw_soap.SIMPLE, raw_soap.CONCRETE, raw_soap.FULL}
+    assert dialects == {raw_soap.SIMPLE, raw_soap.CONCRETE, raw_soap.FULL, raw_soap.CONCRETE_SET}
     (topic,) = reply.content.findall(f"{{{WSTOP}}}TopicSet/{{urn:hpwsn:topics}}A/B")
     assert topic.get(f"{{{WSTOP}}}topic") == "true"
 

@@ -1,5 +1,6 @@
 """The life of a subscription: made once, renewed, paused, ended, expired, and back after a restart."""
 
+import asyncio
 import json
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -53,6 +54,21 @@ async def test_a_repeated_subscription_allocates_nothing_and_sets_the_lifetime_a
         assert await _subscriptions(node) == 2
         await call(first.text(ADDRESS), "<w:Unsubscribe/>")
         assert await _subscriptions(node) == 1
+
+
+async def test_a_consumer_that_subscribes_while_its_subscription_ends_is_subscribed(
+    shared_node: NodeProcess,
+) -> None:
+    body = subscribe("http://consumer.example.org/", "subscribed:again")
+    for _ in range(10):
+        old = (await call(shared_node.url, body)).text(ADDRESS)
+        many = (
+            call(old, "<w:Unsubscribe/>") if number == 5 else call(shared_node.url, body)
+            for number in range(12)
+        )
+        assert {reply.status for reply in await asyncio.gather(*many)} == {200}
+        assert (await call(shared_node.url, body)).text(ADDRESS) != old
+    await call((await call(shared_node.url, body)).text(ADDRESS), "<w:Unsubscribe/>")
 
 
 async def test_a_paused_subscription_keeps_its_messages_for_the_resume(node: NodeProcess) -> None:

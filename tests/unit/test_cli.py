@@ -138,9 +138,12 @@ def test_a_password_in_a_url_is_not_printed_either(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("HPWSN_BACKBONE_URL", "stomp://user:hush@host:61613")
-    assert main(["check-config"]) == 1
+    assert main(["check-config"]) == 0
+    assert "stomp://user:***@host:61613" in capsys.readouterr().out
+    assert main(["check-config", "--set", "backbone.password=more"]) == 1
     printed = capsys.readouterr().err
     assert "stomp://user:***@host:61613" in printed
+    assert "hush" not in printed
 
 
 def test_check_config_lists_what_is_wrong_and_exits_1(capsys: pytest.CaptureFixture[str]) -> None:

@@ -134,7 +134,16 @@ def test_a_file_that_is_missing_or_not_text_is_told_by_its_name(tmp_path: Path) 
         (["delivery.retry_first=10", "delivery.retry_max=5"], "delivery.retry_max"),
         (["cluster.secret=a", "cluster.secret_file=b"], "cluster.secret_file"),
         (["cluster.admin=http://a:8070"], "cluster.admin"),
-        (["backbone.url=stomp://a:61613"], "backbone.url"),
+        (["backbone.url=stomp://a:x"], "backbone.url"),
+        (["backbone.url=stomp://a,,b"], "backbone.url"),
+        (["backbone.url=stomp://a", "backbone.password=p"], "backbone.url"),
+        (["backbone.url=stomp://u:p@a", "backbone.password_file=f"], "backbone.url"),
+        (
+            ["backbone.url=stomp://u@a", "backbone.password=p", "backbone.password_file=f"],
+            "backbone.password_file",
+        ),
+        (["backbone.peers=A"], "backbone.peers"),
+        (["backbone.url=stomp://a", "backbone.peers=A,B C"], "backbone.peers"),
     ],
 )
 def test_settings_that_contradict_each_other_are_a_problem(assignments: list[str], key: str) -> None:

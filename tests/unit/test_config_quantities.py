@@ -1,5 +1,7 @@
 """The kinds of value: every form that a person may write, and none that means nothing."""
 
+import tomllib
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +12,7 @@ from hpwsn.quantities import (
     Seconds,
     Size,
     Text,
+    Texts,
     Url,
     Whole,
     format_duration,
@@ -131,3 +134,19 @@ def test_text_may_be_empty_unless_it_must_not() -> None:
 
 def test_text_is_written_so_that_toml_reads_it_back() -> None:
     assert Text().format('a "b" \\c') == r'"a \"b\" \\c"'
+
+
+@pytest.mark.parametrize(
+    ("value", "texts"),
+    [("", ()), ("A", ("A",)), (" A:B , C ,", ("A:B", "C")), (["A", " B "], ("A", "B")), ([], ())],
+)
+def test_several_texts_are_a_list_or_have_commas_between_them(value: object, texts: tuple[str, ...]) -> None:
+    kind = Texts("a list of topics")
+    assert kind.parse(value) == texts
+    assert tomllib.loads(f"x = {kind.format(texts)}")["x"] == list(texts)
+
+
+@pytest.mark.parametrize("value", [5, None, [1], {"A": 1}])
+def test_anything_else_is_no_list_of_texts(value: object) -> None:
+    with pytest.raises(ValueError, match="a list of topics"):
+        Texts("a list of topics").parse(value)

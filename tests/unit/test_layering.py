@@ -25,7 +25,15 @@ PURE = (
     "hpwsn.settings",
     "hpwsn.topics.tree",
     "hpwsn.topics.topic_set",
+    "hpwsn.topics.change",
+    "hpwsn.topics.ldap.dn",
+    "hpwsn.topics.ldap.entries",
+    "hpwsn.topics.ldap.mirror",
+    "hpwsn.topics.ldap.ldif",
     "hpwsn.matching",
+    "hpwsn.backbone.frames",
+    "hpwsn.backbone.names",
+    "hpwsn.backbone.seen",
     "hpwsn.broker.lifetimes",
     "hpwsn.broker.cursor",
     "hpwsn.broker.retry",
@@ -62,7 +70,7 @@ OUTSIDE_CALLS = frozenset(
 OWNERS: Mapping[str, tuple[str, ...]] = {
     "sqlite3": ("hpwsn.journal",),
     "spyne": ("hpwsn.door",),
-    "httptools": ("hpwsn.broker.push*",),
+    "httptools": ("hpwsn.broker.push*", "hpwsn.door.heads"),
     "stomp": ("hpwsn.backbone.activemq",),
     "ldap": ("hpwsn.topics.ldap",),
     "pyspark": ("hpwsn.streams",),
@@ -104,6 +112,7 @@ RULES = (
         ),
         ("hpwsn.door",),
     ),
+    Rule("a backbone knows nothing above it", ("hpwsn.backbone",), ("hpwsn.broker", "hpwsn.topics")),
     Rule("the broker knows no web framework", ("hpwsn.broker",), ("spyne", "aiohttp")),
     Rule("the journal knows nothing above it", ("hpwsn.journal",), ("hpwsn.broker", "hpwsn.topics")),
     Rule(
@@ -217,6 +226,7 @@ def test_the_contracts_are_found_as_a_package() -> None:
     [
         ("import hpwsn", {"pyspark", "ldap", "stomp", "spyne", "aiohttp", "sqlite3"}),
         ("import hpwsn_client", {"aiohttp", "hpwsn"}),
+        ("import hpwsn.node, hpwsn.backbone.internal", {"stomp", "ldap", "pyspark"}),
         ("import hpwsn_client.wsn", {"asyncio", "aiohttp", "hpwsn"}),
         (
             "import hpwsn.cli; hpwsn.cli.build_parser()",

@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Iterator
 from copy import deepcopy
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import filterfalse
 from pathlib import Path
 
@@ -44,6 +44,7 @@ NS = {
 }
 XML = "http://www.w3.org/XML/1998/namespace"
 ACTIONS = "http://docs.oasis-open.org/wsn/bw-2"
+BROKERED = "http://docs.oasis-open.org/wsn/brw-2"
 WSRF = "http://docs.oasis-open.org/wsrf"
 SIMPLE = "http://docs.oasis-open.org/wsn/t-1/TopicExpression/Simple"
 DECLARED = " ".join(f'xmlns:{prefix}="{uri}"' for prefix, uri in NS.items())
@@ -60,6 +61,8 @@ ACTION_OWNER = {
     "Unsubscribe": "SubscriptionManager",
     "PauseSubscription": "PausableSubscriptionManager",
     "ResumeSubscription": "PausableSubscriptionManager",
+    "RegisterPublisher": f"{BROKERED}/RegisterPublisher",
+    "DestroyRegistration": f"{BROKERED}/PublisherRegistrationManager",
     "GetResourceProperty": f"{WSRF}/rpw-2/GetResourceProperty",
     "GetMultipleResourceProperties": f"{WSRF}/rpw-2/GetMultipleResourceProperties",
     "QueryResourceProperties": f"{WSRF}/rpw-2/QueryResourceProperties",
@@ -67,10 +70,11 @@ ACTION_OWNER = {
     "SetTerminationTime": f"{WSRF}/rlw-2/ScheduledResourceTermination",
 }
 PORT_TYPES = {
-    "NotificationBroker": {"Subscribe", "GetCurrentMessage", "Notify"},
+    "NotificationBroker": {"Subscribe", "GetCurrentMessage", "Notify", "RegisterPublisher"},
     "CreatePullPoint": {"CreatePullPoint"},
     "PullPoint": {"GetMessages", "DestroyPullPoint", "Notify"},
     "PausableSubscriptionManager": {"Renew", "Unsubscribe", "PauseSubscription", "ResumeSubscription"},
+    "PublisherRegistrationManager": {"DestroyRegistration"},
     "GetResourceProperty": {"GetResourceProperty"},
     "GetMultipleResourceProperties": {"GetMultipleResourceProperties"},
     "QueryResourceProperties": {"QueryResourceProperties"},
@@ -95,7 +99,7 @@ CALLS = [
 def action_of(operation: str) -> str:
     """The action of an operation, without the word for its direction."""
     owner = ACTION_OWNER[operation]
-    return f"{owner if owner.startswith(WSRF) else f'{ACTIONS}/{owner}'}/{operation}"
+    return f"{owner if '/' in owner else f'{ACTIONS}/{owner}'}/{operation}"
 
 
 def name(prefixed: str) -> str:
@@ -140,6 +144,7 @@ EPR = (
     "</wsa:ReferenceParameters><wsa:Metadata><f:about/></wsa:Metadata><f:extension/>"
 )
 TOPIC = f'<wsnt:Topic Dialect="{SIMPLE}">f:A</wsnt:Topic>'
+BR_TOPIC = f'<br:Topic Dialect="{SIMPLE}">f:A</br:Topic>'
 MESSAGE = (
     f"<wsnt:NotificationMessage><wsnt:SubscriptionReference>{EPR}</wsnt:SubscriptionReference>{TOPIC}"
     f"<wsnt:ProducerReference>{EPR}</wsnt:ProducerReference><wsnt:Message><f:payload>1</f:payload></wsnt:Message>"
@@ -179,6 +184,14 @@ CONTENT = {
     "CreatePullPointResponse": f"<wsnt:PullPoint>{EPR}</wsnt:PullPoint>",
     "GetMessages": "<wsnt:MaximumNumber>5</wsnt:MaximumNumber>",
     "GetMessagesResponse": MESSAGE * 2,
+    "RegisterPublisher": (
+        f"<br:PublisherReference>{EPR}</br:PublisherReference>{BR_TOPIC * 2}<br:Demand>true</br:Demand>"
+        f"<br:InitialTerminationTime>{TIME}</br:InitialTerminationTime>"
+    ),
+    "RegisterPublisherResponse": (
+        f"<br:PublisherRegistrationReference>{EPR}</br:PublisherRegistrationReference>"
+        f"<br:ConsumerReference>{EPR}</br:ConsumerReference>"
+    ),
     "Renew": f"<wsnt:TerminationTime>{TIME}</wsnt:TerminationTime>",
     "RenewResponse": (
         f"<wsnt:TerminationTime>{TIME}</wsnt:TerminationTime><wsnt:CurrentTime>{TIME}</wsnt:CurrentTime>"
@@ -203,6 +216,11 @@ BESIDE = {
         f"{TOPIC_EXPRESSION}<wsnt:FixedTopicSet>true</wsnt:FixedTopicSet><wsnt:TopicExpressionDialect>urn:x"
         "</wsnt:TopicExpressionDialect><wstop:TopicSet/><br:RequiresRegistration>false</br:RequiresRegistration>"
     ),
+    "br:PublisherRegistrationRP": (
+        f"<br:PublisherReference>{EPR}</br:PublisherReference>{BR_TOPIC * 2}<br:Demand>true</br:Demand>"
+        f"<br:CreationTime>{TIME}</br:CreationTime>"
+    ),
+    "br:ConsumerReference": EPR,
     "wsnt:SubscriptionManagerRP": (
         f"<wsnt:ConsumerReference>{EPR}</wsnt:ConsumerReference>{FILTER}{POLICY}"
         f"<wsnt:CreationTime>{TIME}</wsnt:CreationTime>"
@@ -227,10 +245,16 @@ RESOURCES = {
 }
 
 
+CLOSED = {"RegisterPublisherResponse"}
+"""The one message whose schema takes no extensions."""
+
+
 def valid_instance(prefixed: str) -> etree._Element:
     local = prefixed.split(":")[1]
     fault = BASE_FAULT + OWN_FIELDS.get(local, "")
-    content = fault if local.endswith("Fault") else CONTENT.get(local, "") + "<f:end/>"
+    content = (
+        fault if local.endswith("Fault") else CONTENT.get(local, "") + ("" if local in CLOSED else "<f:end/>")
+    )
     content = RESOURCES.get(prefixed, content)
     return element(f"<{prefixed}>{BESIDE.get(prefixed, content)}</{prefixed}>")
 
@@ -342,7 +366,8 @@ def test_our_schema_and_the_standards_give_the_same_verdict(
 
 @needs_oasis
 @pytest.mark.parametrize(
-    ("prefix", "file"), [("wsnt", "b-2.xsd"), ("bf", "bf-2.xsd"), ("r", "r-2.xsd"), ("wsa", "ws-addr.xsd")]
+    ("prefix", "file"),
+    [("wsnt", "b-2.xsd"), ("br", "br-2.xsd"), ("bf", "bf-2.xsd"), ("r", "r-2.xsd"), ("wsa", "ws-addr.xsd")],
 )
 def test_our_schema_declares_the_same_global_names(prefix: str, file: str, wsdl: etree._Element) -> None:
     ours = wsdl.find(f"wsdl:types/xs:schema[@targetNamespace='{NS[prefix]}']", NS)
@@ -421,7 +446,6 @@ def interfaces(*documents: etree._Element) -> dict[str, dict[str, object]]:
 def test_port_types_have_the_standards_operations_messages_and_faults(wsdl: etree._Element) -> None:
     files = ("bw-2.wsdl", "brw-2.wsdl", "rw-2.wsdl", "rpw-2.wsdl")
     standard = interfaces(*(etree.parse(OASIS / file).getroot() for file in files))
-    del standard["NotificationBroker"]["RegisterPublisher"]
     ours = interfaces(wsdl)
     resources = {port_type: ours.pop(port_type) for port_type in LIFETIME}
     assert ours == {port_type: standard[port_type] for port_type in PORT_TYPES if port_type not in LIFETIME}
@@ -480,6 +504,7 @@ def test_broker_wsdl_puts_the_nodes_address_into_every_port(location: str) -> No
     tails = {
         "PullPoint": "/pullpoints",
         "PausableSubscriptionManager": "/subscriptions",
+        "PublisherRegistrationManager": "/registrations",
         **dict.fromkeys(LIFETIME, "/subscriptions"),
     }
     expected = {
@@ -535,6 +560,12 @@ def arguments(operation: str) -> dict[str, object]:
         },
         "GetCurrentMessage": {"Topic": topic},
         "Notify": {"NotificationMessage": [{"Topic": topic, "Message": {"_value_1": p}} for p in payloads]},
+        "RegisterPublisher": {
+            "PublisherReference": {"Address": "http://publisher/"},
+            "Topic": [topic],
+            "Demand": True,
+            "InitialTerminationTime": datetime(2030, 1, 1, tzinfo=UTC),
+        },
         "GetMessages": {"MaximumNumber": 5},
         "Renew": {"TerminationTime": xsd.Nil},
         "GetMultipleResourceProperties": {"ResourceProperty": ["f:a", "f:b"]},
@@ -556,7 +587,7 @@ def test_zeep_builds_a_valid_request_for_every_operation(
     names = ("f:a",) if operation == "GetResourceProperty" else ()
     envelope = client.create_message(service, operation, *names, **arguments(operation))
     body = envelope.find("{*}Body")[0]
-    assert body.tag in {name(f"{prefix}:{operation}") for prefix in ("wsnt", "rp", "rl")}
+    assert body.tag in {name(f"{prefix}:{operation}") for prefix in ("wsnt", "br", "rp", "rl")}
     schema = our_schema if port.removesuffix("Soap11").removesuffix("Soap12") in LIFETIME else oasis_schema
     schema.assertValid(etree.fromstring(etree.tostring(body)))
     action = action_of(operation) + ("" if operation == "Notify" else "Request")

@@ -62,6 +62,7 @@ from .filters import (
     Filter,
     compile_content,
     encode_filter,
+    likely_dialect,
     parse_filter,
 )
 from .lifetime import Destroy, DestroyResponse, SetTerminationTime, SetTerminationTimeResponse
@@ -135,6 +136,15 @@ from .names import (
     WSA,
     WSNT,
 )
+from .original import (
+    CreateEndpoint,
+    EndSubscription,
+    Package,
+    PackedNotification,
+    SubscribeEndpoint,
+    encode_process,
+    parse_process,
+)
 from .properties import (
     GetMultipleResourceProperties,
     GetMultipleResourcePropertiesResponse,
@@ -144,6 +154,12 @@ from .properties import (
     QueryResourcePropertiesResponse,
 )
 from .queries import compile_query
+from .registrations import (
+    DestroyRegistration,
+    DestroyRegistrationResponse,
+    RegisterPublisher,
+    RegisterPublisherResponse,
+)
 from .soap import (
     Envelope,
     SoapVersion,
@@ -158,6 +174,7 @@ from .times import (
     format_time,
     parse_time,
 )
+from .topic_sets import parse_topic_set
 from .topics import (
     Step,
     Topic,
@@ -193,14 +210,18 @@ __all__ = [
     "Addressing",
     "Busy",
     "ContentFilter",
+    "CreateEndpoint",
     "CreatePullPoint",
     "CreatePullPointResponse",
     "DeliveryPolicy",
     "Destroy",
     "DestroyPullPoint",
     "DestroyPullPointResponse",
+    "DestroyRegistration",
+    "DestroyRegistrationResponse",
     "DestroyResponse",
     "Duration",
+    "EndSubscription",
     "EndpointReference",
     "Envelope",
     "FaultCode",
@@ -230,6 +251,8 @@ __all__ = [
     "NotificationMessage",
     "Notify",
     "NotifyMessageNotSupportedFault",
+    "Package",
+    "PackedNotification",
     "PauseFailedFault",
     "PauseSubscription",
     "PauseSubscriptionResponse",
@@ -238,6 +261,8 @@ __all__ = [
     "QueryEvaluationErrorFault",
     "QueryResourceProperties",
     "QueryResourcePropertiesResponse",
+    "RegisterPublisher",
+    "RegisterPublisherResponse",
     "Renew",
     "RenewResponse",
     "ResourceNotDestroyedFault",
@@ -252,6 +277,7 @@ __all__ = [
     "Step",
     "Subscribe",
     "SubscribeCreationFailedFault",
+    "SubscribeEndpoint",
     "SubscribeResponse",
     "SubscriptionPolicy",
     "Termination",
@@ -295,12 +321,14 @@ __all__ = [
     "encode_notification_message",
     "encode_notify",
     "encode_policy",
+    "encode_process",
     "encode_renew",
     "encode_renew_response",
     "encode_subscribe",
     "encode_subscribe_response",
     "encode_topic",
     "format_time",
+    "likely_dialect",
     "parse_addressing",
     "parse_create_pull_point",
     "parse_create_pull_point_response",
@@ -316,6 +344,7 @@ __all__ = [
     "parse_notification_message",
     "parse_notify",
     "parse_policy",
+    "parse_process",
     "parse_renew",
     "parse_renew_response",
     "parse_reply",
@@ -324,6 +353,7 @@ __all__ = [
     "parse_time",
     "parse_topic",
     "parse_topic_expression",
+    "parse_topic_set",
     "parse_xml",
     "reference_parameter_headers",
     "text_payload",

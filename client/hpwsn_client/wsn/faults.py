@@ -15,6 +15,7 @@ WS-Addressing SOAP Binding section 6.
         ├── UnknownQueryExpressionDialectFault   ├── InvalidQueryExpressionFault, both wsrf-rp
         ├── QueryEvaluationErrorFault            wsrf-rp
         ├── UnableToSetTerminationTimeFault      ├── TerminationTimeChangeRejectedFault, both wsrf-rl
+        ├── LifetimeResourceNotDestroyedFault (R)    wsrf-rl's ResourceNotDestroyedFault
         ├── InvalidFilterFault                   unknown_filters
         ├── TopicExpressionDialectUnknownFault   ├── InvalidTopicExpressionFault
         ├── TopicNotSupportedFault               ├── MultipleTopicsSpecifiedFault
@@ -60,6 +61,7 @@ from .wsn_faults import (
     InvalidQueryExpressionFault,
     InvalidResourcePropertyQNameFault,
     InvalidTopicExpressionFault,
+    LifetimeResourceNotDestroyedFault,
     MultipleTopicsSpecifiedFault,
     NoCurrentMessageOnTopicFault,
     NotifyMessageNotSupportedFault,
@@ -99,6 +101,7 @@ __all__ = [
     "InvalidQueryExpressionFault",
     "InvalidResourcePropertyQNameFault",
     "InvalidTopicExpressionFault",
+    "LifetimeResourceNotDestroyedFault",
     "MalformedXml",
     "MultipleTopicsSpecifiedFault",
     "MustUnderstandFault",

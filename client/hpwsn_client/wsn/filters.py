@@ -20,7 +20,7 @@ from .faults import (
     InvalidMessageContentExpressionFault,
     InvalidProducerPropertiesExpressionFault,
 )
-from .names import DIALECT_XPATH, WSNT, wsnt
+from .names import DIALECT_PREDICATES, DIALECT_XPATH, WSNT, wsnt
 from .sequence import children_of
 from .soap_faults import InvalidMessage, SoapFault
 from .topic import shown
@@ -48,6 +48,9 @@ _prefixes = re.compile(rf"({NCNAME}+)(:(?!:)|)").findall
 _calls = re.compile(rf"((?:{NCNAME}+:(?!:))?{NCNAME}+)(\s*+\(|)").findall
 # These may stand before a parenthesis too, as in `a and (b or c)`.
 _OPERATORS = frozenset(["and", "or", "div", "mod"])
+# What predicates do not have, outside of their quotes: paths, positions, prefixes, the context node.
+_is_path = re.compile(r"[/@\[$|*]|::|[^\W\d][\w.\-]*:[^\W\d]|(?:^|[\s(,=<>])\.{1,2}(?=$|[\s),=<>!])").search
+_quoted = re.compile(r"`[^`]*`|\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'", re.S).sub
 _TRIAL = etree.fromstring("<trial at='1'><leaf>1</leaf></trial>")
 _number_of_elements = etree.XPath("count(//*)")
 
@@ -111,7 +114,7 @@ def compile_content(content: ContentFilter) -> Callable[[etree._Element], bool]:
     """The filter as a function of a payload, which must be the root element of its own document."""
     if content.dialect != DIALECT_XPATH:
         raise InvalidMessageContentExpressionFault(
-            f"the content dialect {shown(content.dialect)} is unknown; use {DIALECT_XPATH}"
+            f"the dialect {shown(content.dialect)} is unknown; use {DIALECT_XPATH}"
         )
     if len(content.expression) > MAX_CHARACTERS:
         raise InvalidMessageContentExpressionFault(_too_long(content.expression))
@@ -134,6 +137,14 @@ def compile_content(content: ContentFilter) -> Callable[[etree._Element], bool]:
     return holds
 
 
+def compile_producer_properties(condition: ContentFilter) -> Callable[[etree._Element], bool]:
+    """The filter as a function of a producer's properties document, bounded as one on content is."""
+    try:
+        return compile_content(condition)
+    except InvalidMessageContentExpressionFault as fault:
+        raise InvalidProducerPropertiesExpressionFault(fault.description) from None
+
+
 def parse_query(element: etree._Element, fault: Callable[[str], SoapFault]) -> ContentFilter:
     """Read an element of QueryExpressionType, such as wsnt:MessageContent."""
     if len(element):
@@ -143,9 +154,16 @@ def parse_query(element: etree._Element, fault: Callable[[str], SoapFault]) -> C
     expression = (element.text or "").strip(" \t\r\n")
     if len(expression) > MAX_CHARACTERS:
         raise fault(_too_long(expression))
-    used = _used(expression, element.nsmap) if ":" in expression else ()
-    dialect = (element.get("Dialect") or "").strip(" \t\r\n")
-    return ContentFilter(dialect or DIALECT_XPATH, expression, used)
+    dialect = (element.get("Dialect") or "").strip(" \t\r\n") or DIALECT_XPATH
+    prefixed = ":" in expression and dialect != DIALECT_PREDICATES
+    return ContentFilter(dialect, expression, _used(expression, element.nsmap) if prefixed else ())
+
+
+def likely_dialect(expression: str) -> str:
+    """The dialect of an expression that comes without one: predicates, unless it uses what only XPath has."""
+    code = _quoted("''", expression)
+    calls = {name for name, call in _calls(code) if call} - {"not"}
+    return DIALECT_XPATH if _is_path(code) or calls & _FUNCTIONS else DIALECT_PREDICATES
 
 
 def _too_long(expression: str) -> str:

@@ -1,6 +1,7 @@
 """The lifetime of a resource: WS-ResourceLifetime 1.2 (namespace rl-2).
 
-Owns Destroy, SetTerminationTime and their responses, and the two properties CurrentTime and TerminationTime.
+Owns Destroy, SetTerminationTime and their responses, TerminationNotification, and the two properties
+CurrentTime and TerminationTime.
 Knows no clock, so a time that is over already is not its affair; one that is no time at all is
 UnableToSetTerminationTimeFault.
 """
@@ -14,12 +15,12 @@ from lxml import etree
 
 from .faults import UnableToSetTerminationTimeFault
 from .names import WSRF_RL, XSI, rl
-from .sequence import children_of, required
+from .sequence import children_of, is_nil, required, text_of
 from .soap_faults import InvalidMessage
 from .times import Duration, Termination, format_time, parse_time
 from .topic import shown
+from .xml import escape
 
-_NIL = f"{{{XSI}}}nil"
 _TIME, _SPAN = rl("RequestedTerminationTime"), rl("RequestedLifetimeDuration")
 
 
@@ -72,7 +73,7 @@ def parse_set_termination_time_response(element: etree._Element) -> SetTerminati
     times = {child.tag: child for child in children_of(element)}
     now = required(element, times.get(rl("CurrentTime")), "CurrentTime")
     end = required(element, times.get(rl("NewTerminationTime")), "NewTerminationTime")
-    return SetTerminationTimeResponse(None if _is_nil(end) else _parse_moment(end), _parse_moment(now))
+    return SetTerminationTimeResponse(None if is_nil(end) else _parse_moment(end), _parse_moment(now))
 
 
 def encode_set_termination_time_response(message: SetTerminationTimeResponse) -> bytes:
@@ -91,46 +92,46 @@ def encode_rl_time(name: str, value: Termination) -> bytes:
     return f'<wsrf-rl:{name} xmlns:wsrf-rl="{WSRF_RL}">{format_time(value)}</wsrf-rl:{name}>'.encode()
 
 
+def encode_termination_notification(time: datetime, reason: str) -> bytes:
+    """Write a TerminationNotification: when the resource ended, and why."""
+    words = f"<wsrf-rl:TerminationReason>{escape(reason)}</wsrf-rl:TerminationReason>"
+    return _encode("TerminationNotification", _plain_time("TerminationTime", time), words.encode())
+
+
+def _plain_time(name: str, time: datetime) -> bytes:
+    return f"<wsrf-rl:{name}>{format_time(time)}</wsrf-rl:{name}>".encode()
+
+
 def _encode(name: str, *parts: bytes) -> bytes:
     inside = b"".join(parts).decode()
     return f'<wsrf-rl:{name} xmlns:wsrf-rl="{WSRF_RL}">{inside}</wsrf-rl:{name}>'.encode()
 
 
 def _parse_requested(element: etree._Element) -> Termination:
-    if element.tag == _TIME and _is_nil(element):
+    if element.tag == _TIME and is_nil(element):
         return None
     try:
-        value = parse_time(_text(element))
+        value = parse_time(text_of(element))
     except ValueError as error:
         raise UnableToSetTerminationTimeFault(f"{error}") from None
     if isinstance(value, Duration) != (element.tag == _SPAN):
         wanted = "a duration, such as PT1H" if element.tag == _SPAN else "such as 2030-01-31T12:00:00Z"
         raise UnableToSetTerminationTimeFault(
-            f"{_local(element.tag)} is {shown(_text(element))}, and must be {wanted}"
+            f"{_local(element.tag)} is {shown(text_of(element))}, and must be {wanted}"
         )
     return value
 
 
 def _parse_moment(element: etree._Element) -> datetime:
     try:
-        moment = parse_time(_text(element))
+        moment = parse_time(text_of(element))
     except ValueError as error:
         raise InvalidMessage(f"{element.tag}: {error}") from None
     if not isinstance(moment, datetime):
         raise InvalidMessage(
-            f"{element.tag} is {shown(_text(element))}, and must be such as 2030-01-31T12:00:00Z"
+            f"{element.tag} is {shown(text_of(element))}, and must be such as 2030-01-31T12:00:00Z"
         )
     return moment
-
-
-def _is_nil(element: etree._Element) -> bool:
-    return element.get(_NIL, "").strip(" \t\r\n") in ("true", "1")
-
-
-def _text(element: etree._Element) -> str:
-    if len(element):
-        raise InvalidMessage(f"{element.tag} has a child {element[0].tag}, where only a time may be")
-    return element.text or ""
 
 
 def _local(tag: str) -> str:

@@ -1,8 +1,9 @@
-"""Every message of WS-BaseNotification 1.3, and of resources, by its element: one way in, one way out.
+"""Every message of WS-Notification 1.3, and of resources, by its element: one way in, one way out.
 
 Owns the tables; the messages themselves are in notifications, subscriptions and pull_points, and are
-offered from here too; those of resources are in properties and lifetime. Refuses an element that is none of
-them as ActionNotSupported. parse_message(encode_message(m)) is m.
+offered from here too; those of registrations and of resources are in registrations, properties and lifetime,
+ONVIF's in onvif. Refuses an element that is none of them as ActionNotSupported.
+parse_message(encode_message(m)) is m.
 """
 
 from collections.abc import Callable
@@ -26,6 +27,7 @@ from .notifications import (
     parse_notify,
     text_payload,
 )
+from .onvif import ONVIF_ENCODERS, ONVIF_PARSERS, OnvifMessage
 from .policy import DeliveryPolicy, SubscriptionPolicy, encode_policy, parse_policy
 from .properties import PROPERTIES_ENCODERS, PROPERTIES_PARSERS, PropertiesMessage
 from .pull_points import (
@@ -44,6 +46,7 @@ from .pull_points import (
     parse_get_messages,
     parse_get_messages_response,
 )
+from .registrations import REGISTRATION_ENCODERS, REGISTRATION_PARSERS, RegistrationMessage
 from .sequence import encode_sequence, parse_sequence
 from .soap_faults import ActionNotSupported
 from .subscriptions import (
@@ -154,8 +157,10 @@ Message = (
     | GetMessagesResponse
     | DestroyPullPoint
     | DestroyPullPointResponse
+    | RegistrationMessage
     | PropertiesMessage
     | LifetimeMessage
+    | OnvifMessage
 )
 
 _NOTIFY, _GET_MESSAGES_RESPONSE = wsnt("Notify"), wsnt("GetMessagesResponse")
@@ -182,8 +187,10 @@ _PARSERS: dict[str, Callable[[etree._Element], Message]] = {
     wsnt("CreatePullPoint"): parse_create_pull_point,
     wsnt("CreatePullPointResponse"): parse_create_pull_point_response,
     wsnt("GetMessages"): parse_get_messages,
+    **REGISTRATION_PARSERS,
     **PROPERTIES_PARSERS,
     **LIFETIME_PARSERS,
+    **ONVIF_PARSERS,
 }
 _ENCODERS: dict[type[Any], Callable[[Any], bytes]] = {
     Subscribe: encode_subscribe,
@@ -196,8 +203,10 @@ _ENCODERS: dict[type[Any], Callable[[Any], bytes]] = {
     CreatePullPointResponse: encode_create_pull_point_response,
     GetMessages: encode_get_messages,
     GetMessagesResponse: encode_get_messages_response,
+    **REGISTRATION_ENCODERS,
     **PROPERTIES_ENCODERS,
     **LIFETIME_ENCODERS,
+    **ONVIF_ENCODERS,
 }
 
 
@@ -213,7 +222,7 @@ def parse_message(element: etree._Element, limits: Limits = DEFAULT_LIMITS) -> M
     if tag in _EMPTY:
         return parse_empty(element)
     raise ActionNotSupported(
-        f"{tag} is no message of WS-BaseNotification; the body must hold one, such as wsnt:Subscribe"
+        f"{tag} is no message of WS-Notification; the body must hold one, such as wsnt:Subscribe"
     )
 
 

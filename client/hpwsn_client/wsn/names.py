@@ -1,8 +1,8 @@
 """Every namespace, dialect and action URI on the wire, and the functions that make Clark names of them.
 
-The constants are those of OASIS WS-Notification 1.3 and WS-ResourceFramework 1.2, W3C SOAP and WS-Addressing
-1.0, the original's wrapper, and our own extensions under ``urn:hpwsn:1``. Nothing else in the package spells
-a namespace out.
+The constants are those of OASIS WS-Notification 1.3, WS-ResourceFramework 1.2 and WS-Security 1.0, W3C SOAP
+and WS-Addressing 1.0, ONVIF, the original's wrapper, and our own extensions under ``urn:hpwsn:1``. Nothing
+else in the package spells a namespace out.
 """
 
 from typing import Final
@@ -27,6 +27,12 @@ XML_NS: Final = "http://www.w3.org/XML/1998/namespace"
 HPWSN: Final = "urn:hpwsn:1"
 SERVICEMIX: Final = "http://org.apache.servicemix.application"
 HPWSN_TOPICS: Final = "urn:hpwsn:topics"
+TEV: Final = "http://www.onvif.org/ver10/events/wsdl"
+TDS: Final = "http://www.onvif.org/ver10/device/wsdl"
+TT: Final = "http://www.onvif.org/ver10/schema"
+TER: Final = "http://www.onvif.org/ver10/error"
+WSSE: Final = "http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-wssecurity-secext-1.0.xsd"
+WSU: Final = "http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-wssecurity-utility-1.0.xsd"
 
 PREFIXES: Final = {
     WSA: "wsa",
@@ -40,6 +46,8 @@ PREFIXES: Final = {
     XSI: "xsi",
     XML_NS: "xml",
     HPWSN: "hp",
+    TEV: "tev",
+    TER: "ter",
 }
 """The prefixes that messages of ours are written with."""
 
@@ -48,6 +56,8 @@ DIALECT_CONCRETE: Final = WSTOP + "/TopicExpression/Concrete"
 DIALECT_FULL: Final = WSTOP + "/TopicExpression/Full"
 DIALECT_XPATH: Final = "http://www.w3.org/TR/1999/REC-xpath-19991116"
 DIALECT_PREDICATES: Final = "urn:hpwsn:predicates"
+DIALECT_CONCRETE_SET: Final = "http://www.onvif.org/ver10/tev/topicExpression/ConcreteSet"
+DIALECT_ITEM_FILTER: Final = "http://www.onvif.org/ver10/tev/messageContentFilter/ItemFilter"
 
 WSA_ANONYMOUS: Final = WSA + "/anonymous"
 WSA_NONE: Final = WSA + "/none"
@@ -84,6 +94,16 @@ def rl(local: str) -> str:
     return f"{{{WSRF_RL}}}{local}"
 
 
+def tev(local: str) -> str:
+    """The Clark name of an element of ONVIF's event service."""
+    return f"{{{TEV}}}{local}"
+
+
+def br(local: str) -> str:
+    """The Clark name of an element of WS-BrokeredNotification."""
+    return f"{{{WSN_BR}}}{local}"
+
+
 def action(port_type: str, operation: str, response: bool = False) -> str:
     """The wsa:Action of an operation that bw-2 defines, in the standard's default pattern."""
     return f"{WSN_BW}/{port_type}/{operation}{'Response' if response else 'Request'}"
@@ -111,9 +131,34 @@ WSRF_PORT_TYPES: Final = {
 }
 """The same for the requests of rpw-2 and rlw-2, with their namespaces."""
 
+ONVIF_PORT_TYPES: Final = {
+    "CreatePullPointSubscription": TEV + "/EventPortType",
+    "GetEventProperties": TEV + "/EventPortType",
+    "GetServiceCapabilities": TEV + "/EventPortType",
+    "PullMessages": TEV + "/PullPointSubscription",
+    "Seek": TEV + "/PullPointSubscription",
+    "SetSynchronizationPoint": TEV + "/PullPointSubscription",
+}
+"""The same for the requests of ONVIF's event service."""
+
+BROKERED_PORT_TYPES: Final = {
+    "RegisterPublisher": WSN_BRW + "/RegisterPublisher",
+    "DestroyRegistration": WSN_BRW + "/PublisherRegistrationManager",
+}
+"""The same for the requests of brw-2."""
+
+_FOREIGN_PORT_TYPES: Final = WSRF_PORT_TYPES | ONVIF_PORT_TYPES | BROKERED_PORT_TYPES
+
+
+def request_action(operation: str) -> str:
+    """The wsa:Action of a request, given by its local name."""
+    if operation in _FOREIGN_PORT_TYPES:
+        return f"{_FOREIGN_PORT_TYPES[operation]}/{operation}Request"
+    return action(PORT_TYPES[operation], operation)
+
 
 def response_action(operation: str) -> str:
     """The wsa:Action of the answer to an operation, given by its local name."""
-    if operation in WSRF_PORT_TYPES:
-        return f"{WSRF_PORT_TYPES[operation]}/{operation}Response"
+    if operation in _FOREIGN_PORT_TYPES:
+        return f"{_FOREIGN_PORT_TYPES[operation]}/{operation}Response"
     return action(PORT_TYPES[operation], operation, response=True)

@@ -22,8 +22,8 @@ NOTIFY_OPEN = f'<wsnt:Notify xmlns:wsnt="{WSNT}">'.encode()
 NOTIFY_CLOSE = b"</wsnt:Notify>"
 NOTIFICATION_OPEN = f'<wsnt:NotificationMessage xmlns:wsnt="{WSNT}">'.encode()
 NOTIFICATION_CLOSE = b"</wsnt:NotificationMessage>"
-_MESSAGE_OPEN = f'<wsnt:Message xmlns:wsnt="{WSNT}">'.encode()
-_MESSAGE_CLOSE = b"</wsnt:Message>"
+MESSAGE_OPEN = f'<wsnt:Message xmlns:wsnt="{WSNT}">'.encode()
+MESSAGE_CLOSE = b"</wsnt:Message>"
 
 _NOTIFICATION = wsnt("NotificationMessage")
 _SUBSCRIPTION, _TOPIC, _PRODUCER, _MESSAGE = _PARTS = tuple(
@@ -61,6 +61,13 @@ def text_payload(text: str) -> bytes:
     return f'<hp:text xmlns:hp="{HPWSN}">{escape(text)}</hp:text>'.encode()
 
 
+MOST_DECLARATIONS = 320_000
+"""Namespaces around the messages of a Notify, times the messages: each payload is kept with all in scope.
+
+That is 32 for 10,000 messages, as many as the short way of reading takes (scope.MOST).
+"""
+
+
 def parse_notify(element: etree._Element, limits: Limits = DEFAULT_LIMITS) -> tuple[NotificationMessage, ...]:
     """Read the messages of a Notify."""
     messages = parse_notifications(element, limits)
@@ -75,6 +82,7 @@ def parse_notifications(element: etree._Element, limits: Limits) -> tuple[Notifi
         raise InvalidMessage(
             f"{element.tag} has {len(element)} parts, more than the {limits.messages} accepted; send several"
         )
+    _check_declarations(element)
     messages: list[NotificationMessage] = []
     extended = False
     for child in children_of(element):
@@ -85,6 +93,15 @@ def parse_notifications(element: etree._Element, limits: Limits) -> tuple[Notifi
         else:
             raise misplaced(element, child, "NotificationMessage (any number)")
     return tuple(messages)
+
+
+def _check_declarations(element: etree._Element) -> None:
+    declared = len(element.nsmap)
+    if declared * len(element) > MOST_DECLARATIONS:
+        raise InvalidMessage(
+            f"{declared} namespaces are declared around {len(element)} messages, and each message is kept"
+            " with all of them; declare fewer, or where they are used"
+        )
 
 
 def parse_notification_message(element: etree._Element) -> NotificationMessage:
@@ -141,8 +158,8 @@ def encode_content(message: NotificationMessage) -> tuple[bytes, int, int]:
     """Write what is the same for every subscriber, Topic to Message, and tell where the payload is in it."""
     topic = b"" if message.topic is None else encode_topic(message.topic, _TOPIC)
     producer = b"" if message.producer is None else encode_epr(message.producer, _PRODUCER)
-    start = len(topic) + len(producer) + len(_MESSAGE_OPEN)
-    content = b"".join((topic, producer, _MESSAGE_OPEN, message.payload, _MESSAGE_CLOSE))
+    start = len(topic) + len(producer) + len(MESSAGE_OPEN)
+    content = b"".join((topic, producer, MESSAGE_OPEN, message.payload, MESSAGE_CLOSE))
     return content, start, start + len(message.payload)
 
 

@@ -17,7 +17,7 @@ from .filters import Filter, encode_filter, parse_filter
 from .messages import Message, Subscribe, encode_message
 from .names import DIALECT_FULL, HPWSN, SERVICEMIX, WSA, hp, wsa, wsnt
 from .notifications import NotificationMessage, encode_content, parse_payload
-from .sequence import children_of, encode_sequence, parse_sequence, required
+from .sequence import children_of, encode_sequence, parse_sequence, required, text_of
 from .soap_faults import ActionNotSupported, InvalidMessage, MalformedXml
 from .topic import invalid, shown
 from .topics import TopicExpression, parse_topic, parse_topic_expression
@@ -153,11 +153,14 @@ def _one_topic(wanted: Filter) -> TopicExpression:
 
 
 def _parse_notification(element: etree._Element) -> PackedNotification:
-    (topic, package, message), _ = parse_sequence(element, "Topic", "Package", "Message")
+    (topic, producer, package, message), _ = parse_sequence(
+        element, "Topic", "ProducerReference", "Package", "Message"
+    )
     return PackedNotification(
         NotificationMessage(
             parse_topic(required(element, topic, "Topic")),
             parse_payload(required(element, message, "Message")),
+            None if producer is None else parse_epr(producer),
         ),
         None if package is None else _parse_package(package),
     )
@@ -184,9 +187,7 @@ _PARSERS: dict[str, Callable[[etree._Element], Request]] = {
 
 
 def _text(element: etree._Element) -> str:
-    if len(element):
-        raise InvalidMessage(f"{element.tag} has a child {element[0].tag}, where only text may be")
-    return (element.text or "").strip(_BLANKS)
+    return text_of(element).strip(_BLANKS)
 
 
 def encode_process(request: Request) -> bytes:

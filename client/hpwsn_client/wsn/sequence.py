@@ -7,10 +7,11 @@ the standard's own.
 
 from lxml import etree
 
-from .names import WSNT, wsnt
+from .names import WSNT, XSI, wsnt
 from .soap_faults import InvalidMessage
 
 _OURS = f"{{{WSNT}}}"
+_NIL = f"{{{XSI}}}nil"
 
 
 def parse_sequence(
@@ -66,6 +67,18 @@ def required(element: etree._Element, child: etree._Element | None, name: str) -
     if child is None:
         raise InvalidMessage(f"{element.tag} has no {name}, and must have one")
     return child
+
+
+def text_of(element: etree._Element) -> str:
+    """The text of an element that may hold nothing else."""
+    if len(element):
+        raise InvalidMessage(f"{element.tag} has a child {element[0].tag}, where only text may be")
+    return element.text or ""
+
+
+def is_nil(element: etree._Element) -> bool:
+    """Whether an element says that it stands for nothing."""
+    return element.get(_NIL, "").strip(" \t\r\n") in ("true", "1")
 
 
 def encode_sequence(name: str, *parts: bytes) -> bytes:

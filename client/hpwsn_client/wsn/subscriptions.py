@@ -16,13 +16,12 @@ from .faults import UnacceptableInitialTerminationTimeFault, UnacceptableTermina
 from .filters import Filter, encode_filter, parse_filter
 from .names import HPWSN, WSNT, XSI, hp, wsnt
 from .policy import SubscriptionPolicy, encode_policy, parse_policy
-from .sequence import children_of, encode_sequence, parse_sequence, required
+from .sequence import children_of, encode_sequence, is_nil, parse_sequence, required, text_of
 from .soap_faults import InvalidMessage, SoapFault
 from .times import Termination, format_time, parse_time
 from .topics import TopicExpression, encode_topic, parse_topic
 from .xml import STORED_LIMITS, encode_element, parse_xml
 
-_NIL = f"{{{XSI}}}nil"
 _WRAPPER = hp("message")
 _EVERYTHING = Filter()
 _USUAL = SubscriptionPolicy()
@@ -210,35 +209,27 @@ def encode_get_current_message_response(message: GetCurrentMessageResponse) -> b
 
 
 def _parse_lifetime(element: etree._Element, fault: Callable[[str], SoapFault]) -> Termination:
-    if _is_nil(element):
+    if is_nil(element):
         return None
     try:
-        return parse_time(_text(element))
+        return parse_time(text_of(element))
     except ValueError as error:
         raise fault(f"{error}") from None
 
 
 def _parse_moment(element: etree._Element | None) -> datetime | None:
     """A time in an answer, None where it is absent or nil."""
-    if element is None or _is_nil(element):
+    if element is None or is_nil(element):
         return None
     try:
-        moment = parse_time(_text(element))
+        moment = parse_time(text_of(element))
     except ValueError as error:
         raise InvalidMessage(f"{element.tag}: {error}") from None
     if not isinstance(moment, datetime):
-        raise InvalidMessage(f"{element.tag} is {_text(element)!r}, and must be such as 2030-01-31T12:00:00Z")
+        raise InvalidMessage(
+            f"{element.tag} is {text_of(element)!r}, and must be such as 2030-01-31T12:00:00Z"
+        )
     return moment
-
-
-def _is_nil(element: etree._Element) -> bool:
-    return element.get(_NIL, "").strip(" \t\r\n") in ("true", "1")
-
-
-def _text(element: etree._Element) -> str:
-    if len(element):
-        raise InvalidMessage(f"{element.tag} has a child {element[0].tag}, where only a time may be")
-    return element.text or ""
 
 
 def _encode_time(name: str, value: Termination) -> bytes:

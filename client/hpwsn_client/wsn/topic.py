@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from .faults import InvalidTopicExpressionFault
@@ -33,6 +33,7 @@ class Topic:
 
     namespace: str
     path: tuple[str, ...]
+    _hash: int = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         check_namespace(self.namespace)
@@ -43,7 +44,12 @@ class Topic:
                 f"the root {path[0]!r} is not in its topic's namespace {self.namespace!r}"
             )
         object.__setattr__(self, "path", path)
+        object.__setattr__(self, "_hash", hash((self.namespace, path)))
         check_length(str(self))
+
+    def __hash__(self) -> int:
+        # A notification is looked up by its topic at every step of its way.
+        return self._hash
 
     @classmethod
     def parse(cls, text: str) -> Topic:
@@ -70,16 +76,32 @@ class Topic:
     @property
     def parent(self) -> Topic | None:
         """The topic one step up; None for a root."""
-        return Topic(self.namespace, self.path[:-1]) if len(self.path) > 1 else None
+        return _checked(self.namespace, self.path[:-1]) if len(self.path) > 1 else None
+
+    def child(self, step: str) -> Topic:
+        """The topic of this name below this one."""
+        check_steps(len(self.path) + 1)
+        below = _checked(self.namespace, (*self.path, checked_step(step, self.namespace)))
+        check_length(str(below))
+        return below
 
     def ancestors(self) -> Iterator[Topic]:
         """The topics above this one, the nearest first."""
         for length in range(len(self.path) - 1, 0, -1):
-            yield Topic(self.namespace, self.path[:length])
+            yield _checked(self.namespace, self.path[:length])
 
     def covers(self, other: Topic) -> bool:
         """Whether the other is this topic or below it."""
         return self.path == other.path[: len(self.path)] and self.namespace == other.namespace
+
+
+def _checked(namespace: str, path: tuple[str, ...]) -> Topic:
+    """A topic of parts that are known to be good; checking them again is most of the work of a large tree."""
+    topic = object.__new__(Topic)
+    object.__setattr__(topic, "namespace", namespace)
+    object.__setattr__(topic, "path", path)
+    object.__setattr__(topic, "_hash", hash((namespace, path)))
+    return topic
 
 
 def checked_step(step: str, namespace: str) -> str:

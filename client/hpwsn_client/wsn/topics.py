@@ -1,6 +1,7 @@
 """Topic expressions: WS-Topics 1.3 section 8, and our own `A:B:C` form in it.
 
-Owns how the dialects Simple, Concrete and Full are read and written, and which topics an expression names.
+Owns how the dialects Simple, Concrete and Full, and ONVIF's ConcreteSet (Core Specification, section 9.6),
+are read and written, and which topics an expression names.
 Knows no tree of topics: an expression is compared with one topic at a time. Refuses what the grammar in the
 standard's t-1 schema does not allow, and what is beyond the bounds.
 """
@@ -17,7 +18,14 @@ from typing import NamedTuple
 from lxml import etree
 
 from .faults import TopicExpressionDialectUnknownFault
-from .names import DIALECT_CONCRETE, DIALECT_FULL, DIALECT_SIMPLE, HPWSN_TOPICS, WSNT
+from .names import (
+    DIALECT_CONCRETE,
+    DIALECT_CONCRETE_SET,
+    DIALECT_FULL,
+    DIALECT_SIMPLE,
+    HPWSN_TOPICS,
+    WSNT,
+)
 from .topic import (
     Topic,
     check_length,
@@ -47,7 +55,7 @@ _CACHE_SIZE = 4096
 
 # Our messages declare these around a topic, where a path of ours that began with one would become a QName.
 _OUR_PREFIXES = frozenset(
-    {"wsnt", "wsa", "hp", "xsi", "s", "soap", "wstop", "wsn-br", "wsrf-rp", "wsrf-bf", "wsrf-r"}
+    {"wsnt", "wsa", "hp", "xsi", "s", "soap", "wstop", "wsn-br", "wsrf-rp", "wsrf-bf", "wsrf-r", "tev"}
 )
 
 _CHILD = rf"//?(?:(?:{NCNAME}:)?{NCNAME}|\*|\.)"
@@ -168,15 +176,25 @@ def parse_topic(element: etree._Element) -> TopicExpression:
 
 def encode_topic(expression: TopicExpression, tag: str) -> bytes:
     """Write the expression as an element of that Clark name, with the prefixes it uses."""
+    text, namespaces = expression.text, expression.namespaces
+    # Publishers repeat their topics, so short ones are written once.
+    write = _write_topic if namespaces or len(text) > _SHORT else _write_short_topic
+    return write(expression.dialect, text, namespaces, tag)
+
+
+def _write_topic(dialect: str, text: str, namespaces: tuple[tuple[str, str], ...], tag: str) -> bytes:
     namespace, _, name = tag.rpartition("}")
-    declared = dict(expression.namespaces)
+    declared = dict(namespaces)
     if namespace[1:] == WSNT and declared.setdefault("wsnt", WSNT) == WSNT:
         name, opening = f"wsnt:{name}", f"<wsnt:{name}"
     else:
         opening = f'<{name} xmlns="{escape_attribute(namespace[1:])}"'
     scope = "".join(f' xmlns:{prefix}="{escape_attribute(uri)}"' for prefix, uri in declared.items())
-    dialect = escape_attribute(expression.dialect)
-    return f'{opening}{scope} Dialect="{dialect}">{escape(expression.text)}</{name}>'.encode()
+    return f'{opening}{scope} Dialect="{escape_attribute(dialect)}">{escape(text)}</{name}>'.encode()
+
+
+_SHORT = 256
+_write_short_topic = lru_cache(1024)(_write_topic)
 
 
 class _Scope:
@@ -245,6 +263,18 @@ def _parse_concrete(text: str, scope: _Scope) -> list[_Alternative]:
     return [_slash_path(text, scope)]
 
 
+def _parse_concrete_set(text: str, scope: _Scope) -> list[_Alternative]:
+    """Concrete paths, each perhaps with all below it: `p:A/B//.|p:C`, with blanks around the `|` allowed."""
+    alternatives = [each.strip(" \t\r\n") for each in text.split("|")]
+    for each in alternatives:
+        path = each.removesuffix("//.")
+        if not (_is_concrete_path(path) or (path == each and _is_colon_path(each))):
+            raise invalid(
+                text, "ConcreteSet takes paths such as p:A/B or p:A//. joined by '|'; '*' needs Full"
+            )
+    return _parse_full("|".join(alternatives), scope)
+
+
 def _parse_full(text: str, scope: _Scope) -> list[_Alternative]:
     alternatives = text.split("|")
     if len(alternatives) > MAX_ALTERNATIVES:
@@ -257,6 +287,7 @@ _DIALECTS: dict[str, Callable[[str, _Scope], list[_Alternative]]] = {
     DIALECT_SIMPLE: _parse_simple,
     DIALECT_CONCRETE: _parse_concrete,
     DIALECT_FULL: _parse_full,
+    DIALECT_CONCRETE_SET: _parse_concrete_set,
 }
 
 
@@ -307,7 +338,7 @@ def _relevant(text: str, namespaces: Namespaces) -> tuple[tuple[str, str], ...]:
     """The bindings that the expression could use; XML's own two prefixes are nobody's to bind."""
     found: dict[str, str] = {}
     for part in text.split(":")[:-1]:
-        prefix = _segments(part)[-1]
+        prefix = _segments(part)[-1].strip(" \t\r\n")
         uri = namespaces.get(prefix)
         if uri and prefix not in ("xml", "xmlns"):
             found[prefix] = uri

@@ -21,14 +21,14 @@ T = TypeVar("T")
 
 
 class WsnFault(SoapFault):
-    """A fault of the standard, whose detail is the element that the class is named for."""
+    """A fault of the standard, whose detail is the element that the class is named for, or says."""
 
     element: ClassVar[str]
     by_element: ClassVar[dict[str, type["WsnFault"]]] = {}
 
-    def __init_subclass__(cls, namespace: str | None = WSNT) -> None:
+    def __init_subclass__(cls, namespace: str | None = WSNT, name: str = "") -> None:
         if namespace:
-            cls.element = f"{{{namespace}}}{cls.__name__}"
+            cls.element = f"{{{namespace}}}{name or cls.__name__}"
             cls.by_element[cls.element] = cls
 
     def __init__(
@@ -173,6 +173,12 @@ class UnableToSetTerminationTimeFault(WsnFault, namespace=WSRF_RL):
 
 class TerminationTimeChangeRejectedFault(WsnFault, namespace=WSRF_RL):
     """The resource does not accept the time that was asked for."""
+
+
+class LifetimeResourceNotDestroyedFault(WsnFault, namespace=WSRF_RL, name="ResourceNotDestroyedFault"):
+    """The resource could not be ended by Destroy; a registration has a fault of the same name of its own."""
+
+    default_code = FaultCode.RECEIVER
 
 
 class InvalidFilterFault(_NamesFault):

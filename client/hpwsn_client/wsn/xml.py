@@ -78,6 +78,17 @@ def parse_xml(data: bytes, limits: Limits = DEFAULT_LIMITS, charset: str | None 
         raise TooLarge(f"the message has {len(data)} bytes and {limits.body} are accepted: send less at once")
     text = _to_utf8(data, charset)
     _refuse_doctype(text)
+    return _parse_within(text, limits)
+
+
+def parse_plain(text: bytes, limits: Limits) -> etree._Element:
+    """Parse one document in UTF-8 that has no `<!` in it, and so no document type declaration."""
+    if len(text) > limits.body:
+        raise TooLarge(f"the message has {len(text)} bytes and {limits.body} are accepted: send less at once")
+    return _parse_within(text, limits)
+
+
+def _parse_within(text: bytes, limits: Limits) -> etree._Element:
     _check_attributes(text, limits.attributes)
     root = _parse(text, limits)
     # No level takes less than <a></a>, so that most messages are too short to be too deep.

@@ -7,24 +7,43 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from benchmarks.tools.cores import pin_server, unpin
+
 MODULES = {"hpwsn": ["-m", "hpwsn", "serve"], "unjournalled": ["-m", "benchmarks.tools.unjournalled"]}
 
 Process = subprocess.Popen[str]
 
 
-def start(data: Path, settings: Sequence[str] = (), module: str = "hpwsn") -> tuple[Process, str]:
+def start(
+    data: Path, settings: Sequence[str] = (), module: str = "hpwsn", pinned: bool = False
+) -> tuple[Process, str]:
     """A node that is ready, and its base URL."""
-    arguments = ["--port", "0", "--data", str(data)]
-    for setting in settings:
-        arguments += ["--set", setting]
-    process = subprocess.Popen(
-        [sys.executable, *MODULES[module], *arguments], stdout=subprocess.PIPE, text=True
-    )
+    process = launch(node_arguments(data, settings, module))
+    url = await_ready(process)
+    if pinned:
+        pin_server(process.pid)
+    return process, url.removesuffix("/wsn")
+
+
+def node_arguments(data: Path, settings: Sequence[str] = (), module: str = "hpwsn") -> list[str]:
+    """Python's arguments for a node on a free port."""
+    assignments = [part for setting in settings for part in ("--set", setting)]
+    return [*MODULES[module], "--port", "0", "--data", str(data), *assignments]
+
+
+def launch(arguments: Sequence[str]) -> Process:
+    """A Python process that will say `ready URL`."""
+    command = [sys.executable, *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, preexec_fn=unpin)
+
+
+def await_ready(process: Process) -> str:
+    """The URL that the process says."""
     assert process.stdout is not None
     for line in process.stdout:
         if line.startswith("ready "):
-            return process, line.removeprefix("ready ").strip().removesuffix("/wsn")
-    raise RuntimeError("the node ended before it was ready")
+            return line.removeprefix("ready ").strip()
+    raise RuntimeError("a server ended before it was ready; the lines above say why")
 
 
 def stop(process: Process, kill: bool = False) -> None:

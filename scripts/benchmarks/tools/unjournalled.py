@@ -4,13 +4,14 @@ import sys
 from collections.abc import Sequence
 
 from hpwsn import cli, node
+from hpwsn.journal.records import Arrival
 from hpwsn.notification import Notification
 
 
 class UnjournalledNode(node.Node):
     """Takes notifications straight to the processor."""
 
-    async def _receive(self, notifications: Sequence[Notification]) -> int:
+    async def _receive(self, notifications: Sequence[Notification], arrival: Arrival | None = None) -> int:
         first = self.delivery.head + 1
         self.processor.process(first, notifications)
         return first

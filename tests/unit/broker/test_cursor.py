@@ -76,3 +76,54 @@ def test_every_match_is_delivered_once_and_in_order(
         if cursor.behind and not cursor.waiting:
             scan()
     assert delivered == [offset for offset in range(1, head + 1) if log[offset]]
+
+
+def test_what_is_passed_over_while_nothing_waits_is_dealt_with_at_once() -> None:
+    cursor = Cursor(0, window=3, head=0)
+    assert cursor.pass_over(1)
+    assert cursor.pass_over(4)
+    assert (cursor.acknowledged, cursor.gaps) == (4, ())
+    cursor.offer(5)
+    assert (list(cursor.waiting), cursor.pass_over(6)) == ([5], False)
+    assert cursor.acknowledged == 4
+
+
+def test_a_gap_is_forgotten_when_the_next_is_passed_over_with_nothing_waiting() -> None:
+    cursor = Cursor(0, window=2, head=0)
+    cursor.offer(1)
+    assert cursor.pass_over(2) is False
+    cursor.acknowledge(1)
+    assert (cursor.pass_over(3), cursor.acknowledged, cursor.gaps) == (True, 3, ())
+
+
+@given(
+    st.lists(st.booleans(), max_size=60),
+    st.integers(1, 6),
+    st.lists(st.sampled_from(["publish", "publish", "deliver", "scan", "rewind"]), max_size=200),
+)
+def test_what_was_passed_over_is_never_found_in_the_log_again(
+    wanted: list[bool], window: int, steps: list[str]
+) -> None:
+    cursor, head, delivered = Cursor(0, window=window, head=0), 0, []
+
+    def step_on(step: str) -> None:
+        if step == "scan" and cursor.behind and not cursor.waiting:
+            found = list(range(cursor.seen + 1, head + 1))[:window]
+            cursor.refill(found, upto=found[-1] if len(found) == window else head, head=head)
+        elif step == "rewind":
+            cursor.rewind(head)
+        elif step == "deliver" and (batch := cursor.batch(2)):
+            delivered.extend(batch)
+            cursor.acknowledge(batch[-1])
+
+    for step in steps:
+        if step == "publish" and head < len(wanted):
+            head += 1
+            (cursor.offer if wanted[head - 1] else cursor.pass_over)(head)
+        else:
+            step_on(step)
+    while cursor.waiting or cursor.behind:
+        step_on("deliver")
+        step_on("scan")
+    assert delivered == [offset for offset in range(1, head + 1) if wanted[offset - 1]]
+    assert cursor.gaps == () or cursor.gaps[-1][1] > cursor.acknowledged

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpwsn.broker.push_connection import Connection, explain_refusal, parse_retry_after
+from hpwsn.broker.push_connection import Connection, OrdinaryReplies, explain_refusal, parse_retry_after
 from hpwsn.broker.push_request import Outcome, OutcomeKind, Ticket, parse_target
 
 URL = "http://consumer/path"
@@ -120,6 +120,54 @@ def test_a_reply_means_the_same_at_every_split(reply, kind, status, body, reusab
         assert (listener.outcome.kind, listener.outcome.status) == (kind, status)
         assert listener.outcome.body.startswith(body)
         assert listener.reusable is reusable
+
+
+@given(st.lists(st.sampled_from(REPLIES), min_size=1, max_size=8))
+def test_a_reply_that_was_seen_before_means_the_same_again(replies):
+    for reply, kind, status, body, reusable in replies:
+        listener = Listener()
+        listener.feed(reply)
+        listener.close()
+        assert listener.outcome is not None
+        assert (listener.outcome.kind, listener.outcome.status, listener.reusable) == (kind, status, reusable)
+        assert listener.outcome.body.startswith(body)
+
+
+def test_one_connection_reads_on_after_replies_that_it_knew():
+    known, other = (reply for reply, *_ in (REPLIES[0], REPLIES[9]))
+    listener = Listener()
+    for reply, status in ((known, 202), (known, 202), (other, 404), (known, 202), (other, 404)):
+        listener.outcome = None
+        listener.connection.take(listener.ticket)
+        listener.connection.write()
+        listener.feed(reply[:20], reply[20:]) if reply is other else listener.feed(reply)
+        assert listener.outcome is not None
+        assert (listener.outcome.status, listener.reusable) == (status, True)
+
+
+def test_a_known_reply_before_the_request_is_out_ends_the_connection():
+    for _ in range(2):
+        listener = Listener()
+        listener.wire.unsent = 1
+        listener.feed(REPLIES[0][0])
+        assert listener.outcome is not None
+        assert listener.reusable is False
+
+
+def test_only_so_many_ordinary_replies_are_remembered():
+    replies = OrdinaryReplies()
+    delivered = Outcome(OutcomeKind.DELIVERED, 202, "another")
+    listener = Listener()
+    listener.feed(REPLIES[0][0])
+    ordinary = listener.outcome
+    replies.learn(b"odd", delivered)
+    replies.learn(b"x" * (OrdinaryReplies.LONGEST + 1), ordinary)
+    assert replies.get(b"odd") is None
+    for number in range(OrdinaryReplies.MOST):
+        replies.learn(b"%d" % number, ordinary)
+    assert replies.get(b"0") is ordinary
+    replies.learn(b"one more", ordinary)
+    assert (replies.get(b"0"), replies.get(b"one more")) == (None, ordinary)
 
 
 @given(st.binary(max_size=200), st.sampled_from([reply for reply, *_ in REPLIES]), st.data())

@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from inspect import iscoroutinefunction
+from inspect import getmembers, iscoroutinefunction
 from pathlib import Path
 
 import pytest
@@ -12,10 +12,12 @@ from hpwsn_client import (
     Client,
     PullPoint,
     Receiver,
+    Registration,
     Subscription,
     SyncClient,
     SyncPullPoint,
     SyncReceiver,
+    SyncRegistration,
     SyncSubscription,
 )
 
@@ -26,18 +28,25 @@ API = {
     "ConnectionFailed",
     "ContentFilter",
     "DeliveryPolicy",
+    "DemandPublisher",
     "EndpointReference",
+    "FailedBatch",
     "HpwsnClientError",
     "Notification",
     "NotificationMessage",
+    "PublishFailed",
+    "Publisher",
     "PullPoint",
     "Receiver",
+    "Registration",
     "SoapFault",
     "SoapVersion",
     "Subscription",
     "SyncClient",
+    "SyncPublisher",
     "SyncPullPoint",
     "SyncReceiver",
+    "SyncRegistration",
     "SyncSubscription",
     "TimedOut",
     "Topic",
@@ -75,11 +84,10 @@ def test_the_wire_and_the_command_line_load_no_http_client():
         (Receiver, SyncReceiver),
         (Subscription, SyncSubscription),
         (PullPoint, SyncPullPoint),
+        (Registration, SyncRegistration),
     ],
 )
 def test_the_sync_face_has_every_method_of_the_asynchronous_one(plain, sync):
-    methods = {
-        name for name, value in vars(plain).items() if not name.startswith("_") and iscoroutinefunction(value)
-    }
+    methods = {name for name, value in getmembers(plain, iscoroutinefunction) if not name.startswith("_")}
     missing = {name for name in methods if not callable(getattr(sync, name, None))}
     assert missing <= {"open"}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hpwsn.errors import JournalUnavailable
-from hpwsn.journal import Journal, PullPointRecord
+from hpwsn.journal import Journal, PullPointRecord, RegistrationRecord, UpstreamRecord
 
 VERSION_1 = """
 CREATE TABLE streams (
@@ -83,6 +83,31 @@ async def test_version_1_opens_with_all_that_it_holds(old: Path, opened: Any, no
         await journal.append([note(target="p")])
         assert await journal.queue_length("p") == 4
         await journal.bury("s", [2], "timed out", 6.0, consumer="http://consumer/")
+
+
+async def test_version_1_gets_the_registrations_of_version_3(old: Path, opened: Any) -> None:
+    registration = RegistrationRecord("r", b"<r/>", "SOAP12", 1.5, 9.5)
+    upstream = UpstreamRecord("r", 1, b"<u/>", paused=True, terminates=8.5)
+    async with opened() as (journal, recovered):
+        assert (recovered.registrations, recovered.upstreams) == ([], [])
+        await journal.put_registration(registration)
+        await journal.put_upstream(upstream)
+        await journal.put_upstream(UpstreamRecord("ended", 0, b"<u/>"))
+    async with opened() as (journal, recovered):
+        assert (recovered.registrations, recovered.upstreams) == ([registration], [upstream])
+        await journal.delete_registration("r")
+    async with opened() as (journal, recovered):
+        assert (recovered.registrations, recovered.upstreams) == ([], [])
+
+
+async def test_a_subscription_at_a_publisher_is_forgotten_alone(opened: Any) -> None:
+    async with opened() as (journal, _):
+        await journal.put_registration(RegistrationRecord("r", b"<r/>", "SOAP11", 1.5))
+        for place in range(2):
+            await journal.put_upstream(UpstreamRecord("r", place, b"<u/>"))
+        await journal.delete_upstream("r", 0)
+    async with opened() as (_, recovered):
+        assert [upstream.place for upstream in recovered.upstreams] == [1]
 
 
 async def test_it_is_brought_up_to_date_once_and_equals_a_new_file(

@@ -149,3 +149,17 @@ async def test_the_length_of_a_queue_is_right_after_everything_that_changes_it(
         await journal.delete_pull_point("p")
         await journal.put_pull_point(pull_point("p"))
         assert await journal.queue_length("p") == 0
+
+
+async def test_some_of_a_queue_can_be_taken_out_wherever_they_are(opened: Any, note: Any) -> None:
+    async with opened() as (journal, _):
+        await journal.append([note()] * 5)
+        for name in ("p", "q"):
+            await journal.put_pull_point(pull_point(name))
+            await journal.enqueue(name, [(offset, "s") for offset in range(1, 6)], {})
+        seqs = [pulled.seq for pulled in await journal.pull("p", 9)]
+        others = [pulled.seq for pulled in await journal.pull("q", 1)]
+        assert await journal.discard("p", [seqs[0], seqs[3], *others]) == 2
+        assert [p.stored.offset for p in await journal.pull("p", 9)] == [2, 3, 5]
+        assert (await journal.queue_length("p"), await journal.queue_length("q")) == (3, 5)
+        assert await journal.discard("gone", seqs) == 0

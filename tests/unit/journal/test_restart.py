@@ -10,6 +10,7 @@ import pytest
 
 from hpwsn.errors import DataDirectoryInUse, JournalDamaged, JournalTooNew, JournalUnavailable
 from hpwsn.journal import Journal, MessageId, PullPointRecord, SubscriptionRecord
+from hpwsn.journal.schema import VERSION
 from tests.unit.journal import appender
 
 
@@ -108,7 +109,7 @@ async def test_a_newer_file_is_refused_with_both_versions(opened: Any, path: Pat
     with sqlite3.connect(path) as db:
         db.execute("PRAGMA user_version = 77")
     db.close()
-    with pytest.raises(JournalTooNew, match="version 77, this HPwsn knows versions up to 2"):
+    with pytest.raises(JournalTooNew, match=f"version 77, this HPwsn knows versions up to {VERSION}"):
         await Journal(path).open()
 
 

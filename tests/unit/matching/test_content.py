@@ -34,6 +34,7 @@ def test_all_filters_must_hold() -> None:
     filters = ContentFilters()
     fast, red = _xpath("/car/speed > 60"), _xpath("/car/@colour = 'red'")
     filters.acquire((fast, red))
+    filters.acquire((red,))
     evaluation = filters.evaluation(b"<car colour='red'><speed>61</speed></car>")
     assert evaluation.holds((fast, red))
     slow = filters.evaluation(b"<car colour='red'><speed>60</speed></car>")

@@ -129,8 +129,8 @@ def test_directory_must_be_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest
 
 def test_directory_that_cannot_be_read_is_a_failure(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("list") == 1
-    assert run("list", "--topics", "ldap://host/ou=topics") == 1
-    assert "not in this version" in capsys.readouterr().err
+    assert run("list", "--topics", "ldap://127.0.0.1:1/ou=topics") == 1
+    assert "ldap://127.0.0.1:1/ou=topics: cannot reach it" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("words", [("add", "A::B"), ("move", "A", ""), ("remove", "A/*")])
@@ -154,3 +154,16 @@ def test_help_of_every_command_shows_an_example(command: str, capsys: pytest.Cap
         run(command, "--help")
     assert caught.value.code == 0
     assert f"example: hpwsn topics {command}" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize("form", ["toml", "ldif"])
+def test_a_file_without_a_topic_is_refused_and_removes_nothing(
+    form: str, filled: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = topics(filled)
+    other = tmp_path / f"other.{form}"
+    other.write_text("" if form == "toml" else "dn: cn=somebody\nobjectClass: person\ncn: somebody\n")
+    for more in ((), ("--merge",)):
+        assert run("load", str(other), *more) == 1
+        assert "there is no topic in it, so nothing is changed" in capsys.readouterr().err
+    assert topics(filled) == before

@@ -267,6 +267,9 @@ def test_keys_are_the_topics_a_subscription_covers_at_the_moment() -> None:
     assert tree.keys(simple("A")) == frozenset({"A", "A:B", "A:C"})
     assert tree.keys(simple("A") + full("*/B|D")) == frozenset({"A:B"})
     assert tree.keys(concrete("X")) == frozenset()
+    assert {str(node.topic) for node in tree.matching(simple("A"))} == {"A", "A:B", "A:C"}
+    assert list(tree.matching(())) == list(tree.nodes())
+    assert not list(tree.matching(concrete("X")))
 
 
 def test_checking_a_publication_refuses_as_publishing_does_and_makes_no_topic() -> None:
@@ -333,3 +336,50 @@ def test_ten_thousand_rounds_of_subscribing_leave_nothing_behind(is_fixed: bool)
         tracemalloc.stop()
     assert growth < 10_000
     assert len(tree) == (3 if is_fixed else 0)
+
+
+def test_removed_topic_keeps_its_current_message_for_when_it_is_back() -> None:
+    tree = fixed("A:B", "C")
+    tree.retain(T("A:B"), 7)
+    tree.remove(T("A"))
+    assert tree.find(T("A:B")) is None
+    assert tree.current(T("A:B")) == 7
+    tree.add(T("A:B"))
+    assert tree.publish(T("A:B")).current == 7
+
+
+def test_removed_topic_lets_its_message_go_with_the_log() -> None:
+    tree = fixed("A")
+    tree.retain(T("A"), 7)
+    tree.remove(T("A"))
+    tree.release(T("A"))
+    assert tree.current(T("A")) is None
+    tree.add(T("A"))
+    assert tree.publish(T("A")).current is None
+
+
+def test_what_was_accepted_before_the_removal_finds_its_subscribers_and_nothing_later_does() -> None:
+    tree = fixed("A:B")
+    tree.subscribe(simple("A"), "s")
+    tree.retain(T("A:B"), 1)
+    tree.remove(T("A:B"))
+    assert list(tree.match(T("A:B"))) == []
+    assert list(tree.match(T("A:B"), accepted=True)) == ["s"]
+    assert tree.keys(simple("A")) == frozenset({"A", "A:B"})
+    tree.release(T("A:B"))
+    assert tree.keys(simple("A")) == frozenset({"A"})
+
+
+def test_subscribers_without_a_topic_are_found_until_one_is_back() -> None:
+    tree = fixed("A", "B")
+    tree.subscribe(concrete("A"), "lost")
+    tree.subscribe(full("A|B"), "wide")
+    tree.subscribe((), "everything")
+    assert tree.unmatched() == []
+    tree.remove(T("A"))
+    assert tree.unmatched() == ["lost"]
+    assert not tree.matches_any(concrete("A"))
+    assert tree.matches_any(full("A|B"))
+    assert tree.matches_any(())
+    tree.add(T("A"))
+    assert tree.unmatched() == []

@@ -43,7 +43,7 @@ NAMES = {
     WSRF_R: "ResourceUnknownFault",
     WSRF_RP: "InvalidResourcePropertyQNameFault UnknownQueryExpressionDialectFault "
     "InvalidQueryExpressionFault QueryEvaluationErrorFault",
-    WSRF_RL: "UnableToSetTerminationTimeFault TerminationTimeChangeRejectedFault",
+    WSRF_RL: "UnableToSetTerminationTimeFault TerminationTimeChangeRejectedFault ResourceNotDestroyedFault",
     WSN_BR: "PublisherRegistrationRejectedFault PublisherRegistrationFailedFault ResourceNotDestroyedFault",
     WSNT: "InvalidFilterFault TopicExpressionDialectUnknownFault InvalidTopicExpressionFault "
     "TopicNotSupportedFault MultipleTopicsSpecifiedFault NoCurrentMessageOnTopicFault "

@@ -12,7 +12,14 @@ from hpwsn_client.wsn.faults import (
     InvalidTopicExpressionFault,
     SoapFault,
 )
-from hpwsn_client.wsn.filters import ContentFilter, Filter, compile_content, encode_filter, parse_filter
+from hpwsn_client.wsn.filters import (
+    ContentFilter,
+    Filter,
+    compile_content,
+    encode_filter,
+    likely_dialect,
+    parse_filter,
+)
 from hpwsn_client.wsn.names import DIALECT_PREDICATES, DIALECT_SIMPLE, DIALECT_XPATH, WSNT
 from hpwsn_client.wsn.topics import parse_topic_expression
 from hpwsn_client.wsn.version import SoapVersion, encode_envelope
@@ -242,3 +249,36 @@ def test_a_hostile_text_is_compiled_or_refused_at_once(expression: str) -> None:
         compile_content(ContentFilter(DIALECT_XPATH, expression))
     except InvalidMessageContentExpressionFault as fault:
         assert fault.reason
+
+
+@pytest.mark.parametrize(
+    ("expression", "dialect"),
+    [
+        ("speed > 60", DIALECT_PREDICATES),
+        ("speed > +1.5e+3 and not (a = 'x/y@[z]' or b = \"p:q\")", DIALECT_PREDICATES),
+        ("time >= 2026-01-31T12:00:00Z", DIALECT_PREDICATES),
+        ("`a/b` like '%contains(%'", DIALECT_PREDICATES),
+        ("within(x, y, .5, 0., 1, 2) and has(tags, 'a') and exists(n)", DIALECT_PREDICATES),
+        ("not(speed > 60) and lane in (1, 2)", DIALECT_PREDICATES),
+        ("name = 'it\\'s' and a > 1", DIALECT_PREDICATES),
+        ("/car/speed > 60", DIALECT_XPATH),
+        ("@speed > 60", DIALECT_XPATH),
+        (". > 30", DIALECT_XPATH),
+        ("starts-with(., 'x')", DIALECT_XPATH),
+        ("p:speed > 60", DIALECT_XPATH),
+        ("child::speed > 60", DIALECT_XPATH),
+        ("contains (name, 'x')", DIALECT_XPATH),
+        ("* > 2", DIALECT_XPATH),
+        ("speed[2]", DIALECT_XPATH),
+    ],
+)
+def test_an_expression_without_a_dialect_is_xpath_where_only_xpath_has_its_parts(
+    expression: str, dialect: str
+) -> None:
+    assert likely_dialect(expression) == dialect
+
+
+def test_predicates_carry_no_prefixes() -> None:
+    text = f'<w:Filter xmlns:w="{WSNT}" xmlns:a="urn:a"><w:MessageContent Dialect="{DIALECT_PREDICATES}">'
+    wanted = parse_filter(parse_xml(f"{text}a:b > 1</w:MessageContent></w:Filter>".encode()))
+    assert wanted.content == (ContentFilter(DIALECT_PREDICATES, "a:b > 1"),)

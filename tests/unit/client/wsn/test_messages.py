@@ -392,7 +392,7 @@ def test_a_message_with_a_part_taken_out_or_doubled_is_read_or_refused_with_a_fa
     elif data.draw(st.booleans()):
         parent.remove(victim)
     else:
-        parent.append(parse_xml(etree.tostring(victim, with_tail=False)))
+        parent.append(parse_xml(etree.tostring(victim, encoding="utf-8", with_tail=False)))
     try:
         found = m.parse_message(root)
     except SoapFault as fault:

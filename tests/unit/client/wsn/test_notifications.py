@@ -19,6 +19,7 @@ from hpwsn_client.wsn.messages import (
     text_payload,
 )
 from hpwsn_client.wsn.names import HPWSN, WSNT, wsnt
+from hpwsn_client.wsn.notifications import MOST_DECLARATIONS
 from hpwsn_client.wsn.soap import parse_envelope
 from hpwsn_client.wsn.topics import Topic, TopicExpression, parse_topic_expression
 from hpwsn_client.wsn.version import SoapVersion, encode_envelope
@@ -279,3 +280,17 @@ def test_any_text_anywhere_is_read_or_refused_with_a_fault(topic: str, content: 
         assert parse_notify(root)[0].text == content
     except SoapFault as fault:
         assert fault.reason
+
+
+def test_namespaces_around_many_messages_are_bounded_at_their_edge():
+    messages = 2000
+    most = MOST_DECLARATIONS // messages
+    one = "<w:NotificationMessage><w:Message><p/></w:Message></w:NotificationMessage>" * messages
+
+    def notify(namespaces: int) -> etree._Element:
+        declared = "".join(f' xmlns:n{number}="urn:{number}"' for number in range(namespaces - 1))
+        return parse_xml(f'<w:Notify xmlns:w="{WSNT}"{declared}>{one}</w:Notify>'.encode())
+
+    assert len(parse_notify(notify(most))) == messages
+    with pytest.raises(InvalidMessage, match=f"{most + 1} namespaces"):
+        parse_notify(notify(most + 1))

@@ -164,3 +164,12 @@ def test_a_query_with_an_element_in_it_is_no_query() -> None:
         read(
             "<p:QueryResourceProperties><p:QueryExpression><x/></p:QueryExpression></p:QueryResourceProperties>"
         )
+
+
+def test_the_end_of_a_resource_is_told_with_its_time_and_reason() -> None:
+    told = parse_xml(life.encode_termination_notification(datetime(2026, 1, 31, 12, tzinfo=UTC), "a < b & c"))
+    assert told.tag == rl("TerminationNotification")
+    assert [(child.tag, child.text) for child in told] == [
+        (rl("TerminationTime"), "2026-01-31T12:00:00Z"),
+        (rl("TerminationReason"), "a < b & c"),
+    ]

@@ -1,7 +1,7 @@
 """Topics and their expressions: every rule of how they are written, and which topics they name."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -570,3 +570,19 @@ def test_concrete_is_read_as_the_schema_has_it(oasis: Oasis, text: str) -> None:
         assert is_concrete_by_the_schema(oasis, text)
     elif not accepted and set(re.findall("([^:/]*):", text)) <= {"p"}:
         assert not is_concrete_by_the_schema(oasis, text)
+
+
+@given(strategies.topics, st.sampled_from(["B", "{urn:other}B", "bad name", "{}B", "x" * 5000]))
+def test_a_topic_above_or_below_is_the_one_that_its_parts_would_make(topic: Topic, step: str) -> None:
+    def outcome(make: Callable[[], Topic]) -> object:
+        try:
+            return make()
+        except InvalidTopicExpressionFault as fault:
+            return str(fault)
+
+    path = (*topic.path, step)
+    assert outcome(lambda: topic.child(step)) == outcome(lambda: Topic(topic.namespace, path))
+    assert topic.child(f"{{{topic.namespace}}}B").parent == topic
+    above = [Topic(topic.namespace, topic.path[:n]) for n in range(len(topic.path) - 1, 0, -1)]
+    assert list(topic.ancestors()) == above
+    assert topic.parent == (above[0] if above else None)

@@ -1,0 +1,55 @@
+"""Which backbone a configuration asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hpwsn.backbone.embedded import EmbeddedBackbone
+from hpwsn.backbone.options import backbone_address
+from hpwsn.backbone.port import Backbone
+from hpwsn.journal.journal import Journal
+from hpwsn.settings import Config
+from hpwsn_client.wsn.topics import Topic
+from hpwsn_client.wsn.xml import Limits
+
+
+def choose_backbone(
+    config: Config, node: str, journal: Journal, clock: Callable[[], float], limits: Limits
+) -> Backbone:
+    """The embedded one, or ActiveMQ where there is a URL."""
+    settings = config.backbone
+    if not settings.url:
+        return EmbeddedBackbone()
+    from hpwsn.backbone.activemq.backbone import ActiveMQBackbone, Settings
+    from hpwsn.backbone.activemq.link import load_stomp
+    from hpwsn.backbone.activemq.peers import Peers
+
+    load_stomp()
+    address = backbone_address(settings)
+    peers = Peers(
+        address,
+        node,
+        [Topic.parse(peer) for peer in settings.peers],
+        journal=journal,
+        clock=clock,
+        limits=limits,
+        persistent=settings.persistent,
+        prefetch=settings.prefetch,
+        heartbeat=settings.heartbeat,
+    )
+    return ActiveMQBackbone(
+        address,
+        node,
+        journal=journal,
+        clock=clock,
+        settings=Settings(
+            persistent=settings.persistent,
+            batch=settings.batch,
+            prefetch=settings.prefetch,
+            heartbeat=settings.heartbeat,
+            spool_limit=settings.spool_limit,
+            spool_bytes=settings.spool_bytes,
+            waiting_bytes=config.journal.waiting_limit,
+        ),
+        peers=peers if settings.peers else None,
+    )

@@ -1,0 +1,35 @@
+"""What the parts of the default engine share: a conjunction in use, and the port of such a part."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from hpwsn.matching.predicates import Conjunction, Event
+
+
+class Entry:
+    """One conjunction of a request, in one place of one index, which keeps that place in `place`.
+
+    `texts` are those that it uses codes of.
+    """
+
+    __slots__ = ("conjunction", "id", "place", "texts")
+
+    def __init__(self, id_: int, conjunction: Conjunction) -> None:
+        self.id = id_
+        self.conjunction = conjunction
+        self.place: object = None
+        self.texts: tuple[str, ...] = ()
+
+
+class Index(Protocol):
+    """A part of the engine that finds conjunctions by what they have in common."""
+
+    def add(self, entry: Entry) -> None:
+        """Take a conjunction."""
+
+    def remove(self, entry: Entry) -> None:
+        """Forget one that was taken."""
+
+    def match(self, event: Event, found: list[int]) -> int:
+        """Append the ids of conjunctions that hold; how many were asked one by one."""

@@ -1,0 +1,111 @@
+"""The index of words and places: `has(keywords, "fire") and within(longitude, latitude, …)`.
+
+A conjunction is filed under the rarest of its words, and there, if it has two ranges of numbers, under the
+cells of a grid that its rectangle touches. An event looks up its own words in its own cell of each size in
+use, and what it finds is compared (hpwsn.matching.shelves).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import cast
+
+from hpwsn.matching.cells import NOWHERE, cells_of
+from hpwsn.matching.entries import Entry
+from hpwsn.matching.predicates import Event, Operator, Predicate, conjunction_holds
+from hpwsn.matching.shelves import Filed, Shelf
+from hpwsn.matching.values import words
+
+_HAS, _BETWEEN = Operator.HAS, Operator.BETWEEN
+_EVERYWHERE = (-math.inf, math.inf, -math.inf, math.inf)
+
+
+class KeywordIndex:
+    """Conjunctions that ask for words."""
+
+    def __init__(self) -> None:
+        self._shelves: dict[tuple[str, str | None, str | None], Shelf] = {}
+        self._frequency: dict[str, int] = {}
+
+    @property
+    def capacity(self) -> int:
+        """For how many conjunctions there is memory."""
+        return sum(shelf.capacity for shelf in self._shelves.values())
+
+    def offer(self, entry: Entry) -> bool:
+        """Take the conjunction if it asks for words."""
+        has = [p for p in entry.conjunction if p.operator is _HAS and not p.negated]
+        if not has or not has[0].operands:
+            return False
+        rectangle = _rectangle(entry.conjunction)
+        x, y = (rectangle[0].attribute, rectangle[1].attribute) if rectangle else (None, None)
+        key = (has[0].attribute, x, y)
+        shelf = self._shelves.get(key)
+        if shelf is None:
+            shelf = self._shelves[key] = Shelf(*key)
+        self._file(entry, shelf, has[0], rectangle)
+        return True
+
+    def _file(self, entry: Entry, shelf: Shelf, has: Predicate, rectangle: tuple[Predicate, ...]) -> None:
+        wanted = frozenset(cast(tuple[str, ...], has.operands))
+        for word in wanted:
+            self._frequency[word] = self._frequency.get(word, 0) + 1
+        word = min(wanted, key=self._frequency.__getitem__)
+        plain = len(entry.conjunction) == 1 + len(rectangle)
+        bounds = _EVERYWHERE
+        if rectangle:
+            bounds = cast(tuple[float, float, float, float], rectangle[0].operands + rectangle[1].operands)
+        cells = cells_of(*bounds) if rectangle else [NOWHERE]
+        filed = Filed(entry, wanted, bounds, plain, shelf, word, cells)
+        entry.place = filed
+        shelf.add(filed)
+
+    def remove(self, entry: Entry) -> None:
+        """Forget a conjunction."""
+        filed = cast(Filed, entry.place)
+        shelf = filed.shelf
+        shelf.remove(filed)
+        if not len(shelf):
+            del self._shelves[shelf.attribute, shelf.x, shelf.y]
+        for word in filed.words:
+            self._frequency[word] -= 1
+            if not self._frequency[word]:
+                del self._frequency[word]
+
+    def match(self, event: Event, found: list[int]) -> int:
+        """Append the ids of conjunctions that hold; how many were compared."""
+        asked = 0
+        for shelf in self._shelves.values():
+            value = event.get(shelf.attribute)
+            if value is not None:
+                asked += _match_shelf(shelf, words(value), event, found)
+        return asked
+
+
+def _match_shelf(shelf: Shelf, present: frozenset[str], event: Event, found: list[int]) -> int:
+    if shelf.x is None or shelf.y is None:
+        return shelf.match(present, 0.0, 0.0, event, found)
+    x, y = event.get(shelf.x), event.get(shelf.y)
+    if type(x) is float and type(y) is float:
+        # Rectangles are finite, and nothing compares with NaN.
+        return shelf.match(present, x, y, event, found) if math.isfinite(x) and math.isfinite(y) else 0
+    if type(x) is tuple or type(y) is tuple:
+        # Where a coordinate has several values every conjunction of the event's words is asked.
+        entries = shelf.every(present)
+        found += [entry.id for entry in entries if conjunction_holds(entry.conjunction, event)]
+        return len(entries)
+    return 0
+
+
+def _rectangle(conjunction: tuple[Predicate, ...]) -> tuple[Predicate, ...]:
+    """The first two bounded ranges of numbers on different attributes, or nothing."""
+    ranges: dict[str, Predicate] = {}
+    for predicate in conjunction:
+        if predicate.operator is _BETWEEN and not predicate.negated and _is_range(predicate):
+            ranges.setdefault(predicate.attribute, predicate)
+    return tuple(ranges.values())[:2] if len(ranges) > 1 else ()
+
+
+def _is_range(predicate: Predicate) -> bool:
+    low, high = predicate.operands
+    return type(low) is float and type(high) is float and -math.inf < low <= high < math.inf

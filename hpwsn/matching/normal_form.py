@@ -1,0 +1,101 @@
+"""The normal form of an expression: a disjunction of conjunctions, simplified, without what can never hold.
+
+Negation is pushed down to the predicates and stays there, since a missing attribute makes a predicate false
+and its negation true. Bounded: an expression that unfolds to too much is refused, not worked on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import count
+
+from hpwsn.matching.expressions import And, Expression, Not, Or
+from hpwsn.matching.predicates import Conjunction, Disjunction, Predicate
+from hpwsn.matching.simplify import simplify
+
+MOST_CONJUNCTIONS = 256
+MOST_PREDICATES = 2048
+"""Predicates of all conjunctions together."""
+MOST_STEPS = 2048
+"""Conjunctions that are looked at on the way, also those that fall away: a subscriber's filter must not hold
+up the others."""
+
+
+class TooLarge(ValueError):
+    """An expression that unfolds to more than is taken."""
+
+
+def normalise(expression: Expression) -> Disjunction:
+    """The disjunction of conjunctions that means the same; empty if the expression can never hold."""
+    return _absorbed(_unfold(expression, count(1), negated=False))
+
+
+def _unfold(expression: Expression, steps: Iterator[int], *, negated: bool) -> list[frozenset[Predicate]]:
+    match expression:
+        case Not(part):
+            return _unfold(part, steps, negated=not negated)
+        case And(parts) | Or(parts):
+            unfolded = [_unfold(part, steps, negated=negated) for part in parts]
+            joined = isinstance(expression, And) != negated
+            return _product(unfolded, steps) if joined else _bounded([c for each in unfolded for c in each])
+        case _:
+            return _simplified([frozenset({_literal(expression, negated)})], steps)
+
+
+def _literal(predicate: Predicate, negated: bool) -> Predicate:
+    return Predicate(
+        predicate.attribute, predicate.operator, predicate.operands, predicate.negated != negated
+    )
+
+
+def _product(factors: list[list[frozenset[Predicate]]], steps: Iterator[int]) -> list[frozenset[Predicate]]:
+    # Most expressions have no alternatives, and are simplified once.
+    plain = frozenset[Predicate]().union(*(factor[0] for factor in factors if len(factor) == 1))
+    result = _simplified([plain], steps)
+    for factor in factors:
+        if len(factor) == 1:
+            continue
+        result = _bounded(_simplified((left | right for left in result for right in factor), steps))
+    return result
+
+
+def _simplified(
+    conjunctions: Iterable[frozenset[Predicate]], steps: Iterator[int]
+) -> list[frozenset[Predicate]]:
+    """Each made as short as can be, once, without those that can never hold."""
+    simple: dict[frozenset[Predicate], None] = {}
+    for conjunction in conjunctions:
+        if next(steps) > MOST_STEPS or len(simple) > MOST_CONJUNCTIONS:
+            raise _too_large()
+        shorter = simplify(conjunction)
+        if shorter is not None:
+            simple[shorter] = None
+    return list(simple)
+
+
+def _bounded(conjunctions: list[frozenset[Predicate]]) -> list[frozenset[Predicate]]:
+    if len(conjunctions) > MOST_CONJUNCTIONS or sum(map(len, conjunctions)) > MOST_PREDICATES:
+        raise _too_large()
+    return conjunctions
+
+
+def _too_large() -> TooLarge:
+    return TooLarge(
+        f"it unfolds to more than {MOST_CONJUNCTIONS} alternatives or {MOST_PREDICATES} predicates,"
+        f" or takes more than {MOST_STEPS} combinations to unfold;"
+        " write fewer `or` within `and`, or use in (…)"
+    )
+
+
+def _absorbed(conjunctions: list[frozenset[Predicate]]) -> Disjunction:
+    """Without those that ask for more than another one does."""
+    ordered = sorted(set(conjunctions), key=len)
+    kept: list[frozenset[Predicate]] = []
+    for conjunction in ordered:
+        if not any(other <= conjunction for other in kept):
+            kept.append(conjunction)
+    return tuple(_sorted(conjunction) for conjunction in kept)
+
+
+def _sorted(conjunction: frozenset[Predicate]) -> Conjunction:
+    return tuple(sorted(conjunction, key=lambda p: (p.attribute, p.operator.value, str(p))))

@@ -1,0 +1,147 @@
+"""The index of intervals: conjunctions as rows of hpwsn.matching.groups, each where its channels are.
+
+A group is asked only for events that have one of its attributes. Where requests look at more different
+channels than the groups have columns for, a row keeps the channels of one group, and its conjunction is
+asked for the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import islice
+from typing import cast
+
+import numpy as np
+
+from hpwsn.matching.entries import Entry
+from hpwsn.matching.groups import COLUMNS, Group, Tenants
+from hpwsn.matching.intervals import Row, TextCodes, is_repeated
+from hpwsn.matching.kernels import Kernel, match_repeated
+from hpwsn.matching.predicates import Event
+
+MOST_GROUPS = 16
+"""Groups that there can be while each new row shares a channel with one of them."""
+
+MOVES = 2
+"""Rows that leave a segment under clearance with each change, on average."""
+
+TOGETHER = 64
+"""Rows that leave it at once, which is cheaper."""
+
+
+class RowIndex:
+    """Conjunctions that ask for at least one interval."""
+
+    def __init__(self, codes: TextCodes, kernel: Callable[[], Kernel]) -> None:
+        self._codes = codes
+        self._kernel = kernel
+        self._groups: list[Group] = []
+        self._clearing: list[Tenants] = []
+        self._due = 0
+
+    @property
+    def segments(self) -> int:
+        """How many segments there are."""
+        return sum(len(group.tenants) for group in self._groups)
+
+    @property
+    def capacity(self) -> int:
+        """For how many rows there is memory."""
+        return sum(tenants.segment.size for group in self._groups for tenants in group.tenants)
+
+    def add(self, entry: Entry, row: Row) -> None:
+        """Take a conjunction, which these are the intervals of."""
+        entry.texts = row.texts
+        group = self._group_for(row)
+        before = len(group.tenants)
+        group.add(entry, row)
+        if len(group.tenants) != before:
+            self._supersede(group)
+        self._clear()
+
+    def _group_for(self, row: Row) -> Group:
+        """The group that has the row's channels or room for them; else a new one, or a part of the row."""
+        channels = row.bounds.keys()
+        for group in self._groups:
+            if group.has(channels):
+                return group
+        for group in self._groups:
+            if group.has_room(channels):
+                return group
+        best = max(self._groups, key=lambda group: len(group.channels.keys() & channels), default=None)
+        if best is None or len(self._groups) < MOST_GROUPS or not best.channels.keys() & channels:
+            best = Group()
+            self._groups.append(best)
+            kept = dict(islice(row.bounds.items(), COLUMNS))
+        else:
+            kept = {channel: row.bounds[channel] for channel in channels & best.channels.keys()}
+        row.remainder = row.remainder or len(kept) < len(channels)
+        row.bounds = kept
+        return best
+
+    def remove(self, entry: Entry) -> None:
+        """Forget a conjunction."""
+        tenants, row = cast(tuple[Tenants, int], entry.place)
+        tenants.remove(row)
+        self._codes.release(entry.texts)
+        segment = tenants.segment
+        if not segment.live:
+            self._drop(tenants)
+        elif not segment.live & 63:
+            self._supersede(tenants.group)
+        self._clear()
+
+    def _supersede(self, group: Group) -> None:
+        for tenants in group.superseded():
+            tenants.clearing = True
+            self._clearing.append(tenants)
+
+    def _drop(self, tenants: Tenants) -> None:
+        tenants.group.tenants.remove(tenants)
+        if tenants.clearing:
+            self._clearing.remove(tenants)
+        if not tenants.group.tenants:
+            self._groups.remove(tenants.group)
+
+    def _clear(self) -> None:
+        """Move some rows out of the segment that is being cleared, if enough are due."""
+        if not self._clearing:
+            return
+        self._due += MOVES
+        tenants = self._clearing[0]
+        if self._due < min(TOGETHER, tenants.segment.live):
+            return
+        self._due = 0
+        rows = tenants.last_rows(TOGETHER)
+        while rows:
+            before = len(tenants.group.tenants)
+            rows = rows[tenants.group.open_for(tenants.segment.columns).take(tenants, rows) :]
+            if len(tenants.group.tenants) != before:
+                self._supersede(tenants.group)
+        if not tenants.segment.live:
+            self._drop(tenants)
+
+    def match(self, event: Event, found: list[int]) -> int:
+        """Append the ids of conjunctions that hold; how many were asked one by one."""
+        if not self._groups:
+            return 0
+        if is_repeated(event):
+            return self._match_repeated(event, found)
+        asked, kernel = 0, self._kernel()
+        for group in self._groups:
+            values = group.values(event, self._codes)
+            if values is None:
+                continue
+            array = np.array(values)
+            for tenants in group.tenants:
+                asked += tenants.collect(kernel(tenants.segment, array), event, found, False)
+        return asked
+
+    def _match_repeated(self, event: Event, found: list[int]) -> int:
+        asked = 0
+        for group in self._groups:
+            values = group.repeated_values(event, self._codes)
+            for tenants in group.tenants:
+                rows = match_repeated(tenants.segment, values[: tenants.segment.columns])
+                asked += tenants.collect(rows, event, found, True)
+        return asked

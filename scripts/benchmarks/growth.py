@@ -1,0 +1,33 @@
+"""Growth: the rate end to end, with 1 to 100,000 subscriptions that do not match."""
+
+import tempfile
+from pathlib import Path
+
+from benchmarks.frame import Check, Options, Table, progress
+from benchmarks.tools.arena import FLOOR, LIMIT, SPYNE, Arena, Candidate
+from benchmarks.tools.journals import fill
+
+COUNTS = (1, 1_000, 10_000, 100_000)
+QUICK = (1, 100, 1_000)
+
+
+def run(options: Options) -> Table:
+    """A node for each number, restored from a journal that holds so many; the references have none."""
+    counts = QUICK if options.quick else COUNTS
+    with tempfile.TemporaryDirectory(prefix="hpwsn-bench-") as folder, Arena(options) as arena:
+        nodes = [_node(arena, count, Path(folder)) for count in counts]
+        rows = tuple(arena.contest(nodes).values())
+        references = arena.contest(arena.start(LIMIT, FLOOR, SPYNE, consumers=1), "references")
+    check = Check.ratio(f"with {counts[-1]:,} that do not match, against 1", rows[-1], rows[0], 90, "%")
+    notes = (
+        *arena.notes(),
+        "the subscriptions are to a thousand other topics; one more, which matches, is measured",
+    )
+    return Table("growth", "notifications/s", (rows, tuple(references.values())), (check,), notes)
+
+
+def _node(arena: Arena, count: int, folder: Path) -> Candidate:
+    progress(f"a node with {count:,} subscriptions")
+    data = folder / str(count)
+    fill(data / "data", subscriptions=count)
+    return arena.node(f"HPwsn, {count:,} others", consumers=1, data=data)

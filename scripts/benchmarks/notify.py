@@ -1,0 +1,51 @@
+"""Notify: notifications that are taken in a second, one and a hundred to a request, by nobody wanted."""
+
+import subprocess
+import sys
+
+from benchmarks.frame import Check, Options, Row, Table, take_turns
+from benchmarks.tools.arena import COMMIT, FLOOR, LIMIT, NONE, SPYNE, Arena
+from benchmarks.tools.cores import pin_server
+
+MANY = 100
+IN_PROCESS = "Spyne in process, no HTTP"
+
+
+def run(options: Options) -> Table:
+    """All candidates take turns, with one notification to a request, then with many."""
+    with Arena(options) as arena:
+        candidates = arena.start(LIMIT, NONE, COMMIT, FLOOR, SPYNE)
+        single = arena.contest(candidates, "one to a Notify")
+        many = arena.contest(candidates, f"{MANY} to a Notify", messages=MANY)
+    in_process = Row.of(
+        IN_PROCESS, take_turns({"": lambda: _in_process(options)}, options.rounds, "Spyne in process")[""]
+    )
+    return Table(
+        "notify",
+        "notifications/s",
+        (tuple(single.values()), tuple(_named(row) for row in (*many.values(), in_process))),
+        tuple(_checks(single, many, in_process)),
+        arena.notes(),
+    )
+
+
+def _named(row: Row) -> Row:
+    return Row(f"{row.name}, × {MANY}", row.value, row.note, row.samples)
+
+
+def _checks(single: dict[str, Row], many: dict[str, Row], in_process: Row) -> list[Check]:
+    found = []
+    for name in (NONE, COMMIT):
+        kind = name.removeprefix("HPwsn, ")
+        found += [
+            Check.ratio(f"single, {kind}, against aiohttp + lxml", single[name], single[FLOOR], 2),
+            Check.ratio(f"single, {kind}, against Spyne's own path", single[name], single[SPYNE], 12),
+            Check.ratio(f"{MANY} to a Notify, {kind}, against Spyne in process", many[name], in_process, 30),
+        ]
+    return found
+
+
+def _in_process(options: Options) -> float:
+    command = [sys.executable, "-m", "benchmarks.tools.spyne_path", str(MANY), str(options.seconds)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, preexec_fn=pin_server)
+    return float(done.stdout)

@@ -1,0 +1,37 @@
+"""The bytes that benchmarks send, prepared once: payloads, Notify envelopes, whole requests."""
+
+from urllib.parse import urlsplit
+
+from hpwsn_client.wsn.names import ACTION_NOTIFY
+from hpwsn_client.wsn.notifications import NotificationMessage, encode_notify
+from hpwsn_client.wsn.soap import SoapVersion, encode_envelope
+from hpwsn_client.wsn.topics import Topic, TopicExpression
+
+TOPIC = "bench:ingest"
+READING = (
+    b'<m:reading xmlns:m="urn:example:sensors"><m:sensor>hall-7</m:sensor>'
+    b"<m:quantity>temperature</m:quantity><m:value>21.5</m:value><m:unit>Cel</m:unit><m:time>2026-01-01T12:00:00Z</m:time></m:reading>"
+)
+"""What a sensor sends, about 200 bytes."""
+
+SOAP_HEADERS = f'Content-Type: text/xml; charset=utf-8\r\nSOAPAction: "{ACTION_NOTIFY}"\r\n'.encode()
+
+
+def payload(size: int) -> bytes:
+    """A payload of so many bytes, mostly text."""
+    frame = b'<m:report xmlns:m="urn:example:sensors"><m:text>%s</m:text></m:report>'
+    return frame % (b"x" * (size - len(frame) + 2))
+
+
+def envelope(topic: str = TOPIC, content: bytes = READING, messages: int = 1) -> bytes:
+    """A SOAP 1.1 envelope with a Notify of equal messages."""
+    expression = TopicExpression.of(Topic.parse(topic))
+    body = encode_notify([NotificationMessage(expression, content)] * messages)
+    return encode_envelope(SoapVersion.SOAP11, body)
+
+
+def request(url: str, body: bytes) -> bytes:
+    """The POST of a body to a URL, as it goes over the wire."""
+    parts = urlsplit(url)
+    head = f"POST {parts.path or '/'} HTTP/1.1\r\nHost: {parts.netloc}\r\n".encode()
+    return b"%s%sContent-Length: %d\r\n\r\n%s" % (head, SOAP_HEADERS, len(body), body)

@@ -1,0 +1,134 @@
+"""Figure 9 of the paper on stream data services: the matching tree against its rivals, and its parallel form.
+
+Requests are made of a GPS stream's attributes within the constraints of the service, as the paper's are; the
+paper's own records are not public. Parallel rates are those of the slowest block, as with a core for each,
+and those of real processes by the clock.
+"""
+
+import random
+import time
+from collections.abc import Callable, Sequence
+
+from benchmarks.frame import Options, Row, progress
+from benchmarks.tools.contest import contest, rate, rows_of
+from hpwsn.matching.engines.counting import PreIndexEngine
+from hpwsn.matching.engines.parallel import ParallelTree
+from hpwsn.matching.engines.partition import Block, even_partition, linear_partition
+from hpwsn.matching.engines.trees import ImprovedTree, NormalTree
+from hpwsn.matching.indexed import IndexedEngine, fast_kernel
+from hpwsn.matching.naive import NaiveEngine
+from hpwsn.matching.port import Engine
+from hpwsn.matching.predicates import Disjunction, Event, Operator, Predicate
+from hpwsn.matching_processes import ProcessWorkers
+
+SIGNS = tuple(Operator(sign) for sign in ("<", "<=", ">", ">=", "=", "!="))
+ATTRIBUTES: dict[str, Callable[[random.Random], float | str]] = {
+    "direction": lambda chance: float(chance.randrange(360)),
+    "latitude": lambda chance: round(chance.uniform(39.26, 41.03), 2),
+    "longitude": lambda chance: round(chance.uniform(115.25, 117.30), 2),
+    "satelliteNum": lambda chance: float(chance.randint(3, 12)),
+    "speed": lambda chance: float(chance.randint(0, 120)),
+    "time": lambda chance: float(chance.randrange(86_400)),
+    "vid": lambda chance: f"V{chance.randrange(500)}",
+}
+EVENTS = 50
+
+
+def stream_figures(options: Options) -> list[tuple[Row, ...]]:
+    """All three parts of the figure."""
+    predicates = (2, 6) if options.quick else (2, 4, 6, 8, 10, 12)
+    requests = (100, 200) if options.quick else (100, 200, 400, 600, 800, 1000)
+    groups = [_compared("9a", f"predicates {n}", 100, n, options) for n in predicates]
+    groups += [_compared("9b", f"requests {n}", n, 6, options) for n in requests]
+    return [*groups, *_parallel(options)]
+
+
+def gps_request(chance: random.Random, count: int) -> Disjunction:
+    """A conjunction of so many predicates, at most two on an attribute."""
+    names = chance.sample([*ATTRIBUTES, *ATTRIBUTES], count)
+    return (tuple(_predicate(chance, name) for name in sorted(names)),)
+
+
+def _predicate(chance: random.Random, name: str) -> Predicate:
+    operators = SIGNS[4:] if name == "vid" else SIGNS
+    return Predicate(name, chance.choice(operators), (ATTRIBUTES[name](chance),))
+
+
+def gps_event(chance: random.Random) -> Event:
+    """A record of one vehicle."""
+    return {name: value(chance) for name, value in ATTRIBUTES.items()}
+
+
+def _engines() -> dict[str, Engine]:
+    return {
+        "BruteForce": NaiveEngine(),
+        "PreIndex": PreIndexEngine(),
+        "NormalTree": NormalTree(),
+        "ImprovedTree": ImprovedTree(),
+        "HPwsn": IndexedEngine(fast_kernel()),
+    }
+
+
+def _compared(figure: str, x: str, requests: int, predicates: int, options: Options) -> tuple[Row, ...]:
+    progress(f"figure {figure}, {x}")
+    chance = random.Random(requests * 100 + predicates)
+    made = [gps_request(chance, predicates) for _ in range(requests)]
+    events = [gps_event(chance) for _ in range(EVENTS)]
+    return rows_of(f"streams {figure}, events/s", x, contest(_engines(), made, events, options))
+
+
+def _parallel(options: Options) -> list[tuple[Row, ...]]:
+    chance = random.Random(9)
+    requests = [gps_request(chance, 6) for _ in range(options.sized(1000, 200))]
+    events = [gps_event(chance) for _ in range(EVENTS)]
+    workers = (1, 2) if options.quick else (1, 2, 4, 8)
+    groups = []
+    for k in workers:
+        progress(f"figure 9c, {k} workers")
+        rows = [
+            Row.of(
+                f"streams 9c, events/s · workers {k} · {name}",
+                _slowest(partition, k, requests, events, options),
+            )
+            for name, partition in (("by subtrees", even_partition), ("by predicates", linear_partition))
+        ]
+        rows.append(
+            Row.of(f"streams 9c, events/s · workers {k} · processes", _by_the_clock(k, requests, events))
+        )
+        groups.append(tuple(rows))
+    return groups
+
+
+def _by_the_clock(k: int, requests: Sequence[Disjunction], events: Sequence[Event]) -> list[float]:
+    """The rate of as many real processes, which share the cores of this machine with all else on it."""
+    with ProcessWorkers(k) as workers:
+        tree = ParallelTree(k, workers)
+        for number, request in enumerate(requests):
+            tree.add(number, request)
+        tree.match_batch(events)
+        return [_once(tree, events) for _ in range(3)]
+
+
+def _once(tree: ParallelTree, events: Sequence[Event]) -> float:
+    start = time.perf_counter()
+    tree.match_batch(events)
+    return len(events) / (time.perf_counter() - start)
+
+
+def _slowest(
+    partition: Callable[[Sequence[int], int], list[Block]],
+    k: int,
+    requests: Sequence[Disjunction],
+    events: Sequence[Event],
+    options: Options,
+) -> list[float]:
+    """The rate of the slowest block, in each round."""
+    tree = ParallelTree(k, partition=partition)
+    for number, request in enumerate(requests):
+        tree.add(number, request)
+    blocks = []
+    for block in tree.blocks():
+        blocks.append(ImprovedTree())
+        for leaf in (leaf for subtree in block for leaf in subtree.all_leaves()):
+            blocks[-1].add(leaf.id, (leaf.conjunction,))
+    return [min(rate(block, events, options.seconds / 20) for block in blocks) for _ in range(options.rounds)]

@@ -1,0 +1,27 @@
+# Foreign clients that Python's installer does not bring: sourced after environment.sh, then call `interop`.
+#
+# They go to node_modules beside the script that uses them. The stamp holds a hash of the lock file and is written
+# last, so that an install that was broken off is done again, and a second run needs no network.
+
+CLIENTS="$ROOT/tests/interop/node"
+
+lock_hash() { sha256sum <"$CLIENTS/package-lock.json" | cut -d ' ' -f 1; }
+
+install_clients() {
+    local stamp="$CLIENTS/node_modules/installed"
+    [ "$(cat "$stamp" 2>/dev/null)" != "$(lock_hash)" ] || return 0
+    say "installing the npm soap client into tests/interop/node (once)"
+    (cd "$CLIENTS" && npm ci --no-audit --no-fund --ignore-scripts >&2) ||
+        fail "npm could not install the foreign clients; the lines above say why. Run this again to retry"
+    lock_hash >"$stamp"
+}
+
+# interop: Node.js, npm, and the clients in the versions of the lock file; two at once take turns.
+interop() {
+    command -v node >/dev/null || need_apt nodejs
+    command -v npm >/dev/null || need_apt npm
+    (
+        if command -v flock >/dev/null; then flock 9; fi
+        install_clients
+    ) 9>"$ROOT/.venv.lock"
+}

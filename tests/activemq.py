@@ -1,0 +1,181 @@
+"""A real ActiveMQ in a process of its own, started as a developer starts it, and a node that uses it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import selectors
+import signal
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import pytest
+
+from tests.harness import ROOT, NodeProcess
+
+READY_WITHIN = 60.0
+
+
+class ActiveMQ:
+    """`scripts/activemq` as a child; its ports and folder stay the same over a restart."""
+
+    def __init__(self, folder: Path, *arguments: str) -> None:
+        self.folder = folder
+        self.arguments = arguments
+        self.stomp_port, self.mqtt_port = free_port(), free_port()
+        self.process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def place(self) -> str:
+        """Host and port of STOMP."""
+        return f"127.0.0.1:{self.stomp_port}"
+
+    @property
+    def url(self) -> str:
+        """Its address as a backbone."""
+        return f"stomp://{self.place}"
+
+    def start(self) -> Self:
+        """Start it and wait for its ready line."""
+        command = [str(ROOT / "scripts" / "activemq"), "--folder", str(self.folder), *self.arguments]
+        command += ["--stomp", str(self.stomp_port), "--mqtt", str(self.mqtt_port)]
+        # A server that lives for a minute is not worth the second compiler's work.
+        env = {**os.environ, "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:-UsePerfData"}
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env)
+        self._wait_until_ready()
+        return self
+
+    def _wait_until_ready(self) -> None:
+        assert self.process is not None
+        assert self.process.stdout is not None
+        deadline = time.monotonic() + READY_WITHIN
+        with selectors.DefaultSelector() as selector:
+            selector.register(self.process.stdout, selectors.EVENT_READ)
+            while time.monotonic() < deadline:
+                if not selector.select(timeout=0.2):
+                    continue
+                line = self.process.stdout.readline().decode()
+                if line.startswith("ready "):
+                    assert line.strip() == f"ready {self.url}"
+                    return
+                if not line:
+                    break
+        log = self.folder / "console.log"
+        raise AssertionError(f"ActiveMQ did not become ready: {log.read_text() if log.exists() else ''}")
+
+    def signal(self, number: int) -> None:
+        """Send a signal to the server itself."""
+        assert self.process is not None
+        self.process.send_signal(number)
+
+    def kill(self) -> None:
+        """kill -9."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait(10)
+            assert self.process.stdout is not None
+            self.process.stdout.close()
+            self.process = None
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self.process is not None:
+            self.signal(signal.SIGCONT)
+            self.kill()
+
+
+def free_port() -> int:
+    """A port that nobody uses now."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+@pytest.fixture(scope="session")
+def activemq(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ActiveMQ]:
+    """One ActiveMQ for all tests that leave it running; nodes have names of their own on it."""
+    with ActiveMQ(tmp_path_factory.mktemp("activemq")) as running:
+        yield running
+
+
+@pytest.fixture
+def own_activemq(tmp_path: Path) -> Iterator[ActiveMQ]:
+    """One that a test may kill, stop and start; it is not running yet."""
+    server = ActiveMQ(tmp_path / "activemq")
+    yield server
+    if server.process is not None:
+        server.signal(signal.SIGCONT)
+        server.kill()
+
+
+class BackedNode(NodeProcess):
+    """A node with ActiveMQ as its backbone, and what a test asks it."""
+
+    def __init__(self, data: Path, url: str, *arguments: str, name: str | None = None) -> None:
+        self.name = name or f"node-{uuid.uuid4().hex[:8]}"
+        super().__init__(data, "--backbone", url, "--name", self.name, *arguments)
+
+    def get(self, path: str) -> Any:
+        """The JSON at a path, whatever the status."""
+        try:
+            with urllib.request.urlopen(self.base + path, timeout=20) as answer:
+                return json.load(answer)
+        except urllib.error.HTTPError as error:
+            with error:
+                return json.load(error)
+
+    def post(self, topic: str, events: Any, message_id: str | None = None) -> Any:
+        """Publish, and what was answered; raises HTTPError if it was refused."""
+        headers = {"Content-Type": "application/json"}
+        if message_id is not None:
+            headers["Hpwsn-Message-Id"] = message_id
+        url = f"{self.base}/topics/{topic}/events"
+        request = urllib.request.Request(url, json.dumps(events).encode(), headers)
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return json.load(answer)
+
+    @property
+    def backbone(self) -> dict[str, Any]:
+        """The backbone's part of /status."""
+        found: dict[str, Any] = self.get("/status")["backbone"]
+        return found
+
+    def events(self, topic: str) -> list[Any]:
+        """The data of everything in the log on a topic, in order."""
+        found: list[Any] = []
+        after = 0
+        while page := self.get(f"/topics/{topic}/events?after={after}&max=1000"):
+            found += [event["data"] for event in page]
+            after = page[-1]["offset"]
+        return found
+
+    def wait(self, state: str = "ready", timeout: float = 30) -> None:
+        """Until the backbone is in a state."""
+        until(lambda: self.backbone["state"] == state, timeout, lambda: f"{self.backbone}\n{self.log()}")
+
+    def metric(self, name: str) -> float:
+        """One line of /metrics."""
+        with urllib.request.urlopen(f"{self.base}/metrics", timeout=20) as answer:
+            found = re.search(rf"^{name} (\S+)$", answer.read().decode(), re.MULTILINE)
+        assert found, name
+        return float(found[1])
+
+
+def until(condition: Any, timeout: float = 30, explain: Any = lambda: "") -> None:
+    """Ask again and again until it holds; for tests that are no coroutines."""
+    deadline = time.monotonic() + timeout
+    while not condition():
+        assert time.monotonic() < deadline, f"it never held\n{explain()}"
+        time.sleep(0.02)

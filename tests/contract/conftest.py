@@ -1,0 +1,5 @@
+"""Real servers for this suite."""
+
+from tests.activemq import activemq
+
+__all__ = ["activemq"]

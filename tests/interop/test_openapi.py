@@ -1,0 +1,69 @@
+"""schemathesis, unchanged, tries every operation of /openapi.json on a real node, with all default checks.
+
+What a document cannot say is said here: what a topic, an XPath and NDJSON are, and that of two names for one
+id only one may be given. Nobody waits for an event that never comes, and every run tries the same requests.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import aiohttp
+import jsonschema_rs
+import schemathesis
+from hypothesis import strategies as st
+from schemathesis.config import GenerationConfig, ProjectConfig, ProjectsConfig, SchemathesisConfig
+
+from hpwsn.door.openapi import document
+from tests.harness import NodeProcess
+
+GIVEN = {"path.topic": "sensors:hall", "query.filter": "n > 1 or n < 1", "query.wait": 0.01}
+NAMES = st.from_regex(r"[A-Za-z_][A-Za-z0-9_.-]{0,9}", fullmatch=True)
+LINES = st.lists(st.dictionaries(NAMES, st.integers() | st.booleans() | NAMES), min_size=1, max_size=5)
+GENERATION = GenerationConfig(deterministic=True, max_examples=25, database="none")
+PROJECT = ProjectConfig(generation=GENERATION, parameters=GIVEN)
+
+schemathesis.openapi.media_type(
+    "application/x-ndjson", LINES.map(lambda events: "\n".join(map(json.dumps, events)).encode())
+)
+schema = schemathesis.openapi.from_dict(
+    document("http://127.0.0.1"),
+    config=SchemathesisConfig(projects=ProjectsConfig(default=PROJECT), seed=1),
+)
+
+
+@schema.parametrize()
+def test_every_operation_does_what_the_document_says(
+    case: schemathesis.Case, shared_node: NodeProcess
+) -> None:
+    if "id" in (case.query or {}):
+        case.headers.pop("Hpwsn-Message-Id", None)
+    case.call_and_validate(base_url=shared_node.base)
+
+
+async def served(node: NodeProcess) -> Any:
+    """The document as the node gives it."""
+    async with aiohttp.ClientSession() as session, session.get(f"{node.base}/openapi.json") as response:
+        return await response.json()
+
+
+async def test_the_document_that_was_tried_is_the_one_that_is_served(shared_node: NodeProcess) -> None:
+    found = await served(shared_node)
+    assert found == document(shared_node.base)
+    assert len(schema) == sum(method != "parameters" for path in found["paths"].values() for method in path)
+
+
+async def test_an_event_of_a_stream_is_as_the_document_says(shared_node: NodeProcess) -> None:
+    schemas = (await served(shared_node))["components"]["schemas"]
+    url = f"{shared_node.base}/topics/streamed/events"
+    async with aiohttp.ClientSession() as session:
+        async with session.post(url, json={"n": 1}) as answer:
+            jsonschema_rs.validate(schemas["Span"], await answer.json())
+        accept = {"Accept": "text/event-stream"}
+        async with session.get(url, headers=accept, params={"after": "0"}) as response:
+            assert response.content_type == "text/event-stream"
+            await response.content.readuntil(b"data: ")
+            event = json.loads(await response.content.readline())
+    jsonschema_rs.validate(schemas["Event"], event)
+    assert event["data"] == {"n": 1}

@@ -1,0 +1,78 @@
+"""Every benchmark runs in its shortest form and gives figures that can be read; nobody promises how large."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from lxml import etree
+
+from tests.harness import ROOT, environment
+
+NAMES = (
+    "notify", "push", "end-to-end", "fan-out", "latency", "topics", "fragments", "growth", "matching",
+    "matching-papers", "memory", "wire",
+)  # fmt: skip
+WITH_TARGETS = set(NAMES) - {"latency", "wire"}
+REFERENCES = ("limit", "floor", "Spyne")
+
+
+def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
+    paths = os.pathsep.join([str(ROOT / "scripts"), environment()["PYTHONPATH"]])
+    return subprocess.run(
+        [sys.executable, "-m", "benchmarks", *arguments],
+        env={**environment(), "PYTHONPATH": paths, "PYTHONWARNINGS": "ignore"},
+        capture_output=True,
+        text=True,
+        timeout=170,
+    )
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("name", NAMES)
+def test_a_benchmark_measures_itself_and_what_it_is_measured_against(name: str, tmp_path: Path):
+    ended = bench(name, "--quick", "--seconds", "0.05", "--rounds", "1", "--output", str(tmp_path))
+    assert ended.returncode == 0, ended.stderr
+    data = json.loads((tmp_path / f"{name}.json").read_text("utf-8"))
+    assert data["rows"]
+    assert all(math.isfinite(row["value"]) and row["value"] > 0 for row in data["rows"]), data["rows"]
+    assert bool(data["checks"]) == (name in WITH_TARGETS)
+    assert all(math.isfinite(check["value"]) for check in data["checks"])
+    if name not in ("matching", "matching-papers", "push", "wire"):
+        for reference in REFERENCES:
+            assert any(reference in row["name"] for row in data["rows"]), reference
+    assert etree.parse(tmp_path / f"{name}.svg").getroot().tag.endswith("svg")
+    assert data["title"] in ended.stdout
+    assert "round" in ended.stderr or name in ("memory", "wire", "matching-papers")
+
+
+def test_the_list_names_every_benchmark_with_what_it_measures():
+    ended = bench("--list")
+    listed = {line.split()[0] for line in ended.stdout.splitlines()}
+    assert {*NAMES, "backbone", "backlog", "directory", "durability", "recovery"} == listed
+    assert all(len(line.split()) > 3 for line in ended.stdout.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"), [(["nothing"], "no benchmark 'nothing'"), (["wire", "--seconds", "0"], "no time")]
+)
+def test_what_cannot_be_run_is_refused_with_the_reason(arguments: list[str], words: str):
+    ended = bench(*arguments)
+    assert ended.returncode == 2
+    assert words in ended.stderr
+
+
+@pytest.mark.timeout(120)
+def test_the_command_line_runs_the_benchmarks_of_a_checkout(tmp_path: Path):
+    command = [sys.executable, "-m", "hpwsn", "bench", "wire", "--quick", "--seconds", "0.05"]
+    ended = subprocess.run(
+        [*command, "--output", str(tmp_path)], env=environment(), capture_output=True, text=True, cwd=tmp_path
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert "lxml parse" in ended.stdout
+    assert (tmp_path / "wire.json").exists()

@@ -1,0 +1,121 @@
+"""The schema in both of its forms, as OpenLDAP's own tools take them, and the server for developers."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.harness import ROOT
+from tests.slapd import BASE, Slapd, topic
+
+SCHEMA = ROOT / "ldap_schema"
+CONFIG = """\
+dn: cn=config
+objectClass: olcGlobal
+cn: config
+
+dn: cn=module,cn=config
+objectClass: olcModuleList
+cn: module
+olcModulePath: /usr/lib/ldap
+olcModuleLoad: back_mdb
+
+dn: cn=schema,cn=config
+objectClass: olcSchemaConfig
+cn: schema
+
+{core}
+
+{ours}
+
+dn: olcDatabase=mdb,cn=config
+objectClass: olcDatabaseConfig
+objectClass: olcMdbConfig
+olcDatabase: mdb
+olcSuffix: dc=hpwsn
+olcDbDirectory: {folder}/db
+"""
+
+
+def tool(name: str, *arguments: str | Path) -> str:
+    ended = subprocess.run(
+        [f"/usr/sbin/{name}", *map(str, arguments)], capture_output=True, text=True, timeout=30
+    )
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
+
+
+def fill(form: str, place: Path) -> str:
+    """Load the example tree with slapadd, and what slapcat then finds."""
+    for file in ("base.ldif", "example.ldif"):
+        tool("slapadd", form, place, "-b", "dc=hpwsn", "-l", SCHEMA / file)
+    return tool("slapcat", form, place, "-b", "dc=hpwsn")
+
+
+def test_slapd_conf_includes_the_schema(tmp_path: Path) -> None:
+    (tmp_path / "db").mkdir()
+    conf = tmp_path / "slapd.conf"
+    conf.write_text(
+        "include /etc/ldap/schema/core.schema\n"
+        f"include {SCHEMA / 'hpwsn.schema'}\n"
+        "modulepath /usr/lib/ldap\nmoduleload back_mdb\n"
+        f"database mdb\nsuffix dc=hpwsn\ndirectory {tmp_path / 'db'}\n"
+    )
+    assert fill("-f", conf).count("objectClass: hpwsnTopic") == 6
+
+
+def test_cn_config_takes_the_ldif(tmp_path: Path) -> None:
+    for name in ("db", "config"):
+        (tmp_path / name).mkdir()
+    core = Path("/etc/ldap/schema/core.ldif").read_text()
+    ours = (SCHEMA / "hpwsn.ldif").read_text()
+    (tmp_path / "config.ldif").write_text(CONFIG.format(core=core, ours=ours, folder=tmp_path))
+    tool("slapadd", "-n", "0", "-F", tmp_path / "config", "-l", tmp_path / "config.ldif")
+    assert fill("-F", tmp_path / "config").count("objectClass: hpwsnTopic") == 6
+
+
+def test_both_forms_define_the_same() -> None:
+    def words(text: str) -> list[str]:
+        lines = (
+            line for line in text.splitlines() if not line.startswith(("#", "dn:", "cn:", "objectClass:"))
+        )
+        text = " ".join(lines)
+        for theirs, ours in (
+            ("olcObjectIdentifier:", "objectidentifier"),
+            ("olcAttributeTypes:", "attributetype"),
+            ("olcObjectClasses:", "objectclass"),
+        ):
+            text = text.replace(theirs, ours)
+        return text.split()
+
+    forms = [words((SCHEMA / name).read_text()) for name in ("hpwsn.schema", "hpwsn.ldif")]
+    assert forms[0] == forms[1]
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [{"hpwsnCode": "many"}, {"unknown": "x"}, {"hpwsnNamespace": "urn:x\nhpwsnNamespace: urn:y"}],
+)
+def test_the_server_refuses_what_the_schema_does_not_allow(slapd: Slapd, attributes: dict[str, str]) -> None:
+    with pytest.raises(AssertionError):
+        slapd.add(topic("BAD", "ALL", **attributes))
+    assert not [each for each in slapd.directory.load() if "BAD" in str(each.topic)]
+
+
+def test_the_server_keeps_its_entries_over_a_kill_and_a_start(slapd: Slapd) -> None:
+    slapd.add(topic("KEPT", "ALL"))
+    slapd.kill()
+    slapd.start()
+    assert f"cn=KEPT,cn=ALL,{BASE}" in [each.path for each in slapd.directory.load()]
+    assert len(slapd.directory.load()) == 7
+
+
+def test_the_starter_explains_itself_and_refuses_what_it_does_not_know() -> None:
+    script = ROOT / "scripts" / "slapd"
+    ended = subprocess.run([script, "--help"], capture_output=True, text=True)
+    assert ended.returncode == 0
+    assert "ready ldap://HOST:PORT/ou=topics,dc=hpwsn" in ended.stdout
+    for words in (["--colour"], ["--port"], ["--port", "many"]):
+        ended = subprocess.run([script, *words], capture_output=True, text=True)
+        assert ended.returncode == 1
+        assert ended.stderr.startswith("slapd: ")

@@ -1,0 +1,62 @@
+"""A running node follows its topic file: edits by the command, by hand, with mistakes, and SIGHUP."""
+
+import asyncio
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.harness import NodeProcess, environment, eventually
+from tests.raw_soap import call, notify, send
+
+
+async def publishes(node: NodeProcess, on: str) -> bool:
+    return (await call(node.url, notify(on, "<n>x</n>"))).status == 202
+
+
+async def test_the_command_edits_the_topics_of_a_running_node(tmp_path: Path) -> None:
+    file = tmp_path / "topics.toml"
+    file.write_text("[topics.A]\n")
+    with NodeProcess(tmp_path / "data", "--topics", str(file)) as node:
+        command = [sys.executable, "-m", "hpwsn", "topics", "add", "A:B", "--topics", str(file)]
+        await asyncio.to_thread(subprocess.run, command, env=environment(), check=True)
+        await eventually(lambda: publishes(node, "A:B"))
+
+
+async def test_a_mistake_in_the_file_is_reported_and_the_topics_stay(tmp_path: Path) -> None:
+    file = tmp_path / "topics.toml"
+    file.write_text("[topics.A]\n")
+    with NodeProcess(tmp_path / "data", "--topics", str(file)) as node:
+        for broken in (lambda: file.write_text("[topics"), file.unlink):
+            broken()
+
+            async def warned() -> bool:
+                reply = await send(f"{node.base}/status", b"", method="GET")
+                return bool(json.loads(reply.body)["directory"]["warnings"])
+
+            await eventually(warned)
+            assert await publishes(node, "A")
+            assert (await send(f"{node.base}/readyz", b"", method="GET")).status == 200
+            file.write_text("[topics.A]\n[topics.B]\n")
+
+            async def well() -> bool:
+                return not await warned()
+
+            await eventually(well)
+        assert await publishes(node, "B")
+    assert "not valid TOML" in node.log()
+
+
+async def test_a_hangup_reads_the_directory_again(tmp_path: Path) -> None:
+    file = tmp_path / "topics.toml"
+    file.write_text("[topics.A]\n")
+    with NodeProcess(tmp_path / "data", "--topics", str(file)) as node:
+        assert node.process is not None
+        node.process.send_signal(signal.SIGHUP)
+
+        async def said() -> bool:
+            return "the topic directory is read again" in node.log()
+
+        await eventually(said)
+        assert await publishes(node, "A")

@@ -1,0 +1,69 @@
+"""Notifications as messages of applications, and back."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hpwsn.backbone.activemq.exchange import decode_peer, encode_peer
+from hpwsn_client.wsn.soap_faults import SoapFault
+from hpwsn_client.wsn.xml import DEFAULT_LIMITS, Limits
+
+HERE = {"destination": "/topic/hpwsn.A.B", "message-id": "ID:1"}
+
+
+def round_trip(body: bytes, **headers: str) -> tuple[bytes, dict[str, str]]:
+    notification = decode_peer({**HERE, **headers}, body, 1.0, DEFAULT_LIMITS)
+    message = encode_peer(notification, notification.message_id or "", "node", False)
+    return message.body, dict(message.headers)
+
+
+@pytest.mark.parametrize(
+    ("body", "out", "kind"),
+    [
+        (b"<x>1</x>", b"<x>1</x>", "application/xml"),
+        (b'<?xml version="1.0" encoding="iso-8859-1"?>\n<x>\xe4</x>', "<x>ä</x>".encode(), "application/xml"),
+        (b"plain & <text>", b"plain & <text>", "text/plain"),
+        (b"<not xml", b"<not xml", "text/plain"),
+        (b"", b"", "text/plain"),
+        (b"<!DOCTYPE x><x/>", b"<!DOCTYPE x><x/>", "text/plain"),
+    ],
+)
+def test_xml_is_the_payload_and_all_else_is_text(body: bytes, out: bytes, kind: str) -> None:
+    found, headers = round_trip(body)
+    assert (found, headers["content-type"], headers["topic"]) == (out, kind, "A:B")
+
+
+@given(
+    st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"], exclude_characters="\ufffe\uffff"))
+)
+def test_any_text_comes_back_as_it_was(text: str) -> None:
+    assert round_trip(text.encode())[0] == text.encode()
+
+
+def test_headers_are_topic_id_and_producer() -> None:
+    _, headers = round_trip(b"<x/>", topic="{urn:x}C", id="i", producer="http://p/?a&b")
+    assert (headers["topic"], headers["id"], headers["producer"]) == ("{urn:x}C", "i", "http://p/?a&b")
+    _, headers = round_trip(b"<x/>")
+    assert (headers["topic"], headers["id"], "producer" in headers) == ("A:B", "ID:1", False)
+
+
+@pytest.mark.parametrize("id_", ["", "i" * 1025, "a\nb"])
+def test_an_id_that_cannot_be_one_is_replaced_by_that_of_the_message(id_: str) -> None:
+    assert decode_peer({**HERE, "id": id_}, b"x", 1.0, DEFAULT_LIMITS).message_id == "ID:1"
+
+
+@given(st.binary(max_size=40), st.text(max_size=20), st.text(max_size=20))
+def test_garbage_is_refused_and_nothing_worse(body: bytes, topic: str, producer: str) -> None:
+    try:
+        decode_peer({**HERE, "topic": topic, "producer": producer}, body, 1.0, DEFAULT_LIMITS)
+    except (ValueError, SoapFault) as error:
+        assert str(error)
+
+
+def test_a_body_beyond_the_limit_is_refused_and_one_at_it_is_not() -> None:
+    limits = Limits(body=10, depth=8, attributes=8, messages=1)
+    decode_peer(HERE, b"x" * 10, 1.0, limits)
+    with pytest.raises(ValueError, match="11 bytes, and 10 are accepted"):
+        decode_peer(HERE, b"x" * 11, 1.0, limits)

@@ -1,0 +1,94 @@
+"""Rows, checks, tables, and the page that they are written to."""
+
+import json
+import math
+
+import pytest
+from benchmarks.frame import Check, Options, Row, Table, take_turns
+from benchmarks.page import update_page
+from benchmarks.report import as_json, as_markdown, as_svg, as_text
+from lxml import etree
+
+FAST, SLOW = Row.of("fast", [90, 100, 140], "server 99 %"), Row.of("slow", [30, 50, 40])
+RATIO = Check.ratio("fast, against slow", FAST, SLOW, 2.5)
+TABLE = Table("race", "laps/s", ((SLOW, FAST),), (RATIO,), ("on one track",))
+
+
+def test_a_row_has_the_median_and_the_spread_of_its_samples():
+    assert (FAST.value, FAST.spread) == (100, "90.0 to 140")
+    assert Row("once", 3.0).spread == ""
+
+
+def test_a_ratio_is_that_of_each_round_and_not_of_the_medians():
+    assert RATIO.values == (3.0, 2.0, 3.5)
+    assert (RATIO.value, RATIO.met, RATIO.wanted) == (3.0, True, "at least 2.5 ×")
+    assert not Check.ratio("", FAST, SLOW, 301, "%").met
+
+
+def test_a_check_may_want_little_instead_of_much():
+    assert Check("memory", (29.0,), 30, "MB", at_most=True).met
+    assert not Check("memory", (31.0,), 30, "MB", at_most=True).met
+
+
+def test_candidates_take_turns_and_each_round_begins_with_another():
+    seen = []
+    calls = {name: lambda name=name: seen.append(name) or float(len(seen)) for name in "abc"}
+    assert take_turns(calls, 2) == {"a": [1.0, 6.0], "b": [2.0, 4.0], "c": [3.0, 5.0]}
+    assert "".join(seen) == "abcbca"
+
+
+def test_a_quick_run_makes_large_things_small():
+    assert Options().sized(10_000, 500) == 10_000
+    assert Options(quick=True).sized(10_000, 500) == 500
+
+
+def test_the_text_shows_ratios_spread_targets_and_notes():
+    text = as_text(TABLE)
+    assert "2.50  90.0 to 140; server 99 %" in text
+    assert "3.00 × (2.00 to 3.50)  wanted: at least 2.5 ×" in text
+    assert text.endswith("(on one track)")
+    assert "NOT MET" not in text
+    assert "NOT MET" in as_text(Table("", "", ((FAST,),), (Check("", (1.0,), 2),)))
+
+
+def test_the_json_holds_all_that_was_measured():
+    data = json.loads(as_json(TABLE, Options(0.5, 3)))
+    assert [row["samples"] for row in data["rows"]] == [[30, 50, 40], [90, 100, 140]]
+    assert (data["checks"][0]["value"], data["checks"][0]["met"]) == (3.0, True)
+    assert (data["seconds"], data["rounds"], data["quick"]) == (0.5, 3, False)
+
+
+def test_the_plot_is_well_formed_even_with_nothing_to_show():
+    for row in (FAST, Row("<none> & nothing", 0.0)):
+        etree.fromstring(as_svg(Table("a < b", "µs", ((row,),))).encode())
+
+
+def test_a_ratio_to_nothing_is_no_number():
+    assert math.isnan(Table("", "", ((Row("none", 0.0), FAST),)).ratios()[1][1])
+
+
+def test_a_table_is_put_between_its_marks_and_nothing_else_is_touched(tmp_path):
+    page = tmp_path / "performance.md"
+    page.write_text(
+        "before\n<!-- bench race -->\nold\n<!-- end race -->\nafter\n<!-- bench x -->\n<!-- end x -->\n"
+    )
+    for _ in range(2):
+        written = update_page("race", TABLE, Options(), tmp_path)
+    assert written == [page, tmp_path / "plots" / "race.svg"]
+    before, _, rest = page.read_text().partition("<!-- bench race -->\n")
+    table, _, after = rest.partition("<!-- end race -->")
+    assert (before, after) == ("before\n", "\nafter\n<!-- bench x -->\n<!-- end x -->\n")
+    assert as_markdown(TABLE, "plots/race.svg") in table
+    assert "old" not in table
+
+
+def test_a_table_without_a_place_on_the_page_is_left_out(tmp_path):
+    (tmp_path / "performance.md").write_text("nothing\n")
+    assert update_page("race", TABLE, Options(), tmp_path) == []
+    assert (tmp_path / "performance.md").read_text() == "nothing\n"
+
+
+@pytest.mark.parametrize("samples", [[], [1.0, 2.0]])
+def test_rounds_that_do_not_match_are_no_ratio(samples):
+    with pytest.raises(ValueError, match=r"argument|shorter|longer"):
+        Check.ratio("", FAST, Row("other", 1.0, samples=tuple(samples)), 1)

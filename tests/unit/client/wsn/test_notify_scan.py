@@ -1,0 +1,212 @@
+"""The Notify lane reads what the full parser reads, or leaves it alone."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+from lxml import etree
+
+from hpwsn_client.wsn import notify_scan, scope
+from hpwsn_client.wsn.notifications import encode_content, parse_notify
+from hpwsn_client.wsn.notify_scan import Encoded, NotifyScan
+from hpwsn_client.wsn.soap import check_must_understand, parse_envelope
+from hpwsn_client.wsn.soap_faults import SoapFault
+from hpwsn_client.wsn.xml import DEFAULT_LIMITS, Limits, parse_xml
+from tests.unit.client.wsn.notify_envelopes import CLIENTS, CONCRETE, ORDINARY, SOAP11, WSA, WSNT, Envelopes
+
+FULL = CONCRETE.replace("Concrete", "Full")
+SCAN = NotifyScan(DEFAULT_LIMITS)
+
+
+def full(data: bytes, limits: Limits = DEFAULT_LIMITS) -> list[Encoded] | None:
+    """What the full parser makes of it; None where it refuses or there is no one topic."""
+    try:
+        envelope = parse_envelope(data, limits)
+        check_must_understand(envelope, ())
+        if envelope.body is None or envelope.body.tag != f"{{{WSNT}}}Notify":
+            return None
+        messages = parse_notify(envelope.body, limits)
+    except SoapFault:
+        return None
+    if any(message.topic is not None and message.topic.topic is None for message in messages):
+        return None
+    return [
+        Encoded(None if message.topic is None else message.topic.topic, *encode_content(message))
+        for message in messages
+    ]
+
+
+def shape(element: etree._Element) -> object:
+    """All that an element holds, but how its names are abbreviated."""
+    return element.tag, dict(element.attrib), element.text, element.tail, [shape(child) for child in element]
+
+
+def assert_same_payload(one: bytes, other: bytes, data: bytes) -> None:
+    """Alike in all but prefixes, and what prefixes in the other stand for, they stand for in the one."""
+    ours, theirs = parse_xml(one), parse_xml(other)
+    assert shape(ours) == shape(theirs), data
+    used = {prefix.decode() for prefix in re.findall(rb"[\w.-]+(?=:)", other)}
+    for prefix, uri in theirs.nsmap.items():
+        if prefix in used:
+            assert ours.nsmap.get(prefix) == uri, (prefix, data)
+
+
+def assert_equal(scanned: list[Encoded], read: list[Encoded] | None, data: bytes) -> None:
+    assert read is not None, f"the full parser refuses {data!r}"
+    assert len(scanned) == len(read)
+    for one, other in zip(scanned, read, strict=True):
+        assert one.topic == other.topic
+        assert one.content[: one.start] == other.content[: other.start]
+        assert one.content[one.end :] == other.content[other.end :]
+        assert_same_payload(one.content[one.start : one.end], other.content[other.start : other.end], data)
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_what_clients_send_means_the_same_in_both_lanes(client: str) -> None:
+    data = CLIENTS[client].encode()
+    scanned = SCAN.read(data)
+    if client in ORDINARY:
+        assert scanned is not None
+    if scanned is not None:
+        assert_equal(scanned, full(data), data)
+        assert SCAN.read(data) == scanned  # now from memory
+
+
+@settings(max_examples=1500)
+@given(st.integers(0, 2**32))
+def test_any_envelope_means_the_same_in_both_lanes(seed: int) -> None:
+    data = Envelopes(seed).envelope()
+    scanned = SCAN.read(data)
+    event("in the lane" if scanned else "left alone")
+    if scanned is not None:
+        assert_equal(scanned, full(data), data)
+
+
+@settings(max_examples=1500)
+@given(st.integers(0, 2**32))
+def test_a_damaged_envelope_is_left_alone_or_means_the_same(seed: int) -> None:
+    data = Envelopes(seed).damaged()
+    scanned = SCAN.read(data)
+    event("in the lane" if scanned else "left alone")
+    if scanned is not None:
+        assert_equal(scanned, full(data), data)
+
+
+@settings(max_examples=300)
+@given(st.integers(0, 2**32))
+def test_what_is_remembered_changes_nothing(seed: int) -> None:
+    data = Envelopes(seed).envelope()
+    assert SCAN.read(data) == NotifyScan(DEFAULT_LIMITS).read(data)
+
+
+def notify(messages: str, scope: str = "") -> bytes:
+    return (
+        f'<s:Envelope xmlns:s="{SOAP11}" xmlns:w="{WSNT}"{scope}><s:Body><w:Notify>{messages}</w:Notify>'
+        "</s:Body></s:Envelope>"
+    ).encode()
+
+
+def message(payload: str, topic: str = "") -> str:
+    return f"<w:NotificationMessage>{topic}<w:Message>{payload}</w:Message></w:NotificationMessage>"
+
+
+def payload_of(data: bytes) -> bytes:
+    scanned = SCAN.read(data)
+    assert scanned is not None
+    return scanned[0].content[scanned[0].start : scanned[0].end]
+
+
+def test_a_payload_takes_along_the_namespaces_it_uses_and_no_others() -> None:
+    data = notify(message("<p:a q='w:x'/>"), ' xmlns:p="urn:p" xmlns:r="urn:r"')
+    assert payload_of(data) == b'<p:a xmlns:w="%b" xmlns:p="urn:p" q=\'w:x\'/>' % WSNT.encode()
+
+
+def test_a_prefix_that_only_text_mentions_is_taken_along() -> None:
+    assert b'xmlns:p="urn:p"' in payload_of(notify(message("<a>p:Name</a>"), ' xmlns:p="urn:p"'))
+
+
+def test_a_prefix_that_is_spelled_in_numbers_is_taken_along() -> None:
+    assert b'xmlns:p="urn:p"' in payload_of(notify(message("<a>&#112;:Name</a>"), ' xmlns:p="urn:p"'))
+
+
+def test_a_default_namespace_in_scope_is_taken_along() -> None:
+    data = notify(message("<a/>"), ' xmlns="urn:default"')
+    assert parse_xml(payload_of(data)).tag == "{urn:default}a"
+
+
+@pytest.mark.parametrize(
+    "declared", [""" xmlns:p="urn:p" k=" xmlns:p='urn:q'\"""", """ k=' xmlns="urn:q"'"""]
+)
+def test_what_looks_like_a_declaration_inside_of_a_value_is_none(declared: str) -> None:
+    data = notify(message("<a>p:Name</a>"), declared)
+    assert b"urn:q" not in payload_of(data)
+    assert_equal(SCAN.read(data) or [], full(data), data)
+
+
+def test_what_looks_like_a_dialect_inside_of_a_value_is_none() -> None:
+    topic = f"""<w:Topic k=" Dialect='{FULL}'" Dialect="{CONCRETE}">a/b</w:Topic>"""
+    data = notify(message("<a/>", topic))
+    assert_equal(SCAN.read(data) or [], full(data), data)
+
+
+def test_a_line_end_within_a_producers_address_means_the_same_in_both_lanes() -> None:
+    producer = f'<w:ProducerReference><a:Address xmlns:a="{WSA}">urn:x\r\ny</a:Address></w:ProducerReference>'
+    assert SCAN.read(notify(message("<a/>", producer.replace("\r", "")))) is not None
+    assert SCAN.read(notify(message("<a/>", producer))) is None
+
+
+def test_more_namespaces_in_scope_than_pay_are_left_to_the_full_parser() -> None:
+    most = "".join(f' xmlns:p{n}="urn:p"' for n in range(scope.MOST - 2))
+    assert SCAN.read(notify(message("<a/>"), most)) is not None
+    assert SCAN.read(notify(message("<a/>"), most + ' xmlns:q="urn:q"')) is None
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [
+        "<a/><b/>",
+        "<a/>text>",
+        "text <a/>",
+        "",
+        " ",
+        "<a><!-- c --></a>",
+        "<a><![CDATA[x]]></a>",
+        "<a><?pi?></a>",
+        "<a><w:NotificationMessage><w:Message><b/></w:Message></w:NotificationMessage></a>",
+    ],
+)
+def test_what_is_wrong_or_unusual_is_left_to_the_full_parser(inner: str) -> None:
+    assert SCAN.read(notify(message(inner))) is None
+
+
+def test_a_header_that_is_not_of_addressing_is_left_to_the_full_parser() -> None:
+    data = notify(message("<a/>")).replace(b"<s:Body>", b"<s:Header><x xmlns='urn:x'/></s:Header><s:Body>")
+    assert SCAN.read(data) is None
+
+
+def test_limits_hold_in_the_lane() -> None:
+    limits = Limits(body=2000, depth=8, attributes=4, messages=2)
+    scan = NotifyScan(limits)
+    assert scan.read(notify(message("<a/>") * 2)) is not None
+    assert scan.read(notify(message("<a/>") * 3)) is None
+    assert scan.read(notify(message(f"<a>{'x' * 2000}</a>"))) is None
+    assert scan.read(notify(message("<a><b><c/></b></a>"))) is not None
+    assert scan.read(notify(message("<a><b><c><d/></c></b></a>"))) is None
+    assert scan.read(notify(message("<a b='' c='' d='' e='' f=''/>"))) is None
+
+
+def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(notify_scan, "MOST_OPENINGS", 8)
+    monkeypatch.setattr(notify_scan, "MOST_FRAMES", 4)
+    scan = NotifyScan(DEFAULT_LIMITS)
+    for number in range(50):
+        topic = f"<w:Topic>t{number}</w:Topic>"
+        scope = f' xmlns:p{number % 7}="urn:p"'
+        scanned = scan.read(notify(message("<a/>", topic), scope))
+        assert scanned is not None
+        assert str(scanned[0].topic) == f"t{number}"
+        assert len(scan._openings) <= 8
+        assert len(scan._frames) <= 4

@@ -1,0 +1,66 @@
+"""The algorithms that the papers measure themselves against count evaluations as theirs do."""
+
+from hpwsn.matching.engines.counting import ForwardingEngine, PreIndexEngine
+from hpwsn.matching.engines.sequential import SequentialEngine, SubOrderEngine
+from hpwsn.matching.predicates import Operator, Predicate
+
+
+def greater(attribute, operand=1.0):
+    return Predicate(attribute, Operator.GT, (operand,))
+
+
+A, B, C = greater("a"), greater("b"), greater("c")
+
+
+def filled(engine, *conjunctions):
+    for number, conjunction in enumerate(conjunctions):
+        engine.add(number, (conjunction,))
+    return engine
+
+
+def test_sequential_drops_all_that_share_a_false_predicate():
+    engine = filled(SequentialEngine(), (A, B), (A, C), (A,))
+    assert engine.match({"a": 0.0, "b": 2.0, "c": 2.0}) == []
+    assert engine.evaluations == 1
+
+
+def test_sequential_evaluates_a_shared_predicate_once():
+    engine = filled(SequentialEngine(), (A, B), (A, C))
+    assert sorted(engine.match({"a": 2.0, "b": 2.0, "c": 2.0})) == [0, 1]
+    assert engine.evaluations == 3
+
+
+def test_sequential_passes_over_predicates_that_only_dropped_ones_have():
+    engine = filled(SequentialEngine(), (A, B), (C,))
+    assert engine.match({"a": 0.0, "b": 2.0, "c": 2.0}) == [1]
+    assert engine.evaluations == 2
+
+
+def test_sub_order_begins_where_most_can_be_dropped():
+    # B is in three conjunctions, A in one: asking those with B first settles the first one without A.
+    engine = filled(SubOrderEngine(), (A, B), (B,), (B, C))
+    assert engine.match({"a": 2.0, "b": 0.0, "c": 2.0}) == []
+    assert engine.evaluations == 1
+
+
+def test_sub_order_learns_which_predicates_fail():
+    # Before any event the shared A decides the order; then it turns out to hold always, and B to fail.
+    engine = filled(SubOrderEngine(), (A,), (A, C), (A, B), (C, A, B), (B,))
+    event = {"a": 2.0, "b": 0.0, "c": 2.0}
+    for _ in range(20):
+        engine.match(event)
+    before = engine.evaluations
+    assert sorted(engine.match(event)) == [0, 1]
+    assert engine.evaluations - before == 3
+
+
+def test_the_predicate_index_evaluates_every_distinct_predicate():
+    engine = filled(PreIndexEngine(), (A, B), (A, C), (A,))
+    assert engine.match({"a": 0.0, "b": 2.0, "c": 2.0}) == []
+    assert engine.evaluations == 3
+
+
+def test_forwarding_looks_up_only_attributes_of_the_event():
+    engine = filled(ForwardingEngine(), (A,), (greater("a", 2.0),), (greater("a", 3.0),), (B,), (C,))
+    assert sorted(engine.match({"a": 2.5})) == [0, 1]
+    assert engine.evaluations == 2

@@ -1,0 +1,169 @@
+"""docs/standard.md against the code: a row for all there is, none for what is not, and tests that exist.
+
+What must have a row comes from the code itself: the operations of our WSDL files, the fault classes and
+dialects of the wire, the filters and policies that it reads. Only the interoperation rules and the
+foreign clients have their lists here.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+from lxml import etree
+
+from hpwsn_client.wsn import filters, names, policy
+from hpwsn_client.wsn.faults import WsnFault
+from tests.documents import ROOT, prose_of
+
+PAGE = ROOT / "docs" / "standard.md"
+WSDL = {"wsdl": "http://schemas.xmlsoap.org/wsdl/"}
+RULES = frozenset(
+    (
+        "soap versions",
+        "soapaction",
+        "ws-addressing",
+        "missing dialect",
+        "metadata and reference parameters",
+        "nothing but an address",
+        "forms of time",
+        "renew after expiry",
+        "named pull points",
+        "retained over a pause",
+        "onvif clients",
+        "own references in deliveries",
+    )
+)
+CLIENTS = frozenset(
+    (
+        "zeep on our WSDL",
+        "zeep on the OASIS contract",
+        "onvif-zeep-async",
+        "npm soap",
+        "curl",
+        "schemathesis",
+        "all doors together",
+    )
+)
+NOT_BUILT_YET: frozenset[str] = frozenset()
+"""Names that the code has before what they stand for: each goes from here when its row comes."""
+
+
+def operations() -> Iterator[str]:
+    for path in (ROOT / "wsdl").glob("*.wsdl"):
+        for operation in etree.parse(path).iterfind(".//wsdl:portType/wsdl:operation", WSDL):
+            yield f"{operation.getparent().get('name')}.{operation.get('name')}"
+
+
+def filters_and_policies() -> Iterator[str]:
+    for tag in (filters._TOPIC, filters._CONTENT, filters._PROPERTIES, policy._USE_RAW):
+        yield f"wsnt:{tag.rpartition('}')[2]}"
+    for attribute in policy._ATTRIBUTES:
+        yield f"hp:Delivery {attribute}"
+
+
+def dialects() -> Iterator[str]:
+    return (value for name, value in vars(names).items() if name.startswith("DIALECT_"))
+
+
+NEEDED = {
+    "Operations": frozenset(operations()),
+    "Faults": frozenset(kind.__name__ for kind in WsnFault.by_element.values()),
+    "Dialects": frozenset(dialects()),
+    "Filters and policies": frozenset(filters_and_policies()),
+    "What clients in the field do": RULES,
+    "Clients that nobody here wrote": CLIENTS,
+}
+
+
+def rows_of(section: str) -> dict[str, list[str]]:
+    """What the rows of a section are about, each with the tests that it names."""
+    found: dict[str, list[str]] = {}
+    inside = False
+    for number, line in prose_of(PAGE):
+        if line.startswith("## "):
+            inside = line[3:] == section
+        elif inside and line.startswith("| `"):
+            cells = [cell.strip() for cell in line.strip("|").split(" | ")]
+            subject = cells[0].strip("` ")
+            assert subject not in found, f"docs/standard.md:{number}: {subject} has two rows"
+            found[subject] = re.findall(r"`([^`]+)`", cells[-1])
+    return found
+
+
+@cache
+def named_in(path: Path) -> frozenset[str]:
+    """The tests of a file as pytest names them, without parameters."""
+    found = set()
+    for node in ast.parse(path.read_text("utf-8")).body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            found.add(node.name)
+        elif isinstance(node, ast.ClassDef):
+            methods = (each for each in node.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef))
+            found |= {f"{node.name}::{each.name}" for each in methods}
+    return frozenset(name for name in found if name.rpartition("::")[2].startswith("test_"))
+
+
+def exists(test: str) -> bool:
+    path, _, name = test.partition("::")
+    return (ROOT / path).is_file() and name in named_in(ROOT / path)
+
+
+ALL = {f"{section}: {subject}": named for section in NEEDED for subject, named in rows_of(section).items()}
+
+
+@pytest.mark.parametrize("section", NEEDED)
+def test_everything_there_is_has_a_row(section: str) -> None:
+    missing = NEEDED[section] - NOT_BUILT_YET - rows_of(section).keys()
+    assert not missing, f"docs/standard.md, {section}: write a row, with its test, for {sorted(missing)}"
+
+
+@pytest.mark.parametrize("section", NEEDED)
+def test_every_row_is_about_something_there_is(section: str) -> None:
+    unknown = rows_of(section).keys() - NEEDED[section]
+    assert not unknown, f"docs/standard.md, {section}: nothing in the code is called {sorted(unknown)}"
+
+
+@pytest.mark.parametrize("named", ALL.values(), ids=ALL)
+def test_every_row_names_tests_that_exist(named: list[str]) -> None:
+    assert named, "the last cell of the row must name a test, as `tests/…/test_x.py::test_y`"
+    assert [test for test in named if not exists(test)] == []
+
+
+def test_every_table_of_the_page_is_checked() -> None:
+    headings = [line[3:] for _, line in prose_of(PAGE) if line.startswith("## ")]
+    assert headings == list(NEEDED)
+    lines = [line for _, line in prose_of(PAGE) if line.startswith("|")]
+    assert len(lines) == len(ALL) + 2 * len(NEEDED), "a row whose first cell is not in backticks"
+
+
+def test_what_is_not_built_yet_is_known_and_has_no_row() -> None:
+    known = frozenset[str]().union(*NEEDED.values())
+    assert known >= NOT_BUILT_YET
+    rows = {subject.partition(": ")[2] for subject in ALL}
+    assert not rows & NOT_BUILT_YET, "it has a row now: take it out of NOT_BUILT_YET"
+
+
+def test_every_rule_has_a_test_of_a_client_from_outside() -> None:
+    for rule, named in rows_of("What clients in the field do").items():
+        assert any(test.startswith("tests/interop/") for test in named), rule
+
+
+@pytest.mark.parametrize(
+    ("test", "there"),
+    [
+        ("tests/unit/test_standard_table.py::test_a_name_is_looked_up_in_its_file", True),
+        ("tests/system/test_subscriptions_command.py::TestWithANode::test_show_prints_everything", True),
+        ("tests/system/test_subscriptions_command.py::TestNothing::test_show_prints_everything", False),
+        ("tests/unit/test_standard_table.py::test_that_nobody_wrote", False),
+        ("tests/unit/test_standard_table.py", False),
+        ("tests/unit/test_none.py::test_x", False),
+        ("tests/unit/test_standard_table.py::exists", False),
+    ],
+)
+def test_a_name_is_looked_up_in_its_file(test: str, there: bool) -> None:
+    assert exists(test) is there
