@@ -40,6 +40,11 @@ PURE = (
     "hpwsn.broker.properties",
     "hpwsn.routing.frames",
     "hpwsn.routing.fragments",
+    "hpwsn.routing.options",
+    "hpwsn.routing.original",
+    "hpwsn.routing.pacing",
+    "hpwsn.routing.records",
+    "hpwsn.routing.replay",
     "hpwsn.dtn",
 )
 OUTSIDE_WORLD = (

@@ -16,7 +16,7 @@ from .addressing import EndpointReference, encode_epr, parse_epr
 from .filters import Filter, encode_filter, parse_filter
 from .messages import Message, Subscribe, encode_message
 from .names import DIALECT_FULL, HPWSN, SERVICEMIX, WSA, hp, wsa, wsnt
-from .notifications import NotificationMessage, encode_content, parse_payload
+from .notifications import NotificationMessage, encode_content, parse_payload, text_payload
 from .sequence import children_of, encode_sequence, parse_sequence, required, text_of
 from .soap_faults import ActionNotSupported, InvalidMessage, MalformedXml
 from .topic import invalid, shown
@@ -156,13 +156,17 @@ def _parse_notification(element: etree._Element) -> PackedNotification:
     (topic, producer, package, message), _ = parse_sequence(
         element, "Topic", "ProducerReference", "Package", "Message"
     )
+    packed = None if package is None else _parse_package(package)
+    content = required(element, message, "Message")
+    # A piece of a message may be nothing but the blanks between two words.
+    is_text_piece = packed is not None and packed.split and not len(content) and content.text
     return PackedNotification(
         NotificationMessage(
             parse_topic(required(element, topic, "Topic")),
-            parse_payload(required(element, message, "Message")),
+            text_payload(content.text or "") if is_text_piece else parse_payload(content),
             None if producer is None else parse_epr(producer),
         ),
-        None if package is None else _parse_package(package),
+        packed,
     )
 
 
