@@ -1,18 +1,23 @@
-"""Pacing: how many datagrams may be under way to a receiver, so that its buffer never overflows. Pure.
+"""Pacing: how many datagrams may be under way to a receiver, so that no buffer on the way overflows. Pure.
 
-The receiver says how far it has come and how much may be under way; the sender counts what it has sent beyond
-that. A lost datagram counts as arrived once a later one has. When nothing is heard for a while, either the
-datagrams or the word of them were lost: the sender goes on with half as much, and after several such turns it
-has to greet anew, since the receiver may have begun another life.
+The receiver says how far it has come, how many datagrams that were, and how much its own buffer lets be under
+way; the sender counts what it has sent beyond that. A lost datagram counts as arrived once a later one has.
+The sender begins small and doubles while nearly all arrives; where much is lost, something on the way
+overflows and it halves. When nothing is heard for a while, it goes on with half as much, and after several
+such turns it has to greet anew, since the receiver may have begun another life.
 """
 
 from __future__ import annotations
 
 from collections import deque
 
-FIRST_WINDOW = 32 * 1024
+FIRST_WINDOW = 64 * 1024
 SMALLEST_WINDOW = 20 * 1024
 GIVE_UP = 5
+JUDGED = 16
+"""Datagrams after which the window is judged anew."""
+BEARABLE = 0.12
+"""The share of lost datagrams that a bad network may lose anyway, however slowly one sends."""
 
 
 def cost(size: int) -> int:
@@ -25,34 +30,42 @@ class Pacer:
 
     def __init__(self) -> None:
         self._sent: deque[tuple[int, int]] = deque()
-        self._window = FIRST_WINDOW
         self._highest = -1
+        self._judged, self._missing = -1, 0
+        self.window = FIRST_WINDOW
         self.under_way = 0
         self.stalls = 0
 
     def may_send(self) -> bool:
         """Whether one more datagram may go."""
-        return self.under_way < self._window
+        return self.under_way < self.window
 
     def sent(self, counter: int, size: int) -> None:
         """Note a datagram that went."""
         self._sent.append((counter, cost(size)))
         self.under_way += cost(size)
 
-    def heard(self, highest: int, window: int) -> None:
-        """The receiver has seen this counter, and lets so much be under way."""
+    def heard(self, highest: int, received: int, allowed: int) -> None:
+        """The receiver has got so many, up to that counter, and lets so much be under way."""
         if highest < self._highest:
             return
         self._highest = highest
-        self._window = max(window, SMALLEST_WINDOW)
         self.stalls = 0
         while self._sent and self._sent[0][0] <= highest:
             self.under_way -= self._sent.popleft()[1]
+        if highest - self._judged >= JUDGED:
+            self._judge(highest, highest + 1 - received)
+        self.window = max(min(self.window, allowed), SMALLEST_WINDOW)
+
+    def _judge(self, highest: int, missing: int) -> None:
+        lost = (missing - self._missing) / (highest - self._judged)
+        self.window = self.window // 2 if lost > BEARABLE else self.window * 2
+        self._judged, self._missing = highest, missing
 
     def stalled(self) -> bool:
         """Nothing was heard for a while: take all for lost, go on slower; whether that is still of use."""
         self._sent.clear()
         self.under_way = 0
-        self._window = max(self._window // 2, SMALLEST_WINDOW)
+        self.window = max(self.window // 2, SMALLEST_WINDOW)
         self.stalls += 1
         return self.stalls < GIVE_UP

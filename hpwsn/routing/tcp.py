@@ -17,6 +17,7 @@ import socket
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import cast
 
 from hpwsn.routing.fragments import Reassembly, Whole, split_message
 from hpwsn.routing.frames import (
@@ -62,13 +63,12 @@ class _Sending(asyncio.Protocol):
         self.ended = asyncio.get_running_loop().create_future()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-        _tune(transport)
+        self._transport = cast(asyncio.Transport, transport)
+        _tune(self._transport)
         link = self._link
         key = greeting_key(link.links.secret, link.links.name, link.member)
         self.write(Kind.HELLO, 0, encode_pair(link.stream, link.first), key)
-        self._impatience = asyncio.get_running_loop().call_later(GREET_WITHIN, transport.abort)
+        self._impatience = asyncio.get_running_loop().call_later(GREET_WITHIN, self._transport.abort)
 
     def write(self, kind: Kind, counter: int, body: bytes, key: bytes) -> None:
         """Send one frame."""
@@ -264,11 +264,10 @@ class _Receiving(asyncio.Protocol):
         self._stream: _Stream
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-        _tune(transport)
+        self._transport = cast(asyncio.Transport, transport)
+        _tune(self._transport)
         self._links.connections.add(self)
-        self._impatience = asyncio.get_running_loop().call_later(GREET_WITHIN, transport.abort)
+        self._impatience = asyncio.get_running_loop().call_later(GREET_WITHIN, self._transport.abort)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._impatience.cancel()

@@ -44,6 +44,7 @@ log = logging.getLogger(__name__)
 GREET_AGAIN = 0.2
 STALL = 0.2
 REPORT_WITHIN = 0.005
+REPORT_AFTER = 64 * 1024
 ACTIVE_FOR = 5.0
 Address = tuple[Any, ...]
 OnMessage = Callable[[str, bytes], None]
@@ -57,6 +58,7 @@ class _Session:
     answer: int
     key: bytes
     replay: ReplayWindow = field(default_factory=ReplayWindow)
+    received: int = 0
     unreported: int = 0
     report: asyncio.TimerHandle | None = None
     heard: float = 0.0
@@ -142,7 +144,7 @@ class _Outgoing:
         self._stop_timer()
         links = self._links
         self._key = session_key(links.secret, links.name, self.member, self.session, answer)
-        self._pacer.heard(-1, window)
+        self._pacer.heard(-1, 0, window)
         self.flush()
 
     def heard(self, frame: Frame) -> None:
@@ -150,7 +152,8 @@ class _Outgoing:
         if self._key is None or frame.session != self.session:
             return
         frame.check(self._key)
-        self._pacer.heard(*parse_pair(frame.body))
+        highest, allowed = parse_pair(frame.body)
+        self._pacer.heard(highest, frame.counter, allowed)
         self._stop_timer()
         if self._pacer.under_way:
             self._timer = self._links.loop.call_later(STALL, self._stalled)
@@ -209,6 +212,7 @@ class UdpLinks(asyncio.DatagramProtocol):
         )
         self._identification = secrets.randbits(48)
         self._buffer = 0
+        self._report_after = SMALLEST_WINDOW // 4
         self._sent = self._received = self._messages_sent = self._messages_received = 0
         self._dropped = self._refused = self._replayed = 0
 
@@ -307,7 +311,7 @@ class UdpLinks(asyncio.DatagramProtocol):
         if session is None:
             answer = secrets.randbits(64)
             key = session_key(self.secret, frame.sender, self.name, frame.session, answer)
-            session = incoming.asked = _Session(frame.session, answer, key)
+            session = incoming.asked = _Session(frame.session, answer, key, heard=self.loop.time())
         body = encode_pair(session.answer, self._window())
         self.write(Kind.WELCOME, frame.session, 0, body, self.greeting_to(frame.sender), address)
 
@@ -319,6 +323,7 @@ class UdpLinks(asyncio.DatagramProtocol):
             self._replayed += 1
             return
         self._received += 1
+        session.received += 1
         now = session.heard = self.loop.time()
         self._report_soon(session, cost(len(frame.signed)), address)
         for fragment in parse_fragments(frame.body):
@@ -355,7 +360,7 @@ class UdpLinks(asyncio.DatagramProtocol):
 
     def _report_soon(self, session: _Session, size: int, address: Address) -> None:
         session.unreported += size
-        if session.unreported >= SMALLEST_WINDOW // 4:
+        if session.unreported >= self._report_after:
             self._report(session, address)
         elif session.report is None:
             session.report = self.loop.call_later(REPORT_WITHIN, self._report, session, address)
@@ -365,15 +370,20 @@ class UdpLinks(asyncio.DatagramProtocol):
             session.report.cancel()
             session.report = None
         session.unreported = 0
-        body = encode_pair(session.replay.highest, self._window())
-        self.write(Kind.FEEDBACK, session.number, 0, body, session.key, address)
+        window = self._window()
+        self._report_after = min(window // 4, REPORT_AFTER)
+        body = encode_pair(session.replay.highest, window)
+        self.write(Kind.FEEDBACK, session.number, session.received, body, session.key, address)
 
     def _window(self) -> int:
         since = self.loop.time() - ACTIVE_FOR
         active = sum(
-            1 for incoming in self._incoming.values() if incoming.current and incoming.current.heard > since
+            1
+            for incoming in self._incoming.values()
+            for session in (incoming.asked or incoming.current,)
+            if session is not None and session.heard > since
         )
-        return self._buffer // 2 // max(active, 2)
+        return max(self._buffer // 2 // max(active, 2), SMALLEST_WINDOW)
 
     def figures(self) -> dict[str, int]:
         """What an operator may want to know."""

@@ -1,0 +1,240 @@
+"""Links between nodes over real sockets, with a network in between that loses, repeats, reorders and cuts."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+
+import pytest
+
+from hpwsn.routing.links import Links
+from hpwsn.routing.options import LinkOptions
+from tests.harness import eventually
+from tests.lossy_relay import LossyRelay
+
+SECRET = b"the cluster's secret"
+
+
+class Peer:
+    """Links, and what they brought."""
+
+    def __init__(self, name: str, secret: bytes = SECRET, **options: int | float) -> None:
+        self.received: list[tuple[str, bytes]] = []
+        self.states: list[tuple[str, bool]] = []
+        self.links = Links(
+            name,
+            secret,
+            LinkOptions(**options),  # type: ignore[arg-type]
+            on_message=lambda member, payload: self.received.append((member, payload)),
+            on_state=lambda member, up: self.states.append((member, up)),
+        )
+
+    @property
+    def payloads(self) -> list[bytes]:
+        return [payload for _, payload in self.received]
+
+
+@asynccontextmanager
+async def running(*peers: Peer) -> AsyncIterator[list[tuple[str, int]]]:
+    places = [await peer.links.start() for peer in peers]
+    try:
+        yield places
+    finally:
+        for peer in peers:
+            await peer.links.close(0.0)
+
+
+@asynccontextmanager
+async def relay_to(
+    place: tuple[str, int], **faults: float
+) -> AsyncIterator[tuple[LossyRelay, tuple[str, int]]]:
+    relay = LossyRelay(place, **faults)  # type: ignore[arg-type]
+    try:
+        yield relay, await relay.start()
+    finally:
+        await relay.close()
+
+
+async def until(condition: Callable[[], bool], timeout: float = 20) -> None:  # noqa: ASYNC109
+    async def holds() -> bool:
+        return condition()
+
+    await eventually(holds, timeout)
+
+
+def messages(number: int, size: int) -> list[bytes]:
+    chance = random.Random(number)
+    return [index.to_bytes(4, "big") + chance.randbytes(size) for index in range(number)]
+
+
+@pytest.mark.parametrize("reliable", [False, True])
+async def test_messages_of_every_size_arrive_in_order_and_none_is_lost_on_a_good_network(
+    reliable: bool,
+) -> None:
+    a, b = Peer("a"), Peer("b")
+    sent = [*messages(3000, 500), *messages(20, 300_000), b"", b"last"]
+    async with running(a, b) as places:
+        a.links.set_members({"a": places[0], "b": places[1]})
+        for payload in sent:
+            assert a.links.send("b", payload, reliable=reliable)
+        await until(lambda: len(b.received) >= len(sent))
+    # A message of one datagram may overtake one of many only where datagrams were reordered.
+    assert b.payloads == sent
+    assert {member for member, _ in b.received} == {"a"}
+
+
+async def test_many_senders_at_once_do_not_overrun_a_receiver() -> None:
+    senders = [Peer(f"n{number}") for number in range(10)]
+    receiver = Peer("r", buffer_bytes=600_000)
+    async with running(receiver, *senders) as places:
+        for sender in senders:
+            sender.links.set_members({"r": places[0]})
+        for payload in messages(60, 20_000):
+            for sender in senders:
+                sender.links.send("r", payload, reliable=False)
+        await until(lambda: len(receiver.received) == 600)
+
+
+async def test_udp_over_a_bad_network_loses_messages_never_halves_repeats_or_invents_any() -> None:
+    a, b = Peer("a", reassembly_timeout=0.3), Peer("b", reassembly_timeout=0.3)
+    sent = [*messages(600, 2000), *messages(30, 30_000)]
+    async with running(a, b) as places, relay_to(places[1], loss=0.05, twice=0.1, late=0.1) as (_, place):
+        a.links.set_members({"b": place})
+        for payload in sent:
+            a.links.send("b", payload, reliable=False)
+        await until(lambda: not a.links.waiting("b"))
+        await until(lambda: len(b.received) > 300)
+        figures = b.links.figures()["udp"]
+    assert set(b.payloads) <= set(sent)
+    assert len(b.payloads) == len(set(b.payloads))
+    assert figures["replayed"] > 0
+
+
+async def test_tcp_gives_all_in_order_and_once_though_its_connection_is_cut_again_and_again() -> None:
+    a, b = Peer("a"), Peer("b")
+    sent = messages(400, 20_000)
+    async with running(a, b) as places, relay_to(places[1]) as (relay, place):
+        a.links.set_members({"b": place})
+        for number, payload in enumerate(sent):
+            assert a.links.send("b", payload, reliable=True)
+            if number % 100 == 50:
+                before = len(b.received)
+                await until(lambda before=before: len(b.received) > before)  # type: ignore[misc]
+                relay.cut_connections()
+        await until(lambda: len(b.received) >= len(sent))
+        await until(lambda: not a.links.waiting("b"))
+    assert b.payloads == sent
+    assert ("b", False) in a.states
+
+
+async def test_what_waits_for_a_member_goes_to_it_when_it_is_back_at_another_address() -> None:
+    a, first, second = Peer("a"), Peer("b"), Peer("b")
+    async with running(a, second) as (_, second_place):
+        async with running(first) as (place,):
+            a.links.set_members({"b": place})
+            a.links.send("b", b"one", reliable=True)
+            a.links.send("b", b"eins", reliable=False)
+            await until(lambda: len(first.received) == 2)
+        a.links.send("b", b"two", reliable=True)
+        a.links.set_members({"b": second_place})
+        a.links.send("b", b"zwei", reliable=False)
+        await until(lambda: len(second.received) == 2)
+    assert sorted(second.payloads) == [b"two", b"zwei"]
+
+
+async def test_frames_recorded_before_are_dropped_in_this_life_and_in_the_next() -> None:
+    async with AsyncExitStack() as stack:
+        a = Peer("a")
+        await stack.enter_async_context(running(a))
+        b = Peer("b")
+        (place,) = await stack.enter_async_context(running(b))
+        relay, relayed = await stack.enter_async_context(relay_to(place))
+        a.links.set_members({"b": relayed})
+        b.links.set_members({"a": ("127.0.0.1", 9)})
+        a.links.send("b", b"once", reliable=False)
+        await until(lambda: b.payloads == [b"once"])
+        recorded = list(relay.recorded)
+        for frame in recorded * 2:
+            relay.inject(frame)
+        a.links.send("b", b"after", reliable=False)
+        await until(lambda: b.payloads == [b"once", b"after"])
+
+        other = Peer("b")
+        (other_place,) = await stack.enter_async_context(running(other))
+        other.links.set_members({"a": ("127.0.0.1", 9)})
+        again, moved = await stack.enter_async_context(relay_to(other_place))
+        for frame in recorded * 2:
+            again.inject(frame)
+        a.links.set_members({"b": moved})
+        a.links.send("b", b"to the next", reliable=False)
+        await until(lambda: other.payloads == [b"to the next"])
+
+
+async def test_a_receiver_that_began_anew_at_the_same_address_is_greeted_again() -> None:
+    a, b = Peer("a"), Peer("b")
+    async with running(a), AsyncExitStack() as stack:
+        (place,) = await stack.enter_async_context(running(b))
+        relay, relayed = await stack.enter_async_context(relay_to(place))
+        a.links.set_members({"b": relayed})
+        a.links.send("b", b"one", reliable=False)
+        await until(lambda: b.payloads == [b"one"])
+        other = Peer("b")
+        (relay._target,) = await stack.enter_async_context(running(other))
+
+        async def arrives() -> bool:
+            a.links.send("b", b"two", reliable=False)
+            return b"two" in other.payloads
+
+        await eventually(arrives)
+
+
+@pytest.mark.parametrize("reliable", [False, True])
+async def test_another_secret_is_refused_and_both_logs_say_why(
+    reliable: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    a, b = Peer("a"), Peer("b", b"another")
+    async with running(a, b) as places:
+        a.links.set_members({"b": places[1]})
+        b.links.set_members({"a": places[0]})
+        a.links.send("b", b"x", reliable=reliable)
+        b.links.send("a", b"x", reliable=reliable)
+
+        def told() -> bool:
+            texts = [record.getMessage() for record in caplog.records if "secret" in record.getMessage()]
+            return any("'a'" in text for text in texts) and any("'b'" in text for text in texts)
+
+        await until(told)
+    assert (a.received, b.received) == ([], [])
+
+
+async def test_what_waits_for_an_absent_member_is_bounded_and_goes_in_order_when_it_comes() -> None:
+    a, b = Peer("a", queue_bytes=100_000), Peer("b")
+    async with running(a), relay_to(("127.0.0.1", 9)) as (relay, place):
+        relay.cut = True
+        a.links.set_members({"b": place})
+        sent = messages(150, 1000)
+        taken = [payload for payload in sent if a.links.send("b", payload, reliable=True)]
+        assert taken == sent[: len(taken)]
+        assert 90 <= len(taken) < 100
+        assert a.links.figures()["tcp"]["dropped"] == 150 - len(taken)
+        async with running(b) as (relay._target,):
+            relay.cut = False
+            await until(lambda: len(b.received) == len(taken))
+            assert b.payloads == taken
+        a.links.set_members({})
+        assert not a.links.send("b", b"x", reliable=True)
+        assert not a.links.send("b", b"x", reliable=False)
+
+
+async def test_a_stranger_that_speaks_another_protocol_harms_nobody() -> None:
+    a, b = Peer("a"), Peer("b")
+    async with running(a, b) as places:
+        reader, writer = await asyncio.open_connection(*places[1])
+        writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert await reader.read() == b""
+        writer.close()
+        a.links.set_members({"b": places[1]})
+        a.links.send("b", b"x", reliable=True)
+        await until(lambda: b.payloads == [b"x"])
