@@ -1,0 +1,1 @@
+"""How nodes carry notifications to each other: topology, interest, the router, fragments and links."""
