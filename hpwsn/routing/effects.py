@@ -22,7 +22,8 @@ class Send:
 class Deliver:
     """A publication of another node for this one, never one that came before.
 
-    Where it is reliable, `Router.stored` is to be called once the journal has committed it together with its id.
+    Where it is reliable, `Router.stored` is to be called once the journal has committed it together with its
+    id, or `Router.refused` where it cannot.
     """
 
     publication: Publication

@@ -1,9 +1,9 @@
 """What routers say to each other, and its binary form, version 1. Pure.
 
 A payload of a link is one byte for the version and then one message or several, each as its kind (one byte),
-the length of its body (four) and the body. Numbers are big-endian, names follow one byte for their length, topics
-and patterns two. Refuses another version, an unknown kind, lengths that do not fit, and what is beyond the
-bounds. How a payload is cut for a datagram, and who sent it, is the links' part.
+the length of its body (four) and the body. Numbers are big-endian, names follow one byte for their length,
+topics and patterns two. Refuses another version, an unknown kind, lengths that do not fit, and what is
+beyond the bounds. How a payload is cut for a datagram, and who sent it, is the links' part.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class Publication:
 class Ack:
     """The sender is done with reliable publications of one origin, as far as the leg says.
 
-    DIRECT: it has stored them. UP: other clusters have them. CROSS: its cluster has them.
+    DIRECT: it has stored them. UP: it has, and so have other clusters. CROSS: its cluster has.
     """
 
     leg: Leg
@@ -177,9 +177,9 @@ class Versions:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """The sender wants these interests whole; with none, all that the receiver has for it."""
+    """The sender wants these interests whole."""
 
-    subjects: tuple[Subject, ...] = ()
+    subjects: tuple[Subject, ...]
 
 
 Message = Publication | Ack | Again | Interest | Versions | Ask
