@@ -97,6 +97,9 @@ class Exchange:
         self._view = view
         self._forget_gone(before, view)
         told = self._told
+        if before.cluster is None:
+            # What has gathered so far nobody could be told; the first word must say it all.
+            told.own.next()
         if told.lead is not None and (not view.leads or before.cluster != view.cluster):
             told.cease_to_lead()
         if view.leads and told.lead is None:

@@ -197,11 +197,22 @@ class Outbox:
         gone = {Subject(Scope.NODE, name) for name in set(before.peers()) - set(view.peers())}
         gone |= {Subject(Scope.CLUSTER, name) for name in before.others.keys() - view.others.keys()}
         for kept in list(self._kept.values()):
+            if before.cluster is None:
+                yield from self._aim(kept)
+                continue
             for subject in [each for each in gone if kept.drop(each)]:
                 yield Abandoned(kept.number, subject.name)
             self._turn(kept, view)
             yield from self._resend(kept, [each for each in kept.pending if moved(each, before, view)])
             yield from self._ask_again(kept)
+
+    def _aim(self, kept: _Kept) -> Iterator[Effect]:
+        """Find out who wants what came before the first topology."""
+        way = self._ways.of(kept.topic)
+        kept.pending = {*way.of_nodes.wanted, *way.of_clusters.wanted}
+        kept.unsure = {*way.of_nodes.unsure, *way.of_clusters.unsure}
+        yield from self._send(kept, kept.pending)
+        self._finish(kept)
 
     def _turn(self, kept: _Kept, view: View) -> None:
         """Count other clusters one by one where this node represents its own, else together."""

@@ -78,11 +78,12 @@ class Relays:
         return carried
 
     def _targets(self, leg: Leg, way: Way) -> Targets:
-        if leg is Leg.CROSS:
+        view = self._viewer.view
+        if leg is Leg.CROSS and view.cluster is not None:
             return way.of_nodes
-        if self._viewer.view.leads:
+        if view.leads:
             return way.of_clusters
-        # It was taken for the representative, and may be told soon that it is.
+        # It was taken for the representative, and will be told that it is, or of its cluster at all.
         return Targets(frozenset(), frozenset((FOREIGN,)))
 
     def _decide(self, key: _Key, carried: _Carried) -> set[Subject]:

@@ -148,8 +148,5 @@ class Told:
         self.generation += 1
 
     def foreign_complete(self, view: View) -> bool:
-        """Whether every cluster that has a representative has been heard, if only from an earlier one."""
-        return all(
-            representative is None or Subject(Scope.CLUSTER, name) in self.heard
-            for name, representative in view.others.items()
-        )
+        """Whether every other cluster has been heard, if only from an earlier representative."""
+        return all(Subject(Scope.CLUSTER, name) in self.heard for name in view.others)

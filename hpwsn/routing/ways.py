@@ -7,7 +7,7 @@ straight to the nodes that want it; other clusters are reached through the repre
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -96,8 +96,7 @@ class Ways:
 
     def _nodes(self, topic: Topic | None, view: View) -> Targets:
         answers = {name: self._told.wants(Subject(Scope.NODE, name), topic, None) for name in view.peers()}
-        # A dead node that has never been heard may have been dead for long.
-        return _targets(Scope.NODE, answers.items(), view.alive)
+        return _targets(Scope.NODE, answers)
 
     def _clusters(self, topic: Topic | None, view: View) -> Targets:
         """The other clusters, or all of them as one where this node does not represent its own."""
@@ -106,7 +105,7 @@ class Ways:
                 name: self._told.wants(Subject(Scope.CLUSTER, name), topic, its)
                 for name, its in view.others.items()
             }
-            return _targets(Scope.CLUSTER, wants.items(), [name for name, its in view.others.items() if its])
+            return _targets(Scope.CLUSTER, wants)
         if view.cluster is None:
             return Targets(frozenset(), frozenset((FOREIGN,)))
         # The representative knows better; as long as it may say yes, it is asked.
@@ -114,11 +113,10 @@ class Ways:
         return Targets(frozenset((FOREIGN,) if beyond else ()), frozenset())
 
 
-def _targets(scope: Scope, answers: Iterable[tuple[str, bool | None]], alive: Iterable[str]) -> Targets:
-    answers, living = list(answers), set(alive)
+def _targets(scope: Scope, answers: Mapping[str, bool | None]) -> Targets:
     return Targets(
-        frozenset(Subject(scope, name) for name, wants in answers if wants),
-        frozenset(Subject(scope, name) for name, wants in answers if wants is None and name in living),
+        frozenset(Subject(scope, name) for name, wants in answers.items() if wants),
+        frozenset(Subject(scope, name) for name, wants in answers.items() if wants is None),
     )
 
 
