@@ -1,1 +1,1 @@
-"""How nodes reach each other: fragments, frames, links, interest, membership."""
+"""How nodes carry notifications to each other: topology, interest, the router, fragments and links."""

@@ -1,0 +1,332 @@
+"""What routers say to each other, and its binary form, version 1. Pure.
+
+A payload of a link is one byte for the version and then one message or several, each as its kind (one byte),
+the length of its body (four) and the body. Numbers are big-endian, names follow one byte for their length,
+topics and patterns two. Refuses another version, an unknown kind, lengths that do not fit, and what is
+beyond the bounds. How a payload is cut for a datagram, and who sent it, is the links' part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from enum import IntEnum, IntFlag
+from struct import Struct
+from typing import NamedTuple
+
+from hpwsn.routing.reading import MalformedMessage, Reader, name, texts, u64s
+
+__all__ = [
+    "Ack",
+    "Again",
+    "Ask",
+    "Flag",
+    "Interest",
+    "Leg",
+    "MalformedMessage",
+    "Message",
+    "Publication",
+    "PublicationId",
+    "Scope",
+    "Subject",
+    "Version",
+    "Versions",
+    "encode_messages",
+    "parse_messages",
+]
+
+VERSION = 1
+MAX_PATTERNS = 200_000
+MAX_NUMBERS = 65_535
+
+_HEAD = Struct("!BI")
+_PUBLICATION = Struct("!BBBQQQ")
+_INTEREST = Struct("!BBQQQ")
+
+
+class Leg(IntEnum):
+    """Where on its way a publication is; each router only ever raises it, so that none can go round."""
+
+    DIRECT = 1
+    """To a node that wants it, which is its end; also from a representative down to its nodes."""
+    UP = 2
+    """From its origin to the representative of its cluster, to be carried to the clusters that want it."""
+    CROSS = 3
+    """To the representative of another cluster, for its nodes."""
+
+
+class Flag(IntFlag):
+    """How a publication wants to be carried."""
+
+    NONE = 0
+    RELIABLE = 1
+    """Kept by its origin until all who want it have stored it."""
+    PARTIAL = 2
+    """Its pieces may be handed out one by one."""
+    STREAM = 4
+    """By TCP within a cluster too, without being kept."""
+
+
+class PublicationId(NamedTuple):
+    """Unique among all clusters: the node, the life of its journal, and the number there.
+
+    Numbers grow; those of reliable publications and those of others are told apart.
+    """
+
+    origin: str
+    epoch: int
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """A publication under way. `topic` is the text of a Topic, None for none.
+
+    Below `floor` its origin will never send a reliable publication again.
+    """
+
+    id: PublicationId
+    topic: str | None
+    payload: bytes
+    flags: Flag = Flag.NONE
+    leg: Leg = Leg.DIRECT
+    hops: int = 0
+    floor: int = 0
+
+    @property
+    def reliable(self) -> bool:
+        """Whether it must arrive."""
+        return bool(self.flags & Flag.RELIABLE)
+
+    @property
+    def partial(self) -> bool:
+        """Whether its pieces may be handed out one by one."""
+        return bool(self.flags & Flag.PARTIAL)
+
+
+@dataclass(frozen=True, slots=True)
+class Ack:
+    """The sender is done with reliable publications of one origin, as far as the leg says.
+
+    DIRECT: it has stored them. UP: it has, and so have other clusters. CROSS: its cluster has.
+    """
+
+    leg: Leg
+    origin: str
+    epoch: int
+    numbers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """The sender wants these reliable publications once more on that leg: it has a new way for them."""
+
+    leg: Leg
+    origin: str
+    epoch: int
+    numbers: tuple[int, ...]
+
+
+class Scope(IntEnum):
+    """Whose interest it is."""
+
+    NODE = 1
+    CLUSTER = 2
+    FOREIGN = 3
+    """All clusters but the receiver's own, together."""
+
+
+class Subject(NamedTuple):
+    """Whose interest it is; `name` is of the node or cluster, and for FOREIGN of who puts it together."""
+
+    scope: Scope
+    name: str
+
+
+class Version(NamedTuple):
+    """The version of an interest, which is counted anew in each incarnation of who states it."""
+
+    subject: Subject
+    incarnation: int
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Interest:
+    """The interest of a subject: whole where `base` is 0, else what changed since version `base`.
+
+    The patterns are texts (hpwsn.routing.patterns). Where it is not `complete`, more may want something that
+    have not been heard yet.
+    """
+
+    subject: Subject
+    incarnation: int
+    version: int
+    base: int
+    added: tuple[str, ...]
+    removed: tuple[str, ...] = ()
+    complete: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """What the sender states or relays at present; the receiver asks for what it has not."""
+
+    entries: tuple[Version, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """The sender wants these interests whole."""
+
+    subjects: tuple[Subject, ...]
+
+
+Message = Publication | Ack | Again | Interest | Versions | Ask
+
+
+def encode_messages(messages: Iterable[Message]) -> bytes:
+    """One payload for some messages."""
+    parts = [bytes((VERSION,))]
+    for message in messages:
+        kind, encode = _ENCODERS[type(message)]
+        body = encode(message)
+        parts += (_HEAD.pack(kind, len(body)), body)
+    return b"".join(parts)
+
+
+def parse_messages(payload: bytes) -> list[Message]:
+    """The messages of a payload."""
+    if not payload or payload[0] != VERSION:
+        raise MalformedMessage(f"a payload begins with the version {VERSION}, and this with {payload[:1]!r}")
+    reader, messages = Reader(payload, 1), []
+    while not reader.done:
+        kind, length = reader.unpack(_HEAD)
+        parse = _PARSERS.get(kind)
+        if parse is None:
+            raise MalformedMessage(f"there is no message of kind {kind}")
+        messages.append(parse(reader.part(length)))
+    return messages
+
+
+def _encode_publication(message: Publication) -> bytes:
+    origin, epoch, number = message.id
+    fixed = _PUBLICATION.pack(message.flags, message.leg, message.hops, epoch, number, message.floor)
+    topic = b"\xff\xff" if message.topic is None else texts((message.topic,))
+    return b"".join((fixed, name(origin), topic, message.payload))
+
+
+def _parse_publication(reader: Reader) -> Publication:
+    flags, leg, hops, epoch, number, floor = reader.unpack(_PUBLICATION)
+    origin, topic = reader.name(), reader.optional_text()
+    if flags > 7:
+        raise MalformedMessage(f"a publication has the flags {flags}")
+    return Publication(
+        PublicationId(origin, epoch, number), topic, reader.rest(), _FLAGS[flags], _leg(leg), hops, floor
+    )
+
+
+def _encode_numbers(message: Ack | Again) -> bytes:
+    return b"".join(
+        (bytes((message.leg,)), name(message.origin), u64s((message.epoch,)), u64s(message.numbers))
+    )
+
+
+def _parse_numbers(reader: Reader, kind: type[Ack] | type[Again]) -> Ack | Again:
+    leg, origin, (epoch,) = _leg(reader.byte()), reader.name(), reader.u64s(1)
+    count = reader.left // 8
+    if not 0 < count <= MAX_NUMBERS:
+        raise MalformedMessage(f"it names {count} publications; 1 to {MAX_NUMBERS} can be")
+    numbers = reader.u64s(count)
+    reader.finish()
+    return kind(leg, origin, epoch, numbers)
+
+
+def _encode_interest(message: Interest) -> bytes:
+    scope, subject = message.subject
+    fixed = _INTEREST.pack(scope, message.complete, message.incarnation, message.version, message.base)
+    counts = Struct("!II").pack(len(message.added), len(message.removed))
+    return b"".join((fixed, name(subject), counts, texts(message.added), texts(message.removed)))
+
+
+def _parse_interest(reader: Reader) -> Interest:
+    scope, complete, incarnation, version, base = reader.unpack(_INTEREST)
+    subject = Subject(_scope(scope), reader.name())
+    added, removed = reader.unpack(Struct("!II"))
+    if added + removed > MAX_PATTERNS:
+        raise MalformedMessage(f"{added + removed} patterns are more than {MAX_PATTERNS}")
+    if complete > 1 or (removed and not base) or base >= version:
+        raise MalformedMessage(f"an interest says complete {complete}, version {version}, base {base}")
+    message = Interest(
+        subject, incarnation, version, base, reader.texts(added), reader.texts(removed), bool(complete)
+    )
+    reader.finish()
+    return message
+
+
+def _encode_versions(message: Versions) -> bytes:
+    return b"".join(
+        bytes((each.subject.scope,)) + name(each.subject.name) + u64s((each.incarnation, each.version))
+        for each in message.entries
+    )
+
+
+def _parse_versions(reader: Reader) -> Versions:
+    entries: list[Version] = []
+    while not reader.done:
+        subject = _subject(reader)
+        entries.append(Version(subject, *reader.u64s(2)))
+    return Versions(tuple(entries))
+
+
+def _encode_ask(message: Ask) -> bytes:
+    return b"".join(bytes((scope,)) + name(subject) for scope, subject in message.subjects)
+
+
+def _parse_ask(reader: Reader) -> Ask:
+    subjects: list[Subject] = []
+    while not reader.done:
+        subjects.append(_subject(reader))
+    return Ask(tuple(subjects))
+
+
+def _subject(reader: Reader) -> Subject:
+    scope = _scope(reader.byte())
+    return Subject(scope, reader.name())
+
+
+_FLAGS: Sequence[Flag] = tuple(Flag(bits) for bits in range(8))
+_LEGS = {int(leg): leg for leg in Leg}
+_SCOPES = {int(scope): scope for scope in Scope}
+
+
+def _leg(number: int) -> Leg:
+    try:
+        return _LEGS[number]
+    except KeyError:
+        raise MalformedMessage(f"there is no leg {number}") from None
+
+
+def _scope(number: int) -> Scope:
+    try:
+        return _SCOPES[number]
+    except KeyError:
+        raise MalformedMessage(f"there is no scope {number}") from None
+
+
+_ENCODERS: dict[type, tuple[int, Callable[..., bytes]]] = {
+    Publication: (1, _encode_publication),
+    Ack: (2, _encode_numbers),
+    Again: (3, _encode_numbers),
+    Interest: (4, _encode_interest),
+    Versions: (5, _encode_versions),
+    Ask: (6, _encode_ask),
+}
+_PARSERS: dict[int, Callable[[Reader], Message]] = {
+    1: _parse_publication,
+    2: lambda reader: _parse_numbers(reader, Ack),
+    3: lambda reader: _parse_numbers(reader, Again),
+    4: _parse_interest,
+    5: _parse_versions,
+    6: _parse_ask,
+}
