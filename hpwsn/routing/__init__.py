@@ -1,0 +1,1 @@
+"""How nodes reach each other: fragments, frames, links, interest, membership."""
