@@ -1,8 +1,8 @@
 """Answers that another node carries on to a client, and what it says about whether the client took them.
 
 Messages leave a pull point when the client has them. Where the client is another node's, only that one
-knows: the answer goes with a name, and the other node reports under it. Without a report in time the client did not
-get it, and the messages are handed out again.
+knows: the answer goes with a name, and the other node reports under it. Without a report in time the client
+did not get it, and the messages are handed out again.
 """
 
 from __future__ import annotations
