@@ -49,6 +49,7 @@ class Membership:
         self._heartbeat = config.cluster.heartbeat
         self._patience = config.cluster.heartbeat * config.cluster.missed
         self._registered = False
+        self._ever_registered = False
         self._refusal: AdminRefused | None = None
         self._away_since: float | None = None
         self._tried = asyncio.Event()
@@ -69,10 +70,10 @@ class Membership:
 
     async def close(self) -> None:
         """Leave the cluster."""
-        registered = self._registered
         for task in tuple(self._tasks):
             task.cancel()
-        if registered:
+        # An admin node that is just back knows this one from its own state, before it has registered again.
+        if self._ever_registered:
             with suppress(AdminAway, AdminRefused):
                 path = node_path(self.me.name, session=self._session)
                 await self._client.call("DELETE", path, within=GOODBYE_WITHIN)
@@ -166,7 +167,8 @@ class Membership:
             topology = Topology.parse(answer["topology"])
         except (KeyError, TypeError, ValueError) as error:
             raise AdminAway(f"{self._client.url} answers as no admin node does: {error!r}") from error
-        self._registered, self._refusal, self._away_since = True, None, None
+        self._registered = self._ever_registered = True
+        self._refusal = self._away_since = None
         log.info("registered as %s of cluster %s at %s", self.me.name, self.me.cluster, self._client.url)
         await self._accept(topology)
 
