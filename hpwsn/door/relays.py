@@ -10,12 +10,13 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Awaitable, Callable
-from weakref import WeakSet
 
 from aiohttp import web
 
 TAKEN = "Hpwsn-Taken"
 """The header that names an answer to be reported on."""
+
+_RELAYED = "hpwsn.relayed"
 
 Tell = Callable[[bool], Awaitable[None]]
 
@@ -25,17 +26,16 @@ class Relays:
 
     def __init__(self) -> None:
         self.within = 120.0
-        self._relayed: WeakSet[web.BaseRequest] = WeakSet()
         self._waiting: dict[str, tuple[Tell, asyncio.TimerHandle]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     def mark(self, request: web.Request) -> None:
         """Note that a request comes by way of another node."""
-        self._relayed.add(request)
+        request[_RELAYED] = True
 
     def holds(self, request: web.Request) -> bool:
         """Whether it does."""
-        return request in self._relayed
+        return _RELAYED in request
 
     def keep(self, request: web.Request, response: web.Response, tell: Tell) -> None:
         """Name an answer, and wait for the report on it."""
