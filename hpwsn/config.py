@@ -30,6 +30,9 @@ FLAGS = MappingProxyType(
         "topics.url": "--topics",
     }
 )
+ADMIN_FLAGS = MappingProxyType(
+    {"admin.host": "--host", "admin.port": "--port", "admin.dir": "--data", "topics.url": "--topics"}
+)
 _SECTION_LINE = re.compile(r"\s*\[\s*([\w.-]+)\s*\]")
 _KEY_LINE = re.compile(r"\s*([\w.-]+)\s*=")
 _SYNTAX_LINE = re.compile(r"\(at line (\d+)")
@@ -69,7 +72,7 @@ def load_config(
     given = [
         *_from_file(file, problems),
         *_from_environment(environ),
-        *(Given(key, value, f"flag {FLAGS.get(key, '--set')}") for key, value in flags.items()),
+        *(Given(key, value, f"flag {_flag(key)}") for key, value in flags.items()),
         *_from_assignments(assignments, problems),
     ]
     values = _check_values(given, problems)
@@ -79,6 +82,10 @@ def load_config(
     if problems:
         raise ConfigError(problems)
     return LoadedConfig(config, MappingProxyType(sources), file)
+
+
+def _flag(key: str) -> str:
+    return FLAGS.get(key) or ADMIN_FLAGS.get(key) or "--set"
 
 
 def default_file(directory: Path) -> Path | None:
@@ -213,8 +220,12 @@ def _check_together(config: Config, sources: Mapping[str, str]) -> Iterator[Prob
         yield problem(
             "delivery.retry_max", "is below delivery.retry_first; raise it, or lower delivery.retry_first"
         )
-    if value_of(config, SETTINGS["cluster.admin"]):
-        yield problem("cluster.admin", "is for a later version of HPwsn; leave it out, this one runs alone")
+    if cluster.admin and not (cluster.secret or cluster.secret_file):
+        yield problem(
+            "cluster.admin",
+            "needs the cluster's secret, the same on all nodes and the admin node; name its file with"
+            " cluster.secret_file, or set HPWSN_CLUSTER_SECRET",
+        )
     for key, remedy in check_backbone(config.backbone):
         yield problem(key, remedy)
     if cluster.secret and cluster.secret_file:

@@ -15,6 +15,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
+from urllib.parse import urlsplit
 
 import uvloop
 from aiohttp import web
@@ -30,6 +31,7 @@ from hpwsn.broker.delivery import Delivery
 from hpwsn.broker.demand import CALLS, Demand
 from hpwsn.broker.engines import BrokerEngines
 from hpwsn.broker.housekeeping import Housekeeping
+from hpwsn.broker.ids import ResourceIds
 from hpwsn.broker.overflow import Overflow, QueueLimits
 from hpwsn.broker.processor import Processor
 from hpwsn.broker.properties import broker_properties
@@ -48,6 +50,7 @@ from hpwsn.broker.subscriptions import Subscriptions, SubscriptionSettings
 from hpwsn.broker.upstream import Publishers
 from hpwsn.door.dead_letters import DeadLettersDoor
 from hpwsn.door.documents import in_thread
+from hpwsn.door.elsewhere import Elsewhere
 from hpwsn.door.events import EventsDoor
 from hpwsn.door.gate import Gate
 from hpwsn.door.http import SoapDoor
@@ -64,11 +67,15 @@ from hpwsn.journal.records import Arrival, Durability, Recovered
 from hpwsn.logs import set_up_logging
 from hpwsn.matching.content import ContentFilters
 from hpwsn.notification import Notification
+from hpwsn.routing.membership import Membership
+from hpwsn.routing.secret import shared_secret
+from hpwsn.routing.topology import Member, Topology
 from hpwsn.settings import Config
 from hpwsn.topics.cache import TreeCache
 from hpwsn.topics.directory import access_from, open_directory
 from hpwsn.topics.live import LiveTopics
 from hpwsn.topics.tree import TopicTree
+from hpwsn_client import __version__
 from hpwsn_client.transport import Transport
 from hpwsn_client.wsn.soap import SoapVersion
 from hpwsn_client.wsn.xml import Limits
@@ -83,6 +90,8 @@ class Node:
         self.config = config
         self.name = config.node.name or socket.gethostname()
         self._port = config.server.port
+        self.membership: Membership | None = None
+        self._elsewhere: Elsewhere | None = None
         self._clock = time.time
         self._limits = Limits(
             body=config.server.body_limit,
@@ -94,6 +103,7 @@ class Node:
 
     def _build(self) -> None:
         config, clock = self.config, self._clock
+        ids = ResourceIds(self.name if config.cluster.admin else None)
         self._make_data_directory()
         self.journal = Journal(
             Path(config.data.dir) / "journal.db",
@@ -112,7 +122,7 @@ class Node:
             connect_timeout=config.delivery.connect_timeout,
             response_timeout=config.delivery.response_timeout,
         )
-        pull_points = PullPoints(self.journal, settings=config.pull_points, clock=clock)
+        pull_points = PullPoints(self.journal, settings=config.pull_points, clock=clock, ids=ids)
         limits = QueueLimits(config.delivery.max_queue, config.delivery.overflow)
         overflow = Overflow(limits, audience)
         self.delivery = Delivery(
@@ -125,6 +135,7 @@ class Node:
                 PullSender(self.journal, pull_points),
                 pull_points,
                 self.base_url,
+                ids,
             ),
             retry=_retry_policies(config),
             overflow=overflow,
@@ -150,6 +161,7 @@ class Node:
                 window=config.delivery.window,
                 raw_only=config.delivery.raw_only,
             ),
+            ids=ids,
         )
         demand = self._build_demand()
         registrations = Registrations(
@@ -160,6 +172,7 @@ class Node:
             clock=clock,
             settings=config.registrations,
             simple_subtree=config.topics.simple_subtree,
+            ids=ids,
         )
         publisher = Publisher(
             tree=self.tree,
@@ -253,7 +266,8 @@ class Node:
     def problems(self) -> list[str]:
         """Why this node is not ready, in plain words."""
         topics = self.topics.problem() if self.topics else None
-        found = (self.backbone.problem(), self.journal.state.unavailable, topics)
+        membership = self.membership.problem() if self.membership else None
+        found = (self.backbone.problem(), self.journal.state.unavailable, topics, membership)
         return [problem for problem in found if problem]
 
     async def start(self) -> None:
@@ -281,8 +295,27 @@ class Node:
             self.topics.on_removed = self._removed.look
             if not self.topics.problem():
                 self._removed.look()
+        if self.config.cluster.admin:
+            await self._join_cluster()
         await self._open_doors(listener)
         self.broker.demand.start()
+
+    async def _join_cluster(self) -> None:
+        base = self.config.cluster.url or self.base_url()
+        me = Member(
+            name=self.name,
+            cluster=self.config.node.cluster or "default",
+            url=base,
+            host=urlsplit(base).hostname or "",
+            port=self._port,
+            version=__version__,
+        )
+        self.membership = Membership(self.config, me, self._follow_topology)
+        await self.membership.start()
+
+    def _follow_topology(self, topology: Topology) -> None:
+        if self._elsewhere is not None:
+            self._elsewhere.follow(topology)
 
     def _listen(self) -> socket.socket:
         server = self.config.server
@@ -333,6 +366,14 @@ class Node:
         operations.reports["backbone"] = self.backbone.figures
         if self.topics:
             operations.reports["directory"] = self.topics.status
+        if self.membership:
+            operations.reports["cluster"] = self.membership.figures
+            self._elsewhere = Elsewhere(
+                self.name, shared_secret(self.config.cluster), self.config.cluster, soap, self._limits
+            )
+            if self.membership.topology is not None:
+                self._elsewhere.follow(self.membership.topology)
+            self._elsewhere.join(app)
         app.add_routes(operations.routes())
         EventsDoor(self.broker, self.readers, self._limits, server.request_timeout).join(app)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=server.drain_timeout)
@@ -355,6 +396,8 @@ class Node:
     async def close(self) -> None:
         """Take nothing new, finish what is under way within the drain time, and put everything on disk."""
         self._server.close()
+        if self.membership:
+            await self.membership.close()
         if self.topics:
             await self.topics.close()
         await self._removed.close()

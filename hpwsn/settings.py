@@ -62,7 +62,7 @@ class NodeSettings:
         "", Text("text, or empty for the host's name"), "Name of the node, unique in its cluster."
     )
     cluster: str = setting(
-        "", Text("text, or empty for none"), "Name of the cluster that the node belongs to."
+        "", Text("text, or empty for `default`"), "Name of the cluster that the node belongs to."
     )
 
 
@@ -320,11 +320,48 @@ class BackboneSettings:
 
 @dataclass(frozen=True, slots=True)
 class ClusterSettings:
-    """How the node joins its cluster."""
+    """How the node joins its cluster; the admin node reads these as well."""
 
     admin: str = setting("", Url("an http or https URL, or empty for a node alone"), "The admin node.")
     secret: str = setting("", Text(), "Secret shared with the admin node and the other nodes.", secret=True)
     secret_file: str = setting("", Text("a file"), "File that holds the secret instead.")
+    url: str = setting(
+        "",
+        Url("an http or https URL, or empty for the one of its endpoint references"),
+        "Where other nodes and the admin node reach this node's port, if by another address than clients.",
+    )
+    heartbeat: float = setting(
+        2.0, Seconds(0.05, 3600), "Pause between two heartbeats; nodes follow the admin node's."
+    )
+    missed: int = setting(3, Whole(2, 1000), "Heartbeats missed until a node counts as dead.")
+    start_wait: float = setting(
+        5.0,
+        Seconds(0, 3600),
+        "Time for the admin node to answer at the start, before the node goes on.",
+    )
+    clock_window: float = setting(
+        300.0, Seconds(1, 86400), "Most seconds that the clocks of two hosts may differ."
+    )
+    forward_timeout: float = setting(
+        120.0, Seconds(0.1, 3600), "Time for another node to answer a request that is passed on to it."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class AdminSettings:
+    """The admin node, `hpwsn admin`."""
+
+    host: str = setting(
+        "127.0.0.1",
+        Text("a host name or address", empty=False),
+        "Address to listen on; 0.0.0.0 or :: is every one.",
+    )
+    port: int = setting(8070, Whole(0, 65535), "Port to listen on; 0 takes a free one.")
+    dir: str = setting(
+        "hpwsn-admin-data", Text("a directory", empty=False), "Directory of its state; made if missing."
+    )
+    limit: int = setting(10_000, Whole(1, 1_000_000), "Most nodes that are registered.")
+    forget: float = setting(86_400.0, Seconds(0), "How long a node that died or left stays listed.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,6 +395,7 @@ class Config:
     registrations: RegistrationsSettings = field(default_factory=RegistrationsSettings)
     backbone: BackboneSettings = field(default_factory=BackboneSettings)
     cluster: ClusterSettings = field(default_factory=ClusterSettings)
+    admin: AdminSettings = field(default_factory=AdminSettings)
     log: LogSettings = field(default_factory=LogSettings)
 
 

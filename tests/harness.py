@@ -28,6 +28,8 @@ def environment() -> dict[str, str]:
 class NodeProcess:
     """`hpwsn serve` as a child; `url` is the broker's address once it is ready."""
 
+    command = "serve"
+
     def __init__(self, data: Path, *arguments: str, port: int = 0, prefix: tuple[str, ...] = ()) -> None:
         self.data = data
         self.port = port
@@ -40,15 +42,23 @@ class NodeProcess:
 
     def start(self) -> Self:
         """Start it and wait for its ready line."""
-        command = [*self.prefix, sys.executable, "-m", "hpwsn", "serve", "--port", str(self.port)]
+        return self.launch().wait_ready()
+
+    def launch(self) -> Self:
+        """Start it, and do not wait."""
+        command = [*self.prefix, sys.executable, "-m", "hpwsn", self.command, "--port", str(self.port)]
         command += ["--data", str(self.data), *self.arguments]
-        began = time.monotonic()
+        self.began = time.monotonic()
         with self.log_file.open("ab") as log:
             self.process = subprocess.Popen(
                 command, stdout=subprocess.PIPE, stderr=log, env=environment(), cwd=self.data.parent
             )
-        self.url = self._ready_line(began).removeprefix("ready ").strip()
-        self.ready_after = time.monotonic() - began
+        return self
+
+    def wait_ready(self) -> Self:
+        """Wait for the ready line."""
+        self.url = self._ready_line(self.began).removeprefix("ready ").strip()
+        self.ready_after = time.monotonic() - self.began
         self.port = int(self.url.split(":")[2].split("/")[0])
         return self
 

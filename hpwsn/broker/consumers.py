@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from operator import attrgetter
 
+from hpwsn.broker.ids import PLAIN_IDS, ResourceIds
 from hpwsn.broker.own_address import own_path
 from hpwsn.broker.pull_points import PullPoints
 from hpwsn.broker.push import Pusher
@@ -168,8 +169,14 @@ class Consumers:
     """Knows which way leads to which consumer."""
 
     def __init__(
-        self, push: Sender, pull: Sender, pull_points: PullPoints, base_url: Callable[[], str]
+        self,
+        push: Sender,
+        pull: Sender,
+        pull_points: PullPoints,
+        base_url: Callable[[], str],
+        ids: ResourceIds = PLAIN_IDS,
     ) -> None:
+        self._ids = ids
         self._push = push
         self._pull = pull
         self._pull_points = pull_points
@@ -182,8 +189,9 @@ class Consumers:
     def resolve(self, consumer: EndpointReference) -> str | None:
         """The local pull point meant by the reference, or None for a push; a fault for neither."""
         prefix = f"{self._base_url()}/wsn/pullpoints/"
-        if consumer.address.startswith(prefix):
-            id_ = consumer.address.removeprefix(prefix)
+        id_ = consumer.address.removeprefix(prefix)
+        # A pull point of another node may be known by an address that all nodes share: to that one is pushed.
+        if id_ != consumer.address and not self._ids.is_elsewhere(id_):
             if id_ not in self._pull_points:
                 raise faults.SubscribeCreationFailedFault(
                     f"ConsumerReference {consumer.address} is no pull point of this node; create one first",

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from hpwsn.broker.ids import PLAIN_IDS, ResourceIds
 from hpwsn.journal.journal import Journal
 from hpwsn.journal.records import Pulled, PullPointRecord
 from hpwsn.settings import PullPointsSettings
@@ -73,8 +73,16 @@ def _place(name: str) -> int:
 class PullPoints:
     """The registry of a node's pull points."""
 
-    def __init__(self, journal: Journal, *, settings: PullPointsSettings, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        *,
+        settings: PullPointsSettings,
+        clock: Callable[[], float],
+        ids: ResourceIds = PLAIN_IDS,
+    ) -> None:
         self._journal = journal
+        self._ids = ids
         self._limit = settings.limit
         self._max_messages = settings.max_messages
         self._queue_limit = settings.queue_limit
@@ -98,7 +106,7 @@ class PullPoints:
                 f"this node holds its limit of {self._limit} pull points (pull_points.limit);"
                 " destroy some or raise it"
             )
-        point = PullPoint(secrets.token_hex(12), name or None, self._clock())
+        point = PullPoint(self._ids(), name or None, self._clock())
         self._admit(point)
         try:
             await self._journal.put_pull_point(PullPointRecord(point.id, point.name, point.created))

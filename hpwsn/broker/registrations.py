@@ -8,10 +8,10 @@ gets a new one each time. Where `registrations.required` is set, it says whose n
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Protocol
 
+from hpwsn.broker.ids import PLAIN_IDS, ResourceIds
 from hpwsn.broker.lifetimes import Lifetimes
 from hpwsn.broker.own_address import own_path
 from hpwsn.broker.push_request import parse_target
@@ -63,6 +63,7 @@ class Registrations:
         clock: Callable[[], float],
         settings: RegistrationsSettings,
         simple_subtree: bool,
+        ids: ResourceIds = PLAIN_IDS,
     ) -> None:
         self._tree = tree
         self._journal = journal
@@ -70,6 +71,7 @@ class Registrations:
         self._base_url = base_url
         self._clock = clock
         self._settings = settings
+        self._ids = ids
         self._simple_subtree = simple_subtree
         self._by_id: dict[str, Registration] = {}
         self._by_key: dict[Hashable, Registration] = {}
@@ -150,7 +152,7 @@ class Registrations:
                 f"this node holds its limit of {self._settings.limit} registrations"
                 " (registrations.limit); end some or raise it"
             )
-        registration = self._build(secrets.token_hex(12), request, version, now, terminates)
+        registration = self._build(self._ids(), request, version, now, terminates)
         self._admit(registration)
         try:
             await self._journal.put_registration(_record(registration))

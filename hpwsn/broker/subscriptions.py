@@ -7,7 +7,6 @@ before the answer goes out. An expired subscription waits out a grace in which a
 from __future__ import annotations
 
 import logging
-import secrets
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
@@ -16,6 +15,7 @@ from hpwsn.broker.audience import Audience
 from hpwsn.broker.conditions import Conditions
 from hpwsn.broker.cursor import Cursor
 from hpwsn.broker.granting import check_grantable
+from hpwsn.broker.ids import PLAIN_IDS, ResourceIds
 from hpwsn.broker.lifetimes import Lifetimes
 from hpwsn.broker.subscription import State, Subscription, subscription_key
 from hpwsn.broker.termination import end_of
@@ -81,6 +81,7 @@ class Subscriptions:
         base_url: Callable[[], str],
         clock: Clock,
         settings: SubscriptionSettings,
+        ids: ResourceIds = PLAIN_IDS,
     ) -> None:
         self._audience = audience
         self._content = content
@@ -90,6 +91,7 @@ class Subscriptions:
         self._base_url = base_url
         self._clock = clock
         self._settings = settings
+        self._ids = ids
         self._by_id: dict[str, Subscription] = {}
         self._by_key: dict[object, Subscription] = {}
         self._by_pull_point: dict[str, set[Subscription]] = {}
@@ -135,7 +137,7 @@ class Subscriptions:
             )
         check_grantable(request, pull_point, raw_only=self._settings.raw_only)
         subscription = self._build(
-            secrets.token_hex(12), request, version, now, terminates, pull_point, self._journal.last_offset
+            self._ids(), request, version, now, terminates, pull_point, self._journal.last_offset
         )
         self._admit(subscription)
         try:

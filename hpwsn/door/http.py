@@ -19,6 +19,7 @@ from lxml import etree
 from hpwsn.contracts import broker_wsdl
 from hpwsn.door.dispatch import Answer, Call, Operations
 from hpwsn.door.operation import Context
+from hpwsn.door.relays import Relays
 from hpwsn.door.soap import endpoints
 from hpwsn.door.unavailable import BUSY, RETRY_AFTER
 from hpwsn.errors import JournalUnavailable
@@ -72,6 +73,7 @@ class SoapDoor:
         self._context = context
         self._request_timeout = request_timeout
         self._endpoints = endpoints(context)
+        self.relays = Relays()
 
     def routes(self) -> list[web.RouteDef]:
         """What to add to the node's web application."""
@@ -109,15 +111,15 @@ class SoapDoor:
         self, request: web.Request, endpoint: Operations, understood: frozenset[str] = UNDERSTOOD
     ) -> web.StreamResponse:
         """Read a request, have the operations of its address answer it, and write the answer or the fault."""
-        hint = _version_hint(request)
+        hint = version_hint(request)
         try:
-            data = await self._read(request)
+            data = await self.read(request)
         except faults.SoapFault as fault:
-            return _response(self._refuse(fault, hint, None))
+            return response_of(self.refuse(fault, hint, None))
         except ConnectionError:
             raise
         except Exception:
-            return _response(self._failed(request.path, hint, None))
+            return response_of(self._failed(request.path, hint, None))
         post = Post(
             data,
             _charset(request),
@@ -127,8 +129,10 @@ class SoapDoor:
             lambda: request.transport is None,
         )
         reply = await self.answer(post, endpoint, understood)
-        response = _response(reply)
-        if reply.tell is not None:
+        response = response_of(reply)
+        if reply.tell is not None and self.relays.holds(request):
+            self.relays.keep(request, response, reply.tell)
+        elif reply.tell is not None:
             await _write(request, response, reply.tell)
         return response
 
@@ -148,9 +152,9 @@ class SoapDoor:
             call = Call(envelope, post.resource, post.gone)
             return _answer(envelope, await endpoint.call(call))
         except faults.SoapFault as fault:
-            return self._refuse(fault, fault.version or version, relates_to)
+            return self.refuse(fault, fault.version or version, relates_to)
         except JournalUnavailable as error:
-            return self._refuse(faults.Busy(f"nothing was changed: {error}"), version, relates_to)
+            return self.refuse(faults.Busy(f"nothing was changed: {error}"), version, relates_to)
         except Exception:
             return self._failed(post.path, version, relates_to)
 
@@ -159,30 +163,32 @@ class SoapDoor:
         failure = faults.SoapFault(
             "the broker failed on this request; its log says why", code=faults.FaultCode.RECEIVER
         )
-        return self._refuse(failure, version, relates_to)
+        return self.refuse(failure, version, relates_to)
 
     def overtaken(self, post: Post) -> Reply:
         """The answer to a Notify that could not be stored, where what came behind it is stored or may be."""
         envelope = parse_envelope(post.data, self._context.limits, post.charset)
         words = "nothing was stored, and later requests of this connection may be: send it again"
         fault = faults.Busy(words, retry_after=RETRY_AFTER)
-        return self._refuse(fault, envelope.version, envelope.addressing.message_id)
+        return self.refuse(fault, envelope.version, envelope.addressing.message_id)
 
     def too_late(self, hint: SoapVersion) -> Reply:
         """The answer to a request that did not arrive in time."""
-        return self._refuse(self._late(), hint, None)
+        return self.refuse(self._late(), hint, None)
 
     def _late(self) -> faults.SoapFault:
         return faults.SoapFault(f"the request did not arrive within {self._request_timeout:g} s", status=408)
 
-    def _refuse(self, fault: faults.SoapFault, version: SoapVersion, relates_to: str | None) -> Reply:
+    def refuse(self, fault: faults.SoapFault, version: SoapVersion, relates_to: str | None) -> Reply:
+        """The fault as an answer."""
         headers = {"Content-Type": version.content_type}
         if fault.status == BUSY:
             headers["Retry-After"] = f"{getattr(fault, 'retry_after', RETRY_AFTER):.0f}"
         body = encode_fault(fault, version, self._context.broker.now(), relates_to)
         return Reply(fault.http_status(version), body, headers)
 
-    async def _read(self, request: web.Request) -> bytes:
+    async def read(self, request: web.Request) -> bytes:
+        """The body of a request, within its limits of size and time; a fault where it is beyond them."""
         limit = self._context.limits.body
         if (request.content_length or 0) > limit:
             raise _too_large(limit)
@@ -204,7 +210,8 @@ def _answer(envelope: Envelope, result: Message | Answer | None) -> Reply:
     return Reply(200, body, {"Content-Type": envelope.version.content_type}, answer.tell)
 
 
-def _response(reply: Reply) -> web.Response:
+def response_of(reply: Reply) -> web.Response:
+    """The answer for aiohttp to write."""
     return web.Response(status=reply.status, body=reply.body or None, headers=reply.headers)
 
 
@@ -231,7 +238,8 @@ def _charset(request: web.Request) -> str | None:
         return None
 
 
-def _version_hint(request: web.Request) -> SoapVersion:
+def version_hint(request: web.Request) -> SoapVersion:
+    """The SOAP version that the Content-Type speaks of."""
     soap12 = request.content_type == "application/soap+xml"
     return SoapVersion.SOAP12 if soap12 else SoapVersion.SOAP11
 

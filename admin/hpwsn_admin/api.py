@@ -1,0 +1,246 @@
+"""The admin node's HTTP API: JSON in and out; docs/cluster.md and /openapi.json describe it.
+
+What only reads is open. What changes something, and the stream to a node, must be signed with the cluster
+secret, and so is its answer (hpwsn.routing.signing). Every refusal is JSON with `error`, in words for the
+operator of whoever asked.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+from aiohttp import web
+
+from hpwsn.routing.signing import SIGNATURE, Unsigned, Verifier
+from hpwsn.routing.topology import MalformedTopology, check_name
+from hpwsn_admin.members import Members
+from hpwsn_admin.openapi import document
+from hpwsn_admin.registry import Announcement, Full, NameTaken, NotRegistered, Record, RegistryError
+from hpwsn_client import __version__
+
+log = logging.getLogger(__name__)
+
+LONGEST_WAIT = 60.0
+_TEXT_LIMIT = 2048
+_QUIET = 60.0
+"""Seconds in which the same trouble of the same host is logged once."""
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+_STATUS: dict[type[Exception], int] = {
+    NameTaken: 409,
+    NotRegistered: 404,
+    Full: 503,
+    RegistryError: 409,
+    MalformedTopology: 400,
+}
+_Value = TypeVar("_Value")
+
+
+class AdminApi:
+    """The addresses of an admin node."""
+
+    def __init__(self, members: Members, verifier: Verifier, base_url: Callable[[], str]) -> None:
+        self._members = members
+        self._verifier = verifier
+        self._base_url = base_url
+        self._started = time.time()
+        self._complained: dict[tuple[str, str], float] = {}
+        self.closing = False
+
+    def routes(self) -> list[web.RouteDef]:
+        """What to add to the web application."""
+        return [
+            web.get("/", self._welcome),
+            web.get("/healthz", self._health),
+            web.get("/openapi.json", self._describe),
+            web.get("/api/status", self._status),
+            web.get("/api/topology", self._topology),
+            web.post("/api/nodes", self._signed(self._register)),
+            web.put("/api/nodes/{name}/heartbeat", self._signed(self._heartbeat)),
+            web.post("/api/nodes/{name}/suspect", self._signed(self._suspect)),
+            web.delete("/api/nodes/{name}", self._signed(self._leave)),
+            web.get("/api/nodes/{name}/stream", self._stream),
+        ]
+
+    async def _welcome(self, request: web.Request) -> web.Response:
+        base = self._base_url()
+        return web.Response(
+            text=f"HPwsn {__version__}: the admin node of a cluster.\n"
+            f"topology {base}/api/topology\nstatus   {base}/api/status\ncontract {base}/openapi.json\n"
+        )
+
+    async def _health(self, request: web.Request) -> web.Response:
+        return web.Response(text="ok\n")
+
+    async def _describe(self, request: web.Request) -> web.Response:
+        return web.json_response(document(self._base_url()))
+
+    async def _status(self, request: web.Request) -> web.Response:
+        topology = self._members.topology
+        states = [member.state for member in topology]
+        return web.json_response(
+            {
+                "version": __version__,
+                "uptime": round(time.time() - self._started, 3),
+                "topology": topology.version,
+                "heartbeat": self._members.registry.heartbeat,
+                "clusters": len(topology.clusters),
+                "nodes": {state: states.count(state) for state in ("alive", "dead", "left")},
+            }
+        )
+
+    async def _topology(self, request: web.Request) -> web.Response:
+        """At once, or when it is another than that of version `after`, or `wait` seconds are over."""
+        try:
+            after = _number(request, "after", int)
+            wait = min(_number(request, "wait", float) or 0.0, LONGEST_WAIT)
+        except ValueError as error:
+            return _refusal(400, str(error))
+        if after is not None:
+            await self._members.newer(after, wait)
+        return web.Response(body=self._members.text, content_type="application/json")
+
+    def _signed(self, handler: Callable[[web.Request, bytes], Awaitable[dict[str, Any]]]) -> Handler:
+        """A handler of requests that must be signed; its answer is."""
+
+        async def handle(request: web.Request) -> web.Response:
+            body = await request.read()
+            try:
+                nonce = self._check(request, body)
+            except Unsigned as error:
+                return self._unsigned(request, error)
+            response = await _answer(handler, request, body)
+            assert isinstance(response.body, bytes)
+            response.headers[SIGNATURE] = self._verifier.sign_answer(nonce, response.status, response.body)
+            return response
+
+        return handle
+
+    def _check(self, request: web.Request, body: bytes) -> str:
+        return self._verifier.check(request.method, request.raw_path, request.headers, body, now=time.time())
+
+    def _unsigned(self, request: web.Request, error: Unsigned) -> web.Response:
+        now, key = time.monotonic(), (request.remote or "?", str(error)[:40])
+        if now - self._complained.get(key, -_QUIET) >= _QUIET:
+            if len(self._complained) > 1000:
+                self._complained.clear()
+            self._complained[key] = now
+            log.warning("%s %s from %s is refused: %s", request.method, request.path, key[0], error)
+        return _refusal(401, str(error))
+
+    async def _register(self, request: web.Request, body: bytes) -> dict[str, Any]:
+        announced = _announcement(body, request.remote or "")
+        record = await self._members.register(announced)
+        log.info("node %s of cluster %s is registered at %s", record.name, record.cluster, record.url)
+        registry = self._members.registry
+        return {
+            "heartbeat": registry.heartbeat,
+            "missed": registry.missed,
+            "topology": self._members.topology.encode(),
+        }
+
+    async def _heartbeat(self, request: web.Request, body: bytes) -> dict[str, Any]:
+        self._members.heartbeat(request.match_info["name"], request.query.get("session", ""))
+        return {"topology": self._members.topology.version}
+
+    async def _leave(self, request: web.Request, body: bytes) -> dict[str, Any]:
+        self._members.leave(request.match_info["name"], request.query.get("session", ""))
+        return {}
+
+    async def _suspect(self, request: web.Request, body: bytes) -> dict[str, Any]:
+        record = self._members.registry.find(request.match_info["name"])
+        if record is None:
+            raise NotRegistered(request.match_info["name"])
+        if record.alive:
+            self._members.look_after(record)
+        return {}
+
+    async def _stream(self, request: web.Request) -> web.StreamResponse:
+        """The topology now and at each change, and a beat whenever there was none for a heartbeat."""
+        try:
+            nonce = self._check(request, b"")
+            record = self._members.live(request.match_info["name"], request.query.get("session", ""))
+        except Unsigned as error:
+            return self._unsigned(request, error)
+        except NotRegistered as error:
+            response = _refusal(404, str(error))
+            assert isinstance(response.body, bytes)
+            response.headers[SIGNATURE] = self._verifier.sign_answer(nonce, 404, response.body)
+            return response
+        stream = web.StreamResponse(headers={"Content-Type": "application/x-ndjson"})
+        await stream.prepare(request)
+        try:
+            await self._push(stream, record, nonce)
+        finally:
+            # However it ended: the connection broke, or this process stops.
+            if not self.closing:
+                self._members.look_after(record)
+        return stream
+
+    async def _push(self, stream: web.StreamResponse, record: Record, nonce: str) -> None:
+        told, number, members = -1, 0, self._members
+        while members.registry.find(record.name) is record:
+            version = members.topology.version
+            content = b'{"topology":%s}' % members.text if version != told else b'{"beat":%d}' % version
+            await stream.write(self._verifier.seal_line(nonce, number, content))
+            told, number = version, number + 1
+            await members.newer(told, members.registry.heartbeat)
+
+
+async def _answer(
+    handler: Callable[[web.Request, bytes], Awaitable[dict[str, Any]]], request: web.Request, body: bytes
+) -> web.Response:
+    try:
+        return web.json_response(await handler(request, body))
+    except (RegistryError, MalformedTopology) as error:
+        return _refusal(_STATUS[type(error)], str(error))
+
+
+def _refusal(status: int, words: str) -> web.Response:
+    return web.json_response({"error": words}, status=status)
+
+
+def _announcement(body: bytes, remote: str) -> Announcement:
+    try:
+        said = json.loads(body)
+    except ValueError as error:
+        raise MalformedTopology(f"the body is not JSON: {error}") from error
+    if not isinstance(said, dict):
+        raise MalformedTopology("the body must be a JSON object")
+    port = said.get("port")
+    if type(port) is not int or not 0 < port < 65536:
+        raise MalformedTopology(f"'port' is a number from 1 to 65535, not {str(port)[:80]!r}")
+    return Announcement(
+        name=check_name(_text(said, "name")),
+        cluster=check_name(_text(said, "cluster")),
+        url=_text(said, "url"),
+        host=_text(said, "host") or remote,
+        port=port,
+        version=_text(said, "version"),
+        identity=_text(said, "identity"),
+        session=_text(said, "session"),
+    )
+
+
+def _text(said: dict[str, Any], key: str) -> str:
+    value = said.get(key)
+    if not isinstance(value, str) or len(value) > _TEXT_LIMIT:
+        raise MalformedTopology(f"{key!r} is a text of up to {_TEXT_LIMIT} characters")
+    return value
+
+
+def _number(request: web.Request, name: str, kind: Callable[[str], _Value]) -> _Value | None:
+    text = request.query.get(name)
+    if text is None:
+        return None
+    try:
+        value = kind(text)
+    except ValueError:
+        value = None
+    if value is None or not 0 <= value < 2**63:  # type: ignore[operator]
+        raise ValueError(f"{name} is a number that is not negative, not {text[:40]!r}")
+    return value

@@ -1,0 +1,198 @@
+"""The registry at work: with clocks, on disk, watched for silence, and waited for by those who follow it.
+
+Every change is saved soon after, and wakes the streams to the nodes. A node whose stream broke, or that a
+peer cannot reach, is looked after at once, so that a process that was killed is known to be dead well before
+its heartbeats are missed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import Coroutine
+from typing import Any
+
+from hpwsn.routing.topology import Topology
+from hpwsn.settings import Config
+from hpwsn_admin.probe import is_gone
+from hpwsn_admin.registry import Announcement, NameTaken, NotRegistered, Now, Record, Registry
+from hpwsn_admin.store import Store
+
+log = logging.getLogger(__name__)
+
+SETTLE = 0.02
+"""Seconds in which several changes become one push and one save."""
+_LOOKS = (0.0, 0.05, 0.1, 0.2, 0.4)
+"""When a node is looked after, in heartbeats: the sockets of a dying process do not all close at once."""
+
+
+class Members:
+    """All nodes that there are, and who wants to know."""
+
+    def __init__(self, config: Config, store: Store) -> None:
+        self.registry = Registry(
+            heartbeat=config.cluster.heartbeat,
+            missed=config.cluster.missed,
+            forget=config.admin.forget,
+            limit=config.admin.limit,
+            now=_now(),
+        )
+        self._store = store
+        self._changed = asyncio.Event()
+        self._pushed = asyncio.Event()
+        self._shown = Topology()
+        self._text = b""
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def start(self) -> None:
+        """Take the former state on, see who of it is still there, and watch."""
+        state = self._store.load()
+        if state is not None:
+            try:
+                self.registry.restore(state, _now())
+            except (KeyError, TypeError, ValueError) as error:
+                self._store.set_aside(error)
+        self._show()
+        for record in self.registry:
+            if record.alive:
+                self.look_after(record)
+        self._spawn(self._watch())
+        self._spawn(self._publish())
+
+    async def close(self) -> None:
+        """Stop, with everything on disk."""
+        tasks = tuple(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._store.save(self.registry.dump())
+        self._store.close()
+
+    @property
+    def topology(self) -> Topology:
+        """What everybody is told."""
+        return self._shown
+
+    @property
+    def text(self) -> bytes:
+        """The same as JSON."""
+        return self._text
+
+    async def register(self, announced: Announcement) -> Record:
+        """Take a node in; a name that a dead process still seems to hold is looked after first."""
+        try:
+            record = self.registry.register(announced, _now())
+        except NameTaken as taken:
+            if not await is_gone(taken.holder):
+                log.warning("%s at %s is refused: %s", announced.name, announced.url, taken)
+                raise
+            self._lose(taken.holder)
+            record = self.registry.register(announced, _now())
+        self._note_change()
+        await self.told()
+        return record
+
+    def heartbeat(self, name: str, session: str) -> None:
+        """Note that a node lives."""
+        self.registry.heartbeat_of(name, session, _now())
+
+    def leave(self, name: str, session: str) -> None:
+        """A node stops; without a session, an operator has one that is gone forgotten."""
+        if session:
+            self.registry.leave(name, session, _now())
+            log.info("node %s has left", name)
+        else:
+            self.registry.forget(name)
+            log.info("node %s is forgotten", name)
+        self._note_change()
+
+    def live(self, name: str, session: str) -> Record:
+        """The node that lives under this session."""
+        record = self.registry.find(name)
+        if record is None or not record.alive or record.session != session:
+            raise NotRegistered(name)
+        return record
+
+    def look_after(self, record: Record) -> None:
+        """See whether a node is gone, soon and several times."""
+        self._spawn(self._look(record))
+
+    async def _look(self, record: Record) -> None:
+        for pause in _LOOKS:
+            await asyncio.sleep(pause * self.registry.heartbeat)
+            if self.registry.find(record.name) is not record:
+                return
+            if await is_gone(record):
+                self._lose(record)
+                return
+
+    def _lose(self, record: Record) -> None:
+        self.registry.lost(record.name, record.session, _now())
+        if self.registry.find(record.name) is not record:
+            log.warning("node %s at %s is dead: nothing listens there", record.name, record.url)
+            self._note_change()
+
+    async def _watch(self) -> None:
+        while True:
+            await asyncio.sleep(self.registry.heartbeat / 4)
+            before = self.registry.version
+            for record in self.registry.tick(_now()):
+                log.warning("node %s at %s is dead: it was not heard", record.name, record.url)
+            if self.registry.version != before:
+                self._note_change()
+
+    def _note_change(self) -> None:
+        if self.registry.version != self._shown.version:
+            self._changed.set()
+
+    async def _publish(self) -> None:
+        """Tell and save what has changed, several changes at once."""
+        while True:
+            await self._changed.wait()
+            await asyncio.sleep(SETTLE)
+            self._changed.clear()
+            self._show()
+            try:
+                await asyncio.to_thread(self._store.save, self.registry.dump())
+            except OSError as error:
+                log.error("the state cannot be saved in %s: %s", self._store.path, error)
+
+    def _show(self) -> None:
+        """Make the registry's present state the one that is told."""
+        if self._shown.version == self.registry.version:
+            return
+        self._shown = self.registry.topology()
+        self._text = json.dumps(self._shown.encode(), separators=(",", ":")).encode()
+        pushed, self._pushed = self._pushed, asyncio.Event()
+        pushed.set()
+
+    async def told(self) -> None:
+        """Wait until what the registry holds now has been told."""
+        while self._shown.version < self.registry.version:
+            await self._pushed.wait()
+
+    async def newer(self, version: int, within: float) -> None:
+        """Wait until the topology is another than that of a version, or the time is over."""
+        if self._shown.version != version:
+            return
+        try:
+            async with asyncio.timeout(within):
+                await self._pushed.wait()
+        except TimeoutError:
+            return
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("a part of the admin node failed", exc_info=error)
+
+
+def _now() -> Now:
+    return Now(time.monotonic(), time.time())

@@ -1,0 +1,99 @@
+"""An admin node: builds its parts, starts and stops them in order, and runs until it is told to end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import socket
+import time
+from pathlib import Path
+
+import uvloop
+from aiohttp import web
+
+from hpwsn.errors import HpwsnError
+from hpwsn.logs import set_up_logging
+from hpwsn.routing.secret import shared_secret
+from hpwsn.routing.signing import Verifier
+from hpwsn.settings import Config
+from hpwsn_admin.api import AdminApi
+from hpwsn_admin.members import Members
+from hpwsn_admin.store import Store
+
+log = logging.getLogger(__name__)
+
+BODY_LIMIT = 64 * 1024
+"""Bytes of a request; an announcement is much shorter."""
+
+
+class AdminNode:
+    """One admin process."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._port = config.admin.port
+        store = Store(Path(config.admin.dir))
+        store.open()
+        self._members = Members(config, store)
+        verifier = Verifier(
+            shared_secret(config.cluster), window=config.cluster.clock_window, began=time.time()
+        )
+        self._api = AdminApi(self._members, verifier, self.base_url)
+
+    def base_url(self) -> str:
+        """Its address on this machine."""
+        host = self._config.admin.host
+        return f"http://[{host}]:{self._port}" if ":" in host else f"http://{host}:{self._port}"
+
+    async def start(self) -> None:
+        """Listen; it accepts requests when this returns."""
+        listener = self._listen()
+        self._members.start()
+        app = web.Application(client_max_size=BODY_LIMIT)
+        app.add_routes(self._api.routes())
+        # A stream whose connection broke must end at once: that is how a killed node is noticed.
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.5, handler_cancellation=True)
+        await self._runner.setup()
+        await web.SockSite(self._runner, listener).start()
+
+    def _listen(self) -> socket.socket:
+        admin = self._config.admin
+        try:
+            family, _, _, _, address = socket.getaddrinfo(
+                admin.host, admin.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+            )[0]
+            listener = socket.create_server(address[:2], family=family, backlog=1024)
+        except OSError as error:
+            raise HpwsnError(
+                f"cannot listen on {admin.host}:{admin.port}: {error.strerror or error};"
+                " stop what uses it, or choose another with --host and --port (0 takes a free one)"
+            ) from error
+        self._port = listener.getsockname()[1]
+        return listener
+
+    async def close(self) -> None:
+        """End the streams, which tells the nodes, and put the state on disk."""
+        self._api.closing = True
+        await self._runner.cleanup()
+        await self._members.close()
+
+
+def serve_admin(config: Config) -> int:
+    """Run an admin node until SIGTERM or SIGINT; the exit status."""
+    set_up_logging(config.log)
+    return uvloop.run(_serve(config))
+
+
+async def _serve(config: Config) -> int:
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    node = AdminNode(config)
+    await node.start()
+    log.info("the admin node is ready; its state is in %s", config.admin.dir)
+    print(f"ready {node.base_url()}/", flush=True)  # noqa: T201
+    await stop.wait()
+    await node.close()
+    log.info("stopped")
+    return 0

@@ -1,0 +1,35 @@
+"""The cluster secret, from the settings or from the file that they name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hpwsn.errors import HpwsnError
+from hpwsn.settings import ClusterSettings
+
+_LONGEST = 4096
+
+
+def shared_secret(settings: ClusterSettings) -> bytes:
+    """The secret; an error tells how to give one."""
+    secret = settings.secret if settings.secret else _from_file(settings.secret_file)
+    if not secret.strip():
+        raise HpwsnError(
+            "a cluster needs a secret, the same for the admin node and all nodes: put one into a file"
+            " and name it in cluster.secret_file, or give HPWSN_CLUSTER_SECRET"
+        )
+    return secret.strip().encode()
+
+
+def _from_file(name: str) -> str:
+    if not name:
+        return ""
+    try:
+        with Path(name).open(encoding="utf-8") as file:
+            secret = file.read(_LONGEST + 1)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8"
+        raise HpwsnError(f"cluster.secret_file {name} cannot be read: {reason}") from error
+    if len(secret) > _LONGEST:
+        raise HpwsnError(f"cluster.secret_file {name} holds more than {_LONGEST} characters: it is no secret")
+    return secret
