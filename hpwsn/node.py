@@ -12,7 +12,7 @@ import resource
 import signal
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import cast
 from urllib.parse import urlsplit
@@ -45,7 +45,7 @@ from hpwsn.broker.recent import Recent
 from hpwsn.broker.registrations import Registrations
 from hpwsn.broker.removed_topics import RemovedTopics
 from hpwsn.broker.retry import RetryPolicies, RetryPolicy
-from hpwsn.broker.subscription import Subscriber
+from hpwsn.broker.subscription import Subscriber, Subscription
 from hpwsn.broker.subscriptions import Subscriptions, SubscriptionSettings
 from hpwsn.broker.upstream import Publishers
 from hpwsn.door.dead_letters import DeadLettersDoor
@@ -67,10 +67,13 @@ from hpwsn.journal.records import Arrival, Durability, Recovered
 from hpwsn.logs import set_up_logging
 from hpwsn.matching.content import ContentFilters
 from hpwsn.notification import Notification
+from hpwsn.routing.effects import RouterSettings
+from hpwsn.routing.forwarding import Forwarding
 from hpwsn.routing.membership import Membership
+from hpwsn.routing.options import LinkOptions
 from hpwsn.routing.secret import shared_secret
 from hpwsn.routing.topology import Member, Topology
-from hpwsn.settings import Config
+from hpwsn.settings import ANY_HOST, Config
 from hpwsn.topics.cache import TreeCache
 from hpwsn.topics.directory import access_from, open_directory
 from hpwsn.topics.live import LiveTopics
@@ -78,6 +81,7 @@ from hpwsn.topics.tree import TopicTree
 from hpwsn_client import __version__
 from hpwsn_client.transport import Transport
 from hpwsn_client.wsn.soap import SoapVersion
+from hpwsn_client.wsn.topics import Topic
 from hpwsn_client.wsn.xml import Limits
 
 log = logging.getLogger(__name__)
@@ -91,7 +95,10 @@ class Node:
         self.name = config.node.name or socket.gethostname()
         self._port = config.server.port
         self.membership: Membership | None = None
+        self.forwarding: Forwarding | None = None
         self._elsewhere: Elsewhere | None = None
+        self._forwards = False
+        self._link_port = 0
         self._clock = time.time
         self._limits = Limits(
             body=config.server.body_limit,
@@ -179,7 +186,7 @@ class Node:
             backbone=self.backbone,
             clock=clock,
             id_window=config.journal.id_window,
-            admit=overflow.admit,
+            admit=self._admission(overflow),
             content_limit=config.server.body_limit,
             registered=registrations.admit,
         )
@@ -212,8 +219,72 @@ class Node:
         )
         demand.subscriptions, demand.watched = subscriptions.__iter__, self.readers.waited_for
         self.journal.on_commit = self.processor.process
+        if config.cluster.admin:
+            self.forwarding = self._build_forwarding(publisher)
+            self._attach(self.forwarding, demand)
         if config.delivery.on_gone == "end":
             self.delivery.on_gone = subscriptions.consumer_gone
+
+    def _admission(self, overflow: Overflow) -> Callable[[Sequence[Notification]], None]:
+        if not self.config.cluster.admin:
+            return overflow.admit
+
+        def admit(notifications: Sequence[Notification]) -> None:
+            overflow.admit(notifications)
+            assert self.forwarding is not None
+            self.forwarding.admit(notifications)
+
+        return admit
+
+    def _build_forwarding(self, publisher: Publisher) -> Forwarding:
+        config, routing = self.config, self.config.routing
+        publisher.in_cluster = True
+        return Forwarding(
+            self.name,
+            shared_secret(config.cluster),
+            host=routing.host or config.server.host,
+            port=routing.port,
+            options=LinkOptions(
+                fragment_size=routing.fragment_size,
+                buffer_bytes=routing.buffer,
+                queue_bytes=routing.queue_bytes,
+                reassembly_timeout=routing.reassembly_timeout,
+                reassembly_bytes=routing.reassembly_bytes,
+                reassembly_messages=routing.reassembly_messages,
+            ),
+            settings=RouterSettings(
+                simple_subtree=config.topics.simple_subtree,
+                max_unacknowledged=routing.unacknowledged,
+                max_unacknowledged_bytes=routing.unacknowledged_bytes,
+                resend_after=routing.resend_after,
+                dead_grace=routing.dead_grace,
+            ),
+            journal=self.journal,
+            clock=self._clock,
+            policy=self.tree.routing,
+            note_id=publisher.published_elsewhere,
+            has_peers=bool(config.backbone.peers),
+        )
+
+    def _attach(self, forwarding: Forwarding, demand: Demand) -> None:
+        """Have forwarding told of what is committed, and of what somebody here wants."""
+
+        def committed(first: int, notifications: Sequence[Notification]) -> None:
+            self.processor.process(first, notifications)
+            forwarding.committed(first, notifications)
+
+        def subscription_changed(subscription: Subscription) -> None:
+            demand.subscription_changed(subscription)
+            if self._forwards:
+                forwarding.subscription_changed(subscription)
+
+        def reader_changed(topic: Topic, waiting: bool) -> None:
+            demand.reader_changed(topic, waiting)
+            forwarding.reader_changed(topic, waiting)
+
+        self.journal.on_commit = committed
+        self.broker.subscriptions.on_interest = subscription_changed
+        self.readers.on_waiting = reader_changed
 
     def _build_demand(self) -> Demand:
         delivery, registrations = self.config.delivery, self.config.registrations
@@ -278,11 +349,15 @@ class Node:
             await self.topics.start()
         self._restore(recovered)
         await self.conditions.look()
+        if self.forwarding:
+            await self._start_forwarding(self.forwarding)
         arrivals = Arrivals(self.broker.publisher, self._limits, self._clock)
         await self.backbone.start(self._receive, arrivals.screen)
         self._reaper = Reaper(self.broker.subscriptions, self._clock)
         self._registrations_reaper = Reaper(self.broker.registrations, self._clock)
         self._housekeeping = Housekeeping(self.broker, self.config)
+        if self.forwarding:
+            self._housekeeping.needed_from = lambda: cast(Forwarding, self.forwarding).needed_from
         self._reaper.start()
         self.conditions.start()
         self._registrations_reaper.start()
@@ -300,20 +375,31 @@ class Node:
         await self._open_doors(listener)
         self.broker.demand.start()
 
+    async def _start_forwarding(self, forwarding: Forwarding) -> None:
+        _, self._link_port = await forwarding.start()
+        self._forwards = True
+        for subscription in self.broker.subscriptions:
+            forwarding.subscription_changed(subscription)
+
     async def _join_cluster(self) -> None:
         base = self.config.cluster.url or self.base_url()
+        host = self.config.routing.host
         me = Member(
             name=self.name,
             cluster=self.config.node.cluster or "default",
             url=base,
-            host=urlsplit(base).hostname or "",
-            port=self._port,
+            host=(urlsplit(base).hostname or "") if host in ANY_HOST else host,
+            port=self._link_port,
             version=__version__,
         )
         self.membership = Membership(self.config, me, self._follow_topology)
+        if self.forwarding:
+            self.forwarding.on_broken = self.membership.suspect
         await self.membership.start()
 
     def _follow_topology(self, topology: Topology) -> None:
+        if self.forwarding is not None:
+            self.forwarding.follow(topology)
         if self._elsewhere is not None:
             self._elsewhere.follow(topology)
 
@@ -358,7 +444,7 @@ class Node:
         soap = SoapDoor(context, server.request_timeout)
         letters = DeadLetters(self.journal, self.broker.subscriptions, self.delivery)
         app.add_routes(soap.routes())
-        app.add_routes(LegacyDoor(soap, context).routes())
+        app.add_routes(LegacyDoor(soap, context, self.config.routing).routes())
         OnvifDoor(soap, context, self.config).join(app)
         app.add_routes(DeadLettersDoor(letters).routes())
         app.add_routes(TopicNamespacesDoor(self.tree).routes())
@@ -366,6 +452,8 @@ class Node:
         operations.reports["backbone"] = self.backbone.figures
         if self.topics:
             operations.reports["directory"] = self.topics.status
+        if self.forwarding:
+            operations.reports["routing"] = self.forwarding.figures
         if self.membership:
             operations.reports["cluster"] = self.membership.figures
             self._elsewhere = Elsewhere(
@@ -410,6 +498,8 @@ class Node:
         within = self.config.server.drain_timeout
         await asyncio.gather(self._lanes.close(within), self._runner.cleanup(), self.pusher.close(within))
         await self.backbone.close()
+        if self.forwarding:
+            await self.forwarding.close()
         await self.journal.close()
 
 

@@ -8,6 +8,13 @@ from typing import NamedTuple
 
 from hpwsn_client.wsn.topics import Topic
 
+RELIABLE = 1
+"""Other nodes must get it, whatever the routing policy would have chosen."""
+PARTIAL = 2
+"""Other nodes may hand out its pieces one by one."""
+FOREIGN = 8
+"""It came from another node, and goes to no further one from here."""
+
 
 class Notification(NamedTuple):
     """One accepted message; `start` and `end` mark the payload inside `content`."""
@@ -19,6 +26,8 @@ class Notification(NamedTuple):
     time: float
     message_id: str | None = None
     target: str | None = None
+    routing: int = 0
+    """How it travels between nodes: RELIABLE, PARTIAL and FOREIGN, added."""
 
     @property
     def payload(self) -> bytes:

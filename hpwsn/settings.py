@@ -12,7 +12,8 @@ from typing import Any
 from hpwsn.quantities import Choice, Flag, Kind, Seconds, Size, Text, Texts, Url, Whole
 
 MIB = 1024**2
-_ANY_HOST = frozenset({"", "0.0.0.0", "::"})
+ANY_HOST = frozenset({"", "0.0.0.0", "::"})
+"""Addresses to listen on that mean every one, and by which nobody is reached."""
 
 
 def setting(default: Any, kind: Kind, about: str, secret: bool = False) -> Any:
@@ -50,7 +51,7 @@ class ServerSettings:
         """The base of the node's addresses; `hostname` stands for a host that means every address."""
         if self.public_url:
             return self.public_url.rstrip("/")
-        host = hostname if self.host in _ANY_HOST else self.host
+        host = hostname if self.host in ANY_HOST else self.host
         return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
@@ -365,6 +366,44 @@ class AdminSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class RoutingSettings:
+    """How nodes of clusters carry notifications to each other; only where `cluster.admin` is set."""
+
+    host: str = setting(
+        "",
+        Text("a host name or address, or empty for `server.host`"),
+        "Address for links to other nodes, which reach this one by it unless it means every address.",
+    )
+    port: int = setting(0, Whole(0, 65535), "Port for them, by UDP and TCP; 0 takes a free one.")
+    fragment_size: int = setting(
+        8000, Size(512, 8191), "Most bytes of a datagram; larger notifications are split over several."
+    )
+    buffer: int = setting(4 * MIB, Size(64 * 1024, 1024 * MIB), "Buffer asked of the system for datagrams.")
+    queue_bytes: int = setting(64 * MIB, Size(MIB), "Most bytes that wait for one other node.")
+    reassembly_timeout: float = setting(
+        5.0, Seconds(0.1, 3600), "How long the next piece of a notification is waited for."
+    )
+    reassembly_bytes: int = setting(
+        64 * MIB, Size(MIB), "Most bytes of incomplete notifications; the oldest go first."
+    )
+    reassembly_messages: int = setting(
+        1024, Whole(1, 1_000_000), "Most incomplete notifications; the oldest go first."
+    )
+    unacknowledged: int = setting(
+        10_000,
+        Whole(1, 1_000_000),
+        "Most reliable notifications that others have not confirmed; past it, publishers get a 503.",
+    )
+    unacknowledged_bytes: int = setting(64 * MIB, Size(MIB), "Most bytes of these.")
+    resend_after: float = setting(
+        5.0, Seconds(0.1, 3600), "When what is not confirmed is sent again; doubled each time."
+    )
+    dead_grace: float = setting(
+        60.0, Seconds(0), "How long reliable notifications are kept for a node that is dead or gone."
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class LogSettings:
     """What the node writes to standard error."""
 
@@ -396,6 +435,7 @@ class Config:
     backbone: BackboneSettings = field(default_factory=BackboneSettings)
     cluster: ClusterSettings = field(default_factory=ClusterSettings)
     admin: AdminSettings = field(default_factory=AdminSettings)
+    routing: RoutingSettings = field(default_factory=RoutingSettings)
     log: LogSettings = field(default_factory=LogSettings)
 
 

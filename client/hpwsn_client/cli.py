@@ -77,6 +77,12 @@ def add_publish_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentP
     )
     parser.add_argument("--message-id", metavar="ID", help="a repeated id is published once")
     parser.add_argument(
+        "--reliable", action="store_true", help="other nodes of clusters must get it, whatever happens"
+    )
+    parser.add_argument(
+        "--partial", action="store_true", help="subscribers at other nodes may get it in pieces"
+    )
+    parser.add_argument(
         "--repeat", metavar="N", type=_positive, default=1, help="publish the payload N times"
     )
 
@@ -183,14 +189,21 @@ def _publish(args: argparse.Namespace) -> None:
         elif args.repeat > 1:
             _publish_repeated(client, args)
         else:
-            client.notify(args.topic or None, _payload(args), message_id=args.message_id)
+            client.notify(
+                args.topic or None,
+                _payload(args),
+                message_id=args.message_id,
+                reliable=args.reliable,
+                partial=args.partial,
+            )
 
 
 def _publish_lines(client: SyncClient, args: argparse.Namespace) -> None:
     progress = _Progress("published")
     for lines in _line_chunks(sys.stdin.buffer):
         payloads = [_stated(line, args.text) for line in lines if line.strip()]
-        progress.add(client.notify_many((args.topic or None, payload) for payload in payloads))
+        items = [(args.topic or None, payload) for payload in payloads]
+        progress.add(client.notify_many(items, reliable=args.reliable, partial=args.partial))
     progress.end()
 
 
@@ -198,7 +211,8 @@ def _publish_repeated(client: SyncClient, args: argparse.Namespace) -> None:
     progress = _Progress("published", args.repeat)
     item = (args.topic or None, _payload(args))
     while progress.done < args.repeat:
-        progress.add(client.notify_many(repeat(item, min(100, args.repeat - progress.done))))
+        items = repeat(item, min(100, args.repeat - progress.done))
+        progress.add(client.notify_many(items, reliable=args.reliable, partial=args.partial))
     progress.end()
 
 

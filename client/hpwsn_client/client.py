@@ -34,7 +34,7 @@ from .notification import Notification, topic_text
 from .pipelined import Publisher
 from .publisher import LingeringPublisher, lots
 from .resources import ResourceCaller
-from .transport import Transport, message_id_header
+from .transport import Transport, message_id_header, routing_headers
 from .wsn.addressing import EndpointReference
 from .wsn.filters import ContentFilter, Filter
 from .wsn.messages import (
@@ -130,19 +130,27 @@ class Client(ResourceCaller):
         message_id: str | None = None,
         producer: Endpoint | None = None,
         namespaces: Namespaces | None = None,
+        reliable: bool = False,
+        partial: bool = False,
     ) -> None:
         """Publish one notification; when this returns, the broker will not lose it.
 
         A broker that has seen the message_id already accepts the notification and does not publish it again.
+        In a cluster, a reliable one reaches the other nodes whatever happens on the way, and a partial one
+        may reach their subscribers in pieces; neither lingers for others.
         """
         message = notification_message(topic, payload, producer=producer, namespaces=namespaces)
-        if self._publisher is None:
-            await self._send_notify([message], message_id)
+        if self._publisher is None or reliable or partial:
+            await self._send_notify([message], message_id, headers=routing_headers(reliable, partial))
         else:
             await self._publisher.publish(message, message_id)
 
     async def notify_many(
-        self, items: Iterable[tuple[TopicLike | None, Payload] | NotificationMessage]
+        self,
+        items: Iterable[tuple[TopicLike | None, Payload] | NotificationMessage],
+        *,
+        reliable: bool = False,
+        partial: bool = False,
     ) -> int:
         """Publish (topic, payload) pairs in order, many to a request, and return how many were accepted.
 
@@ -152,8 +160,8 @@ class Client(ResourceCaller):
         messages = (i if isinstance(i, NotificationMessage) else notification_message(*i) for i in items)
         try:
             for lot in lots(messages, self._batch):
-                if self._publisher is None:
-                    await self._send_notify(lot, None)
+                if self._publisher is None or reliable or partial:
+                    await self._send_notify(lot, None, headers=routing_headers(reliable, partial))
                 else:
                     await self._publisher.send(lot)
                 accepted += len(lot)
@@ -321,8 +329,10 @@ class Client(ResourceCaller):
         messages: Sequence[NotificationMessage],
         message_id: str | None,
         consumer: EndpointReference | None = None,
+        headers: tuple[bytes, ...] = (),
     ) -> None:
-        headers = () if message_id is None else (message_id_header(message_id),)
+        if message_id is not None:
+            headers = (*headers, message_id_header(message_id))
         target = consumer or self._broker
         await self._transport.call(target, ACTION_NOTIFY, encode_notify(messages), headers)
 

@@ -140,6 +140,14 @@ def message_id_header(message_id: str) -> bytes:
     return f'<hp:MessageId xmlns:hp="{HPWSN}">{escape(message_id)}</hp:MessageId>'.encode()
 
 
+def routing_headers(reliable: bool, partial: bool) -> tuple[bytes, ...]:
+    """The header that says how notifications travel between nodes, where something is said."""
+    if not (reliable or partial):
+        return ()
+    asked = f'reliable="{str(reliable).lower()}" partial="{str(partial).lower()}"'
+    return (f'<hp:Routing xmlns:hp="{HPWSN}" {asked}/>'.encode(),)
+
+
 def http_headers(soap: SoapVersion, action: str) -> Mapping[str, str]:
     """The HTTP headers that tell a SOAP request's version and action."""
     if soap is SoapVersion.SOAP11:

@@ -3,11 +3,12 @@
 Owns the body's form and nothing of how it travels. A body is one line and then the contents one after the
 other:
 
-    hpwsn/1 [[topic, length, start, end, time, id, target], …] LF content content …
+    hpwsn/1 [[topic, length, start, end, time, id, target, routing], …] LF content content …
 
 The line is JSON, in UTF-8: the topic as text (null for none), how long the content is, where in it the
 payload starts and ends, the time in microseconds since the epoch, the message id and the pull point that it
-was posted to (null for none). A content is what encode_content of the wire writes. Neither part can hold a
+was posted to (null for none), and how it travels to other nodes (left out where nothing was said). A
+content is what encode_content of the wire writes. Neither part can hold a
 NUL, by which STOMP clients look for the end of a message. Refuses any other version, and lengths that do not
 fit.
 """
@@ -63,6 +64,7 @@ def encode_frame(notifications: Sequence[Notification]) -> bytes:
             round(n.time * 1e6),
             n.message_id,
             n.target,
+            *((n.routing,) if n.routing else ()),
         )
         for n in notifications
     ]
@@ -87,7 +89,10 @@ def decode_frame(body: bytes) -> list[Notification]:
 
 def _notifications(entries: Any, body: bytes, at: int) -> Any:
     topics: dict[str, Topic] = {}
-    for topic, length, start, end, time, message_id, target in entries:
+    for topic, length, start, end, time, message_id, target, *more in entries:
+        routing = more[0] if more else 0
+        if len(more) > 1 or type(routing) is not int or not 0 <= routing < 16:
+            raise MalformedFrame(f"an entry ends with {more!r}")
         if not _fits(length, start, end, at, len(body)) or type(time) is not int or abs(time) > _FAR:
             raise MalformedFrame(f"an entry says {length!r}, {start!r}, {end!r}, {time!r}")
         for text in (topic, message_id, target):
@@ -98,7 +103,14 @@ def _notifications(entries: Any, body: bytes, at: int) -> Any:
         content = body[at : at + length]
         at += length
         yield Notification(
-            None if topic is None else topics[topic], content, start, end, time / 1e6, message_id, target
+            None if topic is None else topics[topic],
+            content,
+            start,
+            end,
+            time / 1e6,
+            message_id,
+            target,
+            routing,
         )
     if at != len(body):
         raise MalformedFrame(f"{len(body) - at} bytes are left over")

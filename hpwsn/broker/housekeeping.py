@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 
 from hpwsn.broker.background import Background
 from hpwsn.broker.broker import Broker
@@ -29,6 +30,8 @@ class Housekeeping(Background):
         super().__init__(self._run_now_and_then)
         self._broker = broker
         self._config = config
+        self.needed_from: Callable[[], int | None] = lambda: None
+        """The offset from which on other nodes may need everything."""
 
     async def _run_now_and_then(self) -> None:
         while True:
@@ -75,7 +78,11 @@ class Housekeeping(Background):
         for topics, cursor_at in waiting.items():
             for key in self._broker.tree.keys(topics) or ():
                 needs[key] = min(cursor_at, needs.get(key, cursor_at))
-        return needs, waiting.get(())
+        elsewhere = self.needed_from()
+        everywhere = [waiting[()]] if () in waiting else []
+        if elsewhere is not None:
+            everywhere.append(elsewhere - 1)
+        return needs, min(everywhere, default=None)
 
     def _retained_bytes(self) -> int:
         """Less than the journal may have in all: old entries make room before publishers are refused."""

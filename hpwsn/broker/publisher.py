@@ -64,6 +64,7 @@ class Publisher:
         self._registered = registered
         self._ids = RecentIds(id_window)
         self._trouble: str | None = None
+        self.in_cluster = False
         self.accepted = 0
         self.repeated = 0
         self.refused = 0
@@ -75,16 +76,20 @@ class Publisher:
         message_id: str | None = None,
         target: str | None = None,
         registration: str | None = None,
+        routing: int = 0,
     ) -> Span:
         """Where the notifications are, once they can no longer be lost; raises a fault if none was taken.
 
-        What is posted straight to a pull point is not published, and needs no registration.
+        What is posted straight to a pull point is not published, and needs no registration. `routing` says
+        how it travels to other nodes, and is of no account where there are none.
         """
         now = self._clock()
         try:
             if target is None:
                 self._registered(messages, registration)
             notifications = [self.notification(message, now, message_id, target) for message in messages]
+            if routing and self.in_cluster and target is None:
+                notifications = [each._replace(routing=routing) for each in notifications]
         except faults.SoapFault:
             self.refused += len(messages)
             raise
@@ -191,6 +196,12 @@ class Publisher:
         outcome: asyncio.Future[Span] = asyncio.get_running_loop().create_future()
         self._ids.add(message_id, now, outcome)
         return outcome
+
+    def published_elsewhere(self, message_id: str) -> None:
+        """Know the id of what another node has published and this one has stored."""
+        outcome = self.claim(message_id)
+        if outcome is not None:
+            outcome.set_result(Span(None, None))
 
     def remember(self, ids: Iterable[MessageId]) -> None:
         """Take up the message ids that the journal still knows."""

@@ -39,7 +39,11 @@ from hpwsn_client.wsn.soap import (
 log = logging.getLogger(__name__)
 
 UNDERSTOOD = frozenset(
-    [*map(wsa, ("Action", "To", "MessageID", "RelatesTo", "ReplyTo", "FaultTo", "From")), hp("MessageId")]
+    [
+        *map(wsa, ("Action", "To", "MessageID", "RelatesTo", "ReplyTo", "FaultTo", "From")),
+        hp("MessageId"),
+        hp("Routing"),
+    ]
 )
 
 

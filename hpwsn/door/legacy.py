@@ -1,12 +1,15 @@
 """The original's door, `POST /wsn/process`: its four messages in, the standard's answers in its wrapper out.
 
 Everything behind it is the same broker: what is published here reaches the subscribers of every door, and
-the reverse. SOAP 1.1 only, as its clients speak nothing else. A piece of a split message is refused, since
-nothing here puts pieces together. spec/hpwsn.md, Message formats of the original.
+the reverse. SOAP 1.1 only, as its clients speak nothing else. The pieces of a split message are put together
+before they are published; one that does not become whole in time is given up, and nothing of it was stored.
+spec/hpwsn.md, Message formats of the original.
 """
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from aiohttp import web
@@ -14,10 +17,15 @@ from aiohttp import web
 from hpwsn.broker.push_endpoints import PushEndpoints
 from hpwsn.door.dispatch import Answer, Call
 from hpwsn.door.http import SoapDoor
-from hpwsn.door.operation import Context, message_id
+from hpwsn.door.operation import Context, message_id, routing
+from hpwsn.notification import PARTIAL
+from hpwsn.routing.fragments import Reassembly, Whole
+from hpwsn.routing.original import fragment_of, whole_message
+from hpwsn.settings import RoutingSettings
 from hpwsn_client.wsn import faults
 from hpwsn_client.wsn import messages as wsn
 from hpwsn_client.wsn.addressing import EndpointReference
+from hpwsn_client.wsn.notifications import NotificationMessage
 from hpwsn_client.wsn.original import (
     RESPONSE_ACTION,
     CreateEndpoint,
@@ -34,10 +42,15 @@ from hpwsn_client.wsn.soap import Envelope, SoapVersion
 class LegacyDoor:
     """The address /wsn/process."""
 
-    def __init__(self, soap: SoapDoor, context: Context) -> None:
+    def __init__(self, soap: SoapDoor, context: Context, settings: RoutingSettings) -> None:
         self._soap = soap
         self._context = context
         self._endpoints = PushEndpoints(context.broker)
+        self._pieces = Reassembly(
+            timeout=settings.reassembly_timeout,
+            most_bytes=settings.reassembly_bytes,
+            most_messages=settings.reassembly_messages,
+        )
 
     def routes(self) -> list[web.RouteDef]:
         """What to add to the node's web application."""
@@ -54,7 +67,7 @@ class LegacyDoor:
             raise faults.InvalidMessage("the SOAP Body is empty: it must hold a WsnProcess")
         request = parse_process(envelope.body, envelope.addressing.to, self._context.limits)
         if isinstance(request, PackedNotification):
-            await self._publish(request, message_id(envelope))
+            await self._publish(request, message_id(envelope), routing(envelope))
             return None
         return Answer(encode_response(await self._run(request)), action=RESPONSE_ACTION)
 
@@ -76,14 +89,29 @@ class LegacyDoor:
             None if terminates is None else datetime.fromtimestamp(terminates, UTC),
         )
 
-    async def _publish(self, request: PackedNotification, id_: str | None) -> None:
-        package = request.package
-        if package is not None and package.split:
-            raise faults.InvalidMessage(
-                f"Fragment {package.fragment} is a piece of message {package.identification!r}, and pieces"
-                " are not put together here; send the message whole, with 0 as the first digit"
+    async def _publish(self, request: PackedNotification, id_: str | None, asked: int) -> None:
+        message: NotificationMessage | None = request.message
+        if request.package is not None:
+            asked |= PARTIAL * request.package.partial
+            if request.package.split:
+                message = self._whole(request)
+        if message is not None:
+            await self._context.broker.publisher.publish([message], message_id=id_, routing=asked)
+
+    def _whole(self, request: PackedNotification) -> NotificationMessage | None:
+        """The message that a piece completes, if it does; whether others may get pieces is for later."""
+        piece = replace(fragment_of(request), partial=False)
+        topic = request.message.topic
+        now = asyncio.get_running_loop().time()
+        found = self._pieces.add(None if topic is None else topic.topic, piece, now)
+        if not isinstance(found, Whole):
+            return None
+        if len(found.content) > self._context.limits.body:
+            raise faults.TooLarge(
+                f"the whole message has {len(found.content)} bytes, and"
+                f" {self._context.limits.body} are accepted (server.body_limit)"
             )
-        await self._context.broker.publisher.publish([request.message], message_id=id_)
+        return whole_message(request.message, found.content, self._context.limits)
 
 
 def _refuse_soap_12(envelope: Envelope) -> None:

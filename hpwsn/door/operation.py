@@ -5,14 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
+from lxml import etree
 from spyne import rpc
 
 from hpwsn.broker.broker import Broker
 from hpwsn.door.dispatch import Call
+from hpwsn.notification import PARTIAL, RELIABLE
 from hpwsn_client.wsn.messages import parse_message
 from hpwsn_client.wsn.names import hp
 from hpwsn_client.wsn.notifications import parse_notify
 from hpwsn_client.wsn.soap import Envelope
+from hpwsn_client.wsn.soap_faults import InvalidMessage
+from hpwsn_client.wsn.topic import shown
 from hpwsn_client.wsn.xml import Limits
 
 
@@ -55,8 +59,27 @@ async def publish(
     assert envelope.body is not None
     messages = parse_notify(envelope.body, context.limits)
     await context.broker.publisher.publish(
-        messages, message_id=message_id(envelope), target=target, registration=registration
+        messages,
+        message_id=message_id(envelope),
+        target=target,
+        registration=registration,
+        routing=routing(envelope),
     )
+
+
+def routing(envelope: Envelope) -> int:
+    """What the header Routing asks for; nothing where there is none."""
+    header = envelope.header(hp("Routing"))
+    if header is None:
+        return 0
+    return RELIABLE * _is_true(header, "reliable") + PARTIAL * _is_true(header, "partial")
+
+
+def _is_true(header: etree._Element, name: str) -> bool:
+    value = header.get(name, "false").strip(" \t\r\n")
+    if value not in ("true", "1", "false", "0"):
+        raise InvalidMessage(f"{name} of the header hp:Routing is {shown(value)}, and must be true or false")
+    return value in ("true", "1")
 
 
 def message_id(envelope: Envelope) -> str | None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from hpwsn.journal.records import NO_TOPIC
 from hpwsn.journal.schema import NEVER_CURRENT
-from hpwsn.notification import Notification
+from hpwsn.notification import RELIABLE, Notification
 from hpwsn_client.wsn.topics import Topic
 
 _CHUNKS = (256, 64)
@@ -88,16 +88,20 @@ def insert_appends(db: sqlite3.Connection, streams: Streams, appends: Sequence[A
     """Write the notifications of all appends and the ids that came with them."""
     values: list[Any] = []
     ids: list[Any] = []
+    routed: list[Any] = []
     for first, notifications in appends:
         offset = first
         for n in notifications:
             values += (offset, streams.number(n), micros(n.time), n.start, n.end, n.message_id, n.content)
+            if n.routing & RELIABLE:
+                routed += (offset, n.routing)
             offset += 1
         if notifications[0].message_id is not None or len(notifications) > 1:
             ids += _ids(first, notifications)
     streams.insert_new(db)
     insert_rows(db, _INTO_LOG, 7, values)
     insert_rows(db, "INSERT INTO message_ids (first, last, id, time) VALUES", 4, ids)
+    insert_rows(db, "INSERT INTO routed (offset, flags) VALUES", 2, routed)
 
 
 def queue_targeted(db: sqlite3.Connection, first: int, notifications: Sequence[Notification]) -> None:

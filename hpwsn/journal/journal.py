@@ -39,6 +39,7 @@ from hpwsn.journal.records import (
 )
 from hpwsn.journal.recovery import recover
 from hpwsn.journal.reserve import Reserve
+from hpwsn.journal.routed import Routed
 from hpwsn.journal.schema import check_unclosed, is_damage, open_reader, open_writer, opening_error
 from hpwsn.journal.spool import Spool, note_frames
 from hpwsn.journal.steps import repeat
@@ -76,6 +77,7 @@ class Journal:
         self._channel = Channel(on_commit, max_waiting=max_waiting, wait_for_commit=durability != "none")
         self._open = False
         self.spool = Spool(self._channel.change, self._query)
+        self.routed = Routed(self._channel.change)
         self._writer: Writer
         self._reader: Reader
         self._reading: ThreadPoolExecutor

@@ -88,7 +88,12 @@ CREATE TABLE frames (
 ) WITHOUT ROWID;
 CREATE TABLE from_peers (first INTEGER PRIMARY KEY, last INTEGER NOT NULL);
 """
-_VERSIONS = (_VERSION_1, _VERSION_2, _VERSION_3, _BACKBONE)
+# What routing keeps: see routed.py.
+_ROUTING = """
+CREATE TABLE routed (offset INTEGER PRIMARY KEY, flags INTEGER NOT NULL);
+CREATE TABLE routing (epoch INTEGER NOT NULL);
+"""
+_VERSIONS = (_VERSION_1, _VERSION_2, _VERSION_3, _BACKBONE, _ROUTING)
 VERSION = len(_VERSIONS)
 # For one pruning: what each topic's readers have not seen yet begins after `upto`.
 _TEMPORARY = "CREATE TEMP TABLE needs (stream INTEGER PRIMARY KEY, upto INTEGER NOT NULL)"

@@ -134,6 +134,15 @@ class TopicTree(Generic[S]):
         else:
             self._outside[topic] = offset
 
+    def routing(self, topic: Topic) -> str | None:
+        """The routing policy of a topic, its own or the nearest above it; None where none is set."""
+        branch: Branch[S] | None = self._nodes.get(topic)
+        while isinstance(branch, Node):
+            if branch.routing is not None:
+                return branch.routing
+            branch = branch.parent
+        return None
+
     def release(self, topic: Topic) -> None:
         """Forget the topic's current message, and an open topic with it if nothing else holds it."""
         node = self._nodes.get(topic)

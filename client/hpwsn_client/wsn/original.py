@@ -32,7 +32,7 @@ _MARK = f'<hp:Original xmlns:hp="{HPWSN}"/>'.encode()
 _TO = wsa("To")
 _BLANKS = " \t\r\n"
 _fragment = re.compile(r"([01])-([01])-([01])-([0-9]{1,5})").fullmatch
-_may_be_text = re.compile(rb"<(?:[^\s<>:/]+:)?text[\s>]").match
+_may_be_text = re.compile(rb"<(?:[^\s<>:/]+:)?(?:text|Piece)[\s>]").match
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,10 +252,10 @@ def is_original(request: Subscribe) -> bool:
 
 
 def original_content(content: bytes, start: int, end: int) -> bytes:
-    """What encode_content has written, as the original's receivers get it: text stays text."""
+    """What encode_content has written, as the original's receivers get it: text stays text, in pieces too."""
     if not _may_be_text(content, start, end):
         return content
     payload = parse_xml(content[start:end], STORED_LIMITS)
-    if payload.tag != hp("text") or len(payload):
+    if payload.tag not in (hp("text"), hp("Piece")) or len(payload):
         return content
     return content[:start] + escape(payload.text or "").encode() + content[end:]

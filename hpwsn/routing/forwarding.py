@@ -1,0 +1,336 @@
+"""Forwarding: what the node commits goes to other nodes, and what they send is committed here.
+
+It owns the links and the router, and does what the router wants done. Own publications come out of the
+journal in its order, after their commit; arrivals go into it with the ids of reliable ones in the same
+transaction, and only then are these acknowledged. After a restart the reliable ones that not everybody has
+confirmed are published again, under the same numbers. What is not reliable is numbered by a count that begins
+with the time, so that it grows from one life to the next. spec/hpwsn.md, parts 8 to 10.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from hpwsn.broker.subscription import State, Subscription
+from hpwsn.errors import JournalUnavailable
+from hpwsn.journal.journal import Journal
+from hpwsn.journal.records import Arrival, FrameRange
+from hpwsn.journal.routed import Unconfirmed, parse_route_source, route_source
+from hpwsn.notification import FOREIGN, PARTIAL, RELIABLE, Notification
+from hpwsn.routing.effects import Abandoned, Deliver, Effect, RouterSettings, Send
+from hpwsn.routing.links import Links
+from hpwsn.routing.messages import (
+    Flag,
+    MalformedMessage,
+    Publication,
+    PublicationId,
+    encode_messages,
+    parse_messages,
+)
+from hpwsn.routing.options import LinkOptions
+from hpwsn.routing.payloads import encode_payload, parse_payload, pieces
+from hpwsn.routing.repeats import Repeats
+from hpwsn.routing.router import Router
+from hpwsn.routing.topology import Topology
+from hpwsn_client.wsn.faults import Busy
+from hpwsn_client.wsn.names import DIALECT_SIMPLE
+from hpwsn_client.wsn.topics import Topic, TopicExpression
+
+log = logging.getLogger(__name__)
+
+TICK = 0.05
+TIDY_EVERY = 1.0
+READ_AT_ONCE = 500
+
+
+class Forwarding:
+    """One node's traffic with all others."""
+
+    def __init__(
+        self,
+        name: str,
+        secret: bytes,
+        *,
+        host: str,
+        port: int,
+        options: LinkOptions,
+        settings: RouterSettings,
+        journal: Journal,
+        clock: Callable[[], float],
+        policy: Callable[[Topic], str | None],
+        note_id: Callable[[str], None],
+        has_peers: bool = False,
+    ) -> None:
+        self._name = name
+        self._options = options
+        self._settings = settings
+        self._journal = journal
+        self._clock = clock
+        self._policy = policy
+        self._note_id = note_id
+        self._has_peers = has_peers
+        self._loop = asyncio.get_running_loop()
+        self._links = Links(
+            name, secret, options, on_message=self._heard, on_state=self._link_changed, host=host, port=port
+        )
+        self.on_broken: Callable[[str], None] = lambda member: None
+        """Told of a node whose link broke or cannot be had."""
+        self._router: Router
+        self._repeats = Repeats()
+        self._number = round(clock() * 1e6)
+        self._head = 0
+        self._counted: dict[Subscription, tuple[TopicExpression, ...]] = {}
+        self._arriving: list[tuple[Sequence[Notification], PublicationId | None]] = []
+        self._tidied: tuple[int, dict[tuple[str, int], int], float] = (-1, {}, 0.0)
+        self._timer: asyncio.TimerHandle | None = None
+        self._forwarded = self._arrived = self._unsent = self._lost = self._abandoned = 0
+        self._malformed = self._repeated = 0
+
+    # Its life.
+
+    async def start(self) -> tuple[str, int]:
+        """Take up what was left, and open the port; where that is."""
+        unconfirmed = await self._journal.routed.start(secrets.randbits(62))
+        incarnation = round(self._clock() * 1e6)
+        self._router = Router(
+            self._name, incarnation=incarnation, epoch=unconfirmed.epoch, settings=self._settings
+        )
+        self._router.restore(_ids(unconfirmed.stored))
+        await self._publish_again(unconfirmed)
+        self._head = self._journal.last_offset
+        place = await self._links.start()
+        self._timer = self._loop.call_later(TICK, self._tick)
+        return place
+
+    async def _publish_again(self, unconfirmed: Unconfirmed) -> None:
+        flags = dict(unconfirmed.own)
+        offsets = list(flags)
+        while offsets:
+            found = await self._journal.read(offsets[:READ_AT_ONCE])
+            for entry in found:
+                notification = entry.notification._replace(routing=flags[entry.offset])
+                self._publish(entry.offset, notification, self._loop.time())
+            last = found[-1].offset if found else offsets[:READ_AT_ONCE][-1]
+            offsets = [offset for offset in offsets if offset > last]
+
+    async def close(self, within: float = 1.0) -> None:
+        """Send what can still go, and give the port free."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._flush()
+        await self._links.close(within)
+
+    def follow(self, topology: Topology) -> None:
+        """Take up a topology."""
+        alive = [member for member in topology if member.alive and member.name != self._name]
+        self._links.set_members({member.name: (member.host, member.port) for member in alive})
+        self._do(self._router.topology_changed(topology, self._loop.time()))
+
+    def _tick(self) -> None:
+        self._timer = self._loop.call_later(TICK, self._tick)
+        now = self._loop.time()
+        self._do(self._router.tick(now))
+        if now - self._tidied[2] >= TIDY_EVERY:
+            self._tidy(now)
+
+    def _tidy(self, now: float) -> None:
+        """Let the journal forget what everybody has confirmed."""
+        upto_before, floors_before, _ = self._tidied
+        floor = self._router.floor
+        upto = self._head if floor is None else floor - 1
+        floors = {(each.origin, each.epoch): each.number for each in self._router.floors()}
+        raised = [
+            FrameRange(route_source(*source), number, number)
+            for source, number in floors.items()
+            if number > floors_before.get(source, 0)
+        ]
+        self._tidied = (upto, floors, now)
+        if upto > upto_before or raised:
+            self._journal.routed.confirmed(upto, raised).add_done_callback(_ignore)
+
+    @property
+    def needed_from(self) -> int | None:
+        """The offset of the oldest notification that somebody has not confirmed."""
+        return self._router.floor
+
+    # What is wanted here.
+
+    def subscription_changed(self, subscription: Subscription) -> None:
+        """A subscription may have begun or ceased; one that is paused wants what comes meanwhile."""
+        known, wants = subscription in self._counted, subscription.state is State.LIVE
+        if known is wants:
+            return
+        now = self._loop.time()
+        if wants:
+            self._counted[subscription] = subscription.topics
+            self._do(self._router.want(subscription.topics, now))
+        else:
+            self._do(self._router.release(self._counted.pop(subscription), now))
+
+    def reader_changed(self, topic: Topic, waiting: bool) -> None:
+        """Somebody begins to wait for events on a topic, or nobody does any more."""
+        expressions = (TopicExpression.of(topic, DIALECT_SIMPLE),)
+        change = self._router.want if waiting else self._router.release
+        self._do(change(expressions, self._loop.time()))
+
+    # What is published here.
+
+    def admit(self, notifications: Sequence[Notification]) -> None:
+        """Raise Busy where a reliable notification cannot be taken, since too many are not confirmed yet."""
+        if any(each.routing & RELIABLE for each in notifications) and self._router.full:
+            raise Busy(
+                "nothing was stored: other nodes have not confirmed"
+                f" {self._router.figures()['unacknowledged']} reliable notifications yet"
+                " (routing.unacknowledged); try again later"
+            )
+
+    def committed(self, first: int, notifications: Sequence[Notification]) -> None:
+        """Send on what was committed here and came from no other node."""
+        now = self._loop.time()
+        for offset, notification in enumerate(notifications, first):
+            if notification.target is None and not notification.routing & FOREIGN:
+                self._publish(offset, notification, now)
+        self._head = first + len(notifications) - 1
+
+    def _publish(self, offset: int, notification: Notification, now: float) -> None:
+        if notification.message_id is not None:
+            self._repeats.is_repeated(notification, self._name)
+        if notification.routing & RELIABLE:
+            flags = Flag(notification.routing & (RELIABLE | PARTIAL))
+            self._forwarded += 1
+            payload = encode_payload(notification)
+            self._do(self._router.publish(notification.topic, offset, payload, now, flags))
+        elif self._router.wanted(notification.topic):
+            self._forwarded += 1
+            self._publish_once(offset, notification, now)
+
+    def _publish_once(self, offset: int, notification: Notification, now: float) -> None:
+        topic = notification.topic
+        flags = Flag.STREAM if topic is not None and self._policy(topic) == "tcp" else Flag.NONE
+        parts: Iterable[Notification] = (notification,)
+        if notification.routing & PARTIAL:
+            identification = f"{self._name}:{self._router.epoch:x}:{offset}"
+            parts = pieces(notification, identification, self._options.fragment_size)
+        for part in parts:
+            self._number += 1
+            self._do(self._router.publish(topic, self._number, encode_payload(part), now, flags))
+
+    # What comes from other nodes.
+
+    def _heard(self, member: str, payload: bytes) -> None:
+        now = self._loop.time()
+        try:
+            for message in parse_messages(payload):
+                self._do(self._router.received(member, message, now))
+        except MalformedMessage as error:
+            self._malformed += 1
+            log.warning("node %s sent what cannot be read: %s", member, error)
+
+    def _link_changed(self, member: str, up: bool) -> None:
+        log.info("the link to node %s is %s", member, "up" if up else "down")
+        self._do(self._router.link_changed(member, up, self._loop.time()))
+        if not up:
+            self.on_broken(member)
+
+    def _do(self, effects: Iterable[Effect]) -> None:
+        for effect in effects:
+            if isinstance(effect, Send):
+                payload = encode_messages((effect.message,))
+                for member in effect.to:
+                    self._unsent += not self._links.send(member, payload, reliable=effect.stream)
+            elif isinstance(effect, Deliver):
+                self._deliver(effect.publication)
+            else:
+                self._note_abandoned(effect)
+
+    def _note_abandoned(self, effect: Abandoned) -> None:
+        self._abandoned += 1
+        log.error(
+            "notification %d was reliable, and %s, which has been away too long, will not get it",
+            effect.number,
+            effect.target,
+        )
+
+    def _deliver(self, publication: Publication) -> None:
+        id_ = publication.id if publication.reliable else None
+        try:
+            notification = parse_payload(publication.topic, publication.payload)
+        except MalformedMessage as error:
+            self._malformed += 1
+            log.error("publication %s cannot be read, and is left out: %s", publication.id, error)
+            self._settle(id_)
+            return
+        if self._repeats.is_repeated(notification, publication.id.origin):
+            self._repeated += 1
+            self._settle(id_)
+            return
+        parts: Sequence[Notification] = (notification,)
+        if publication.reliable and publication.partial:
+            identification = "{}:{:x}:{}".format(*publication.id)
+            parts = tuple(pieces(notification, identification, self._options.fragment_size))
+        if not self._arriving:
+            self._loop.call_soon(self._flush)
+        self._arriving.append((parts, id_))
+
+    def _settle(self, id_: PublicationId | None) -> None:
+        if id_ is not None:
+            self._loop.call_soon(lambda: self._do(self._router.stored((id_,), self._loop.time())))
+
+    def _flush(self) -> None:
+        """Commit what came in this turn of the loop."""
+        if not self._arriving:
+            return
+        arriving, self._arriving = self._arriving, []
+        notifications = [each for parts, _ in arriving for each in parts]
+        ids = [id_ for _, id_ in arriving if id_ is not None]
+        ranges = [FrameRange(route_source(id_.origin, id_.epoch), id_.number, id_.number) for id_ in ids]
+        arrival = Arrival(ranges=ranges, time=self._clock(), from_peers=self._has_peers)
+        stored = self._journal.append(notifications, arrival)
+        stored.add_done_callback(lambda ended: self._stored(ended, notifications, ids))
+
+    def _stored(
+        self, ended: asyncio.Future[int], notifications: Sequence[Notification], ids: Sequence[PublicationId]
+    ) -> None:
+        error = None if ended.cancelled() else ended.exception()
+        if error is not None or ended.cancelled():
+            self._lost += len(notifications) - len(ids)
+            self._router.refused(ids)
+            if not isinstance(error, JournalUnavailable):
+                log.error("what came from other nodes could not be stored: %s", error)
+            return
+        self._arrived += len(notifications)
+        for id_ in {each.message_id for each in notifications if each.message_id is not None}:
+            self._note_id(id_)
+        if ids:
+            self._do(self._router.stored(ids, self._loop.time()))
+
+    def figures(self) -> dict[str, Any]:
+        """What an operator may want to know."""
+        return {
+            "forwarded": self._forwarded,
+            "arrived": self._arrived,
+            "unsent": self._unsent,
+            "lost": self._lost,
+            "abandoned": self._abandoned,
+            "malformed": self._malformed,
+            "repeated": self._repeated,
+            **self._router.figures(),
+            **self._links.figures(),
+        }
+
+
+def _ids(ranges: Iterable[FrameRange]) -> Iterable[PublicationId]:
+    for each in ranges:
+        origin, epoch = parse_route_source(each.source)
+        for number in range(each.first, each.last + 1):
+            yield PublicationId(origin, epoch, number)
+
+
+def _ignore(ended: asyncio.Future[None]) -> None:
+    """What was not forgotten now is forgotten with the next turn."""
+    if not ended.cancelled():
+        ended.exception()
