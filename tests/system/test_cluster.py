@@ -1,0 +1,223 @@
+"""Nodes in clusters behave as one broker: the original's functional tests by their names, and what they left out.
+
+One set of processes for all: n1 and n2 in the cluster `one`, n3 in `two`, n4 in `three`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from lxml import etree
+
+from hpwsn_client import Client, Receiver
+from hpwsn_client.errors import TimedOut
+from hpwsn_client.wsn.names import hp
+from tests.cluster import AdminProcess, Member
+from tests.harness import eventually
+
+FRAGMENT = 3000
+PLACES = {"n1": "one", "n2": "one", "n3": "two", "n4": "three"}
+THREE = ("n1", "n3", "n4")
+
+
+@contextmanager
+def running(folder: Path, places: dict[str, str]) -> Iterator[tuple[AdminProcess, dict[str, Member]]]:
+    """An admin node and members, in the order in which they register."""
+    with AdminProcess(folder / "admin") as admin:
+        nodes: dict[str, Member] = {}
+        try:
+            for name, cluster in places.items():
+                size = f"routing.fragment_size={FRAGMENT}"
+                node = Member(folder / name, name, cluster, admin.base, "--set", size)
+                nodes[name] = node
+                node.start()
+            yield admin, nodes
+        finally:
+            for node in nodes.values():
+                node.close()
+
+
+@pytest.fixture(scope="module")
+def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Member]]:
+    """The four nodes that most tests share."""
+    with running(tmp_path_factory.mktemp("cluster"), PLACES) as (_, nodes):
+        yield nodes
+
+
+@dataclass
+class Place:
+    """A node with a client, and a subscriber of its own."""
+
+    client: Client
+    receiver: Receiver
+
+    async def get(self) -> tuple[str | None, str]:
+        """The topic and the text of the next message that is no probe."""
+        while True:
+            received = await self.receiver.get(timeout=20)
+            element = etree.fromstring(received.payload)
+            if element.tag != "probe":
+                return received.topic, "".join(element.itertext())
+
+    async def element(self) -> etree._Element:
+        """The payload of the next message that is no probe."""
+        while True:
+            element = etree.fromstring((await self.receiver.get(timeout=20)).payload)
+            if element.tag != "probe":
+                return element
+
+
+@asynccontextmanager
+async def places(nodes: dict[str, Member], *names: str) -> AsyncIterator[dict[str, Place]]:
+    """A client and a receiver for each of these nodes."""
+    async with AsyncExitStack() as stack:
+        yield {
+            name: Place(
+                await stack.enter_async_context(Client(nodes[name].url)),
+                await stack.enter_async_context(Receiver()),
+            )
+            for name in names
+        }
+
+
+async def reaches(publisher: Place, topic: str, *subscribers: Place) -> None:
+    """Publish probes until each subscriber has got one: from then on the nodes know what is wanted."""
+    mark = f"<probe>{topic} by {id(publisher)}</probe>"
+    for subscriber in subscribers:
+        async with asyncio.timeout(20):
+            while True:
+                await publisher.client.notify(topic, mark)
+                with suppress(TimedOut):
+                    while (await subscriber.receiver.get(timeout=0.2)).payload != mark.encode():
+                        pass
+                    break
+
+
+async def test_functional_02_three_clusters_each_subscriber_gets_all_three_topics(
+    nodes: dict[str, Member],
+) -> None:
+    topics = dict(zip(THREE, ("ALL1", "ALL2", "ALL3"), strict=True))
+    async with places(nodes, *THREE) as at:
+        for place in at.values():
+            for topic in topics.values():
+                await place.client.subscribe(topic, place.receiver)
+        for name, topic in topics.items():
+            await reaches(at[name], topic, *at.values())
+        for name, topic in topics.items():
+            await at[name].client.notify(topic, f"<m>from {name}</m>")
+        expected = sorted((topic, f"from {name}") for name, topic in topics.items())
+        for place in at.values():
+            assert sorted([await place.get() for _ in topics]) == expected
+
+
+def text_of(times: int) -> str:
+    """A text of many times the fragment size, with characters of several bytes and some to be escaped."""
+    piece = "0123456789 <&> 京B34C91 "
+    size = FRAGMENT * times
+    return (piece * (size // len(piece.encode()) + 1)).encode()[:size].decode(errors="ignore")
+
+
+def pieces_together(pieces: list[etree._Element]) -> str:
+    """The text that pieces were cut from; they must be numbered, of one message, and end with the last."""
+    pieces = sorted(pieces, key=lambda piece: int(piece.get("index")))
+    assert {piece.tag for piece in pieces} == {hp("Piece")}
+    assert len({piece.get("identification") for piece in pieces}) == 1
+    assert [piece.get("index") for piece in pieces] == list(map(str, range(len(pieces))))
+    assert [piece.get("more") for piece in pieces] == ["1"] * (len(pieces) - 1) + ["0"]
+    return "".join(piece.text for piece in pieces)
+
+
+async def take_pieces(place: Place) -> str:
+    """Take pieces, in whatever order they come, until all are there."""
+    pieces: list[etree._Element] = []
+    expected: int | None = None
+    while expected is None or len(pieces) < expected:
+        pieces.append(await place.element())
+        if pieces[-1].get("more") == "0":
+            expected = int(pieces[-1].get("index")) + 1
+    return pieces_together(pieces)
+
+
+@pytest.mark.parametrize("times", [2, 5, 10, 100])
+@pytest.mark.parametrize("reliable", [False, True], ids=["udp", "reliable"])
+async def test_functional_03_two_nodes_fragments_whole_or_in_pieces(
+    nodes: dict[str, Member], times: int, reliable: bool
+) -> None:
+    topic, text = f"F3:R{reliable}:T{times}", text_of(times)
+    async with places(nodes, "n1", "n2") as at:
+        here, there = at.values()
+        for place in at.values():
+            await place.client.subscribe(topic, place.receiver)
+        await reaches(here, topic, here, there)
+        await here.client.notify(topic, text, reliable=reliable)
+        assert [await place.get() for place in at.values()] == [(topic, text)] * 2
+        await here.client.notify(topic, text, partial=True, reliable=reliable)
+        assert await here.get() == (topic, text)
+        assert await take_pieces(there) == text
+        await here.client.notify(topic, "<end/>")
+        assert [(await place.element()).tag for place in at.values()] == ["end", "end"]
+
+
+async def test_functional_04_three_clusters_three_topics_fragments_whole_or_in_pieces(
+    nodes: dict[str, Member],
+) -> None:
+    topics = dict(zip(THREE, ("P1", "P2", "P3"), strict=True))
+    async with places(nodes, *THREE) as at:
+        for place in at.values():
+            for topic in topics.values():
+                await place.client.subscribe(topic, place.receiver)
+        for name, topic in topics.items():
+            await reaches(at[name], topic, *at.values())
+        for times in (2, 5, 10, 100):
+            text = text_of(times)
+            for name, topic in topics.items():
+                await at[name].client.notify(topic, text)
+                assert [await place.get() for place in at.values()] == [(topic, text)] * 3
+                await at[name].client.notify(topic, text, partial=True)
+                assert await at[name].get() == (topic, text)
+                for other in THREE:
+                    if other != name:
+                        assert await take_pieces(at[other]) == text
+
+
+async def test_functional_06_three_clusters_with_a_tree_of_topics(nodes: dict[str, Member]) -> None:
+    topics = dict(zip(THREE, ("ALL", "ALL:ALARM", "ALL:ALARM:ALARM1"), strict=True))
+    async with places(nodes, *THREE) as at:
+        for name, topic in topics.items():
+            await at[name].client.subscribe(topic, at[name].receiver)
+        for name in THREE:
+            await reaches(at[name], "ALL:ALARM:ALARM1", *at.values())
+        for name, topic in topics.items():
+            await at[name].client.notify(topic, f"<m>{topic}</m>")
+        got = {
+            name: sorted([(await at[name].get())[1] for _ in range(3 - number)])
+            for number, name in enumerate(THREE)
+        }
+        assert got == {
+            "n1": ["ALL", "ALL:ALARM", "ALL:ALARM:ALARM1"],
+            "n3": ["ALL:ALARM", "ALL:ALARM:ALARM1"],
+            "n4": ["ALL:ALARM:ALARM1"],
+        }
+        for name in THREE:
+            await at[name].client.notify("ALL:ALARM:ALARM1", "<end/>")
+        for place in at.values():
+            assert [(await place.element()).tag for _ in THREE] == ["end"] * 3
+
+
+async def test_a_notification_that_nobody_elsewhere_wants_stays_at_its_node(nodes: dict[str, Member]) -> None:
+    async with places(nodes, "n2") as at:
+        before = {name: node.status()["routing"] for name, node in nodes.items()}
+        await at["n2"].client.subscribe("NOBODY", at["n2"].receiver)
+        await at["n2"].client.notify("NOBODY", "<m>1</m>")
+        assert await at["n2"].get() == ("NOBODY", "1")
+        after = {name: node.status()["routing"] for name, node in nodes.items()}
+    assert after["n2"]["forwarded"] == before["n2"]["forwarded"]
+    assert all(after[name]["arrived"] == before[name]["arrived"] for name in nodes)
+
+
+_ = (asyncio, eventually)
