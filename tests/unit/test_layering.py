@@ -38,8 +38,28 @@ PURE = (
     "hpwsn.broker.cursor",
     "hpwsn.broker.retry",
     "hpwsn.broker.properties",
-    "hpwsn.routing.frames",
-    "hpwsn.routing.fragments",
+    *(
+        f"hpwsn.routing.{module}"
+        for module in (
+            "acks",
+            "duplicates",
+            "effects",
+            "exchange",
+            "fragments",
+            "frames",
+            "interest",
+            "messages",
+            "outbox",
+            "patterns",
+            "reading",
+            "relays",
+            "router",
+            "told",
+            "topology",
+            "view",
+            "ways",
+        )
+    ),
     "hpwsn.dtn",
 )
 OUTSIDE_WORLD = (
