@@ -62,8 +62,8 @@ class Exchange:
             yield from _send((view.representative,), own)
             return
         yield from _send(view.alive, own)
-        yield from _send(view.others.values(), lead.cluster.next())
-        yield from _send(view.alive, lead.foreign.next(self._told.foreign_complete(view)))
+        yield from _send(view.others.values(), lead.cluster.next(self._told.cluster_complete()))
+        yield from _send(view.alive, lead.foreign.next(self._told.foreign_complete()))
 
     def _compare(self) -> Iterator[Effect]:
         lead, view = self._told.lead, self._view

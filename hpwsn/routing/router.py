@@ -39,7 +39,7 @@ from hpwsn.routing.relays import Relays
 from hpwsn.routing.told import Told
 from hpwsn.routing.topology import Topology
 from hpwsn.routing.view import View, Viewer
-from hpwsn.routing.ways import Ways, topic_of
+from hpwsn.routing.ways import Way, Ways, topic_of
 from hpwsn_client.wsn.topics import Topic
 
 _MOST_HOPS = 3
@@ -108,6 +108,10 @@ class Router:
     def wanted(self, topic: Topic | None) -> bool:
         """Whether another node wants it, as far as is known: one look-up."""
         return self._ways.of(topic).wanted
+
+    def way(self, topic: Topic | None) -> Way:
+        """Where publications of the topic go from here."""
+        return self._ways.of(topic)
 
     def publish(
         self, topic: Topic | None, number: int, payload: bytes, now: float, flags: Flag = Flag.NONE

@@ -25,9 +25,11 @@ def key_of(subject: Subject) -> Subject:
 class Lead:
     """What a representative puts together: the interest of its cluster, and that of all others."""
 
-    __slots__ = ("cluster", "foreign", "of_cluster", "of_foreign")
+    __slots__ = ("cluster", "foreign", "missing", "of_cluster", "of_foreign")
 
     def __init__(self, name: str, cluster: str, incarnation: int, most: int, version: int) -> None:
+        self.missing: set[Subject] = set()
+        """Who was there at its beginning and has not been heard: until then more may be wanted."""
         self.of_cluster = Merged()
         self.of_foreign = Merged()
         self.cluster = Statement(Subject(Scope.CLUSTER, cluster), incarnation, self.of_cluster, most, version)
@@ -86,6 +88,8 @@ class Told:
                 return None
             self.forget(key)
             heard = self.heard[key] = Heard(message, sender)
+            if self.lead is not None:
+                self.lead.missing.discard(key)
             self._count(key, heard.table.texts, ())
             return 0, True
         before = heard.version
@@ -110,7 +114,9 @@ class Told:
         return entry.version > heard.version or self._new_source(heard, sender, key)
 
     def forget(self, key: Subject) -> None:
-        """Forget an interest."""
+        """Forget an interest, and do not wait for it."""
+        if self.lead is not None:
+            self.lead.missing.discard(key)
         heard = self.heard.pop(key, None)
         if heard is not None:
             self._count(key, (), heard.table.texts)
@@ -135,8 +141,11 @@ class Told:
         self._count(self.me, self.local.texts, ())
         for key, heard in self.heard.items():
             self._count(key, heard.table.texts, ())
-        self.lead.cluster.next()
-        self.lead.foreign.next(complete=not view.others)
+        nodes = {Subject(Scope.NODE, name) for name in view.peers()}
+        clusters = {Subject(Scope.CLUSTER, name) for name in view.others}
+        self.lead.missing = (nodes | clusters) - self.heard.keys()
+        self.lead.cluster.next(self.cluster_complete())
+        self.lead.foreign.next(self.foreign_complete())
 
     def cease_to_lead(self) -> None:
         """Keep what other clusters want until the next representative says so."""
@@ -147,6 +156,15 @@ class Told:
         self.heard[FOREIGN] = Heard(foreign, self.me.name)
         self.generation += 1
 
-    def foreign_complete(self, view: View) -> bool:
-        """Whether every other cluster has been heard, if only from an earlier representative."""
-        return all(Subject(Scope.CLUSTER, name) in self.heard for name in view.others)
+    def cluster_complete(self) -> bool:
+        """Whether all nodes have been heard that were there when this one began to lead."""
+        return self.lead is not None and not any(each.scope is Scope.NODE for each in self.lead.missing)
+
+    def foreign_complete(self) -> bool:
+        """Whether all clusters have been heard that were there when this one began to lead."""
+        heard = (its for key, its in self.heard.items() if key.scope is Scope.CLUSTER)
+        return (
+            self.lead is not None
+            and not any(each.scope is Scope.CLUSTER for each in self.lead.missing)
+            and all(its.complete for its in heard)
+        )

@@ -270,7 +270,9 @@ class Simulation:
             (self._stream if send.stream else self._datagram)(node, name, send.message)
 
     def _stream(self, node: Node, to: str, message: Message) -> None:
-        arrives = max(self.now + self._delay(self._between(node, to)), self._streams.get((node.name, to), 0.0))
+        arrives = max(
+            self.now + self._delay(self._between(node, to)), self._streams.get((node.name, to), 0.0)
+        )
         self._streams[node.name, to] = arrives
         session = self._sessions[node.name, to]
         self.at(arrives, lambda: self._arrive(node, to, message, session))
