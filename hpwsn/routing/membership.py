@@ -50,6 +50,7 @@ class Membership:
         self._patience = config.cluster.heartbeat * config.cluster.missed
         self._registered = False
         self._ever_registered = False
+        self._closing = False
         self._refusal: AdminRefused | None = None
         self._away_since: float | None = None
         self._tried = asyncio.Event()
@@ -70,9 +71,11 @@ class Membership:
 
     async def close(self) -> None:
         """Leave the cluster."""
-        for task in tuple(self._tasks):
-            task.cancel()
+        self._closing = True
+        if not self._registered:
+            await self._end_tasks()
         # An admin node that is just back knows this one from its own state, before it has registered again.
+        # The stream stays open until it is told: its end looks like a death.
         if self._ever_registered:
             with suppress(AdminAway, AdminRefused):
                 path = node_path(self.me.name, session=self._session)
@@ -117,11 +120,14 @@ class Membership:
         task.add_done_callback(self._tasks.discard)
 
     async def _stop(self) -> None:
+        await self._end_tasks()
+        await self._client.close()
+
+    async def _end_tasks(self) -> None:
         tasks = tuple(self._tasks)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await self._client.close()
 
     def _resume(self) -> None:
         """Put the last topology in force."""
@@ -133,7 +139,7 @@ class Membership:
         self._take(topology)
 
     async def _stay(self) -> None:
-        while True:
+        while not self._closing:
             try:
                 await self._register()
                 self._tried.set()
@@ -146,6 +152,8 @@ class Membership:
                 log.exception("membership failed; it is tried again")
             self._registered = False
             self._tried.set()
+            if self._closing:
+                return
             # Not all nodes at once, when an admin node is back.
             await asyncio.sleep(self._heartbeat * random.uniform(0.25, 0.75))
 
@@ -203,7 +211,7 @@ class Membership:
         self._on_topology(topology)
 
     def _note_away(self, error: AdminAway) -> None:
-        if self._away_since is None:
+        if self._away_since is None and not self._closing:
             self._away_since = time.monotonic()
             log.warning("%s; the last topology stays in force, and it is tried again", error)
 

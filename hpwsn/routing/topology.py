@@ -1,8 +1,9 @@
 """The topology: which nodes there are, in which clusters, and who represents each. Pure.
 
-Owns the form of the Admin API's `GET /api/topology` (ARCHITECTURE, Exact forms) as frozen data, to be read and
-written. A dead node may stay listed, so that what is kept for it can wait; one that left may as well.
-Refuses what has not that form, a name that is there twice, and a representative that is no node of its cluster.
+Owns the form of the Admin API's `GET /api/topology` (ARCHITECTURE, Exact forms) as frozen data, to be read
+and written. A dead node may stay listed, so that what is kept for it can wait; one that left may as well.
+Refuses what has not that form, a name that is there twice, and a representative that is no node of its
+cluster.
 """
 
 from __future__ import annotations

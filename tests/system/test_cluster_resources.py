@@ -158,6 +158,7 @@ class TestEdges:
             async with Client(gone.url) as client:
                 subscription = await client.subscribe("a", CONSUMER)
             there = by_way_of(nodes["other"], subscription.epr)
+            await admin.comes_to(lambda: nodes["other"].status()["cluster"]["nodes_alive"] == 4)
             async with Client(nodes["other"].url) as client:
                 assert await client.renew(there) is None
                 gone.kill()
