@@ -69,7 +69,6 @@ from hpwsn.logs import set_up_logging
 from hpwsn.matching.content import ContentFilters
 from hpwsn.notification import Notification
 from hpwsn.routing.membership import Membership
-from hpwsn.routing.secret import shared_secret
 from hpwsn.routing.topology import Member, Topology
 from hpwsn.settings import Config
 from hpwsn.topics.cache import TreeCache
@@ -315,8 +314,8 @@ class Node:
         self.membership = Membership(self.config, me, self._follow_topology)
         await self.membership.start()
 
-    def _follow_topology(self, topology: Topology) -> None:
-        if self._elsewhere is not None:
+    def _follow_topology(self, topology: Topology | None) -> None:
+        if self._elsewhere is not None and topology is not None:
             self._elsewhere.follow(topology)
 
     def _listen(self) -> socket.socket:
@@ -360,7 +359,11 @@ class Node:
         soap = SoapDoor(context, server.request_timeout)
         letters = DeadLetters(self.journal, self.broker.subscriptions, self.delivery)
         app.add_routes(soap.routes())
-        app.add_routes(LegacyDoor(soap, context).routes())
+        if self.membership:
+            self._elsewhere = Elsewhere(self.name, self.config, soap, self._limits)
+            self._follow_topology(self.membership.topology)
+            self._elsewhere.join(app)
+        app.add_routes(LegacyDoor(soap, context, self._elsewhere).routes())
         OnvifDoor(soap, context, self.config).join(app)
         app.add_routes(DeadLettersDoor(letters).routes())
         app.add_routes(TopicNamespacesDoor(self.tree).routes())
@@ -370,12 +373,6 @@ class Node:
             operations.reports["directory"] = self.topics.status
         if self.membership:
             operations.reports["cluster"] = self.membership.figures
-            self._elsewhere = Elsewhere(
-                self.name, shared_secret(self.config.cluster), self.config.cluster, soap, self._limits
-            )
-            if self.membership.topology is not None:
-                self._elsewhere.follow(self.membership.topology)
-            self._elsewhere.join(app)
         app.add_routes(operations.routes())
         EventsDoor(self.broker, self.readers, self._limits, server.request_timeout).join(app)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=server.drain_timeout)

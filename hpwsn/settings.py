@@ -345,6 +345,11 @@ class ClusterSettings:
     admin: str = setting("", Url("an http or https URL, or empty for a node alone"), "The admin node.")
     secret: str = setting("", Text(), "Secret shared with the admin node and the other nodes.", secret=True)
     secret_file: str = setting("", Text("a file"), "File that holds the secret instead.")
+    ca_file: str = setting(
+        "",
+        Text("a PEM file, or empty for the system's"),
+        "Authorities that https addresses of the admin node and of other nodes are checked against.",
+    )
     url: str = setting(
         "",
         Url("an http or https URL, or empty for the one of its endpoint references"),

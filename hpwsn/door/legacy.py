@@ -13,6 +13,7 @@ from aiohttp import web
 
 from hpwsn.broker.push_endpoints import PushEndpoints
 from hpwsn.door.dispatch import Answer, Call
+from hpwsn.door.elsewhere import Elsewhere
 from hpwsn.door.http import SoapDoor
 from hpwsn.door.operation import Context, message_id
 from hpwsn_client.wsn import faults
@@ -34,7 +35,8 @@ from hpwsn_client.wsn.soap import Envelope, SoapVersion
 class LegacyDoor:
     """The address /wsn/process."""
 
-    def __init__(self, soap: SoapDoor, context: Context) -> None:
+    def __init__(self, soap: SoapDoor, context: Context, elsewhere: Elsewhere | None = None) -> None:
+        self._elsewhere = elsewhere
         self._soap = soap
         self._context = context
         self._endpoints = PushEndpoints(context.broker)
@@ -64,7 +66,8 @@ class LegacyDoor:
         if isinstance(request, SubscribeEndpoint):
             return await self._subscribe(request)
         assert isinstance(request, EndSubscription)
-        await self._endpoints.unsubscribe(request.address)
+        if self._elsewhere is None or not await self._elsewhere.unsubscribe(request.address):
+            await self._endpoints.unsubscribe(request.address)
         return wsn.UnsubscribeResponse()
 
     async def _subscribe(self, request: SubscribeEndpoint) -> wsn.SubscribeResponse:

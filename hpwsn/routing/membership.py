@@ -22,6 +22,7 @@ from hpwsn.errors import HpwsnError
 from hpwsn.routing.admin_client import AdminAway, AdminClient, AdminRefused, node_path
 from hpwsn.routing.last_topology import LastTopology, identity_of
 from hpwsn.routing.secret import shared_secret
+from hpwsn.routing.tls import peer_context
 from hpwsn.routing.topology import MalformedTopology, Member, Topology
 from hpwsn.settings import Config
 
@@ -42,7 +43,7 @@ class Membership:
         self.topology: Topology | None = None
         self._on_topology = on_topology
         self._settings = config.cluster
-        self._client = AdminClient(config.cluster.admin, shared_secret(config.cluster))
+        self._client = AdminClient(config.cluster.admin, shared_secret(config.cluster), peer_context(config))
         self._last = LastTopology(directory, self._client.url)
         self._session = secrets.token_hex(8)
         self._identity = identity_of(directory)
