@@ -137,6 +137,7 @@ class Node:
                 pull_points,
                 self.base_url,
                 ids,
+                self._peer_urls,
             ),
             retry=_retry_policies(config),
             overflow=overflow,
@@ -313,6 +314,10 @@ class Node:
         )
         self.membership = Membership(self.config, me, self._follow_topology)
         await self.membership.start()
+
+    def _peer_urls(self) -> list[str]:
+        topology = self.membership.topology if self.membership else None
+        return [member.url for member in topology or () if member.name != self.name]
 
     def _follow_topology(self, topology: Topology | None) -> None:
         if self._elsewhere is not None and topology is not None:

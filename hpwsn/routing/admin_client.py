@@ -12,7 +12,7 @@ import json
 import secrets
 import ssl
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -66,7 +66,7 @@ class AdminClient:
         except (aiohttp.ClientError, OSError) as error:
             raise self._away(error, within) from error
 
-    async def lines(self, path: str, *, within: float) -> AsyncIterator[dict[str, Any]]:
+    async def lines(self, path: str, *, within: float) -> AsyncGenerator[dict[str, Any], None]:
         """What it says on and on; each line must come within a time of the one before."""
         headers, nonce = self._headers("GET", path, b"")
         try:

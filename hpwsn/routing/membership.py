@@ -14,7 +14,7 @@ import random
 import secrets
 import time
 from collections.abc import Callable, Coroutine
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -191,12 +191,16 @@ class Membership:
     async def _follow(self) -> None:
         """Take each topology that is pushed, until the stream ends or falls silent."""
         path = node_path(self.me.name, "stream", session=self._session)
-        async for line in self._client.lines(path, within=self._patience):
-            if "topology" in line:
-                try:
-                    await self._accept(Topology.parse(line["topology"]))
-                except MalformedTopology as error:
-                    raise AdminAway(f"{self._client.url} pushed a topology that is none: {error}") from error
+        async with aclosing(self._client.lines(path, within=self._patience)) as lines:
+            async for line in lines:
+                if "topology" in line:
+                    await self._accept(self._pushed(line["topology"]))
+
+    def _pushed(self, document: object) -> Topology:
+        try:
+            return Topology.parse(document)
+        except MalformedTopology as error:
+            raise AdminAway(f"{self._client.url} pushed a topology that is none: {error}") from error
 
     async def _accept(self, topology: Topology) -> None:
         if topology == self.topology:

@@ -17,7 +17,7 @@ import pytest
 
 from hpwsn_client import Client, SoapVersion
 from hpwsn_client.wsn.addressing import EndpointReference
-from hpwsn_client.wsn.faults import Busy, ResourceUnknownFault
+from hpwsn_client.wsn.faults import Busy, ResourceUnknownFault, SubscribeCreationFailedFault
 from tests.cluster import AdminProcess, Member
 from tests.harness import NodeProcess, eventually
 from tests.original_messages import UNSUBSCRIBE_BY_HEADER
@@ -129,6 +129,13 @@ class TestAnyNode:
                 return [one.text for one in await point.get_messages()] == ["the long way"]
 
             await eventually(arrived)
+
+    @pytest.mark.parametrize("path", ["/wsn", "/wsn/process", "/wsn/registrations/x"])
+    async def test_refuses_another_as_a_consumer_to_which_notifications_come_anyway(
+        self, client: Client, nodes: dict[str, Member], path: str
+    ) -> None:
+        with pytest.raises(SubscribeCreationFailedFault, match="would go round for ever"):
+            await client.subscribe("a", nodes["far"].base + path)
 
     async def test_ends_a_subscription_at_the_originals_door(self, nodes: dict[str, Member]) -> None:
         door = f"{nodes['other'].base}/wsn/process"
