@@ -226,6 +226,9 @@ def _check_together(config: Config, sources: Mapping[str, str]) -> Iterator[Prob
             "needs the cluster's secret, the same on all nodes and the admin node; name its file with"
             " cluster.secret_file, or set HPWSN_CLUSTER_SECRET",
         )
+    for key in ("server.tls_key", "server.tls_client_ca"):
+        if value_of(config, SETTINGS[key]) and not config.server.tls_certificate:
+            yield problem(key, "needs server.tls_certificate; name the certificate too, or leave both out")
     for key, remedy in check_backbone(config.backbone):
         yield problem(key, remedy)
     if cluster.secret and cluster.secret_file:

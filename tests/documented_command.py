@@ -1,8 +1,9 @@
 """`hpwsn` as the shell blocks of the documents find it: the command itself, at home among other commands.
 
 A reader keeps a second terminal for what runs on. Here `listen` goes to the background once it listens, and
-its process is noted in `listeners` for the test to collect; `serve` in the foreground becomes ready, says so,
-and gets SIGTERM. In the background (standard input is /dev/null) `serve` is left alone, and noted in `nodes`.
+its process is noted in `listeners` for the test to collect; `serve` or `admin` in the foreground becomes
+ready, says so, and gets SIGTERM. In the background (standard input is /dev/null) it is left alone, and noted
+in `nodes`.
 A node takes a free port unless the block names one.
 """
 
@@ -14,6 +15,7 @@ import time
 from pathlib import Path
 
 PATIENCE = 20.0
+SERVERS = ("serve", "admin")
 
 
 def main(module: str, arguments: list[str]) -> int:
@@ -22,11 +24,11 @@ def main(module: str, arguments: list[str]) -> int:
     kind = arguments[0] if arguments and "--help" not in arguments else ""
     if kind == "listen":
         return listen(command)
-    if kind == "serve" and "--port" not in arguments:
+    if kind in SERVERS and "--port" not in arguments:
         command += ["--port", "0"]
-    if kind == "serve" and not in_background():
+    if kind in SERVERS and not in_background():
         return serve(command)
-    if kind == "serve":
+    if kind in SERVERS:
         note("nodes", os.getpid())
     return os.execv(sys.executable, command)
 

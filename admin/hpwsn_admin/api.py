@@ -17,15 +17,18 @@ from aiohttp import web
 
 from hpwsn.routing.signing import SIGNATURE, Unsigned, Verifier
 from hpwsn.routing.topology import MalformedTopology, check_name
+from hpwsn.topics.directory import TopicDirectoryError
 from hpwsn_admin.members import Members
 from hpwsn_admin.openapi import document
 from hpwsn_admin.registry import Announcement, Full, NameTaken, NotRegistered, Record, RegistryError
+from hpwsn_admin.topics import Topics
 from hpwsn_client import __version__
 
 log = logging.getLogger(__name__)
 
 LONGEST_WAIT = 60.0
 _TEXT_LIMIT = 2048
+_KEY_LIMIT = 64
 _QUIET = 60.0
 """Seconds in which the same trouble of the same host is logged once."""
 
@@ -43,8 +46,11 @@ _Value = TypeVar("_Value")
 class AdminApi:
     """The addresses of an admin node."""
 
-    def __init__(self, members: Members, verifier: Verifier, base_url: Callable[[], str]) -> None:
+    def __init__(
+        self, members: Members, topics: Topics, verifier: Verifier, base_url: Callable[[], str]
+    ) -> None:
         self._members = members
+        self._topics = topics
         self._verifier = verifier
         self._base_url = base_url
         self._started = time.time()
@@ -59,6 +65,7 @@ class AdminApi:
             web.get("/openapi.json", self._describe),
             web.get("/api/status", self._status),
             web.get("/api/topology", self._topology),
+            web.get("/api/topics", self._tree),
             web.post("/api/nodes", self._signed(self._register)),
             web.put("/api/nodes/{name}/heartbeat", self._signed(self._heartbeat)),
             web.post("/api/nodes/{name}/suspect", self._signed(self._suspect)),
@@ -103,6 +110,14 @@ class AdminApi:
         if after is not None:
             await self._members.newer(after, wait)
         return web.Response(body=self._members.text, content_type="application/json")
+
+    async def _tree(self, request: web.Request) -> web.Response:
+        if not self._topics.known:
+            return _refusal(404, "this admin node has no topic directory; start it with --topics")
+        try:
+            return web.json_response({"topics": await self._topics.tree()})
+        except TopicDirectoryError as error:
+            return _refusal(503, str(error))
 
     def _signed(self, handler: Callable[[web.Request, bytes], Awaitable[dict[str, Any]]]) -> Handler:
         """A handler of requests that must be signed; its answer is."""
@@ -221,15 +236,15 @@ def _announcement(body: bytes, remote: str) -> Announcement:
         host=_text(said, "host") or remote,
         port=port,
         version=_text(said, "version"),
-        identity=_text(said, "identity"),
-        session=_text(said, "session"),
+        identity=_text(said, "identity", _KEY_LIMIT),
+        session=_text(said, "session", _KEY_LIMIT),
     )
 
 
-def _text(said: dict[str, Any], key: str) -> str:
+def _text(said: dict[str, Any], key: str, limit: int = _TEXT_LIMIT) -> str:
     value = said.get(key)
-    if not isinstance(value, str) or len(value) > _TEXT_LIMIT:
-        raise MalformedTopology(f"{key!r} is a text of up to {_TEXT_LIMIT} characters")
+    if not isinstance(value, str) or len(value) > limit:
+        raise MalformedTopology(f"{key!r} is a text of up to {limit} characters")
     return value
 
 

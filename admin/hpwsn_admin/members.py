@@ -82,6 +82,7 @@ class Members:
 
     async def register(self, announced: Announcement) -> Record:
         """Take a node in; a name that a dead process still seems to hold is looked after first."""
+        former = self.registry.find(announced.name)
         try:
             record = self.registry.register(announced, _now())
         except NameTaken as taken:
@@ -90,6 +91,8 @@ class Members:
                 raise
             self._lose(taken.holder)
             record = self.registry.register(announced, _now())
+        if former is not None and former.alive and former.session != record.session:
+            log.warning("node %s began anew before its former process was seen to end", record.name)
         self._note_change()
         await self.told()
         return record

@@ -10,6 +10,7 @@ Schema = dict[str, Any]
 
 _TEXT: Schema = {"type": "string", "maxLength": 2048}
 _NAME: Schema = {"type": "string", "minLength": 1, "maxLength": 255}
+_KEY: Schema = {"type": "string", "maxLength": 64}
 _PORT: Schema = {"type": "integer", "minimum": 1, "maximum": 65535}
 _VERSION: Schema = {"type": "integer", "minimum": 0, "maximum": 2**63 - 1}
 
@@ -46,13 +47,19 @@ _SCHEMAS: dict[str, Schema] = {
         host={**_TEXT, "description": "Empty for the address that the request comes from."},
         port=_PORT,
         version=_TEXT,
-        identity={**_TEXT, "description": "Lasts as long as the node's data directory."},
-        session={**_TEXT, "description": "Lasts as long as the node's process."},
+        identity={**_KEY, "description": "Lasts as long as the node's data directory."},
+        session={**_KEY, "description": "Lasts as long as the node's process."},
     ),
     "Registered": _object(
         heartbeat={"type": "number", "description": "Seconds between two heartbeats."},
         missed={"type": "integer", "description": "Heartbeats missed until a node counts as dead."},
         topology={"$ref": "#/components/schemas/Topology"},
+    ),
+    "Topics": _object(
+        topics={
+            "type": "array",
+            "items": _object(topic=_TEXT, description=_TEXT, routing={"enum": ["udp", "tcp", None]}),
+        }
     ),
     "Heard": _object(topology=_VERSION),
     "Status": _object(
@@ -70,10 +77,10 @@ _SCHEMAS: dict[str, Schema] = {
 _REASONS = {
     400: "Something in it cannot be used.",
     401: "It is not signed with the cluster secret.",
-    404: "No such node is registered with this session.",
+    404: "There is no such thing here; a node must register.",
     409: "Another live node has the name, or the node is alive.",
     413: "The body is too large.",
-    503: "As many nodes are registered as may be.",
+    503: "As many nodes are registered as may be, or the topic directory is away.",
 }
 _NAMED: Schema = {"name": "name", "in": "path", "required": True, "schema": _NAME}
 _SIGNED: list[Schema] = [{"time": [], "nonce": [], "signature": []}]
@@ -97,11 +104,12 @@ def document(base_url: str) -> Schema:
 
 
 def _paths() -> Schema:
-    session = _query("session", _TEXT, "The session that the node registered with.")
-    operator = _query("session", _TEXT, "The node's session; without it, one that is gone is forgotten.")
+    session = _query("session", _KEY, "The session that the node registered with.")
+    operator = _query("session", _KEY, "The node's session; without it, one that is gone is forgotten.")
     return {
         "/api/topology": {"get": _topology()},
         "/api/status": {"get": _operation("status", "How many there are.", _json("Status"))},
+        "/api/topics": {"get": _operation("topics", "The topic tree, if any.", _json("Topics"), 404, 503)},
         "/api/nodes": {
             "post": {
                 **_operation(

@@ -135,8 +135,11 @@ class Registry:
         self._heard[name] = now.running
 
     def leave(self, name: str, session: str, now: Now) -> None:
-        """A node says that it stops."""
-        self._put(replace(self._live(name, session), state=LEFT, since=now.utc))
+        """A node says that it stops; one that was given up a moment before may say so, too."""
+        record = self._records.get(name)
+        if record is None or record.session != session or record.state == LEFT:
+            raise NotRegistered(name)
+        self._put(replace(record, state=LEFT, since=now.utc))
 
     def lost(self, name: str, session: str, now: Now) -> None:
         """A node is known to be gone, as when nothing listens at its address any more."""

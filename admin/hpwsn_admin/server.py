@@ -20,6 +20,7 @@ from hpwsn.settings import Config
 from hpwsn_admin.api import AdminApi
 from hpwsn_admin.members import Members
 from hpwsn_admin.store import Store
+from hpwsn_admin.topics import Topics
 
 log = logging.getLogger(__name__)
 
@@ -33,13 +34,12 @@ class AdminNode:
     def __init__(self, config: Config) -> None:
         self._config = config
         self._port = config.admin.port
+        secret = shared_secret(config.cluster)
+        verifier = Verifier(secret, window=config.cluster.clock_window, began=time.time())
         store = Store(Path(config.admin.dir))
         store.open()
         self._members = Members(config, store)
-        verifier = Verifier(
-            shared_secret(config.cluster), window=config.cluster.clock_window, began=time.time()
-        )
-        self._api = AdminApi(self._members, verifier, self.base_url)
+        self._api = AdminApi(self._members, Topics(config.topics), verifier, self.base_url)
 
     def base_url(self) -> str:
         """Its address on this machine."""

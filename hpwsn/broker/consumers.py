@@ -175,8 +175,10 @@ class Consumers:
         pull_points: PullPoints,
         base_url: Callable[[], str],
         ids: ResourceIds = PLAIN_IDS,
+        peers: Callable[[], Iterable[str]] = tuple,
     ) -> None:
         self._ids = ids
+        self._peers = peers
         self._push = push
         self._pull = pull
         self._pull_points = pull_points
@@ -198,14 +200,25 @@ class Consumers:
                     code=faults.FaultCode.SENDER,
                 )
             return id_
-        path = own_path(consumer.address, self._base_url()) or ""
-        if path in _PUBLISHING or path.startswith("/wsn/registrations/"):
+        if _publishes(consumer.address, self._base_url()):
             raise faults.SubscribeCreationFailedFault(
                 f"ConsumerReference {consumer.address} is this broker itself, and would go round for ever",
                 code=faults.FaultCode.SENDER,
             )
+        if any(_publishes(consumer.address, base) for base in self._peers()):
+            raise faults.SubscribeCreationFailedFault(
+                f"ConsumerReference {consumer.address} is a node of the same clusters, and would go round for"
+                " ever: what is published here is there, too",
+                code=faults.FaultCode.SENDER,
+            )
         _check_push_address(consumer.address)
         return None
+
+
+def _publishes(address: str, base: str) -> bool:
+    """Whether what is sent to an address is published by the node at this base."""
+    path = own_path(address, base) or ""
+    return path in _PUBLISHING or path.startswith("/wsn/registrations/")
 
 
 def _check_push_address(address: str) -> None:

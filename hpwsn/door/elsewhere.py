@@ -24,11 +24,15 @@ from yarl import URL
 from hpwsn.broker.ids import mark_of
 from hpwsn.door.http import SoapDoor, response_of, version_hint
 from hpwsn.door.relays import TAKEN
+from hpwsn.routing.secret import shared_secret
 from hpwsn.routing.signing import SIGNATURE, Signer, Unsigned, Verifier
+from hpwsn.routing.tls import peer_context
 from hpwsn.routing.topology import Member, Topology
-from hpwsn.settings import ClusterSettings
+from hpwsn.settings import Config
 from hpwsn_client.wsn import faults
-from hpwsn_client.wsn.soap import parse_envelope
+from hpwsn_client.wsn.faults import parse_fault
+from hpwsn_client.wsn.messages import Unsubscribe, encode_message
+from hpwsn_client.wsn.soap import SoapVersion, encode_envelope, parse_envelope
 from hpwsn_client.wsn.xml import Limits
 
 log = logging.getLogger(__name__)
@@ -49,14 +53,15 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 class Elsewhere:
     """Knows the owners of resources, and carries requests to them."""
 
-    def __init__(
-        self, name: str, secret: bytes, settings: ClusterSettings, soap: SoapDoor, limits: Limits
-    ) -> None:
+    def __init__(self, name: str, config: Config, soap: SoapDoor, limits: Limits) -> None:
+        settings, secret = config.cluster, shared_secret(config.cluster)
+        self._tls = peer_context(config)
         self._name = name
         self._mark = mark_of(name)
         self._owners: dict[str, Member] | None = None
         self._signer = Signer(secret)
-        self._verifier = Verifier(secret, window=settings.clock_window)
+        # What is passed on may be sent without a signature by any client: to repeat it gains nothing.
+        self._verifier = Verifier(secret, window=settings.clock_window, once=False)
         self._soap = soap
         self._limits = limits
         self._within = settings.forward_timeout
@@ -137,9 +142,31 @@ class Elsewhere:
         except (aiohttp.ClientError, OSError) as error:
             raise self._away(owner, error) from error
 
+    async def unsubscribe(self, address: str) -> bool:
+        """End a subscription by its address for a client of another door; False where it is of this node."""
+        found = _ADDRESS.search(address)
+        owner = (self._owners or {}).get(found[1]) if found and found[1] != self._mark else None
+        if found is None or owner is None:
+            return False
+        self.passed_on += 1
+        data = encode_envelope(SoapVersion.SOAP11, encode_message(Unsubscribe()))
+        headers = {"Content-Type": SoapVersion.SOAP11.content_type, **self._by_way()}
+        try:
+            async with await self._send(owner, found[0], data, headers) as answer:
+                body = await answer.read()
+        except (aiohttp.ClientError, OSError) as error:
+            raise self._away(owner, error) from error
+        envelope = parse_envelope(body, self._limits)
+        if answer.status != 200 and envelope.body is not None:
+            raise parse_fault(envelope.body, envelope.version)
+        return True
+
     def _kept(self, request: web.Request) -> dict[str, str]:
         kept = {name: request.headers[name] for name in _PASSED_ON if name in request.headers}
-        return {**kept, BY_WAY_OF: self._name.encode("ascii", "backslashreplace").decode()}
+        return {**kept, **self._by_way()}
+
+    def _by_way(self) -> dict[str, str]:
+        return {BY_WAY_OF: self._name.encode("ascii", "backslashreplace").decode()}
 
     async def _send(
         self, owner: Member, path: str, data: bytes, headers: dict[str, str]
@@ -154,7 +181,7 @@ class Elsewhere:
         if self._session is None:
             limits = aiohttp.ClientTimeout(total=self._within, sock_connect=CONNECT_WITHIN)
             # A kept connection may be closed just as a request is sent that must not be repeated.
-            connector = aiohttp.TCPConnector(limit=0, force_close=True)
+            connector = aiohttp.TCPConnector(limit=0, force_close=True, ssl=self._tls)
             self._session = aiohttp.ClientSession(timeout=limits, connector=connector, trust_env=False)
         return self._session
 

@@ -16,6 +16,7 @@ from aiohttp import web
 
 from hpwsn.broker.push_endpoints import PushEndpoints
 from hpwsn.door.dispatch import Answer, Call
+from hpwsn.door.elsewhere import Elsewhere
 from hpwsn.door.http import SoapDoor
 from hpwsn.door.operation import Context, message_id, routing
 from hpwsn.notification import PARTIAL
@@ -42,7 +43,14 @@ from hpwsn_client.wsn.soap import Envelope, SoapVersion
 class LegacyDoor:
     """The address /wsn/process."""
 
-    def __init__(self, soap: SoapDoor, context: Context, settings: RoutingSettings) -> None:
+    def __init__(
+        self,
+        soap: SoapDoor,
+        context: Context,
+        settings: RoutingSettings,
+        elsewhere: Elsewhere | None = None,
+    ) -> None:
+        self._elsewhere = elsewhere
         self._soap = soap
         self._context = context
         self._endpoints = PushEndpoints(context.broker)
@@ -77,7 +85,8 @@ class LegacyDoor:
         if isinstance(request, SubscribeEndpoint):
             return await self._subscribe(request)
         assert isinstance(request, EndSubscription)
-        await self._endpoints.unsubscribe(request.address)
+        if self._elsewhere is None or not await self._elsewhere.unsubscribe(request.address):
+            await self._endpoints.unsubscribe(request.address)
         return wsn.UnsubscribeResponse()
 
     async def _subscribe(self, request: SubscribeEndpoint) -> wsn.SubscribeResponse:

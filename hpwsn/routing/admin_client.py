@@ -10,8 +10,9 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
+import ssl
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -46,8 +47,9 @@ def node_path(name: str, *rest: str, **query: str) -> str:
 class AdminClient:
     """The admin node at a URL, from the side of a node."""
 
-    def __init__(self, url: str, secret: bytes) -> None:
+    def __init__(self, url: str, secret: bytes, tls: ssl.SSLContext) -> None:
         self.url = url.rstrip("/")
+        self._tls = tls
         self._signer = Signer(secret)
         self._session: aiohttp.ClientSession | None = None
 
@@ -64,7 +66,7 @@ class AdminClient:
         except (aiohttp.ClientError, OSError) as error:
             raise self._away(error, within) from error
 
-    async def lines(self, path: str, *, within: float) -> AsyncIterator[dict[str, Any]]:
+    async def lines(self, path: str, *, within: float) -> AsyncGenerator[dict[str, Any], None]:
         """What it says on and on; each line must come within a time of the one before."""
         headers, nonce = self._headers("GET", path, b"")
         try:
@@ -85,7 +87,8 @@ class AdminClient:
     def _open(self) -> aiohttp.ClientSession:
         if self._session is None:
             limits = aiohttp.ClientTimeout(total=None, sock_connect=5)
-            self._session = aiohttp.ClientSession(timeout=limits, trust_env=False)
+            connector = aiohttp.TCPConnector(ssl=self._tls)
+            self._session = aiohttp.ClientSession(timeout=limits, connector=connector, trust_env=False)
         return self._session
 
     def _address(self, path: str) -> URL:

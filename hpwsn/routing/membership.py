@@ -14,7 +14,7 @@ import random
 import secrets
 import time
 from collections.abc import Callable, Coroutine
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from hpwsn.errors import HpwsnError
 from hpwsn.routing.admin_client import AdminAway, AdminClient, AdminRefused, node_path
 from hpwsn.routing.last_topology import LastTopology, identity_of
 from hpwsn.routing.secret import shared_secret
+from hpwsn.routing.tls import peer_context
 from hpwsn.routing.topology import MalformedTopology, Member, Topology
 from hpwsn.settings import Config
 
@@ -42,7 +43,7 @@ class Membership:
         self.topology: Topology | None = None
         self._on_topology = on_topology
         self._settings = config.cluster
-        self._client = AdminClient(config.cluster.admin, shared_secret(config.cluster))
+        self._client = AdminClient(config.cluster.admin, shared_secret(config.cluster), peer_context(config))
         self._last = LastTopology(directory, self._client.url)
         self._session = secrets.token_hex(8)
         self._identity = identity_of(directory)
@@ -50,6 +51,7 @@ class Membership:
         self._patience = config.cluster.heartbeat * config.cluster.missed
         self._registered = False
         self._ever_registered = False
+        self._closing = False
         self._refusal: AdminRefused | None = None
         self._away_since: float | None = None
         self._tried = asyncio.Event()
@@ -70,9 +72,11 @@ class Membership:
 
     async def close(self) -> None:
         """Leave the cluster."""
-        for task in tuple(self._tasks):
-            task.cancel()
+        self._closing = True
+        if not self._registered:
+            await self._end_tasks()
         # An admin node that is just back knows this one from its own state, before it has registered again.
+        # The stream stays open until it is told: its end looks like a death.
         if self._ever_registered:
             with suppress(AdminAway, AdminRefused):
                 path = node_path(self.me.name, session=self._session)
@@ -117,11 +121,14 @@ class Membership:
         task.add_done_callback(self._tasks.discard)
 
     async def _stop(self) -> None:
+        await self._end_tasks()
+        await self._client.close()
+
+    async def _end_tasks(self) -> None:
         tasks = tuple(self._tasks)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await self._client.close()
 
     def _resume(self) -> None:
         """Put the last topology in force."""
@@ -133,7 +140,7 @@ class Membership:
         self._take(topology)
 
     async def _stay(self) -> None:
-        while True:
+        while not self._closing:
             try:
                 await self._register()
                 self._tried.set()
@@ -146,6 +153,8 @@ class Membership:
                 log.exception("membership failed; it is tried again")
             self._registered = False
             self._tried.set()
+            if self._closing:
+                return
             # Not all nodes at once, when an admin node is back.
             await asyncio.sleep(self._heartbeat * random.uniform(0.25, 0.75))
 
@@ -182,12 +191,16 @@ class Membership:
     async def _follow(self) -> None:
         """Take each topology that is pushed, until the stream ends or falls silent."""
         path = node_path(self.me.name, "stream", session=self._session)
-        async for line in self._client.lines(path, within=self._patience):
-            if "topology" in line:
-                try:
-                    await self._accept(Topology.parse(line["topology"]))
-                except MalformedTopology as error:
-                    raise AdminAway(f"{self._client.url} pushed a topology that is none: {error}") from error
+        async with aclosing(self._client.lines(path, within=self._patience)) as lines:
+            async for line in lines:
+                if "topology" in line:
+                    await self._accept(self._pushed(line["topology"]))
+
+    def _pushed(self, document: object) -> Topology:
+        try:
+            return Topology.parse(document)
+        except MalformedTopology as error:
+            raise AdminAway(f"{self._client.url} pushed a topology that is none: {error}") from error
 
     async def _accept(self, topology: Topology) -> None:
         if topology == self.topology:
@@ -203,7 +216,7 @@ class Membership:
         self._on_topology(topology)
 
     def _note_away(self, error: AdminAway) -> None:
-        if self._away_since is None:
+        if self._away_since is None and not self._closing:
             self._away_since = time.monotonic()
             log.warning("%s; the last topology stays in force, and it is tried again", error)
 

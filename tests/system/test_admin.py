@@ -30,7 +30,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def admin(folder: Path) -> Iterator[AdminProcess]:
-    with AdminProcess(folder / "admin") as running:
+    topics = folder / "topics.toml"
+    topics.write_text('[topics.plant.alarms]\ndescription = "to be acted on"\nrouting = "tcp"\n')
+    with AdminProcess(folder / "admin", "--topics", str(topics)) as running:
         yield running
 
 
@@ -130,6 +132,14 @@ class TestRegistered:
         assert {"/api/topology", "/api/nodes", "/api/nodes/{name}/heartbeat"} <= paths.keys()
         with urlopen(f"{admin.base}/api/status", timeout=10) as answer:
             assert json.load(answer)["nodes"] == {"alive": 3, "dead": 0, "left": 0}
+
+    def test_the_admin_tells_the_topics_of_its_directory(self, admin: AdminProcess) -> None:
+        with urlopen(f"{admin.base}/api/topics", timeout=10) as answer:
+            topics = json.load(answer)["topics"]
+        assert topics == [
+            {"topic": "plant", "description": "", "routing": None},
+            {"topic": "plant:alarms", "description": "to be acted on", "routing": "tcp"},
+        ]
 
 
 class TestRefused:

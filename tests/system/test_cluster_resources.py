@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
 import struct
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
@@ -11,14 +12,17 @@ from datetime import timedelta
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import aiohttp
 import pytest
 
 from hpwsn_client import Client, SoapVersion
 from hpwsn_client.wsn.addressing import EndpointReference
-from hpwsn_client.wsn.faults import Busy, ResourceUnknownFault
+from hpwsn_client.wsn.faults import Busy, ResourceUnknownFault, SubscribeCreationFailedFault
 from tests.cluster import AdminProcess, Member
 from tests.harness import NodeProcess, eventually
-from tests.raw_soap import WSNT, call, envelope, send, subscribe
+from tests.original_messages import UNSUBSCRIBE_BY_HEADER
+from tests.raw_soap import TYPES, WSNT, Reply, call, envelope, send, subscribe
+from tests.system.test_tls import certificate
 
 CONSUMER = "http://127.0.0.1:9/"
 PULL = "<w:GetMessages/>"
@@ -126,6 +130,22 @@ class TestAnyNode:
 
             await eventually(arrived)
 
+    @pytest.mark.parametrize("path", ["/wsn", "/wsn/process", "/wsn/registrations/x"])
+    async def test_refuses_another_as_a_consumer_to_which_notifications_come_anyway(
+        self, client: Client, nodes: dict[str, Member], path: str
+    ) -> None:
+        with pytest.raises(SubscribeCreationFailedFault, match="would go round for ever"):
+            await client.subscribe("a", nodes["far"].base + path)
+
+    async def test_ends_a_subscription_at_the_originals_door(self, nodes: dict[str, Member]) -> None:
+        door = f"{nodes['other'].base}/wsn/process"
+        async with Client(nodes["owner"].url) as client:
+            subscription = await client.subscribe("original", CONSUMER)
+        ending = UNSUBSCRIBE_BY_HEADER.format(subscription=subscription.epr.address).encode()
+        assert (await send(door, ending)).status == 200
+        again = await send(door, ending)
+        assert (again.status, again.fault) == (500, "ResourceUnknownFault")
+
 
 @pytest.mark.usefixtures("follow")
 class TestEdges:
@@ -158,6 +178,7 @@ class TestEdges:
             async with Client(gone.url) as client:
                 subscription = await client.subscribe("a", CONSUMER)
             there = by_way_of(nodes["other"], subscription.epr)
+            await admin.comes_to(lambda: nodes["other"].status()["cluster"]["nodes_alive"] == 4)
             async with Client(nodes["other"].url) as client:
                 assert await client.renew(there) is None
                 gone.kill()
@@ -195,6 +216,40 @@ class TestEdges:
             subscription = await client.subscribe("a", CONSUMER)
             id_ = subscription.epr.address.removeprefix(f"{node.base}/wsn/subscriptions/")
             assert len(bytes.fromhex(id_)) == 12
+
+
+async def test_nodes_that_speak_tls_pass_on_by_tls_and_show_their_certificates(
+    admin: AdminProcess, tmp_path: Path
+) -> None:
+    shown, key = certificate(tmp_path, "node")
+    settings = {
+        "server.tls_certificate": shown,
+        "server.tls_key": key,
+        "server.tls_client_ca": shown,
+        "cluster.ca_file": shown,
+    }
+    given = [part for name, file in settings.items() for part in ("--set", f"{name}={file}")]
+    context = ssl.create_default_context(cafile=str(shown))
+    context.load_cert_chain(shown, key)
+    with (
+        Member(tmp_path / "s1", "s1", "secure", admin.base, *given) as owner,
+        Member(tmp_path / "s2", "s2", "secure", admin.base, *given) as other,
+    ):
+        assert owner.url.startswith("https://")
+        created = await post(owner.url, "<w:CreatePullPoint/>", context)
+        address = created.text("w:PullPoint/a:Address")
+        there = other.base + urlsplit(address).path
+        assert (await post(there, "<w:DestroyPullPoint/>", context)).status == 200
+        assert (await post(address, "<w:DestroyPullPoint/>", context)).fault == "ResourceUnknownFault"
+
+
+async def post(url: str, body: str, context: ssl.SSLContext) -> Reply:
+    headers = {"Content-Type": TYPES["1.1"]}
+    async with (
+        aiohttp.ClientSession() as session,
+        session.post(url, data=envelope(body), headers=headers, ssl=context) as answer,
+    ):
+        return Reply(answer.status, dict(answer.headers), await answer.read())
 
 
 def request_of(node: NodeProcess, path: str, body: str, headers: str = "") -> bytes:

@@ -126,6 +126,14 @@ class TestHeartbeats:
         registry.tick(at(101))
         assert states(registry) == {"b": "alive"}
 
+    def test_one_that_was_given_up_as_it_stopped_has_left(self, registry: Registry) -> None:
+        registry.register(node("a"), at(0))
+        registry.lost("a", "s1", at(1))
+        registry.leave("a", "s1", at(2))
+        assert states(registry) == {"a": "left"}
+        with pytest.raises(NotRegistered):
+            registry.leave("a", "s1", at(3))
+
 
 class TestNames:
     def test_a_name_of_a_live_node_is_refused_to_another_in_words_that_help(self, registry: Registry) -> None:
