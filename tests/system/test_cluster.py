@@ -1,4 +1,4 @@
-"""Nodes in clusters behave as one broker: the original's functional tests by their names, and what they left out.
+"""Nodes in clusters behave as one broker: the original's functional tests by their names, and failures.
 
 One set of processes for all: n1 and n2 in the cluster `one`, n3 in `two`, n4 in `three`.
 """
@@ -15,10 +15,10 @@ import pytest
 from lxml import etree
 
 from hpwsn_client import Client, Receiver
-from hpwsn_client.errors import TimedOut
+from hpwsn_client.errors import HpwsnClientError, TimedOut
+from hpwsn_client.wsn.faults import SoapFault
 from hpwsn_client.wsn.names import hp
 from tests.cluster import AdminProcess, Member
-from tests.harness import eventually
 
 FRAGMENT = 3000
 PLACES = {"n1": "one", "n2": "one", "n3": "two", "n4": "three"}
@@ -220,4 +220,43 @@ async def test_a_notification_that_nobody_elsewhere_wants_stays_at_its_node(node
     assert all(after[name]["arrived"] == before[name]["arrived"] for name in nodes)
 
 
-_ = (asyncio, eventually)
+async def publish_steadily(url: str, topic: str, count: int, sent: asyncio.Event) -> None:
+    """Publish numbered reliable notifications, each tried until it is accepted, the half announced."""
+    async with Client(url, timeout=5) as client:
+        for number in range(count):
+            while True:
+                try:
+                    await client.notify(
+                        topic, f"<m>{number}</m>", reliable=True, message_id=f"{topic}-{number}"
+                    )
+                    break
+                except (HpwsnClientError, SoapFault):
+                    await asyncio.sleep(0.05)
+            if number == count // 2:
+                sent.set()
+
+
+@pytest.mark.timeout(120)
+async def test_reliable_notifications_arrive_once_each_though_representatives_and_their_own_node_are_killed(
+    tmp_path: Path,
+) -> None:
+    clusters = {"r1": "one", "r2": "one", "s1": "two", "s2": "two"}
+    with running(tmp_path, clusters) as (admin, nodes):
+        async with places(nodes, "r2", "s2") as at:
+            publisher, subscriber = at.values()
+            await subscriber.client.subscribe("LOAD", subscriber.receiver)
+            await reaches(publisher, "LOAD", subscriber)
+            for victim in ("r1", "s1", "r2"):
+                half = asyncio.Event()
+                topic = f"LOAD:{victim}"
+                load = asyncio.create_task(publish_steadily(nodes["r2"].url, topic, 200, half))
+                await half.wait()
+                nodes[victim].kill()
+                if victim == "r2":
+                    await asyncio.to_thread(nodes[victim].start)
+                await load
+                got = sorted([int((await subscriber.get())[1]) for _ in range(200)])
+                assert got == list(range(200)), victim
+            assert (admin.representative("one"), admin.representative("two")) == ("r2", "s2")
+            await publisher.client.notify("LOAD", "<end/>", reliable=True)
+            assert (await subscriber.element()).tag == "end"

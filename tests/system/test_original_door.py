@@ -247,13 +247,22 @@ async def test_the_subtree_is_covered_whatever_simple_means_at_the_standards_doo
 # What is refused
 
 
-async def test_a_piece_of_a_split_message_is_a_fault_and_is_not_delivered(shared_node: NodeProcess) -> None:
-    for fragment in ("1-1-0-0", "1-0-1-7"):
-        reply = await process(shared_node, NOTIFICATION, topic="P", fragment=fragment, message="piece")
-        assert reply.status == 500
-        assert f"Fragment {fragment} is a piece" in reply.body.decode()
+async def test_pieces_of_a_split_message_are_put_together_in_any_order_and_delivered_once(
+    shared_node: NodeProcess,
+) -> None:
     current = f'<w:GetCurrentMessage><w:Topic Dialect="{SIMPLE}">P</w:Topic></w:GetCurrentMessage>'
-    assert (await call(shared_node.url, current)).fault == "NoCurrentMessageOnTopicFault"
+    for fragment, text in (
+        ("1-0-1-2", "d&lt;/n&gt;"),
+        ("1-1-1-0", "&lt;n&gt;wor"),
+        ("1-1-1-0", "&lt;n&gt;wor"),
+    ):
+        reply = await process(shared_node, NOTIFICATION, topic="P", fragment=fragment, message=text)
+        assert reply.status == 202
+        assert (await call(shared_node.url, current)).fault == "NoCurrentMessageOnTopicFault"
+    for text in ("l", "l"):
+        reply = await process(shared_node, NOTIFICATION, topic="P", fragment="1-1-1-1", message=text)
+        assert reply.status == 202
+    assert "<n>world</n>" in (await call(shared_node.url, current)).body.decode()
 
 
 @pytest.mark.parametrize(
