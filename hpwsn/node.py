@@ -74,7 +74,7 @@ from hpwsn.routing.membership import Membership
 from hpwsn.routing.options import LinkOptions
 from hpwsn.routing.secret import shared_secret
 from hpwsn.routing.topology import Member, Topology
-from hpwsn.settings import ANY_HOST, Config
+from hpwsn.settings import Config
 from hpwsn.topics.cache import TreeCache
 from hpwsn.topics.directory import access_from, open_directory
 from hpwsn.topics.live import LiveTopics
@@ -386,13 +386,16 @@ class Node:
 
     async def _join_cluster(self) -> None:
         base = self.config.cluster.url or self.base_url()
-        host = self.config.routing.host
+        try:
+            host, port = self.config.routing.announced(self._link_port, urlsplit(base).hostname or "")
+        except ValueError as error:
+            raise HpwsnError(str(error)) from error
         me = Member(
             name=self.name,
             cluster=self.config.node.cluster or "default",
             url=base,
-            host=(urlsplit(base).hostname or "") if host in ANY_HOST else host,
-            port=self._link_port,
+            host=host,
+            port=port,
             version=__version__,
         )
         self.membership = Membership(self.config, me, self._follow_topology)

@@ -400,6 +400,11 @@ class RoutingSettings:
         "Address for links to other nodes, which reach this one by it unless it means every address.",
     )
     port: int = setting(0, Whole(0, 65535), "Port for them, by UDP and TCP; 0 takes a free one.")
+    public: str = setting(
+        "",
+        Text("host:port, or empty for the two above"),
+        "Where other nodes reach this one's links, if by another address.",
+    )
     fragment_size: int = setting(
         8000, Size(512, 8191), "Most bytes of a datagram; larger notifications are split over several."
     )
@@ -426,6 +431,15 @@ class RoutingSettings:
     dead_grace: float = setting(
         60.0, Seconds(0), "How long reliable notifications are kept for a node that is dead or gone."
     )
+
+    def announced(self, port: int, hostname: str) -> tuple[str, int]:
+        """Where others reach a node whose links have this port; `hostname` stands for every address."""
+        host, colon, public_port = self.public.rpartition(":")
+        if self.public:
+            if not (host and colon and public_port.isdecimal() and 0 < int(public_port) < 65536):
+                raise ValueError(f"routing.public is {self.public!r}, and must be host:port")
+            return host.strip("[]"), int(public_port)
+        return (hostname if self.host in ANY_HOST else self.host), port
 
 
 @dataclass(frozen=True, slots=True)
