@@ -32,8 +32,9 @@ def running(folder: Path, places: dict[str, str]) -> Iterator[tuple[AdminProcess
         nodes: dict[str, Member] = {}
         try:
             for name, cluster in places.items():
-                size = f"routing.fragment_size={FRAGMENT}"
-                node = Member(folder / name, name, cluster, admin.base, "--set", size)
+                settings = (f"routing.fragment_size={FRAGMENT}", "routing.resend_after=1")
+                given = [part for each in settings for part in ("--set", each)]
+                node = Member(folder / name, name, cluster, admin.base, *given)
                 nodes[name] = node
                 node.start()
             yield admin, nodes

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from benchmarks.tools.lossy_relay import LossyRelay
 
 from hpwsn_client import Client, Receiver
 from tests.cluster import AdminProcess, Member
-from tests.lossy_relay import LossyRelay
 
 
 @dataclass

@@ -8,11 +8,11 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
 import pytest
+from benchmarks.tools.lossy_relay import LossyRelay
 
 from hpwsn.routing.links import Links
 from hpwsn.routing.options import LinkOptions
 from tests.harness import eventually
-from tests.lossy_relay import LossyRelay
 
 SECRET = b"the cluster's secret"
 

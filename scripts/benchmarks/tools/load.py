@@ -166,13 +166,13 @@ class Load:
 
     def consumer(self, tally: Tally) -> str:
         """The URL of a new consumer, which is there whenever the loop runs."""
+        return self.run(self.listen(tally))
 
-        async def listen() -> str:
-            loop = asyncio.get_running_loop()
-            server = await loop.create_server(lambda: Sink(tally), "127.0.0.1", 0, backlog=1024)
-            return f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
-
-        return self.run(listen())
+    async def listen(self, tally: Tally) -> str:
+        """The same, from within the loop."""
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(lambda: Sink(tally), "127.0.0.1", 0, backlog=1024)
+        return f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
 
     def saturate(
         self,

@@ -1,0 +1,46 @@
+"""An admin node and nodes that are its members, as processes of their own."""
+
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from benchmarks.tools.nodes import await_ready, launch, node_arguments, stop
+
+SECRET = "cluster.secret=of-the-benchmark"
+
+
+@dataclass(frozen=True, slots=True)
+class RunningMember:
+    """A node's base URL and process."""
+
+    url: str
+    pid: int
+
+
+@contextmanager
+def cluster(
+    places: Mapping[str, str], settings: Mapping[str, Sequence[str]] | None = None
+) -> Iterator[dict[str, RunningMember]]:
+    """Nodes by name, each in the cluster named beside it, while the block runs."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(TemporaryDirectory(prefix="hpwsn-bench-")))
+        quiet = ("--set", SECRET, "--set", "log.level=error")
+        admin = launch(["-m", "hpwsn", "admin", "--port", "0", "--data", str(folder / "admin"), *quiet])
+        stack.callback(stop, admin)
+        joined = ("log.level=error", SECRET, f"cluster.admin={await_ready(admin)}")
+        members: dict[str, RunningMember] = {}
+        for name, place in places.items():
+            own = (f"node.name={name}", f"node.cluster={place}", *(settings or {}).get(name, ()))
+            process = launch(node_arguments(folder / name, [*joined, *own]))
+            stack.callback(stop, process)
+            members[name] = RunningMember(await_ready(process).removesuffix("/wsn"), process.pid)
+        yield members
+
+
+def free_port() -> int:
+    """A port that nobody uses at this moment."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
