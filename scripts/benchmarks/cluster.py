@@ -1,12 +1,13 @@
 """Cluster: notifications a second through two nodes and three clusters, and what arrives over a bad network.
 
 A publisher at one node, a consumer at another; beside them one node alone in the same run, whose consumer is
-its own. All share the cores of one machine, so two nodes have half of them each. The delivery ratio is that of
-notifications of 20,000 bytes, three datagrams, through a relay that loses a share of them both ways.
+its own. All share the cores of one machine, so two nodes have half of them each. The delivery ratio is that
+of notifications of 20,000 bytes, three datagrams, through a relay that loses a share of them both ways.
 """
 
 import asyncio
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 
 from benchmarks.frame import Check, Options, Row, Table, progress, take_turns
@@ -64,7 +65,8 @@ def run(options: Options) -> Table:
 def _rates(
     load: Load, alone: str, members: dict[str, RunningMember], content: bytes, options: Options
 ) -> tuple[Row, ...]:
-    candidates = {}
+    candidates: dict[str, Callable[[], float]] = {}
+    pid = members["a"].pid
     for number, (name, places) in enumerate(CONSUMERS.items()):
         topic = f"bench:c{number}s{len(content)}"
         urls = [members[place].url if place else alone for place in places]
@@ -74,7 +76,6 @@ def _rates(
             load.run(_subscribe(url, topic, load, tally, source))
         body = _envelope(topic, content, reliable=name == RELIABLE)
         posts = [request(f"{source}/wsn", body)]
-        pid = members["a"].pid
 
         def measure(
             source: str = source, posts: list[bytes] = posts, tallies: list[Tally] = tallies
