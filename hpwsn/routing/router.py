@@ -13,7 +13,6 @@ before.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from hpwsn.routing.acks import Answers
 from hpwsn.routing.duplicates import RecentNumbers, StoredNumbers
@@ -114,7 +113,7 @@ class Router:
         return self._ways.of(topic)
 
     def publish(
-        self, topic: Topic | None, number: int, payload: bytes, now: float, flags: Flag = Flag.NONE
+        self, topic: Topic | None, number: int, payload: bytes, now: float, flags: int = Flag.NONE
     ) -> list[Effect]:
         """Send a publication of this node on its way.
 
@@ -300,8 +299,9 @@ class Router:
 
 def _onwards(publication: Publication, legs: Iterable[tuple[Leg, tuple[str, ...]]]) -> Iterator[Effect]:
     """Send it on each leg that somebody is on; between clusters always by TCP."""
-    stream = bool(publication.flags & Flag.STREAM)
+    id_, topic, payload, flags, _, hops, floor = publication
+    stream = bool(flags & Flag.STREAM)
     for leg, to in legs:
         if to:
-            onwards = replace(publication, leg=leg, hops=publication.hops + 1)
+            onwards = Publication(id_, topic, payload, flags, leg, hops + 1, floor)
             yield Send(to, onwards, stream or leg is Leg.CROSS)

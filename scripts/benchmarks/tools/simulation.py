@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from heapq import heappop, heappush
 from itertools import count
 from random import Random
@@ -121,7 +122,7 @@ class Simulation:
     def _connect(self, name: str) -> None:
         for other in self.running():
             if other.name != name:
-                self.at(self.now + self._delay(0.1), lambda other=other: self._link(other, name, True))
+                self.at(self.now + self._delay(0.1), partial(self._link, other, name, True))
 
     def _boot(self, name: str, cluster: str, before: Node | None) -> Node:
         incarnation = before.incarnation + 1 if before else 1
@@ -146,7 +147,7 @@ class Simulation:
         node = self.nodes[name]
         node.running = False
         for other in self.running():
-            self.at(self.now, lambda other=other: self._link(other, name, False))
+            self.at(self.now, partial(self._link, other, name, False))
         if noticed_after is not None:
             self.at(self.now + noticed_after, lambda: self._notice(node))
 
@@ -214,7 +215,7 @@ class Simulation:
             arrives = self.now + self._delay(self._conditions.between_clusters)
             arrives = max(arrives, self._told.get(node.name, (0.0, 0))[0])
             self._told[node.name] = (arrives, self._version)
-            self.at(arrives, lambda node=node: self._hear(node, topology))
+            self.at(arrives, partial(self._hear, node, topology))
 
     def _hear(self, node: Node, topology: Topology) -> None:
         if node.running and self.nodes[node.name] is node:
