@@ -17,7 +17,7 @@ from itertools import count
 from random import Random
 
 from hpwsn.routing.effects import Abandoned, Deliver, Effect, RouterSettings, Send
-from hpwsn.routing.messages import Flag, Message, Publication, PublicationId, encode_messages
+from hpwsn.routing.messages import Flag, Interest, Message, Publication, PublicationId, encode_messages
 from hpwsn.routing.router import Router
 from hpwsn.routing.topology import Cluster, Member, State, Topology
 from hpwsn_client.wsn.topics import Topic, TopicExpression, parse_topic_expression
@@ -80,8 +80,8 @@ class Simulation:
         self.nodes: dict[str, Node] = {}
         self.traffic = Traffic()
         self.abandoned: list[Abandoned] = []
-        self.last_change = 0.0
-        """When a node last took an interest that was news to it, or told one."""
+        self.last_interest = 0.0
+        """When a node last heard an interest."""
         self._random = Random(seed)
         self._conditions = conditions or Conditions()
         self._settings = settings or RouterSettings()
@@ -265,8 +265,6 @@ class Simulation:
 
     def _send(self, node: Node, send: Send) -> None:
         self.traffic.add(send.message, len(send.to), len(encode_messages([send.message])))
-        if not isinstance(send.message, Publication):
-            self.last_change = self.now
         for name in send.to:
             (self._stream if send.stream else self._datagram)(node, name, send.message)
 
@@ -288,6 +286,8 @@ class Simulation:
         receiver = self.nodes.get(to)
         cut = session is not None and self._sessions[node.name, to] != session
         if receiver is not None and receiver.running and node.running and not cut:
+            if isinstance(message, Interest):
+                self.last_interest = self.now
             self._do(receiver, receiver.router.received(node.name, message, self.now))
 
     def _deliver(self, node: Node, publication: Publication) -> None:
