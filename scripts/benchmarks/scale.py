@@ -34,7 +34,7 @@ NOTES = (
     "one subscription: to a topic that nobody wanted before, until the last node knows",
     f"representative: its death is noticed after {NOTICED} s; the time includes that, until a notification"
     " from its cluster arrives in another one",
-    "state: everything that a router holds, the topology too; what routers of this process share counts for each",
+    "state: everything that a router holds, the topology too; what routers here share counts for each",
 )
 
 
