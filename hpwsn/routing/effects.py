@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from hpwsn.routing.messages import Message, Publication
 
 MIB = 1024**2
 
 
-@dataclass(frozen=True, slots=True)
-class Send:
+class Send(NamedTuple):
     """Send a message to each of these nodes; `stream` is by TCP, in order, else by UDP."""
 
     to: tuple[str, ...]
@@ -18,8 +18,7 @@ class Send:
     stream: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Deliver:
+class Deliver(NamedTuple):
     """A publication of another node for this one, never one that came before.
 
     Where it is reliable, `Router.stored` is to be called once the journal has committed it together with its

@@ -8,12 +8,13 @@ beyond the bounds. How a payload is cut for a datagram, and who sent it, is the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from enum import IntEnum, IntFlag
+from enum import IntEnum
 from struct import Struct
 from typing import NamedTuple
 
+from hpwsn.routing.publication import Flag, Leg, Publication, PublicationId
 from hpwsn.routing.reading import MalformedMessage, Reader, name, texts, u64s
 
 __all__ = [
@@ -40,68 +41,9 @@ MAX_PATTERNS = 200_000
 MAX_NUMBERS = 65_535
 
 _HEAD = Struct("!BI")
-_PUBLICATION = Struct("!BBBQQQ")
+_PUBLICATION = Struct("!BBBQQQBH")
+_NO_TOPIC = 0xFFFF
 _INTEREST = Struct("!BBQQQ")
-
-
-class Leg(IntEnum):
-    """Where on its way a publication is; each router only ever raises it, so that none can go round."""
-
-    DIRECT = 1
-    """To a node that wants it, which is its end; also from a representative down to its nodes."""
-    UP = 2
-    """From its origin to the representative of its cluster, to be carried to the clusters that want it."""
-    CROSS = 3
-    """To the representative of another cluster, for its nodes."""
-
-
-class Flag(IntFlag):
-    """How a publication wants to be carried."""
-
-    NONE = 0
-    RELIABLE = 1
-    """Kept by its origin until all who want it have stored it."""
-    PARTIAL = 2
-    """Its pieces may be handed out one by one."""
-    STREAM = 4
-    """By TCP within a cluster too, without being kept."""
-
-
-class PublicationId(NamedTuple):
-    """Unique among all clusters: the node, the life of its journal, and the number there.
-
-    Numbers grow; those of reliable publications and those of others are told apart.
-    """
-
-    origin: str
-    epoch: int
-    number: int
-
-
-@dataclass(frozen=True, slots=True)
-class Publication:
-    """A publication under way. `topic` is the text of a Topic, None for none.
-
-    Below `floor` its origin will never send a reliable publication again.
-    """
-
-    id: PublicationId
-    topic: str | None
-    payload: bytes
-    flags: Flag = Flag.NONE
-    leg: Leg = Leg.DIRECT
-    hops: int = 0
-    floor: int = 0
-
-    @property
-    def reliable(self) -> bool:
-        """Whether it must arrive."""
-        return bool(self.flags & Flag.RELIABLE)
-
-    @property
-    def partial(self) -> bool:
-        """Whether its pieces may be handed out one by one."""
-        return bool(self.flags & Flag.PARTIAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,19 +152,26 @@ def parse_messages(payload: bytes) -> list[Message]:
 
 
 def _encode_publication(message: Publication) -> bytes:
-    origin, epoch, number = message.id
-    fixed = _PUBLICATION.pack(message.flags, message.leg, message.hops, epoch, number, message.floor)
-    topic = b"\xff\xff" if message.topic is None else texts((message.topic,))
-    return b"".join((fixed, name(origin), topic, message.payload))
+    (origin, epoch, number), topic, payload, flags, leg, hops, floor = message
+    source = origin.encode()
+    text = b"" if topic is None else topic.encode()
+    return b"%b%b%b%b" % (
+        _PUBLICATION.pack(
+            flags, leg, hops, epoch, number, floor, len(source), _NO_TOPIC if topic is None else len(text)
+        ),
+        source,
+        text,
+        payload,
+    )
 
 
 def _parse_publication(reader: Reader) -> Publication:
-    flags, leg, hops, epoch, number, floor = reader.unpack(_PUBLICATION)
-    origin, topic = reader.name(), reader.optional_text()
-    if flags > 7:
-        raise MalformedMessage(f"a publication has the flags {flags}")
+    flags, leg, hops, epoch, number, floor, source, text = reader.unpack(_PUBLICATION)
+    if flags > 7 or not source:
+        raise MalformedMessage(f"a publication has the flags {flags}, and an origin of {source} bytes")
+    origin, topic = reader.text(source), None if text == _NO_TOPIC else reader.text(text)
     return Publication(
-        PublicationId(origin, epoch, number), topic, reader.rest(), _FLAGS[flags], _leg(leg), hops, floor
+        PublicationId(origin, epoch, number), topic, reader.rest(), flags, _leg(leg), hops, floor
     )
 
 
@@ -295,7 +244,6 @@ def _subject(reader: Reader) -> Subject:
     return Subject(scope, reader.name())
 
 
-_FLAGS: Sequence[Flag] = tuple(Flag(bits) for bits in range(8))
 _LEGS = {int(leg): leg for leg in Leg}
 _SCOPES = {int(scope): scope for scope in Scope}
 

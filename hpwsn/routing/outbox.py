@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 
 from hpwsn.routing.effects import Abandoned, Effect, RouterSettings, Send
-from hpwsn.routing.messages import Flag, Leg, Publication, PublicationId, Scope, Subject
+from hpwsn.routing.messages import Leg, Publication, PublicationId, Scope, Subject
 from hpwsn.routing.told import FOREIGN
 from hpwsn.routing.view import View, Viewer
 from hpwsn.routing.ways import Ways, next_hops
@@ -30,7 +30,7 @@ class _Kept:
     number: int
     topic: Topic | None
     payload: bytes
-    flags: Flag
+    flags: int
     pending: set[Subject]
     unsure: set[Subject]
     wait: float
@@ -83,7 +83,7 @@ class Outbox:
         )
 
     def keep(
-        self, topic: Topic | None, number: int, payload: bytes, flags: Flag, now: float
+        self, topic: Topic | None, number: int, payload: bytes, flags: int, now: float
     ) -> Iterator[Effect]:
         """Keep a publication where somebody must acknowledge it, and send it."""
         way = self._ways.of(topic)

@@ -7,7 +7,6 @@ from struct import Struct, pack, unpack_from
 from typing import Any
 
 _LENGTH = Struct("!H")
-_NONE = 0xFFFF
 
 
 class MalformedMessage(ValueError):
@@ -66,28 +65,24 @@ class Reader:
 
     def name(self) -> str:
         """A text after one byte for its length, which is not empty."""
-        found = self._text(self.byte())
+        found = self.text(self.byte())
         if not found:
             raise MalformedMessage("a name is empty")
         return found
-
-    def optional_text(self) -> str | None:
-        """A text after two bytes for its length, or none."""
-        (length,) = self.unpack(_LENGTH)
-        return None if length == _NONE else self._text(length)
 
     def texts(self, count: int) -> tuple[str, ...]:
         """Texts, each after two bytes for its length."""
         if 2 * count > self.left:
             raise MalformedMessage(f"{count} texts should follow in {self.left} bytes")
-        return tuple(self._text(self.unpack(_LENGTH)[0]) for _ in range(count))
+        return tuple(self.text(self.unpack(_LENGTH)[0]) for _ in range(count))
 
     def finish(self) -> None:
         """Refuse what is left over."""
         if not self.done:
             raise MalformedMessage(f"{self.left} bytes are left over")
 
-    def _text(self, length: int) -> str:
+    def text(self, length: int) -> str:
+        """The next bytes as text."""
         at = self._take(length)
         try:
             return str(self._bytes[at : at + length], "utf-8")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from hpwsn.routing.acks import Answers
 from hpwsn.routing.effects import Effect, RouterSettings, Send
@@ -62,7 +62,7 @@ class Relays:
         self._decide(key, carried)
         hops = tuple(dict.fromkeys(hop for _, hop in next_hops(carried.pending, self._viewer.view)))
         if hops and publication.leg in _ONWARDS:
-            onwards = replace(publication, leg=_ONWARDS[publication.leg], hops=publication.hops + 1)
+            onwards = publication._replace(leg=_ONWARDS[publication.leg], hops=publication.hops + 1)
             yield Send(hops, onwards, stream=True)
         self._finish(key, carried)
 

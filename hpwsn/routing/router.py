@@ -4,20 +4,15 @@ It joins the parts: the view of the topology, the exchange of interest, the ways
 kept until it is acknowledged. Every method that takes `now` (seconds of a clock that only grows) gives back
 what is to be done, in order. The same class runs in a node and, a thousand times, in the simulation (spec,
 parts 8 to 10).
-
-A publication that is not reliable goes its way once. Whoever carries a publication on raises its leg, so
-that it ends after three steps whatever the nodes believe of the topology, and knows by its id what came
-before.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from hpwsn.routing.acks import Answers
-from hpwsn.routing.duplicates import RecentNumbers, StoredNumbers
-from hpwsn.routing.effects import Deliver, Effect, RouterSettings, Send
+from hpwsn.routing.duplicates import StoredNumbers
+from hpwsn.routing.effects import Deliver, Effect, RouterSettings
 from hpwsn.routing.exchange import Exchange
 from hpwsn.routing.messages import (
     Ack,
@@ -34,6 +29,7 @@ from hpwsn.routing.messages import (
     Versions,
 )
 from hpwsn.routing.outbox import Outbox
+from hpwsn.routing.passing import Passing
 from hpwsn.routing.patterns import Expressions, patterns_of
 from hpwsn.routing.relays import Relays
 from hpwsn.routing.told import Told
@@ -41,8 +37,6 @@ from hpwsn.routing.topology import Topology
 from hpwsn.routing.view import View, Viewer
 from hpwsn.routing.ways import Way, Ways, topic_of
 from hpwsn_client.wsn.topics import Topic
-
-_MOST_HOPS = 3
 
 
 class Router:
@@ -66,8 +60,7 @@ class Router:
         self._outbox = Outbox(name, epoch, self._ways, self._viewer, settings)
         self._answers = Answers()
         self._relays = Relays(self._told.me, self._ways, self._viewer, self._answers, settings)
-        self._delivered = RecentNumbers(settings.window, settings.max_origins)
-        self._carried = RecentNumbers(settings.window, settings.max_origins)
+        self._passing = Passing(self._ways, self._viewer, settings)
         self._stored = StoredNumbers(settings.max_origins)
         self._senders: dict[PublicationId, set[str]] = {}
         """Who waits for this node's own acknowledgement of what it is storing."""
@@ -114,7 +107,7 @@ class Router:
         return self._ways.of(topic)
 
     def publish(
-        self, topic: Topic | None, number: int, payload: bytes, now: float, flags: Flag = Flag.NONE
+        self, topic: Topic | None, number: int, payload: bytes, now: float, flags: int = Flag.NONE
     ) -> list[Effect]:
         """Send a publication of this node on its way.
 
@@ -123,13 +116,7 @@ class Router:
         """
         if flags & Flag.RELIABLE:
             return list(self._outbox.keep(topic, number, payload, flags, now))
-        way = self._ways.of(topic)
-        if not way.wanted:
-            return []
-        publication = Publication(PublicationId(self.name, self.epoch, number), way.text, payload, flags)
-        return list(
-            _onwards(publication, ((Leg.UP, way.up), (Leg.CROSS, way.cross), (Leg.DIRECT, way.direct)))
-        )
+        return self._passing.publish(PublicationId(self.name, self.epoch, number), topic, payload, flags)
 
     @property
     def full(self) -> bool:
@@ -150,7 +137,7 @@ class Router:
         """A message of another node, whose name the link has made sure of."""
         if isinstance(message, Publication):
             return self._all(
-                self._arrived(sender, message, now) if message.reliable else self._passing(message)
+                self._arrived(sender, message, now) if message.reliable else self._passing.take(message)
             )
         return self._all(self._said(sender, message, now))
 
@@ -163,23 +150,6 @@ class Router:
             return self._exchange.ask(sender, message)
         assert isinstance(message, Ack | Again)
         return self._answered(sender, message)
-
-    def _passing(self, publication: Publication) -> Iterator[Effect]:
-        """One that is not reliable: deliver it here, and carry it on."""
-        way = self._ways.of(topic_of(publication.topic))
-        if way.local and self._delivered.is_new(publication.id):
-            yield Deliver(publication)
-        if publication.leg is Leg.DIRECT or publication.hops >= _MOST_HOPS:
-            return
-        if not self._carried.is_new(publication.id):
-            self._duplicates += 1
-        elif publication.leg is Leg.CROSS:
-            yield from _onwards(publication, ((Leg.DIRECT, way.nodes),))
-        elif self.view.leads:
-            yield from _onwards(publication, ((Leg.CROSS, way.cross),))
-        else:
-            # Another represents the cluster by now, and its origin has not heard of it.
-            yield from _onwards(publication, ((Leg.UP, way.up),))
 
     def _arrived(self, sender: str, publication: Publication, now: float) -> Iterator[Effect]:
         """A reliable one: deliver it once, acknowledge it when it is stored, and carry it on."""
@@ -293,15 +263,6 @@ class Router:
             "resent": self._outbox.resent,
             "relayed": len(self._relays),
             "storing": self._stored.storing,
-            "origins": len(self._delivered) + len(self._carried),
-            "duplicates": self._duplicates,
+            "origins": self._passing.origins,
+            "duplicates": self._duplicates + self._passing.duplicates,
         }
-
-
-def _onwards(publication: Publication, legs: Iterable[tuple[Leg, tuple[str, ...]]]) -> Iterator[Effect]:
-    """Send it on each leg that somebody is on; between clusters always by TCP."""
-    stream = bool(publication.flags & Flag.STREAM)
-    for leg, to in legs:
-        if to:
-            onwards = replace(publication, leg=leg, hops=publication.hops + 1)
-            yield Send(to, onwards, stream or leg is Leg.CROSS)

@@ -87,13 +87,17 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The results of one benchmark; ratios are against the first row of each group."""
+    """The results of one benchmark; ratios are against the first row of each group.
+
+    `drawing` is an SVG for results that bars of one unit would not show.
+    """
 
     title: str
     unit: str
     groups: tuple[tuple[Row, ...], ...]
     checks: tuple[Check, ...] = ()
     notes: tuple[str, ...] = ()
+    drawing: str | None = None
 
     def ratios(self) -> tuple[tuple[Row, float], ...]:
         """Each row with its ratio to the first one of its group."""

@@ -1,4 +1,4 @@
-"""The page docs/performance.md: the tables of the latest run, between marks that name a benchmark each.
+"""The pages with tables of the latest run, between marks that name a benchmark each.
 
 What stands between `<!-- bench NAME -->` and `<!-- end NAME -->` is written by a run and by nobody else; the
 words around it are a person's. Plots go to docs/plots.
@@ -15,12 +15,15 @@ from benchmarks.frame import Options, Table
 from benchmarks.report import as_markdown, as_svg
 
 DOCS = Path(__file__).parents[2] / "docs"
+PAGES = ("performance.md", "scale.md")
 
 
 def update_page(name: str, table: Table, options: Options, docs: Path = DOCS) -> list[Path]:
-    """Put a table and its plot on the page, and return what was written; nothing where it has no place."""
-    page, plot = docs / "performance.md", docs / "plots" / f"{name}.svg"
-    if not _write(page, name, f"{as_markdown(table, f'plots/{plot.name}')}\n\n{_measured(options)}"):
+    """Put a table and its plot on its page, and return what was written; nothing where it has no place."""
+    plot = docs / "plots" / f"{name}.svg"
+    content = f"{as_markdown(table, f'plots/{plot.name}')}\n\n{_measured(options)}"
+    page = next((docs / each for each in PAGES if _write(docs / each, name, content)), None)
+    if page is None:
         return []
     plot.parent.mkdir(exist_ok=True)
     plot.write_text(as_svg(table), "utf-8")
@@ -39,7 +42,7 @@ def update_summary(tables: Mapping[str, Table], options: Options, docs: Path = D
 
 
 def _write(page: Path, name: str, content: str) -> bool:
-    text = page.read_text("utf-8")
+    text = page.read_text("utf-8") if page.exists() else ""
     place = re.compile(rf"(<!-- bench {name} -->\n).*?(<!-- end {name} -->)", re.DOTALL)
     if not place.search(text):
         return False

@@ -73,7 +73,9 @@ def as_json(table: Table, options: Options) -> str:
 
 
 def as_svg(table: Table) -> str:
-    """Horizontal bars, each as long as its value."""
+    """The table's own drawing, or horizontal bars, each as long as its value."""
+    if table.drawing is not None:
+        return table.drawing
     rows = [row for row, _ in table.ratios()]
     longest = max(row.value for row in rows) or 1.0
     height = 40 + len(rows) * (_BAR + _GAP)

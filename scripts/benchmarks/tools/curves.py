@@ -31,12 +31,12 @@ def series_of(rows: list[dict[str, object]]) -> dict[str, Series]:
     return found
 
 
-def as_curves(title: str, series: Series) -> str:
+def as_curves(title: str, series: Series, unit: str = "µs an event", across: str = "subscriptions") -> str:
     """One drawing with a line for each candidate."""
     points = [point for line in series.values() for point in line]
     x = _axis([size for size, _ in points], LEFT, WIDTH - RIGHT)
     y = _axis([value for _, value in points], HEIGHT - BOTTOM, TOP)
-    parts = [f'<text x="8" y="20" font-weight="bold">{escape(title)}, µs an event</text>']
+    parts = [f'<text x="8" y="20" font-weight="bold">{escape(title)}, {escape(unit)}</text>']
     parts += [
         f'<text x="{x(10**power):.0f}" y="{HEIGHT - 28}" text-anchor="middle">{10**power:,}</text>'
         for power in range(_least(points, 0), _most(points, 0) + 1)
@@ -47,7 +47,7 @@ def as_curves(title: str, series: Series) -> str:
         parts.append(f'<text x="{LEFT - 8}" y="{place}" text-anchor="end">{10.0**power:,g}</text>')
     for number, (name, line) in enumerate(series.items()):
         parts += _line(name, [(x(size), y(value)) for size, value in line], COLOURS[number % len(COLOURS)])
-    parts.append(f'<text x="{LEFT}" y="{HEIGHT - 8}">subscriptions</text>')
+    parts.append(f'<text x="{LEFT}" y="{HEIGHT - 8}">{escape(across)}</text>')
     size = f'width="{WIDTH}" height="{HEIGHT}" font-family="sans-serif" font-size="12"'
     return f'<svg xmlns="http://www.w3.org/2000/svg" {size}>{"".join(parts)}</svg>\n'
 

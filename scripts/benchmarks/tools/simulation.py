@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from heapq import heappop, heappush
 from itertools import count
 from random import Random
 
 from hpwsn.routing.effects import Abandoned, Deliver, Effect, RouterSettings, Send
-from hpwsn.routing.messages import Flag, Message, Publication, PublicationId, encode_messages
+from hpwsn.routing.messages import Flag, Interest, Message, Publication, PublicationId, encode_messages
 from hpwsn.routing.router import Router
 from hpwsn.routing.topology import Cluster, Member, State, Topology
 from hpwsn_client.wsn.topics import Topic, TopicExpression, parse_topic_expression
@@ -79,8 +80,8 @@ class Simulation:
         self.nodes: dict[str, Node] = {}
         self.traffic = Traffic()
         self.abandoned: list[Abandoned] = []
-        self.last_change = 0.0
-        """When a node last took an interest that was news to it, or told one."""
+        self.last_interest = 0.0
+        """When a node last heard an interest."""
         self._random = Random(seed)
         self._conditions = conditions or Conditions()
         self._settings = settings or RouterSettings()
@@ -121,7 +122,7 @@ class Simulation:
     def _connect(self, name: str) -> None:
         for other in self.running():
             if other.name != name:
-                self.at(self.now + self._delay(0.1), lambda other=other: self._link(other, name, True))
+                self.at(self.now + self._delay(0.1), partial(self._link, other, name, True))
 
     def _boot(self, name: str, cluster: str, before: Node | None) -> Node:
         incarnation = before.incarnation + 1 if before else 1
@@ -146,7 +147,7 @@ class Simulation:
         node = self.nodes[name]
         node.running = False
         for other in self.running():
-            self.at(self.now, lambda other=other: self._link(other, name, False))
+            self.at(self.now, partial(self._link, other, name, False))
         if noticed_after is not None:
             self.at(self.now + noticed_after, lambda: self._notice(node))
 
@@ -214,7 +215,7 @@ class Simulation:
             arrives = self.now + self._delay(self._conditions.between_clusters)
             arrives = max(arrives, self._told.get(node.name, (0.0, 0))[0])
             self._told[node.name] = (arrives, self._version)
-            self.at(arrives, lambda node=node: self._hear(node, topology))
+            self.at(arrives, partial(self._hear, node, topology))
 
     def _hear(self, node: Node, topology: Topology) -> None:
         if node.running and self.nodes[node.name] is node:
@@ -264,8 +265,6 @@ class Simulation:
 
     def _send(self, node: Node, send: Send) -> None:
         self.traffic.add(send.message, len(send.to), len(encode_messages([send.message])))
-        if not isinstance(send.message, Publication):
-            self.last_change = self.now
         for name in send.to:
             (self._stream if send.stream else self._datagram)(node, name, send.message)
 
@@ -287,6 +286,8 @@ class Simulation:
         receiver = self.nodes.get(to)
         cut = session is not None and self._sessions[node.name, to] != session
         if receiver is not None and receiver.running and node.running and not cut:
+            if isinstance(message, Interest):
+                self.last_interest = self.now
             self._do(receiver, receiver.router.received(node.name, message, self.now))
 
     def _deliver(self, node: Node, publication: Publication) -> None:
