@@ -285,6 +285,7 @@ class Node:
             demand.reader_changed(topic, waiting)
             forwarding.reader_changed(topic, waiting)
 
+        demand.elsewhere, forwarding.on_elsewhere = forwarding.wanted_elsewhere, demand.elsewhere_changed
         self.journal.on_commit = committed
         self.broker.subscriptions.on_interest = subscription_changed
         self.readers.on_waiting = reader_changed

@@ -17,7 +17,7 @@ import random
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from hpwsn.broker.interest import Interests
+from hpwsn.broker.interest import Expressions, Interests
 from hpwsn.broker.registration import Registration
 from hpwsn.broker.retry import RetryPolicy
 from hpwsn.broker.subscription import Subscription
@@ -110,6 +110,9 @@ class Demand:
         self.failures = 0
         self.subscriptions: Callable[[], Iterable[Subscription]] = tuple
         self.watched: Callable[[], Iterable[Topic]] = tuple
+        self.elsewhere: Callable[[], set[Expressions]] = set
+        """What other nodes want, which counts as if somebody here did."""
+        self._elsewhere: set[Expressions] = set()
 
     # Registrations
 
@@ -166,6 +169,7 @@ class Demand:
         """Begin to count, which costs nothing where no publisher is on demand."""
         for topic in self.watched():
             self._interests.want(_watching(topic))
+        self._look_elsewhere()
         found = list(self.subscriptions())
         # Before the node takes requests there is nobody to wait, and everything must be known at its start.
         at_once = found[:FOLLOWED] if self._running else found
@@ -186,6 +190,7 @@ class Demand:
 
     def _unfollow(self) -> None:
         self._counted.clear()
+        self._elsewhere = set()
         self._interests = Interests(self._interest_changed, self._simple_subtree)
 
     def subscription_changed(self, subscription: Subscription) -> None:
@@ -207,6 +212,19 @@ class Demand:
         """Told of a topic for which somebody begins to wait without a subscription, or nobody does."""
         if self._targets:
             (self._interests.want if waiting else self._interests.release)(_watching(topic))
+
+    def elsewhere_changed(self) -> None:
+        """Told that other nodes may want something else now."""
+        if self._targets:
+            self._look_elsewhere()
+
+    def _look_elsewhere(self) -> None:
+        wanted = self.elsewhere()
+        for expressions in wanted - self._elsewhere:
+            self._interests.want(expressions)
+        for expressions in self._elsewhere - wanted:
+            self._interests.release(expressions)
+        self._elsewhere = wanted
 
     def _interest_changed(self, target: Target) -> None:
         target.idle_since = asyncio.get_running_loop().time()

@@ -32,6 +32,7 @@ from hpwsn.routing.messages import (
     parse_messages,
 )
 from hpwsn.routing.options import LinkOptions
+from hpwsn.routing.patterns import expressions_of
 from hpwsn.routing.payloads import encode_payload, parse_payload, pieces
 from hpwsn.routing.repeats import Repeats
 from hpwsn.routing.router import Router
@@ -79,9 +80,12 @@ class Forwarding:
         )
         self.on_broken: Callable[[str], None] = lambda member: None
         """Told of a node whose link broke or cannot be had."""
+        self.on_elsewhere: Callable[[], None] = lambda: None
+        """Told when what other nodes want may have changed."""
         self._router: Router
         self._repeats = Repeats()
         self._number = round(clock() * 1e6)
+        self._heard_before = 0
         self._head = 0
         self._counted: dict[Subscription, tuple[TopicExpression, ...]] = {}
         self._arriving: list[tuple[Sequence[Notification], PublicationId | None]] = []
@@ -134,6 +138,9 @@ class Forwarding:
         self._timer = self._loop.call_later(TICK, self._tick)
         now = self._loop.time()
         self._do(self._router.tick(now))
+        if self._router.heard != self._heard_before:
+            self._heard_before = self._router.heard
+            self.on_elsewhere()
         if now - self._tidied[2] >= TIDY_EVERY:
             self._tidy(now)
 
@@ -176,6 +183,12 @@ class Forwarding:
         expressions = (TopicExpression.of(topic, DIALECT_SIMPLE),)
         change = self._router.want if waiting else self._router.release
         self._do(change(expressions, self._loop.time()))
+
+    def wanted_elsewhere(self) -> set[tuple[TopicExpression, ...]]:
+        """What other nodes want, as expressions; nothing is known before the start."""
+        if self._timer is None:
+            return set()
+        return set(map(expressions_of, self._router.wanted_elsewhere()))
 
     # What is published here.
 

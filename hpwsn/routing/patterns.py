@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import takewhile
 
 from hpwsn.routing.reading import MalformedMessage
-from hpwsn_client.wsn.names import HPWSN_TOPICS
+from hpwsn_client.wsn.names import DIALECT_FULL, HPWSN_TOPICS
 from hpwsn_client.wsn.topics import Step, TopicExpression, TopicPattern
 
 EVERYTHING = ""
@@ -46,6 +46,13 @@ def parse_pattern(text: str) -> TopicPattern:
     steps = [Step(mark == "//", name) for mark, name in _steps(found[2])]
     subtree = steps[-1] == (True, ".")
     return TopicPattern(found[1] or HPWSN_TOPICS, tuple(steps[:-1] if subtree else steps), subtree)
+
+
+def expressions_of(text: str) -> Expressions:
+    """What a pattern wants, as the expressions of somebody who wants just that."""
+    if text == EVERYTHING:
+        return ()
+    return (TopicExpression(DIALECT_FULL, text, (), (parse_pattern(text),)),)
 
 
 def patterns_of(expressions: Expressions, simple_subtree: bool) -> tuple[str, ...]:

@@ -96,6 +96,15 @@ class Router:
         news = [self._told.release(text) for text in patterns_of(expressions, self._settings.simple_subtree)]
         return self._all(self._exchange.local_changed(now)) if any(news) else []
 
+    @property
+    def heard(self) -> int:
+        """A number that changes with every interest that is heard."""
+        return self._told.generation
+
+    def wanted_elsewhere(self) -> set[str]:
+        """The patterns that other nodes want, as far as is known here."""
+        return {text for heard in self._told.heard.values() for text in heard.table.texts}
+
     # Publications.
 
     def wanted(self, topic: Topic | None) -> bool:

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from lxml import etree
 
-from hpwsn_client import Client, Receiver
+from hpwsn_client import Client, DemandPublisher, Receiver
 from hpwsn_client.errors import HpwsnClientError, TimedOut
 from hpwsn_client.wsn.faults import SoapFault
 from hpwsn_client.wsn.names import hp
@@ -225,6 +225,19 @@ async def test_a_notification_that_nobody_elsewhere_wants_stays_at_its_node(node
         after = {name: node.status()["routing"] for name, node in nodes.items()}
     assert after["n2"]["forwarded"] == before["n2"]["forwarded"]
     assert all(after[name]["arrived"] == before[name]["arrived"] for name in nodes)
+
+
+async def test_a_publisher_on_demand_at_one_node_publishes_for_a_subscriber_at_another(
+    nodes: dict[str, Member],
+) -> None:
+    async with places(nodes, "n1", "n4") as at, DemandPublisher() as publisher:
+        await at["n1"].client.register_publisher("TIDES", publisher=publisher, demand=True, expires=600)
+        assert await publisher.notify("TIDES", "low") == 0
+        await at["n4"].client.subscribe("TIDES", at["n4"].receiver)
+        async with asyncio.timeout(20):
+            await publisher.wait_until_wanted("TIDES")
+        assert await publisher.notify("TIDES", "high") == 1
+        assert await at["n4"].get() == ("TIDES", "high")
 
 
 async def test_the_command_line_asks_for_reliable_and_partial(nodes: dict[str, Member]) -> None:
