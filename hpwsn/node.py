@@ -252,7 +252,8 @@ class Node:
                 buffer_bytes=routing.buffer,
                 queue_bytes=routing.queue_bytes,
                 reassembly_timeout=routing.reassembly_timeout,
-                reassembly_bytes=routing.reassembly_bytes,
+                # What a door takes must get through, with its escapes.
+                reassembly_bytes=max(routing.reassembly_bytes, 2 * config.server.body_limit),
                 reassembly_messages=routing.reassembly_messages,
             ),
             settings=RouterSettings(

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -21,7 +22,7 @@ from hpwsn.journal.journal import Journal
 from hpwsn.journal.records import Arrival, FrameRange
 from hpwsn.journal.routed import Unconfirmed, parse_route_source, route_source
 from hpwsn.notification import FOREIGN, PARTIAL, RELIABLE, Notification
-from hpwsn.routing.effects import Abandoned, Deliver, Effect, RouterSettings, Send
+from hpwsn.routing.effects import Deliver, Effect, RouterSettings, Send
 from hpwsn.routing.links import Links
 from hpwsn.routing.messages import (
     Flag,
@@ -93,6 +94,7 @@ class Forwarding:
         self._timer: asyncio.TimerHandle | None = None
         self._forwarded = self._arrived = self._unsent = self._lost = self._abandoned = 0
         self._malformed = self._repeated = 0
+        self._given_up: Counter[str] = Counter()
 
     # Its life.
 
@@ -138,6 +140,14 @@ class Forwarding:
         self._timer = self._loop.call_later(TICK, self._tick)
         now = self._loop.time()
         self._do(self._router.tick(now))
+        for target, count in self._given_up.items():
+            log.error(
+                "%d reliable notifications will not reach %s, which has been away for too long"
+                " (routing.dead_grace)",
+                count,
+                target,
+            )
+        self._given_up.clear()
         if self._router.heard != self._heard_before:
             self._heard_before = self._router.heard
             self.on_elsewhere()
@@ -258,15 +268,8 @@ class Forwarding:
             elif isinstance(effect, Deliver):
                 self._deliver(effect.publication)
             else:
-                self._note_abandoned(effect)
-
-    def _note_abandoned(self, effect: Abandoned) -> None:
-        self._abandoned += 1
-        log.error(
-            "notification %d was reliable, and %s, which has been away too long, will not get it",
-            effect.number,
-            effect.target,
-        )
+                self._abandoned += 1
+                self._given_up[effect.target] += 1
 
     def _deliver(self, publication: Publication) -> None:
         id_ = publication.id if publication.reliable else None

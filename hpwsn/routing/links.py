@@ -7,6 +7,7 @@ to nobody known. Names of hosts are looked up when the members change, never whi
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import logging
 import socket
@@ -135,8 +136,12 @@ class Links:
         return {"udp": self._udp.figures(), "tcp": self._tcp.figures()}
 
     async def close(self, within: float = 1.0) -> None:
-        """End all links; what TCP still holds has so long to go."""
+        """End all links; what waits has so long to go."""
         for looking in self._looking.values():
             looking.cancel()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(within):
+                while self._udp.figures()["waiting_bytes"]:  # noqa: ASYNC110
+                    await asyncio.sleep(0.005)
         await self._tcp.close(within)
         self._udp.close()
