@@ -5,7 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpwsn.routing.interest import Merged, Table
-from hpwsn.routing.patterns import EVERYTHING, coarsen, covers, encode_pattern, parse_pattern, patterns_of
+from hpwsn.routing.patterns import (
+    EVERYTHING,
+    coarsen,
+    covers,
+    encode_pattern,
+    expressions_of,
+    parse_pattern,
+    patterns_of,
+)
 from hpwsn.routing.reading import MalformedMessage
 from hpwsn_client.wsn.names import HPWSN_TOPICS
 from hpwsn_client.wsn.topics import Step, Topic, TopicPattern, parse_topic_expression
@@ -116,3 +124,8 @@ def test_a_table_answers_as_its_patterns_do(some: list[str], topic: Topic) -> No
     for text in some:
         table.discard(text)
     assert not table.wants(topic) and not table.texts
+
+
+@given(texts | st.just(EVERYTHING), st.booleans())
+def test_a_pattern_as_expressions_wants_just_that_pattern(text: str, simple_subtree: bool) -> None:
+    assert patterns_of(expressions_of(text), simple_subtree) == (text,)
