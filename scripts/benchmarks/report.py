@@ -38,11 +38,7 @@ def _checks_as_text(table: Table) -> list[str]:
 
 def as_markdown(table: Table, plot: str) -> str:
     """The table, its targets and its plot for a page."""
-    lines = [f"| | {table.unit} | least to most | ratio | |", "|---|---|---|---|---|"]
-    lines += [
-        f"| {row.name} | {figure(row.value)} | {row.spread} | {ratio:.2f} | {row.note} |"
-        for row, ratio in table.ratios()
-    ]
+    lines = _rows(table) if table.drawing is None else _columns(table)
     if table.checks:
         lines += ["", "| target | reached | wanted | |", "|---|---|---|---|"]
         lines += [
@@ -53,6 +49,30 @@ def as_markdown(table: Table, plot: str) -> str:
     if table.notes:
         lines += ["", *(f"- {note}" for note in table.notes)]
     return "\n".join(lines)
+
+
+def _rows(table: Table) -> list[str]:
+    return [
+        f"| | {table.unit} | least to most | ratio | |",
+        "|---|---|---|---|---|",
+        *(
+            f"| {row.name} | {figure(row.value)} | {row.spread} | {ratio:.2f} | {row.note} |"
+            for row, ratio in table.ratios()
+        ),
+    ]
+
+
+def _columns(table: Table) -> list[str]:
+    """A line for each group and a column for each of its rows, which are named `what · column`."""
+    columns = [row.name.partition(" · ")[2] for row in table.groups[0]]
+    return [
+        f"| | {' | '.join(columns)} |",
+        "|---" * (len(columns) + 1) + "|",
+        *(
+            f"| {group[0].name.partition(' · ')[0]} | {' | '.join(figure(row.value) for row in group)} |"
+            for group in table.groups
+        ),
+    ]
 
 
 def as_json(table: Table, options: Options) -> str:

@@ -92,3 +92,16 @@ def test_a_table_without_a_place_on_the_page_is_left_out(tmp_path):
 def test_rounds_that_do_not_match_are_no_ratio(samples):
     with pytest.raises(ValueError, match=r"argument|shorter|longer"):
         Check.ratio("", FAST, Row("other", 1.0, samples=tuple(samples)), 1)
+
+
+def test_a_table_with_a_drawing_of_its_own_has_a_column_for_each_size():
+    groups = tuple((Row(f"{what} · small", 1.0), Row(f"{what} · large", 200.0)) for what in ("time", "space"))
+    table = Table("growth", "value", groups, drawing="<svg/>")
+    assert as_svg(table) == "<svg/>"
+    lines = as_markdown(table, "plot.svg").splitlines()
+    assert lines[:4] == [
+        "| | small | large |",
+        "|---|---|---|",
+        "| time | 1.00 | 200 |",
+        "| space | 1.00 | 200 |",
+    ]
