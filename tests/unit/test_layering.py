@@ -42,6 +42,7 @@ PURE = (
     "hpwsn.routing.fragments",
     "hpwsn.routing.signing",
     "hpwsn.routing.topology",
+    "hpwsn.routing.topology_changes",
     "hpwsn_admin.registry",
     "hpwsn_admin.openapi",
     "hpwsn.dtn",
