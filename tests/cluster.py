@@ -63,6 +63,10 @@ class Member(NodeProcess):
         joining = ("--name", name, "--cluster", cluster, "--admin", admin)
         super().__init__(data, *joining, "--set", f"cluster.secret={secret}", *arguments)
 
+    def saved_topology(self) -> Any:
+        """The last topology in its data directory."""
+        return json.loads((self.data / "topology.json").read_text())["topology"]
+
     def status(self) -> dict[str, Any]:
         """What it says about itself."""
         with urlopen(f"{self.base}/status", timeout=10) as answer:

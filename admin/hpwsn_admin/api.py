@@ -189,19 +189,18 @@ class AdminApi:
         stream = web.StreamResponse(headers={"Content-Type": "application/x-ndjson"})
         await stream.prepare(request)
         try:
-            await self._push(stream, record, nonce)
+            await self._push(stream, record, nonce, _known(request))
         finally:
             # However it ended: the connection broke, or this process stops.
             if not self.closing:
                 self._members.look_after(record)
         return stream
 
-    async def _push(self, stream: web.StreamResponse, record: Record, nonce: str) -> None:
-        told, number, members = -1, 0, self._members
+    async def _push(self, stream: web.StreamResponse, record: Record, nonce: str, told: int | None) -> None:
+        number, members = 0, self._members
         while members.registry.find(record.name) is record:
             version = members.topology.version
-            content = b'{"topology":%s}' % members.text if version != told else b'{"beat":%d}' % version
-            await stream.write(self._verifier.seal_line(nonce, number, content))
+            await stream.write(self._verifier.seal_line(nonce, number, members.news(told)))
             told, number = version, number + 1
             await members.newer(told, members.registry.heartbeat)
 
@@ -213,6 +212,12 @@ async def _answer(
         return web.json_response(await handler(request, body))
     except (RegistryError, MalformedTopology) as error:
         return _refusal(_STATUS[type(error)], str(error))
+
+
+def _known(request: web.Request) -> int | None:
+    """The version that a node has already, from its registration."""
+    text = request.query.get("after", "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
 
 
 def _refusal(status: int, words: str) -> web.Response:

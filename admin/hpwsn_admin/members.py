@@ -11,10 +11,12 @@ import asyncio
 import json
 import logging
 import time
+from collections import OrderedDict
 from collections.abc import Coroutine
 from typing import Any
 
 from hpwsn.routing.topology import Topology
+from hpwsn.routing.topology_changes import changes
 from hpwsn.settings import Config
 from hpwsn_admin.probe import is_gone
 from hpwsn_admin.registry import Announcement, NameTaken, NotRegistered, Now, Record, Registry
@@ -23,7 +25,11 @@ from hpwsn_admin.store import Store
 log = logging.getLogger(__name__)
 
 SETTLE = 0.02
-"""Seconds in which several changes become one push and one save."""
+"""Seconds in which several changes become one push and one save, and more where a push is much work."""
+PACE = 50_000_000
+"""Bytes a second that all nodes together are told at most, if each change were told whole."""
+_REMEMBERED = 100
+"""Versions since which changes can be told; who is further behind is told all."""
 _LOOKS = (0.0, 0.05, 0.1, 0.2, 0.4)
 """When a node is looked after, in heartbeats: the sockets of a dying process do not all close at once."""
 
@@ -44,6 +50,8 @@ class Members:
         self._pushed = asyncio.Event()
         self._shown = Topology()
         self._text = b""
+        self._past: OrderedDict[int, Topology] = OrderedDict()
+        self._news: dict[int, bytes] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     def start(self) -> None:
@@ -79,6 +87,18 @@ class Members:
     def text(self) -> bytes:
         """The same as JSON."""
         return self._text
+
+    def news(self, told: int | None) -> bytes:
+        """What to tell one who has been told a version: a beat, what has changed since, or all."""
+        version = self._shown.version
+        if told == version:
+            return b'{"beat":%d}' % version
+        before = None if told is None else self._past.get(told)
+        if told is None or before is None:
+            return b'{"topology":%s}' % self._text
+        if told not in self._news:
+            self._news[told] = json.dumps(changes(before, self._shown), separators=(",", ":")).encode()
+        return self._news[told]
 
     async def register(self, announced: Announcement) -> Record:
         """Take a node in; a name that a dead process still seems to hold is looked after first."""
@@ -154,7 +174,7 @@ class Members:
         """Tell and save what has changed, several changes at once."""
         while True:
             await self._changed.wait()
-            await asyncio.sleep(SETTLE)
+            await asyncio.sleep(SETTLE + len(self.registry) * len(self._text) / PACE)
             self._changed.clear()
             self._show()
             try:
@@ -166,6 +186,10 @@ class Members:
         """Make the registry's present state the one that is told."""
         if self._shown.version == self.registry.version:
             return
+        self._past[self._shown.version] = self._shown
+        if len(self._past) > _REMEMBERED:
+            self._past.popitem(last=False)
+        self._news.clear()
         self._shown = self.registry.topology()
         self._text = json.dumps(self._shown.encode(), separators=(",", ":")).encode()
         pushed, self._pushed = self._pushed, asyncio.Event()

@@ -133,7 +133,7 @@ def _paths() -> Schema:
             ),
         },
         "/api/nodes/{name}/stream": {
-            "parameters": [_NAMED, session],
+            "parameters": [_NAMED, session, _query("after", _VERSION, "The version that the node has.")],
             "get": _operation("stream", _STREAM, _lines(), 401, 404, signed=True),
         },
     }
@@ -141,7 +141,8 @@ def _paths() -> Schema:
 
 _STREAM = (
     "Lines without end, each a signature, a blank and a JSON object:"
-    " `topology` now and at each change, `beat` when there was none for a heartbeat."
+    " the `topology` first; then, at each change, the clusters that have changed and the names of those that"
+    " are gone, `after` a version; a `beat` when there was none for a heartbeat."
 )
 
 

@@ -24,12 +24,16 @@ from hpwsn.routing.last_topology import LastTopology, identity_of
 from hpwsn.routing.secret import shared_secret
 from hpwsn.routing.tls import peer_context
 from hpwsn.routing.topology import MalformedTopology, Member, Topology
+from hpwsn.routing.topology_changes import apply_changes
 from hpwsn.settings import Config
 
 log = logging.getLogger(__name__)
 
 GOODBYE_WITHIN = 2.0
 """Seconds that a node which stops waits for the admin node to know; without it, silence tells."""
+
+SAVE_AFTER = 0.1
+"""Seconds until a topology that came is on disk."""
 
 _TAKEN = 409
 
@@ -52,6 +56,7 @@ class Membership:
         self._registered = False
         self._ever_registered = False
         self._closing = False
+        self._saved = True
         self._refusal: AdminRefused | None = None
         self._away_since: float | None = None
         self._tried = asyncio.Event()
@@ -179,7 +184,7 @@ class Membership:
         self._registered = self._ever_registered = True
         self._refusal = self._away_since = None
         log.info("registered as %s of cluster %s at %s", self.me.name, self.me.cluster, self._client.url)
-        await self._accept(topology)
+        self._accept(topology)
 
     async def _beat(self) -> None:
         """Tell that this node lives, until the admin node does not know it any more."""
@@ -190,24 +195,36 @@ class Membership:
 
     async def _follow(self) -> None:
         """Take each topology that is pushed, until the stream ends or falls silent."""
-        path = node_path(self.me.name, "stream", session=self._session)
+        version = self.topology.version if self.topology else 0
+        path = node_path(self.me.name, "stream", session=self._session, after=str(version))
         async with aclosing(self._client.lines(path, within=self._patience)) as lines:
             async for line in lines:
-                if "topology" in line:
-                    await self._accept(self._pushed(line["topology"]))
+                if "beat" not in line:
+                    self._accept(self._pushed(line))
 
-    def _pushed(self, document: object) -> Topology:
+    def _pushed(self, line: dict[str, Any]) -> Topology:
         try:
-            return Topology.parse(document)
+            if "after" in line:
+                return apply_changes(self.topology or Topology(), line)
+            return Topology.parse(line.get("topology"))
         except MalformedTopology as error:
             raise AdminAway(f"{self._client.url} pushed a topology that is none: {error}") from error
 
-    async def _accept(self, topology: Topology) -> None:
+    def _accept(self, topology: Topology) -> None:
         if topology == self.topology:
             return
         self._take(topology)
+        if self._saved:
+            self._saved = False
+            self._spawn(self._save())
+
+    async def _save(self) -> None:
+        """Put the topology on disk, the last of several that come in a short time."""
+        await asyncio.sleep(SAVE_AFTER)
+        self._saved = True
+        assert self.topology is not None
         try:
-            await asyncio.to_thread(self._last.save, topology)
+            await asyncio.to_thread(self._last.save, self.topology)
         except OSError as error:
             log.warning("the topology cannot be saved in %s: %s", self._last.path, error)
 

@@ -88,8 +88,7 @@ class TestRegistered:
             )
 
         await admin.comes_to(all_follow)
-        saved = json.loads((members["p1"].data / "topology.json").read_text())
-        assert saved["topology"]["clusters"] == admin.topology()["clusters"]
+        await admin.comes_to(lambda: members["p1"].saved_topology() == admin.topology())
 
     def test_the_command_draws_a_tree_with_a_star_for_each_representative(
         self, admin: AdminProcess, members: dict[str, Member]
@@ -222,6 +221,7 @@ async def test_clusters_go_on_through_kills_of_the_representative_of_the_admin_a
         assert admin.representative("plant") == "n2"
 
         before = admin.topology()
+        await admin.comes_to(lambda: third.saved_topology() == before)
         admin.kill()
         await admin.comes_to(lambda: second.status()["cluster"]["registered"] == 0)
         assert second.status()["cluster"]["topology_version"] == before["version"]

@@ -66,6 +66,7 @@ PURE = (
             "signing",
             "told",
             "topology",
+            "topology_changes",
             "view",
             "ways",
         )
