@@ -54,7 +54,16 @@ def test_a_benchmark_measures_itself_and_what_it_is_measured_against(name: str, 
 def test_the_list_names_every_benchmark_with_what_it_measures():
     ended = bench("--list")
     listed = {line.split()[0] for line in ended.stdout.splitlines()}
-    assert {*NAMES, "backbone", "backlog", "directory", "durability", "recovery"} == listed
+    assert {
+        *NAMES,
+        "backbone",
+        "backlog",
+        "cluster",
+        "directory",
+        "durability",
+        "recovery",
+        "scale",
+    } == listed
     assert all(len(line.split()) > 3 for line in ended.stdout.splitlines())
 
 
