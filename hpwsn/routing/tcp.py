@@ -135,7 +135,9 @@ class TcpLink:
         self._joining: list[bytes] = []
         self._joined = 0
         self._flushing = False
+        self._open: _Sending | None = None
         self._connection: _Sending | None = None
+        """The open connection, once the member has answered on it."""
         self._told: bool | None = None
         self._task = asyncio.get_running_loop().create_task(self._run())
 
@@ -212,8 +214,9 @@ class TcpLink:
         except OSError as error:  # TimeoutError is one
             log.debug("no connection to %s at %s: %s", self.member, self.address[:2], error)
             return False
+        self._open = connection
         try:
-            await connection.ended
+            await asyncio.shield(connection.ended)
         finally:
             self._connection = None
             connection.abort()
@@ -241,6 +244,8 @@ class TcpLink:
         self._task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await self._task
+        if self._open is not None:
+            await self._open.ended
         return self.waiting_bytes
 
 
@@ -445,6 +450,8 @@ class TcpLinks:
         await asyncio.gather(*(link.close(within) for link in self._links.values()), *self._ending)
         for connection in tuple(self.connections):
             connection.abort()
+        while self.connections:  # noqa: ASYNC110
+            await asyncio.sleep(0)
 
 
 def _tune(transport: asyncio.Transport) -> None:
