@@ -97,7 +97,7 @@ class Publisher:
             return await self._send(notifications)
         return await self._send_once(message_id, notifications, now)
 
-    def ready(self, messages: Sequence[Encoded]) -> list[Notification]:
+    def ready(self, messages: Sequence[Encoded], routing: int = 0) -> list[Notification]:
         """The notifications of a Notify in its final form; raises the fault where publish would."""
         now, check, known = self._clock(), self._tree.check_publish, None
         for message in messages:
@@ -108,6 +108,8 @@ class Publisher:
             if len(message.content) > self._content_limit:
                 raise self._too_large(len(message.content))
         notifications = [Notification(*message, now) for message in messages]
+        if routing and self.in_cluster:
+            notifications = [each._replace(routing=routing) for each in notifications]
         self._admit(notifications)
         return notifications
 

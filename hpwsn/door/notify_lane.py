@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from hpwsn.broker.intake import Intake, Stored
 from hpwsn.broker.publisher import Publisher
+from hpwsn.notification import PARTIAL, RELIABLE
 from hpwsn_client.wsn.notify_scan import NotifyScan
 from hpwsn_client.wsn.soap_faults import SoapFault
 from hpwsn_client.wsn.xml import Limits
@@ -27,7 +28,8 @@ class NotifyLane:
         if messages is None:
             return False
         try:
-            notifications = self._publisher.ready(messages)
+            reliable, partial = self._scan.routing
+            notifications = self._publisher.ready(messages, RELIABLE * reliable + PARTIAL * partial)
         except SoapFault:
             return False
         self._intake.put(notifications, len(data), stored)

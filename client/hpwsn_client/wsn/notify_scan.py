@@ -17,7 +17,7 @@ from typing import NamedTuple
 from lxml import etree
 
 from .addressing import EndpointReference, encode_epr
-from .names import HPWSN, SOAP11, SOAP12, WSA, WSNT, wsa, wsnt
+from .names import HPWSN, SOAP11, SOAP12, WSA, WSNT, hp, wsa, wsnt
 from .notifications import MESSAGE_CLOSE, MESSAGE_OPEN
 from .scope import ATTRIBUTES, EMPTY, PREFIX, Scope, read_attributes
 from .soap_faults import SoapFault
@@ -33,6 +33,8 @@ GROWTH = 6
 
 _BLANK = b" \t\r\n"
 _TEXT = f'<hp:text xmlns:hp="{HPWSN}">%b</hp:text>'.encode()
+_ROUTING = hp("Routing")
+_TRUTH = {"true": True, "1": True, "false": False, "0": False}
 _PLAIN_HEADERS = frozenset(map(wsa, ("Action", "To", "MessageID", "RelatesTo")))
 _REFERENCES = frozenset(map(wsa, ("ReplyTo", "FaultTo", "From")))
 _ADDRESS = wsa("Address")
@@ -98,6 +100,8 @@ class NotifyScan:
         self._frames: dict[tuple[bytes, bytes], _Frame] = {}
         self._openings: dict[tuple[int, bytes], _Opening] = {}
         self._numbers = count(1)
+        self.routing = (False, False)
+        """Whether the header Routing of the envelope read last asked for reliable, and for partial."""
 
     def read(self, data: bytes) -> list[Encoded] | None:
         """The notifications of an envelope in UTF-8; None where the full parser has to look at it."""
@@ -112,8 +116,7 @@ class NotifyScan:
 
     def _read(self, data: bytes, root: etree._Element) -> list[Encoded]:
         frame, at, headers = self._frame(data)
-        if headers:
-            _check_headers(root[0])
+        self.routing = _check_headers(root[0]) if headers else (False, False)
         notify = root[-1][0]
         if len(notify) > self._limits.messages:
             raise _Unusual
@@ -217,12 +220,16 @@ def _closing(*names: bytes) -> re.Pattern[bytes]:
     return re.compile(b"".join(rb"</%b\s*+>\s*+" % re.escape(name) for name in names))
 
 
-def _check_headers(header: etree._Element) -> None:
-    """Pass by what is of WS-Addressing and in order: a one-way message has no use for it."""
+def _check_headers(header: etree._Element) -> tuple[bool, bool]:
+    """Pass by what is of WS-Addressing and in order: a one-way message has no use for it; heed Routing."""
+    routing: tuple[bool, bool] | None = None
     for child in header:
         tag = child.tag
-        if tag not in _PLAIN_HEADERS and not (tag in _REFERENCES and _has_address(child)):
+        if tag == _ROUTING and routing is None:
+            routing = _TRUTH[child.get("reliable", "false")], _TRUTH[child.get("partial", "false")]
+        elif tag not in _PLAIN_HEADERS and not (tag in _REFERENCES and _has_address(child)):
             raise _Unusual
+    return routing or (False, False)
 
 
 def _has_address(reference: etree._Element) -> bool:

@@ -210,3 +210,29 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         assert str(scanned[0].topic) == f"t{number}"
         assert len(scan._openings) <= 8
         assert len(scan._frames) <= 4
+
+
+@pytest.mark.parametrize(
+    ("headers", "asked"),
+    [
+        ("", (False, False)),
+        ('<hp:Routing reliable="true"/>', (True, False)),
+        ('<hp:Routing partial="1" reliable="0"/>', (False, True)),
+        ('<hp:Routing partial="true" reliable="1">x</hp:Routing>', (True, True)),
+        ('<hp:Routing reliable="maybe"/>', None),
+        ('<hp:Routing/><hp:Routing reliable="true"/>', None),
+        ("<hp:Routing/><hp:MessageId>1</hp:MessageId>", None),
+    ],
+)
+def test_the_routing_header_is_heeded_and_an_unclear_one_left_to_the_full_parser(
+    headers: str, asked: tuple[bool, bool] | None
+) -> None:
+    data = (
+        f'<s:Envelope xmlns:s="{SOAP11}" xmlns:w="{WSNT}" xmlns:hp="urn:hpwsn:1"><s:Header>{headers}</s:Header>'
+        "<s:Body><w:Notify><w:NotificationMessage><w:Message><a/></w:Message></w:NotificationMessage></w:Notify>"
+        "</s:Body></s:Envelope>"
+    ).encode()
+    scan = NotifyScan(DEFAULT_LIMITS)
+    assert (scan.read(data) is None) is (asked is None)
+    if asked is not None:
+        assert scan.routing == asked
