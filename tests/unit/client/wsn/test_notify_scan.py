@@ -228,7 +228,8 @@ def test_the_routing_header_is_heeded_and_an_unclear_one_left_to_the_full_parser
     headers: str, asked: tuple[bool, bool] | None
 ) -> None:
     data = (
-        f'<s:Envelope xmlns:s="{SOAP11}" xmlns:w="{WSNT}" xmlns:hp="urn:hpwsn:1"><s:Header>{headers}</s:Header>'
+        f'<s:Envelope xmlns:s="{SOAP11}" xmlns:w="{WSNT}" xmlns:hp="urn:hpwsn:1">'
+        f"<s:Header>{headers}</s:Header>"
         "<s:Body><w:Notify><w:NotificationMessage><w:Message><a/></w:Message></w:NotificationMessage></w:Notify>"
         "</s:Body></s:Envelope>"
     ).encode()
