@@ -21,7 +21,8 @@ PAGES = ("performance.md", "scale.md")
 def update_page(name: str, table: Table, options: Options, docs: Path = DOCS) -> list[Path]:
     """Put a table and its plot on its page, and return what was written; nothing where it has no place."""
     plot = docs / "plots" / f"{name}.svg"
-    content = f"{as_markdown(table, f'plots/{plot.name}')}\n\n{_measured(options)}"
+    how = _measured(options) if table.drawing is None else f"Simulated {datetime.now(UTC):%Y-%m-%d}, one run."
+    content = f"{as_markdown(table, f'plots/{plot.name}')}\n\n{how}"
     page = next((docs / each for each in PAGES if _write(docs / each, name, content)), None)
     if page is None:
         return []

@@ -89,6 +89,7 @@ class Simulation:
         self._numbers = count()
         self._streams: dict[tuple[str, str], float] = {}
         self._sessions: Counter[tuple[str, str]] = Counter()
+        self._apart: frozenset[str] = frozenset()
         self._told: dict[str, tuple[float, int]] = {}
         self._representatives: dict[str, str] = {}
         self._version = 0
@@ -175,6 +176,24 @@ class Simulation:
         for sender, receiver in ((one, other), (other, one)):
             if self.nodes[sender].running and self.nodes[receiver].running:
                 self._link(self.nodes[sender], receiver, True)
+
+    def split(self, names: Iterable[str]) -> None:
+        """Let nothing pass between these nodes and the others; nobody but they notices."""
+        self.heal()
+        self._apart = frozenset(names)
+        self._links_across(False)
+
+    def heal(self) -> None:
+        """Let everything pass again."""
+        across, self._apart = self._apart, frozenset()
+        self._links_across(True, across)
+
+    def _links_across(self, up: bool, names: frozenset[str] | None = None) -> None:
+        apart = self._apart if names is None else names
+        for node in [node for node in self.running() if apart]:
+            for other in self.nodes:
+                if (node.name in apart) != (other in apart) and (self.nodes[other].running or not up):
+                    self._link(node, other, up)
 
     def _link(self, node: Node, peer: str, up: bool) -> None:
         if node.running:
@@ -285,6 +304,7 @@ class Simulation:
     def _arrive(self, node: Node, to: str, message: Message, session: int | None = None) -> None:
         receiver = self.nodes.get(to)
         cut = session is not None and self._sessions[node.name, to] != session
+        cut = cut or (node.name in self._apart) != (to in self._apart)
         if receiver is not None and receiver.running and node.running and not cut:
             if isinstance(message, Interest):
                 self.last_interest = self.now

@@ -124,6 +124,14 @@ class Network(RuleBasedStateMachine):
         second = (first + 1 + other % (len(running) - 1)) % len(running)
         self.simulation.cut(running[first], running[second])
 
+    @rule(bits=st.integers(0, 2**20))
+    def split(self, bits: int) -> None:
+        self.simulation.split(name for at, name in enumerate(self.simulation.nodes) if bits >> at & 1)
+
+    @rule()
+    def heal(self) -> None:
+        self.simulation.heal()
+
     @rule(at=st.integers(0, 99), text=st.sampled_from(EXPRESSIONS))
     def subscribe(self, at: int, text: str) -> None:
         running = self.running()
@@ -143,6 +151,7 @@ class Network(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         simulation = self.simulation
+        simulation.heal()
         simulation.start([(name, simulation.nodes[name].cluster) for name in self.killed])
         simulation.run(150)
         for publication, topic in self.reliable:
