@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import resource
 import signal
 import socket
 import time
@@ -63,6 +62,7 @@ from hpwsn.door.operations import OperationsDoor
 from hpwsn.door.tls import load_certificate, server_context
 from hpwsn.door.topic_namespaces import TopicNamespacesDoor
 from hpwsn.errors import HpwsnError
+from hpwsn.file_limit import raise_file_limit
 from hpwsn.journal.journal import Journal
 from hpwsn.journal.records import Arrival, Durability, Recovered
 from hpwsn.logs import set_up_logging
@@ -569,7 +569,7 @@ def serve(config: Config) -> int:
 
 async def _serve(config: Config) -> int:
     stop = asyncio.Event()
-    _raise_file_limit()
+    raise_file_limit()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
@@ -584,10 +584,3 @@ async def _serve(config: Config) -> int:
     await node.close()
     log.info("stopped")
     return 0
-
-
-def _raise_file_limit() -> None:
-    """Every connection is a file: allow as many as the system lets this process have."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft < hard:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -13,6 +13,7 @@ import uvloop
 from aiohttp import web
 
 from hpwsn.errors import HpwsnError
+from hpwsn.file_limit import raise_file_limit
 from hpwsn.logs import set_up_logging
 from hpwsn.routing.secret import shared_secret
 from hpwsn.routing.signing import Verifier
@@ -87,6 +88,7 @@ def serve_admin(config: Config) -> int:
 
 async def _serve(config: Config) -> int:
     stop = asyncio.Event()
+    raise_file_limit()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     node = AdminNode(config)
