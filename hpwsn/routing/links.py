@@ -22,6 +22,8 @@ from hpwsn.routing.udp import Address, OnMessage, UdpLinks
 log = logging.getLogger(__name__)
 
 TRIES = 20
+MAPPED = socket.AI_V4MAPPED
+"""From a port of IPv6 that is for every address, those of IPv4 are reached too."""
 
 
 class Links:
@@ -65,7 +67,10 @@ class Links:
     def _listen(self) -> socket.socket:
         try:
             family = socket.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)[0][0]
-            return socket.create_server((self._host, self._port), family=family, backlog=256)
+            every = family == socket.AF_INET6 and self._host == "::" and socket.has_dualstack_ipv6()
+            return socket.create_server(
+                (self._host, self._port), family=family, backlog=256, dualstack_ipv6=every
+            )
         except OSError as error:
             raise self._cannot_listen(error) from error
 
@@ -95,7 +100,7 @@ class Links:
     def _find(self, name: str, place: tuple[str, int]) -> None:
         try:
             found = socket.getaddrinfo(
-                *place, family=self._udp.family, type=socket.SOCK_DGRAM, flags=socket.AI_NUMERICHOST
+                *place, family=self._udp.family, type=socket.SOCK_DGRAM, flags=socket.AI_NUMERICHOST | MAPPED
             )
         except socket.gaierror:
             if (earlier := self._looking.pop(name, None)) is not None:
@@ -109,7 +114,7 @@ class Links:
         while True:
             try:
                 found = await asyncio.get_running_loop().getaddrinfo(
-                    *place, family=self._udp.family, type=socket.SOCK_DGRAM
+                    *place, family=self._udp.family, type=socket.SOCK_DGRAM, flags=MAPPED
                 )
             except OSError as error:
                 log.warning("node %s is at %s, which cannot be found: %s", name, place[0], error)
