@@ -173,11 +173,6 @@ class Reassembly:
             self._end(key)
             self.timed_out += 1
 
-    def forget(self, sender: Hashable) -> None:
-        """Give up all of one sender, which has gone or begun anew."""
-        for key in [key for key in self._incomplete if key[0] == sender]:  # type: ignore[index]
-            self.bytes -= self._incomplete.pop(key).size
-
     def _end(self, key: Hashable) -> None:
         # A piece that comes after the end, late or twice, must not begin the message anew.
         self.bytes -= self._incomplete.pop(key).size

@@ -82,16 +82,6 @@ def whole_payload(content: bytes, limits: Limits = STORED_LIMITS) -> bytes:
     return text_payload(content.decode())
 
 
-def piece_payload(fragment: Fragment) -> bytes:
-    """A piece as the payload of a notification of its own."""
-    return encode_piece(
-        str(fragment.identification),
-        fragment.index,
-        fragment.more,
-        escape(fragment.content.decode()).encode(),
-    )
-
-
 def encode_piece(identification: str, index: int, more: bool, escaped: bytes) -> bytes:
     """The element of a piece around its escaped text."""
     head = (

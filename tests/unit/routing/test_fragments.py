@@ -134,13 +134,6 @@ def test_the_largest_index_is_99999_and_more_pieces_are_refused() -> None:
         list(split_message(1, bytes(LAST_INDEX + 2), 1))
 
 
-def test_a_sender_that_begins_anew_leaves_nothing() -> None:
-    receiver = reassembly()
-    receiver.add("a", next(split_message(1, b"abcd", 2)), 0.0)
-    receiver.forget("a")
-    assert (receiver.bytes, len(receiver)) == (0, 0)
-
-
 texts = st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cc")), min_size=1, max_size=300)
 
 
