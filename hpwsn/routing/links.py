@@ -17,7 +17,8 @@ from typing import Any
 from hpwsn.errors import HpwsnError
 from hpwsn.routing.options import LinkOptions
 from hpwsn.routing.tcp import OnState, TcpLinks
-from hpwsn.routing.udp import Address, OnMessage, UdpLinks
+from hpwsn.routing.udp import OnMessage, UdpLinks
+from hpwsn.routing.udp_outgoing import Address
 
 log = logging.getLogger(__name__)
 
