@@ -1,8 +1,8 @@
 """What goes to one member by UDP: our session with it, the pacing, and what waits.
 
 A session begins with a greeting that is repeated until it is answered; what is sent before the answer waits,
-in order and within a bound. Several small messages share a datagram. When nothing is heard for a while it goes
-on slower, and after some such turns the session begins anew.
+in order and within a bound. Several small messages share a datagram. When nothing is heard for a while it
+goes on slower, and after some such turns the session begins anew.
 """
 
 from __future__ import annotations
