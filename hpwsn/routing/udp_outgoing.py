@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from hpwsn.routing.udp import UdpLinks
 
 GREET_AGAIN = 0.2
-STALL = 0.2
+STALL = 0.5
+"""Seconds without a word of the receiver; less, and a receiver that has no turn on a busy machine counts."""
 Address = tuple[Any, ...]
 
 
