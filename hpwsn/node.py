@@ -30,6 +30,7 @@ from hpwsn.broker.delivery import Delivery
 from hpwsn.broker.demand import CALLS, Demand
 from hpwsn.broker.engines import BrokerEngines
 from hpwsn.broker.housekeeping import Housekeeping
+from hpwsn.broker.intake import Intake
 from hpwsn.broker.overflow import Overflow, QueueLimits
 from hpwsn.broker.processor import Processor
 from hpwsn.broker.properties import broker_properties
@@ -69,6 +70,9 @@ from hpwsn.topics.cache import TreeCache
 from hpwsn.topics.directory import access_from, open_directory
 from hpwsn.topics.live import LiveTopics
 from hpwsn.topics.tree import TopicTree
+from hpwsn.workers.core_link import Core
+from hpwsn.workers.doors import reserve
+from hpwsn.workers.front import Front
 from hpwsn_client.transport import Transport
 from hpwsn_client.wsn.soap import SoapVersion
 from hpwsn_client.wsn.xml import Limits
@@ -83,6 +87,7 @@ class Node:
         self.config = config
         self.name = config.node.name or socket.gethostname()
         self._port = config.server.port
+        self._front: Front | None = None
         self._clock = time.time
         self._limits = Limits(
             body=config.server.body_limit,
@@ -290,7 +295,10 @@ class Node:
             family, _, _, _, address = socket.getaddrinfo(
                 server.host, server.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
             )[0]
-            listener = socket.create_server(address[:2], family=family, backlog=1024, reuse_port=False)
+            if server.workers > 1:
+                listener = reserve(family, *address[:2])
+            else:
+                listener = socket.create_server(address[:2], family=family, backlog=1024, reuse_port=False)
         except OSError as error:
             raise HpwsnError(
                 f"cannot listen on {server.host}:{server.port}: {error.strerror or error};"
@@ -340,9 +348,16 @@ class Node:
         app.middlewares.append(gate.middleware)
         await self._runner.setup()
         gate.server = cast(web.Server, self._runner.server)
+        publisher = self.broker.publisher
+        if server.workers > 1:
+            core = Core(publisher.ready, Intake(publisher.send_ready), soap.answer_broker)
+            self._front = Front(self.config, listener, gate, core)
+            operations.reports["doors"] = self._front.figures
+            await self._front.start()
+            return
         self._lanes = Lanes(
             soap,
-            NotifyLane(self.broker.publisher, self._limits),
+            NotifyLane(publisher, self._limits),
             body_limit=server.body_limit,
             arrive_within=server.request_timeout,
             hand_over=gate.hand_over,
@@ -354,7 +369,11 @@ class Node:
 
     async def close(self) -> None:
         """Take nothing new, finish what is under way within the drain time, and put everything on disk."""
-        self._server.close()
+        within = self.config.server.drain_timeout
+        if self._front is not None:
+            self._front.drain(within)
+        else:
+            self._server.close()
         if self.topics:
             await self.topics.close()
         await self._removed.close()
@@ -364,8 +383,8 @@ class Node:
         await self._registrations_reaper.close()
         await self.broker.demand.close()
         await self.delivery.close()
-        within = self.config.server.drain_timeout
-        await asyncio.gather(self._lanes.close(within), self._runner.cleanup(), self.pusher.close(within))
+        doors = self._lanes.close(within) if self._front is None else self._front.drained()
+        await asyncio.gather(doors, self._runner.cleanup(), self.pusher.close(within))
         await self.backbone.close()
         await self.journal.close()
 

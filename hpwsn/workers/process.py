@@ -1,0 +1,158 @@
+"""A door: a process that accepts connections on the node's port, and reads HTTP and XML for the core.
+
+It has lanes as a node without workers has, a link in place of a broker, and no state that matters: killed, it
+takes nothing with it that anybody was told is stored. Signals are the core's business, which has the door
+drain; when the link ends, so does the door, at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import signal
+import socket
+import sys
+from datetime import UTC, datetime
+from typing import Any
+
+import uvloop
+
+from hpwsn.door.exchange import Refusals
+from hpwsn.door.lane import Lane, Lanes
+from hpwsn.door.refusal import Refusal
+from hpwsn.logs import set_up_logging
+from hpwsn.settings import LogSettings
+from hpwsn.workers.counts import Counts
+from hpwsn.workers.door_link import DoorLink
+from hpwsn.workers.leaving import Leaving
+from hpwsn.workers.passing import Giver
+from hpwsn.workers.terms import Terms, parse_terms
+
+log = logging.getLogger(__name__)
+
+BACKLOG = 1024
+_PAUSE = 0.02
+
+
+class CountedLanes(Lanes):
+    """Lanes whose connections count for the whole node."""
+
+    def __init__(self, counts: Counts, number: int, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._counts = counts
+        self._number = number
+        self.leaving: Leaving | None = None
+
+    def entered(self, lane: Lane) -> None:
+        """A connection is in the lane from now on."""
+        super().entered(lane)
+        self.count()
+
+    def left(self, lane: Lane) -> None:
+        """A connection has ended, or is on its way to the core."""
+        super().left(lane)
+        self.count()
+
+    def count(self) -> None:
+        """Tell the others how many there are."""
+        self._counts[self._number] = len(self) + len(self.leaving or ())
+
+
+class Door:
+    """All that this process does."""
+
+    def __init__(self, terms: Terms) -> None:
+        self._terms = terms
+        self._counts = Counts(terms.counts, terms.doors)
+        self._loop = asyncio.get_running_loop()
+        self._draining = asyncio.Event()
+        self._full = False
+
+    async def run(self) -> int:
+        """Serve until the core says that it is enough, or is gone."""
+        terms = self._terms
+        link = await self._link()
+        giver = Giver(socket.socket(fileno=terms.passing))
+        self._lanes = CountedLanes(
+            self._counts,
+            terms.number,
+            link,
+            link,
+            body_limit=terms.body_limit,
+            arrive_within=terms.request_timeout,
+            hand_over=self._hand_over,
+        )
+        self._lanes.leaving = Leaving(giver.give, self._lanes.count)
+        address = (terms.host, terms.port)
+        listener = socket.create_server(address, family=terms.family, backlog=BACKLOG, reuse_port=True)
+        self._server = await self._loop.create_server(self._accept, sock=listener)
+        link.listening()
+        draining = asyncio.create_task(self._drain(giver))
+        await asyncio.wait((link.lost, draining), return_when=asyncio.FIRST_COMPLETED)
+        giver.close()
+        if not link.lost.done():
+            await link.close()
+            return 0
+        draining.cancel()
+        if (wrong := link.lost.result()) is not None:
+            log.error("the core sent what is no frame of the link: %s", wrong)
+        return 1
+
+    async def _link(self) -> DoorLink:
+        terms = self._terms
+        refusals = Refusals(terms.limits, terms.request_timeout, lambda: datetime.now(UTC))
+
+        def link() -> DoorLink:
+            return DoorLink(
+                terms.limits,
+                refusals,
+                hold=lambda held: self._lanes.hold(held),
+                drain=self._draining.set,
+            )
+
+        _, made = await self._loop.create_unix_connection(link, sock=socket.socket(fileno=terms.link))
+        return made
+
+    def _accept(self) -> asyncio.Protocol:
+        limit = self._terms.connections
+        if self._counts.total() >= limit:
+            if not self._full:
+                self._full = True
+                log.warning("%d connections are open (server.connections): more are refused", limit)
+            return Refusal(limit)
+        self._full = False
+        return self._lanes()
+
+    def _hand_over(self, transport: asyncio.Transport, data: bytes) -> None:
+        assert self._lanes.leaving is not None
+        self._lanes.leaving.hand_over(transport, data)
+
+    async def _drain(self, giver: Giver) -> None:
+        """Once asked to: listen no more, answer what is under way, and let the last connections go."""
+        await self._draining.wait()
+        self._server.close()
+        within = self._terms.drain_timeout
+        await self._lanes.close(within)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(within):
+                while giver:  # noqa: ASYNC110
+                    await asyncio.sleep(_PAUSE)
+
+
+def main(arguments: list[str]) -> int:
+    """Run a door on the terms of its core."""
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        # Who signals the node means the core, though a terminal or a service manager tells all of them.
+        signal.signal(number, signal.SIG_IGN)
+    terms = parse_terms(arguments[0])
+    set_up_logging(LogSettings(level=terms.log_level, format=terms.log_format))
+    return uvloop.run(_serve(terms))
+
+
+async def _serve(terms: Terms) -> int:
+    return await Door(terms).run()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
