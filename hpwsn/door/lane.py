@@ -286,12 +286,16 @@ class Lane(asyncio.Protocol):
             self._transport.write(answers[0] if len(answers) == 1 else b"".join(answers))
         if self._lost:
             return
-        if waiting and waiting[0].full and self._task is None:
+        if waiting and waiting[0].full and self._task is None and self._all_settled():
             self._task = self._lanes.loop.create_task(self._answer(waiting[0]))
         elif not waiting:
             self._all_answered()
         if self._paused:
             self.go_on()
+
+    def _all_settled(self) -> bool:
+        """Whether the Notify lane has told what it made of each: some may share the fate of the first."""
+        return all(other.full or other.reply is not None for other in self._unanswered)
 
     async def _answer(self, request: _Request) -> None:
         head = request.head
