@@ -95,6 +95,9 @@ class Door:
             await link.close()
             return 0
         draining.cancel()
+        self._server.close()
+        await self._lanes.close(0)
+        await self._server.wait_closed()
         if (wrong := link.lost.result()) is not None:
             log.error("the core sent what is no frame of the link: %s", wrong)
         return 1

@@ -6,6 +6,7 @@ import asyncio
 import re
 import socket
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
 
@@ -64,7 +65,8 @@ def exchange(node: NodeProcess, *pieces: bytes) -> bytes:
 
 
 def assert_alike(lanes: Lanes, *pieces: bytes) -> bytes:
-    fast, full, doors = (exchange(node, *pieces) for node in lanes)
+    with ThreadPoolExecutor(len(lanes)) as pool:
+        fast, full, doors = pool.map(lambda node: exchange(node, *pieces), lanes)
     assert fast == full, pieces
     assert doors == full, pieces
     return fast
