@@ -379,6 +379,8 @@ class Node:
         if self._tls:
             try:
                 load_certificate(self._tls, self.config.server)
+                if self._front is not None:
+                    self._front.reload()
                 log.info("read the certificate again: new connections get it")
             except HpwsnError as error:
                 log.error("%s; connections go on with the certificate from before", error)

@@ -68,6 +68,10 @@ class CoreLink(asyncio.Protocol):
         """Have the door accept no more, finish and end."""
         self._send(Kind.DRAIN, b"")
 
+    def reload(self) -> None:
+        """Have the door read its certificate again."""
+        self._send(Kind.RELOAD, b"")
+
     # What the loop calls
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:

@@ -49,11 +49,13 @@ class DoorLink(asyncio.Protocol):
         *,
         hold: Callable[[bool], None],
         drain: Callable[[], None],
+        reload: Callable[[], None],
     ) -> None:
         self._most = limits.body
         self._scan = NotifyScan(limits)
         self._hold = hold
         self._drain = drain
+        self._reload = reload
         self._loop = asyncio.get_running_loop()
         self._reader = FrameReader(LONGEST_REPLY)
         self._transport: asyncio.Transport
@@ -155,6 +157,8 @@ class DoorLink(asyncio.Protocol):
                 waiting.set_result(Reply(reply.status, reply.body, reply.headers))
         elif kind is Kind.DRAIN:
             self._drain()
+        elif kind is Kind.RELOAD:
+            self._reload()
         else:
             raise BadFrame(f"{kind.name} is for the core")
 

@@ -61,6 +61,11 @@ class Doors:
         """What operators see of each."""
         return {str(door.number): door.figures() for door in self._doors}
 
+    def reload(self) -> None:
+        """Have all read their certificate again."""
+        for door in self._doors:
+            door.reload()
+
     async def drain(self, within: float) -> None:
         """Have all accept no more, answer what is under way, and end."""
         await asyncio.gather(*(door.drain(within + MARGIN) for door in self._doors))
@@ -153,6 +158,10 @@ class _Door:
     def _failed(self, wrong: BadFrame) -> None:
         log.error("door %d sent what is no frame of the link: %s", self.number, wrong)
         self.kill()
+
+    def reload(self) -> None:
+        """Have it read its certificate again; one that is about to start does so anyway."""
+        self._link.reload()
 
     async def drain(self, within: float) -> None:
         """Have it end, or end it when the time is over."""

@@ -29,6 +29,7 @@ class Kind(IntEnum):
     SETTLED = 5
     REPLY = 6
     DRAIN = 7
+    RELOAD = 8
 
 
 class BadFrame(ValueError):

@@ -43,6 +43,10 @@ class Front:
         """What operators see of each door."""
         return self._doors.figures()
 
+    def reload(self) -> None:
+        """Have the doors read the certificate again."""
+        self._doors.reload()
+
     def drain(self, within: float) -> None:
         """Accept no more, and have the doors end when what is under way is answered."""
         self._draining = True
@@ -110,4 +114,7 @@ def _terms(config: Config, keeper: socket.socket) -> Terms:
         message_limit=server.message_limit,
         log_level=config.log.level,
         log_format=config.log.format,
+        tls_certificate=server.tls_certificate,
+        tls_key=server.tls_key,
+        tls_client_ca=server.tls_client_ca,
     )

@@ -21,6 +21,8 @@ import uvloop
 from hpwsn.door.exchange import Refusals
 from hpwsn.door.lane import Lane, Lanes
 from hpwsn.door.refusal import Refusal
+from hpwsn.door.tls import load_certificate, server_context
+from hpwsn.errors import HpwsnError
 from hpwsn.logs import set_up_logging
 from hpwsn.settings import LogSettings
 from hpwsn.workers.counts import Counts
@@ -54,6 +56,11 @@ class CountedLanes(Lanes):
         super().left(lane)
         self.count()
 
+    @property
+    def spliced(self) -> int:
+        """Connections that pass through on their way to the core."""
+        return 0 if self.leaving is None else self.leaving.spliced
+
     def count(self) -> None:
         """Tell the others how many there are."""
         self._counts[self._number] = len(self) + len(self.leaving or ())
@@ -68,6 +75,7 @@ class Door:
         self._loop = asyncio.get_running_loop()
         self._draining = asyncio.Event()
         self._full = False
+        self._tls = server_context(terms.tls)
 
     async def run(self) -> int:
         """Serve until the core says that it is enough, or is gone."""
@@ -83,10 +91,15 @@ class Door:
             arrive_within=terms.request_timeout,
             hand_over=self._hand_over,
         )
-        self._lanes.leaving = Leaving(giver.give, self._lanes.count)
+        self._lanes.leaving = Leaving(giver.give, self._lanes.count, terms.request_timeout)
         address = (terms.host, terms.port)
         listener = socket.create_server(address, family=terms.family, backlog=BACKLOG, reuse_port=True)
-        self._server = await self._loop.create_server(self._accept, sock=listener)
+        self._server = await self._loop.create_server(
+            self._accept,
+            sock=listener,
+            ssl=self._tls,
+            ssl_handshake_timeout=terms.request_timeout if self._tls else None,
+        )
         link.listening()
         draining = asyncio.create_task(self._drain(giver))
         await asyncio.wait((link.lost, draining), return_when=asyncio.FIRST_COMPLETED)
@@ -112,6 +125,7 @@ class Door:
                 refusals,
                 hold=lambda held: self._lanes.hold(held),
                 drain=self._draining.set,
+                reload=self._reload,
             )
 
         _, made = await self._loop.create_unix_connection(link, sock=socket.socket(fileno=terms.link))
@@ -127,6 +141,12 @@ class Door:
         self._full = False
         return self._lanes()
 
+    def _reload(self) -> None:
+        """The core has tried the files before, and says in its log what is wrong with them."""
+        if self._tls is not None:
+            with contextlib.suppress(HpwsnError):
+                load_certificate(self._tls, self._terms.tls)
+
     def _hand_over(self, transport: asyncio.Transport, data: bytes) -> None:
         assert self._lanes.leaving is not None
         self._lanes.leaving.hand_over(transport, data)
@@ -139,7 +159,7 @@ class Door:
         await self._lanes.close(within)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(within):
-                while giver:  # noqa: ASYNC110
+                while giver or self._lanes.spliced:  # noqa: ASYNC110
                     await asyncio.sleep(_PAUSE)
 
 
@@ -150,7 +170,11 @@ def main(arguments: list[str]) -> int:
         signal.signal(number, signal.SIG_IGN)
     terms = parse_terms(arguments[0])
     set_up_logging(LogSettings(level=terms.log_level, format=terms.log_format))
-    return uvloop.run(_serve(terms))
+    try:
+        return uvloop.run(_serve(terms))
+    except (HpwsnError, OSError) as error:
+        log.error("door %d cannot go on: %s", terms.number, error)
+        return 1
 
 
 async def _serve(terms: Terms) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 
+from hpwsn.settings import ServerSettings
 from hpwsn_client.wsn.xml import Limits
 
 
@@ -27,6 +28,10 @@ class Terms:
     message_limit: int
     log_level: str
     log_format: str
+    tls_certificate: str = ""
+    """Files, as in the settings."""
+    tls_key: str = ""
+    tls_client_ca: str = ""
     link: int = -1
     """Inherited files: the link, the way for connections, and the counts of connections."""
     passing: int = -1
@@ -40,6 +45,13 @@ class Terms:
             depth=self.depth_limit,
             attributes=self.attribute_limit,
             messages=self.message_limit,
+        )
+
+    @property
+    def tls(self) -> ServerSettings:
+        """The settings that TLS is made of."""
+        return ServerSettings(
+            tls_certificate=self.tls_certificate, tls_key=self.tls_key, tls_client_ca=self.tls_client_ca
         )
 
 

@@ -89,7 +89,9 @@ class Bench:
         limits = Limits()
         refusals = Refusals(limits, 1.0, lambda: datetime.now(UTC))
         self.drained = False
-        self.door = DoorLink(limits, refusals, hold=lambda held: self.lanes.hold(held), drain=self._drain)
+        self.door = DoorLink(
+            limits, refusals, hold=lambda held: self.lanes.hold(held), drain=self._drain, reload=lambda: None
+        )
         self.to_core, self.to_door = Wire(self.random), Wire(self.random)
         self.to_core.other, self.to_door.other = self.core, self.door
         self.core.connection_made(self.to_door)

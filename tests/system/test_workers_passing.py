@@ -1,0 +1,77 @@
+"""Connections that go from a door to the core as open files: whole, in order, and nothing else is taken."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from hpwsn.workers.frames import BadFrame
+from hpwsn.workers.passing import PACKET, Giver, Taker
+
+Ends = tuple[socket.socket, socket.socket]
+
+
+@pytest.fixture
+def way() -> Iterator[Ends]:
+    """Both ends of a way."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with ours, theirs:
+        yield ours, theirs
+
+
+class Core:
+    """Takes connections, and notes what they brought."""
+
+    def __init__(self, way: socket.socket) -> None:
+        self.taken: list[tuple[socket.socket, bytes]] = []
+        self.wrong: list[BadFrame] = []
+        self.taker = Taker(way, lambda file, data: self.taken.append((file, data)), self.wrong.append)
+
+    async def until(self, count: int) -> None:
+        async with asyncio.timeout(20):
+            while len(self.taken) + len(self.wrong) < count:  # noqa: ASYNC110
+                await asyncio.sleep(0.001)
+
+
+async def test_connections_arrive_open_and_with_all_of_their_bytes(way: Ends) -> None:
+    core, giver = Core(way[0]), Giver(way[1])
+    sizes = [0, 1, PACKET, PACKET + 1, 40 * PACKET, 7]
+    clients = []
+    for size in sizes:
+        client, connection = socket.socketpair()
+        clients.append(client)
+        giver.give(connection.detach(), b"x" * size)
+    await core.until(len(sizes))
+    assert [len(data) for _, data in core.taken] == sizes
+    for client, (file, _) in zip(clients, core.taken, strict=True):
+        file.sendall(b"hello")
+        assert client.recv(10) == b"hello"
+        client.close()
+        file.close()
+    giver.close()
+    core.taker.close()
+
+
+@pytest.mark.parametrize(
+    ("packets", "words"),
+    [
+        ([(b"\0\0\0\1x", False)], "without a connection"),
+        ([(b"\0\0", True)], "cannot be read"),
+        ([(b"\0\0\0\1xy", True)], "more bytes than it says"),
+        ([(b"\0\0\0\4x", True), (b"x", True)], "in the middle of another"),
+    ],
+)
+async def test_what_makes_no_sense_is_told_and_ends_the_way(
+    way: Ends, packets: list[tuple[bytes, bool]], words: str
+) -> None:
+    core = Core(way[0])
+    for data, with_file in packets:
+        client, connection = socket.socketpair()
+        with client, connection:
+            socket.send_fds(way[1], [data], [connection.fileno()] if with_file else [])
+    await core.until(1)
+    assert words in str(core.wrong[0])
+    assert way[0].fileno() < 0
