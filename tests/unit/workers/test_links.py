@@ -89,8 +89,13 @@ class Bench:
         limits = Limits()
         refusals = Refusals(limits, 1.0, lambda: datetime.now(UTC))
         self.drained = False
+        self.reloaded = False
         self.door = DoorLink(
-            limits, refusals, hold=lambda held: self.lanes.hold(held), drain=self._drain, reload=lambda: None
+            limits,
+            refusals,
+            hold=lambda held: self.lanes.hold(held),
+            drain=self._drain,
+            reload=self._reload,
         )
         self.to_core, self.to_door = Wire(self.random), Wire(self.random)
         self.to_core.other, self.to_door.other = self.core, self.door
@@ -102,6 +107,9 @@ class Bench:
 
     def _drain(self) -> None:
         self.drained = True
+
+    def _reload(self) -> None:
+        self.reloaded = True
 
     def _ready(self, messages: Sequence[Encoded]) -> list[Notification]:
         if any(message.topic is not None and message.topic.name == "bad" for message in messages):
@@ -216,12 +224,14 @@ async def test_connections_are_read_no_more_while_the_core_is_behind() -> None:
     assert bench.log == ["1", "2"]
 
 
-async def test_a_door_is_told_to_drain_and_tells_that_it_listens() -> None:
+async def test_a_door_is_told_to_reload_and_to_drain_and_tells_that_it_listens() -> None:
     bench = Bench()
     bench.door.listening()
+    bench.core.reload()
     bench.core.drain()
     assert await bench.core.listening
     await bench.until(lambda: bench.drained)
+    assert bench.reloaded
 
 
 @pytest.mark.parametrize("kind", [Kind.SETTLED, Kind.REPLY, Kind.DRAIN, Kind.PUBLISH, Kind.SEEN, Kind.FULL])
