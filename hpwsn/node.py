@@ -72,7 +72,6 @@ from hpwsn.topics.directory import access_from, open_directory
 from hpwsn.topics.live import LiveTopics
 from hpwsn.topics.tree import TopicTree
 from hpwsn.workers.core_link import Core
-from hpwsn.workers.doors import reserve
 from hpwsn.workers.front import Front
 from hpwsn_client.transport import Transport
 from hpwsn_client.wsn.soap import SoapVersion
@@ -297,10 +296,7 @@ class Node:
             family, _, _, _, address = socket.getaddrinfo(
                 server.host, server.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
             )[0]
-            if server.workers > 1:
-                listener = reserve(family, *address[:2])
-            else:
-                listener = socket.create_server(address[:2], family=family, backlog=1024, reuse_port=False)
+            listener = socket.create_server(address[:2], family=family, backlog=1024, reuse_port=False)
         except OSError as error:
             raise HpwsnError(
                 f"cannot listen on {server.host}:{server.port}: {error.strerror or error};"

@@ -62,7 +62,7 @@ class CoreLink(asyncio.Protocol):
         self._unseen: dict[int, set[int]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self.notifications = 0
-        self.listening: asyncio.Future[bool] = self._loop.create_future()
+        self.ready: asyncio.Future[bool] = self._loop.create_future()
 
     def drain(self) -> None:
         """Have the door accept no more, finish and end."""
@@ -80,8 +80,8 @@ class CoreLink(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         """The door is gone; what it brought is stored without an answer."""
-        if not self.listening.done():
-            self.listening.set_result(False)
+        if not self.ready.done():
+            self.ready.set_result(False)
 
     def data_received(self, data: bytes) -> None:
         """Take what the door has read."""
@@ -101,9 +101,9 @@ class CoreLink(asyncio.Protocol):
             self._blocked -= self._unseen.pop(decode_seen(body), set())
         elif kind is Kind.FULL:
             self._begin(self._answer(decode_full(body)))
-        elif kind is Kind.LISTENING:
-            if not self.listening.done():
-                self.listening.set_result(True)
+        elif kind is Kind.READY:
+            if not self.ready.done():
+                self.ready.set_result(True)
         else:
             raise BadFrame(f"{kind.name} is for a door")
 

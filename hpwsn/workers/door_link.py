@@ -106,9 +106,9 @@ class DoorLink(asyncio.Protocol):
         self._send(Kind.FULL, encode_full(FullRequest(number, post.hint, post.charset, post.data)))
         return await reply
 
-    def listening(self) -> None:
-        """Tell the core that connections are accepted."""
-        self._send(Kind.LISTENING, b"")
+    def ready(self) -> None:
+        """Tell the core that connections can come."""
+        self._send(Kind.READY, b"")
 
     async def close(self) -> None:
         """Let the core have all that was sent, and end."""

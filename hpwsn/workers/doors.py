@@ -1,7 +1,6 @@
 """The doors of a node, from the core's side: starts them, starts again those that end, and has them drain.
 
-A door that ends though nobody asked it to is started again after a pause that grows while that goes on. The
-core keeps the port by a socket that is bound and does not listen, so that a door finds it again; new
+A door that ends though nobody asked it to is started again after a pause that grows while that goes on; new
 connections meanwhile go to the doors that are left.
 """
 
@@ -12,14 +11,15 @@ import contextlib
 import logging
 import socket
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from hpwsn.errors import HpwsnError
+from hpwsn.workers.accepting import Taking
 from hpwsn.workers.core_link import Core, CoreLink
 from hpwsn.workers.counts import Counts
 from hpwsn.workers.frames import SLACK, BadFrame
-from hpwsn.workers.passing import Taker
+from hpwsn.workers.passing import Giver, Taker
 from hpwsn.workers.terms import Terms, encode_terms
 
 log = logging.getLogger(__name__)
@@ -46,7 +46,7 @@ class Doors:
         ]
 
     async def start(self) -> None:
-        """Return when all accept connections."""
+        """Return when all take connections."""
         started = await asyncio.gather(*(door.begin() for door in self._doors))
         if not all(started):
             for door in self._doors:
@@ -56,6 +56,9 @@ class Doors:
             )
         for door in self._doors:
             door.keep()
+
+    def __iter__(self) -> Iterator[Taking]:
+        return iter(self._doors)
 
     def figures(self) -> Mapping[str, Mapping[str, int]]:
         """What operators see of each."""
@@ -67,7 +70,7 @@ class Doors:
             door.reload()
 
     async def drain(self, within: float) -> None:
-        """Have all accept no more, answer what is under way, and end."""
+        """Have all answer what is under way, and end."""
         await asyncio.gather(*(door.drain(within + MARGIN) for door in self._doors))
 
 
@@ -82,6 +85,8 @@ class _Door:
         self._take = take
         self._process: asyncio.subprocess.Process | None = None
         self._link: CoreLink
+        self._giver: Giver
+        self._given = 0
         self._keeper: asyncio.Task[None] | None = None
         self._draining = False
         self._restarts = 0
@@ -89,16 +94,35 @@ class _Door:
 
     def figures(self) -> dict[str, int]:
         """Its process (0 while there is none), connections now, notifications stored, times started again."""
-        running = self._process is not None and self._process.returncode is None
         return {
-            "pid": self._process.pid if running and self._process else 0,
-            "connections": self._counts[self.number],
+            "pid": self._process.pid if self._process is not None and self._running() else 0,
+            "connections": self._counts.connections[self.number],
             "notifications": self._before + self._link.notifications,
             "restarts": self._restarts,
         }
 
+    @property
+    def ready(self) -> bool:
+        """Whether it takes connections."""
+        started = self._link.ready
+        return self._running() and not self._draining and started.done() and started.result()
+
+    @property
+    def load(self) -> int:
+        """Connections that it has, and those on their way to it."""
+        counts = self._counts
+        return counts.connections[self.number] + self._given - counts.taken[self.number]
+
+    def give(self, file: int) -> None:
+        """Pass an accepted connection on."""
+        self._given += 1
+        self._giver.give(file, b"")
+
+    def _running(self) -> bool:
+        return self._process is not None and self._process.returncode is None
+
     async def begin(self) -> bool:
-        """Start a process, and return when it accepts connections, or whether it failed to."""
+        """Start a process, and tell whether it takes connections."""
         link, theirs = socket.socketpair()
         passing, their_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         loop = asyncio.get_running_loop()
@@ -108,6 +132,7 @@ class _Door:
             await loop.create_unix_connection(lambda: self._link, sock=link)
             # It ends by itself, with the last connection that the door has handed over.
             Taker(passing, self._take, self._failed)
+            self._giver, self._given = Giver(passing), 0
             self._process = await asyncio.create_subprocess_exec(
                 sys.executable,
                 "-m",
@@ -118,7 +143,7 @@ class _Door:
                 pass_fds=(terms.link, terms.passing, terms.counts),
             )
         try:
-            return await asyncio.wait_for(self._link.listening, READY_WITHIN)
+            return await asyncio.wait_for(self._link.ready, READY_WITHIN)
         except TimeoutError:
             self.kill()
             return False
@@ -149,7 +174,8 @@ class _Door:
     async def _ended(self) -> None:
         assert self._process is not None
         await self._process.wait()
-        self._counts[self.number] = 0
+        self._giver.close()
+        self._counts.connections[self.number] = self._counts.taken[self.number] = 0
 
     def _status(self) -> str:
         status = self._process.returncode if self._process else None
@@ -183,21 +209,3 @@ class _Door:
         if self._process is not None and self._process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 self._process.kill()
-
-
-def reserve(family: int, host: str, port: int) -> socket.socket:
-    """A socket that keeps a port for doors, without listening; port 0 takes a free one."""
-    if port:
-        # A port that may be shared could be somebody else's already, whose connections doors would take.
-        socket.create_server((host, port), family=family, reuse_port=False).close()
-    keeper = socket.socket(socket.AddressFamily(family), socket.SOCK_STREAM)
-    try:
-        keeper.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        keeper.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        if family == socket.AF_INET6:
-            keeper.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        keeper.bind((host, port))
-    except OSError:
-        keeper.close()
-        raise
-    return keeper

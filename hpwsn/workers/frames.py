@@ -22,7 +22,7 @@ _head = Struct("!IBB")
 class Kind(IntEnum):
     """What a frame is; the first four go to the core, the others to a door."""
 
-    LISTENING = 1
+    READY = 1
     PUBLISH = 2
     SEEN = 3
     FULL = 4

@@ -12,6 +12,7 @@ from typing import cast
 
 from hpwsn.door.gate import Gate
 from hpwsn.settings import Config
+from hpwsn.workers.accepting import Acceptor
 from hpwsn.workers.core_link import Core
 from hpwsn.workers.counts import Counts
 from hpwsn.workers.doors import Doors
@@ -22,13 +23,13 @@ _CORE = 0
 
 
 class Front:
-    """The doors of a node whose port a socket keeps."""
+    """The doors of a node, and the socket that it listens on."""
 
-    def __init__(self, config: Config, keeper: socket.socket, gate: Gate, core: Core) -> None:
-        self._keeper = keeper
+    def __init__(self, config: Config, listener: socket.socket, gate: Gate, core: Core) -> None:
         self._gate = gate
         self._counts = Counts.create(config.server.workers)
-        self._doors = Doors(_terms(config, keeper), core, self._counts, self._take)
+        self._doors = Doors(_terms(config), core, self._counts, self._take)
+        self._acceptor = Acceptor(listener, lambda: list(self._doors))
         self._loop = asyncio.get_running_loop()
         self._tasks: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
@@ -36,8 +37,9 @@ class Front:
         self._drained: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Return when all doors accept connections."""
+        """Accept connections, once all doors take them."""
         await self._doors.start()
+        self._acceptor.start()
 
     def figures(self) -> Mapping[str, Mapping[str, int]]:
         """What operators see of each door."""
@@ -50,6 +52,7 @@ class Front:
     def drain(self, within: float) -> None:
         """Accept no more, and have the doors end when what is under way is answered."""
         self._draining = True
+        self._acceptor.close()
         self._drained = asyncio.create_task(self._doors.drain(within))
 
     async def drained(self) -> None:
@@ -58,7 +61,6 @@ class Front:
             await self._drained
         if self._timer is not None:
             self._timer.cancel()
-        self._keeper.close()
         self._counts.close()
 
     def _take(self, connection: socket.socket, data: bytes) -> None:
@@ -78,7 +80,7 @@ class Front:
         self._count()
 
     def _count(self) -> None:
-        self._counts[_CORE] = len(self._gate)
+        self._counts.connections[_CORE] = len(self._gate)
         if self._timer is not None:
             self._timer.cancel()
         self._timer = self._loop.call_later(COUNT_EVERY, self._count) if len(self._gate) else None
@@ -96,15 +98,11 @@ class _Arrived(asyncio.Protocol):
         self._gate.hand_over(cast(asyncio.Transport, transport), self._data)
 
 
-def _terms(config: Config, keeper: socket.socket) -> Terms:
+def _terms(config: Config) -> Terms:
     server = config.server
-    host, port = keeper.getsockname()[:2]
     return Terms(
         number=0,
         doors=server.workers,
-        family=keeper.family,
-        host=host,
-        port=port,
         connections=server.connections,
         request_timeout=server.request_timeout,
         drain_timeout=server.drain_timeout,

@@ -1,8 +1,8 @@
-"""Connections that go from a door to the core, as open files, each with the bytes that it has brought so far.
+"""Connections that go from one process to another as open files, each with the bytes it has brought so far.
 
-A connection whose request is not for the lane is the core's from then on, client's address and all: a door
-keeps no part in it, and it outlives the door. The way is a SOCK_SEQPACKET pair: the first packet of a
-connection has its file, the number of bytes, and the first of them; further packets have the rest.
+The core gives those that it has accepted to doors. One whose request is not for the lane comes back, client's
+address and all, and outlives the door. The way is a SOCK_SEQPACKET pair, both ends of which give and take:
+the first packet of a connection has its file, the number of bytes, and the first of them; others the rest.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _AGAIN = 0.01
 
 
 class Giver:
-    """The door's end: sends in order, and waits where the core is behind."""
+    """Sends in order, and waits where the other process is behind; the socket is the taker's to close."""
 
     def __init__(self, way: socket.socket) -> None:
         self._way = way
@@ -35,6 +35,9 @@ class Giver:
 
     def give(self, file: int, data: bytes) -> None:
         """Pass a file on, which is closed here once it is on its way."""
+        if self._way.fileno() < 0:
+            os.close(file)
+            return
         idle = not self._packets
         self._packets.append((_head.pack(len(data)) + data[:PACKET], file))
         self._packets += [(data[at : at + PACKET], None) for at in range(PACKET, len(data), PACKET)]
@@ -42,6 +45,8 @@ class Giver:
             self._pump()
 
     def _pump(self) -> None:
+        if self._way.fileno() < 0:
+            return
         self._loop.remove_writer(self._way)
         while self._packets:
             data, file = self._packets[0]
@@ -51,10 +56,10 @@ class Giver:
                 self._loop.add_writer(self._way, self._pump)
                 return
             except BrokenPipeError:
-                # The core is gone, which the link tells.
+                # The other process is gone, which the link tells.
                 return
             except OSError:
-                # Too many files are on their way to a core that is behind.
+                # Too many files are on their way to a process that is behind.
                 self._loop.call_later(_AGAIN, self._pump)
                 return
             self._packets.popleft()
@@ -65,10 +70,11 @@ class Giver:
         return len(self._packets)
 
     def close(self) -> None:
-        """Give nothing more."""
-        self._loop.remove_writer(self._way)
+        """Give nothing more; what is not under way ends."""
+        for _, file in self._packets:
+            if file is not None:
+                os.close(file)
         self._packets.clear()
-        self._way.close()
 
 
 def _rights(file: int | None) -> list[tuple[int, int, array.array[int]]]:
@@ -78,7 +84,7 @@ def _rights(file: int | None) -> list[tuple[int, int, array.array[int]]]:
 
 
 class Taker:
-    """The core's end: tells each connection once all of its bytes are there, and when something is wrong."""
+    """Tells each connection once all of its bytes are there, and when something is wrong."""
 
     def __init__(
         self,
@@ -143,6 +149,7 @@ class Taker:
         if self._way.fileno() < 0:
             return
         self._loop.remove_reader(self._way)
+        self._loop.remove_writer(self._way)
         self._way.close()
         if self._file is not None:
             self._file.close()

@@ -1,4 +1,4 @@
-"""A door: a process that accepts connections on the node's port, and reads HTTP and XML for the core.
+"""A door: a process that takes connections which the core has accepted, and reads HTTP and XML for it.
 
 It has lanes as a node without workers has, a link in place of a broker, and no state that matters: killed, it
 takes nothing with it that anybody was told is stored. Signals are the core's business, which has the door
@@ -28,12 +28,11 @@ from hpwsn.settings import LogSettings
 from hpwsn.workers.counts import Counts
 from hpwsn.workers.door_link import DoorLink
 from hpwsn.workers.leaving import Leaving
-from hpwsn.workers.passing import Giver
+from hpwsn.workers.passing import Giver, Taker
 from hpwsn.workers.terms import Terms, parse_terms
 
 log = logging.getLogger(__name__)
 
-BACKLOG = 1024
 _PAUSE = 0.02
 
 
@@ -63,7 +62,7 @@ class CountedLanes(Lanes):
 
     def count(self) -> None:
         """Tell the others how many there are."""
-        self._counts[self._number] = len(self) + len(self.leaving or ())
+        self._counts.connections[self._number] = len(self) + len(self.leaving or ())
 
 
 class Door:
@@ -75,13 +74,15 @@ class Door:
         self._loop = asyncio.get_running_loop()
         self._draining = asyncio.Event()
         self._full = False
+        self._tasks: set[asyncio.Task[None]] = set()
         self._tls = server_context(terms.tls)
 
     async def run(self) -> int:
         """Serve until the core says that it is enough, or is gone."""
         terms = self._terms
         link = await self._link()
-        giver = Giver(socket.socket(fileno=terms.passing))
+        way = socket.socket(fileno=terms.passing)
+        giver = Giver(way)
         self._lanes = CountedLanes(
             self._counts,
             terms.number,
@@ -92,25 +93,17 @@ class Door:
             hand_over=self._hand_over,
         )
         self._lanes.leaving = Leaving(giver.give, self._lanes.count, terms.request_timeout)
-        address = (terms.host, terms.port)
-        listener = socket.create_server(address, family=terms.family, backlog=BACKLOG, reuse_port=True)
-        self._server = await self._loop.create_server(
-            self._accept,
-            sock=listener,
-            ssl=self._tls,
-            ssl_handshake_timeout=terms.request_timeout if self._tls else None,
-        )
-        link.listening()
+        taker = Taker(way, self._take, lambda wrong: log.error("the core sent no connection: %s", wrong))
+        link.ready()
         draining = asyncio.create_task(self._drain(giver))
         await asyncio.wait((link.lost, draining), return_when=asyncio.FIRST_COMPLETED)
         giver.close()
+        taker.close()
         if not link.lost.done():
             await link.close()
             return 0
         draining.cancel()
-        self._server.close()
         await self._lanes.close(0)
-        await self._server.wait_closed()
         if (wrong := link.lost.result()) is not None:
             log.error("the core sent what is no frame of the link: %s", wrong)
         return 1
@@ -130,6 +123,27 @@ class Door:
 
         _, made = await self._loop.create_unix_connection(link, sock=socket.socket(fileno=terms.link))
         return made
+
+    def _take(self, connection: socket.socket, data: bytes) -> None:
+        """A connection from the core, which has read nothing from it."""
+        self._counts.taken[self._terms.number] += 1
+        task = self._loop.create_task(self._begin(connection))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _begin(self, connection: socket.socket) -> None:
+        connection.setblocking(False)
+        try:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            await self._loop.connect_accepted_socket(
+                self._accept,
+                connection,
+                ssl=self._tls,
+                ssl_handshake_timeout=self._terms.request_timeout if self._tls else None,
+            )
+        except OSError:
+            # The client left on the way, or does not speak TLS.
+            connection.close()
 
     def _accept(self) -> asyncio.Protocol:
         limit = self._terms.connections
@@ -152,9 +166,8 @@ class Door:
         self._lanes.leaving.hand_over(transport, data)
 
     async def _drain(self, giver: Giver) -> None:
-        """Once asked to: listen no more, answer what is under way, and let the last connections go."""
+        """Once asked to: answer what is under way, and let the last connections go."""
         await self._draining.wait()
-        self._server.close()
         within = self._terms.drain_timeout
         await self._lanes.close(within)
         with contextlib.suppress(TimeoutError):

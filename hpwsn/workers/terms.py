@@ -15,9 +15,6 @@ class Terms:
 
     number: int
     doors: int
-    family: int
-    host: str
-    port: int
     connections: int
     """Most connections of all doors and the core."""
     request_timeout: float

@@ -120,6 +120,6 @@ def test_topics_that_are_remembered_are_bounded(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_terms_reach_the_door_as_they_are() -> None:
-    terms = Terms(1, 2, 2, "::1", 80, 10, 1.5, 2.0, 1000, 8, 9, 10, "info", "json", "a", "b", "c", 5, 6, 7)
+    terms = Terms(1, 2, 10, 1.5, 2.0, 1000, 8, 9, 10, "info", "json", "a", "b", "c", 5, 6, 7)
     assert parse_terms(encode_terms(terms)) == terms
     assert terms.limits.messages == 10

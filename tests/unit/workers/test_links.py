@@ -224,12 +224,12 @@ async def test_connections_are_read_no_more_while_the_core_is_behind() -> None:
     assert bench.log == ["1", "2"]
 
 
-async def test_a_door_is_told_to_reload_and_to_drain_and_tells_that_it_listens() -> None:
+async def test_a_door_is_told_to_reload_and_to_drain_and_tells_that_it_is_ready() -> None:
     bench = Bench()
-    bench.door.listening()
+    bench.door.ready()
     bench.core.reload()
     bench.core.drain()
-    assert await bench.core.listening
+    assert await bench.core.ready
     await bench.until(lambda: bench.drained)
     assert bench.reloaded
 
@@ -242,7 +242,7 @@ async def test_a_frame_that_makes_no_sense_to_the_core_ends_the_link(kind: Kind)
     assert len(bench.wrong) == 1
 
 
-@pytest.mark.parametrize("kind", [Kind.SETTLED, Kind.REPLY, Kind.PUBLISH, Kind.LISTENING])
+@pytest.mark.parametrize("kind", [Kind.SETTLED, Kind.REPLY, Kind.PUBLISH, Kind.READY])
 async def test_a_frame_that_makes_no_sense_to_a_door_ends_the_door(kind: Kind) -> None:
     bench = Bench()
     bench.door.data_received(encode_frame(kind, b"\xff"))
@@ -256,7 +256,7 @@ async def test_a_door_ends_with_its_core() -> None:
     assert await bench.door.lost is None
 
 
-async def test_a_door_that_ends_before_it_listens_is_noticed() -> None:
+async def test_a_door_that_ends_before_it_is_ready_is_noticed() -> None:
     bench = Bench()
     bench.core.connection_lost(None)
-    assert not await bench.core.listening
+    assert not await bench.core.ready
