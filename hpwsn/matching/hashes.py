@@ -69,9 +69,11 @@ class HashIndex:
 
     def match(self, event: Event, found: list[int]) -> int:
         """Append the ids of conjunctions that hold; how many were asked one by one."""
-        asked = 0
-        for attribute, by_value in self._by_attribute.items():
-            value = event.get(attribute)
+        asked, by_attribute = 0, self._by_attribute
+        for attribute in by_attribute if len(by_attribute) < len(event) else event:
+            by_value, value = by_attribute.get(attribute), event.get(attribute)
+            if by_value is None:
+                continue
             if type(value) is tuple:
                 for one in dict.fromkeys(value):
                     asked += _ask(by_value.get(one, [])[2::3], event, found)

@@ -72,21 +72,21 @@ class IndexedEngine:
 
     def match(self, event: Event) -> list[int]:
         """The ids of all requests that hold."""
-        found: list[int] = []
-        asked = self._keywords.match(event, found)
-        asked += self._hashes.match(event, found)
-        asked += self._rows.match(event, found)
-        for entry in self._always:
-            asked += 1
-            if conjunction_holds(entry.conjunction, event):
-                found.append(entry.id)
-        self.evaluations += asked
-        # A request of several conjunctions may have been found by more than one.
-        return list(dict.fromkeys(found)) if self._divided else found
+        return self.match_batch((event,))[0]
 
     def match_batch(self, events: Sequence[Event]) -> list[list[int]]:
-        """The same for several events."""
-        return [self.match(event) for event in events]
+        """The same for several events, whose values a kernel gets together."""
+        found: list[list[int]] = [[] for _ in events]
+        for event, ids in zip(events, found, strict=True):
+            asked = self._keywords.match(event, ids) + self._hashes.match(event, ids)
+            for entry in self._always:
+                asked += 1
+                if conjunction_holds(entry.conjunction, event):
+                    ids.append(entry.id)
+            self.evaluations += asked
+        self.evaluations += self._rows.match(events, found)
+        # A request of several conjunctions may have been found by more than one.
+        return [list(dict.fromkeys(ids)) for ids in found] if self._divided else found
 
     def __len__(self) -> int:
         return len(self._requests)
