@@ -163,7 +163,7 @@ def _compared_rows(segment: Segment, values: Numbers, start: int) -> Rows:
     """Rows from one on, each interval compared with its value."""
     # NaN, which stands for what the event lacks, compares with nothing: who asks for it fails by that.
     rows = np.flatnonzero(~_failing(segment, values, slice(start, segment.count))) + start
-    return _without_dead(segment, rows, np.isnan(values)) if rows.size else rows
+    return _without_dead(segment, rows, cast(Bits, np.isnan(values))) if rows.size else rows
 
 
 def _young_rows_of_several(segment: Segment, values: Numbers) -> Rows:

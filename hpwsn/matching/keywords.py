@@ -17,6 +17,9 @@ from hpwsn.matching.shelves import Filed, Shelf
 from hpwsn.matching.values import words
 
 _HAS, _BETWEEN = Operator.HAS, Operator.BETWEEN
+COMMON = 64
+"""Conjunctions of a word with more than words and a place that may be asked one by one."""
+
 Axes = tuple[str | None, str | None]
 _EVERYWHERE = (-math.inf, math.inf, -math.inf, math.inf)
 
@@ -39,6 +42,9 @@ class KeywordIndex:
         if not has or not has[0].operands:
             return False
         rectangle = _rectangle(entry.conjunction)
+        if not rectangle and len(entry.conjunction) > 1 and self._least_frequency(has[0]) >= COMMON:
+            # Each would have to be asked for its other predicates; rows ask only where these can hold.
+            return False
         axes = (rectangle[0].attribute, rectangle[1].attribute) if rectangle else (None, None)
         shelves = self._by_attribute.setdefault(has[0].attribute, {})
         shelf = shelves.get(axes)
@@ -46,6 +52,9 @@ class KeywordIndex:
             shelf = shelves[axes] = Shelf(has[0].attribute, *axes)
         self._file(entry, shelf, has[0], rectangle)
         return True
+
+    def _least_frequency(self, has: Predicate) -> int:
+        return min(self._frequency.get(word, 0) for word in cast(tuple[str, ...], has.operands))
 
     def _file(self, entry: Entry, shelf: Shelf, has: Predicate, rectangle: tuple[Predicate, ...]) -> None:
         wanted = frozenset(cast(tuple[str, ...], has.operands))

@@ -22,6 +22,9 @@ from hpwsn.matching.predicates import Event
 MOST_GROUPS = 16
 """Groups that there can be while each new row shares a channel with one of them."""
 
+LOOKED_AT = 64
+"""Groups that are asked whether they have room for a row that shares nothing with them."""
+
 MOVES = 2
 """Rows that leave a segment under clearance with each change, on average."""
 
@@ -53,6 +56,10 @@ class RowIndex:
         """For how many rows there is memory."""
         return sum(tenants.segment.size for group in self._groups for tenants in group.tenants)
 
+    def has_column(self, attribute: str) -> bool:
+        """Whether some row looks at the attribute."""
+        return attribute in self._by_attribute
+
     def add(self, entry: Entry, row: Row) -> None:
         """Take a conjunction, which these are the intervals of."""
         entry.texts = row.texts
@@ -73,8 +80,8 @@ class RowIndex:
         for group in sharing:
             if group.has(channels):
                 return group
-        # Of the others the newest has room, if one has.
-        for group in (*sharing, *islice(reversed(self._groups), 1)):
+        # Of the others the newer ones have room, if one has.
+        for group in (*sharing, *islice(reversed(self._groups), LOOKED_AT)):
             if group.has_room(channels):
                 return group
         best = max(sharing, key=lambda group: len(group.channels.keys() & channels), default=None)

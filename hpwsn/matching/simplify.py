@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from hpwsn.matching.predicates import OF_ALL_VALUES, Operand, Operator, Predicate, value_holds
 from hpwsn.matching.values import Instant, Scalar
@@ -129,7 +130,7 @@ def _only(listed: Predicate, asked: list[Predicate]) -> set[Predicate] | None:
 
 def _typed(predicate: Predicate) -> list[tuple[type, Scalar]]:
     """The operands, told apart by their types as well, since Python holds True and 1.0 for equal."""
-    return [(type(operand), operand) for operand in predicate.operands if type(operand) is not Instant]
+    return [(type(operand), cast(Scalar, operand)) for operand in predicate.operands]
 
 
 def _accepted(predicate: Predicate) -> frozenset[type]:
