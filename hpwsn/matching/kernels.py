@@ -173,7 +173,7 @@ def _young_rows_of_several(segment: Segment, values: Numbers) -> Rows:
     holds = np.zeros(low.shape, np.bool_)
     for value in values.T:
         holds |= (low <= value[:, None]) & (value[:, None] <= high)
-    missing = np.isnan(values).all(1)
+    missing = cast(Bits, np.isnan(values).all(1))
     holds[missing] = True
     return _without_dead(segment, np.flatnonzero(holds.all(0)) + start, missing)
 
