@@ -80,7 +80,7 @@ async def test_what_makes_no_sense_is_told_and_ends_the_way(
 
 
 class Door:
-    """Counts what it is given."""
+    """Counts what it is given, and keeps it."""
 
     def __init__(self, load: int) -> None:
         self.load = load
@@ -110,6 +110,31 @@ async def test_each_connection_goes_to_the_door_with_the_fewest_and_waits_while_
     await asyncio.sleep(0)
     doors[0].ready = True
     await until([1, 5, 5])
+    doors[1].ready = doors[2].ready = True
+    doors[0].load = 9
+    clients += [socket.create_connection(listener.getsockname()) for _ in range(2)]
+    await until([9, 6, 6])
+    acceptor.close()
+    for client in clients:
+        client.close()
+
+
+async def test_doors_with_as_many_connections_take_turns() -> None:
+    class Forgetful(Door):
+        def give(self, file: int) -> None:
+            os.close(file)
+            given.append(self)
+
+    given: list[Door] = []
+    doors = [Forgetful(0), Forgetful(0)]
+    listener = socket.create_server(("127.0.0.1", 0))
+    acceptor = Acceptor(listener, lambda: doors)
+    acceptor.start()
+    clients = [socket.create_connection(listener.getsockname()) for _ in range(4)]
+    async with asyncio.timeout(20):
+        while len(given) < 4:  # noqa: ASYNC110
+            await asyncio.sleep(0.001)
+    assert sorted(map(doors.index, given)) == [0, 0, 1, 1]
     acceptor.close()
     for client in clients:
         client.close()
