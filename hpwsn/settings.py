@@ -44,7 +44,7 @@ class ServerSettings:
     workers: int = setting(
         0,
         Whole(0, 64),
-        "Processes that accept connections and read requests for the one that stores and delivers;"
+        "Processes that read requests for the one that accepts connections, stores and delivers;"
         " 0 or 1 is one process for all.",
     )
     drain_timeout: float = setting(10.0, Seconds(0), "Time for what is under way to finish at SIGTERM.")

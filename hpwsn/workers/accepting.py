@@ -43,6 +43,7 @@ class Acceptor:
         self._listener = listener
         self._doors = doors
         self._loop = asyncio.get_running_loop()
+        self._turn = 0
         self._later: asyncio.TimerHandle | None = None
         listener.setblocking(False)
 
@@ -64,7 +65,10 @@ class Acceptor:
                 log.error("no connection can be accepted: %s", error)
                 self._pause()
                 return
-            min(ready, key=lambda door: door.load).give(connection.detach())
+            self._turn += 1
+            # Doors with as many take turns: else connections that last for one request are all the first's.
+            at = self._turn % len(ready)
+            min(ready[at:] + ready[:at], key=lambda door: door.load).give(connection.detach())
 
     def _pause(self) -> None:
         self._loop.remove_reader(self._listener)
