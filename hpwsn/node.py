@@ -31,6 +31,7 @@ from hpwsn.broker.demand import CALLS, Demand
 from hpwsn.broker.engines import BrokerEngines
 from hpwsn.broker.housekeeping import Housekeeping
 from hpwsn.broker.ids import ResourceIds
+from hpwsn.broker.intake import Intake
 from hpwsn.broker.overflow import Overflow, QueueLimits
 from hpwsn.broker.processor import Processor
 from hpwsn.broker.properties import broker_properties
@@ -79,6 +80,8 @@ from hpwsn.topics.cache import TreeCache
 from hpwsn.topics.directory import access_from, open_directory
 from hpwsn.topics.live import LiveTopics
 from hpwsn.topics.tree import TopicTree
+from hpwsn.workers.core_link import Core
+from hpwsn.workers.front import Front
 from hpwsn_client import __version__
 from hpwsn_client.transport import Transport
 from hpwsn_client.wsn.soap import SoapVersion
@@ -100,6 +103,7 @@ class Node:
         self._elsewhere: Elsewhere | None = None
         self._forwards = False
         self._link_port = 0
+        self._front: Front | None = None
         self._clock = time.time
         self._limits = Limits(
             body=config.server.body_limit,
@@ -480,9 +484,16 @@ class Node:
         app.middlewares.append(gate.middleware)
         await self._runner.setup()
         gate.server = cast(web.Server, self._runner.server)
+        publisher = self.broker.publisher
+        if server.workers > 1:
+            core = Core(publisher.ready, Intake(publisher.send_ready), soap.answer_broker)
+            self._front = Front(self.config, listener, gate, core)
+            operations.reports["doors"] = self._front.figures
+            await self._front.start()
+            return
         self._lanes = Lanes(
             soap,
-            NotifyLane(self.broker.publisher, self._limits),
+            NotifyLane(publisher, self._limits),
             body_limit=server.body_limit,
             arrive_within=server.request_timeout,
             hand_over=gate.hand_over,
@@ -502,6 +513,8 @@ class Node:
         if self._tls:
             try:
                 load_certificate(self._tls, self.config.server)
+                if self._front is not None:
+                    self._front.reload()
                 log.info("read the certificate again: new connections get it")
             except HpwsnError as error:
                 log.error("%s; connections go on with the certificate from before", error)
@@ -510,7 +523,11 @@ class Node:
 
     async def close(self) -> None:
         """Take nothing new, finish what is under way within the drain time, and put everything on disk."""
-        self._server.close()
+        within = self.config.server.drain_timeout
+        if self._front is not None:
+            self._front.drain(within)
+        else:
+            self._server.close()
         if self.membership:
             await self.membership.close()
         if self.topics:
@@ -522,8 +539,8 @@ class Node:
         await self._registrations_reaper.close()
         await self.broker.demand.close()
         await self.delivery.close()
-        within = self.config.server.drain_timeout
-        await asyncio.gather(self._lanes.close(within), self._runner.cleanup(), self.pusher.close(within))
+        doors = self._lanes.close(within) if self._front is None else self._front.drained()
+        await asyncio.gather(doors, self._runner.cleanup(), self.pusher.close(within))
         await self.backbone.close()
         if self.forwarding:
             await self.forwarding.close()

@@ -74,6 +74,9 @@ PURE = (
     "hpwsn_admin.registry",
     "hpwsn_admin.openapi",
     "hpwsn.dtn",
+    "hpwsn.workers.frames",
+    "hpwsn.workers.bodies",
+    "hpwsn.workers.terms",
 )
 OUTSIDE_WORLD = (
     "asyncio",
@@ -108,7 +111,7 @@ OWNERS: Mapping[str, tuple[str, ...]] = {
     "ldap": ("hpwsn.topics.ldap",),
     "pyspark": ("hpwsn.streams",),
     "pyarrow": ("hpwsn.streams",),
-    "uvloop": ("hpwsn.node", "hpwsn_admin", "hpwsn.cli"),
+    "uvloop": ("hpwsn.node", "hpwsn.workers.process", "hpwsn_admin", "hpwsn.cli"),
 }
 CONCRETE: Mapping[str, str] = {
     "hpwsn.backbone.embedded": "hpwsn.backbone",
@@ -150,8 +153,9 @@ RULES = (
             "hpwsn.broker",
             "hpwsn.routing",
         ),
-        ("hpwsn.door",),
+        ("hpwsn.door", "hpwsn.workers"),
     ),
+    Rule("a door in the node's own process knows no other", ("hpwsn.door",), ("hpwsn.workers",)),
     Rule("a backbone knows nothing above it", ("hpwsn.backbone",), ("hpwsn.broker", "hpwsn.topics")),
     Rule("the broker knows no web framework", ("hpwsn.broker",), ("spyne", "aiohttp")),
     Rule("the journal knows nothing above it", ("hpwsn.journal",), ("hpwsn.broker", "hpwsn.topics")),
@@ -267,6 +271,7 @@ def test_the_contracts_are_found_as_a_package() -> None:
         ("import hpwsn", {"pyspark", "ldap", "stomp", "spyne", "aiohttp", "sqlite3"}),
         ("import hpwsn_client", {"aiohttp", "hpwsn"}),
         ("import hpwsn.node, hpwsn.backbone.internal", {"stomp", "ldap", "pyspark"}),
+        ("import hpwsn.workers.process", {"spyne", "sqlite3", "stomp", "ldap", "pyspark"}),
         ("import hpwsn_client.wsn", {"asyncio", "aiohttp", "hpwsn"}),
         (
             "import hpwsn.cli; hpwsn.cli.build_parser()",
