@@ -101,8 +101,10 @@ async def publish_until_both_have_some(node: NodeProcess, topic: str) -> int:
 
     async def both() -> bool:
         nonlocal sent
-        assert (await call(node.url, notify(topic, f"<n>{sent}</n>"))).status == 202
-        sent += 1
+        # Doors take turns, and the question below has one too: a single one would always find the same door.
+        for _ in range(2):
+            assert (await call(node.url, notify(topic, f"<n>{sent}</n>"))).status == 202
+            sent += 1
         return all(door["notifications"] for door in (await doors(node)).values())
 
     await eventually(both)
@@ -196,7 +198,8 @@ async def test_a_killed_door_loses_nothing_accepted_and_is_replaced(crowd: NodeP
     assert "door 1 ended with signal 9" in crowd.log()
 
     async def takes_connections() -> bool:
-        assert (await call(crowd.url, notify("after", "<n>1</n>"))).status == 202
+        for number in range(2):
+            assert (await call(crowd.url, notify("after", f"<n>{number}</n>"))).status == 202
         return (await doors(crowd))["1"]["notifications"] > before["1"]["notifications"]
 
     await eventually(takes_connections)
