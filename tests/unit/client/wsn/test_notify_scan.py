@@ -130,9 +130,9 @@ def test_a_damaged_envelope_of_remembered_parts_is_left_alone_or_means_the_same(
 
 @pytest.mark.parametrize(
     "inner",
-    ["<a>", "</a>", "<a/><b/>", "<a/>t", "<q:a/>", "<a b='1' b='1'/>", "<a>&no;</a>", "<a>\x01</a>", "<a>\\xff</a>",
-     "</w:Message></w:NotificationMessage>", "<a></w:Message></w:NotificationMessage>", "<_\u00b7/>",
-     "</_\u00b7><_\u00b7>", "<a/></_\u00b7><_\u00b7><b/>"],
+    ["<a>", "</a>", "<a/><b/>", "<a/>t", "<q:a/>", "<a b='1' b='1'/>", "<a>&no;</a>", "<a>\x01</a>",
+     "<a>\\xff</a>", "</w:Message></w:NotificationMessage>", "<a></w:Message></w:NotificationMessage>",
+     "<_\u00b7/>", "</_\u00b7><_\u00b7>", "<a/></_\u00b7><_\u00b7><b/>"],
 )  # fmt: skip
 @pytest.mark.parametrize("before", ["", message("<x/>"), message("<x/>") * 2])
 def test_no_payload_breaks_out_of_what_is_remembered(inner: str, before: str) -> None:
