@@ -66,8 +66,8 @@ class Opening(NamedTuple):
     scope: Scope
     close: bytes
     closed: bytes
-    again: bytes
-    """Where a message ends and another one begins that is opened alike."""
+    head: bytes
+    """All that stands before the payload, to the byte."""
     tail: re.Pattern[bytes]
 
 
@@ -133,7 +133,7 @@ def read_opening(data: bytes, at: int, scope: Scope) -> tuple[Opening, int]:
         scope=inside,
         close=b"</%bMessage" % m,
         closed=closed,
-        again=closed + found[0],
+        head=found[0],
         tail=_closing(m + b"Message", n + b"NotificationMessage"),
     )
     return opening, found.end()

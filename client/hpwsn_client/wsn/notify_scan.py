@@ -139,11 +139,13 @@ class NotifyScan:
                 return None
             stop = data.find(opening.close, begin, end)
             payloads: Sequence[bytes] = (data[begin:stop],)
-            if alike and data.startswith(opening.again, stop):
+            if alike and data.startswith(opening.head, stop + len(opening.closed)):
                 # Most are opened alike to the last, and then one cut finds them all; it is tried once.
                 last = data.rfind(opening.closed, begin, end)
-                cut = data[begin:last].split(opening.again)
-                alike = opening.close not in b"".join(cut)
+                parts = data[begin:last].split(opening.closed)
+                head, size = opening.head, len(opening.head)
+                cut = [parts[0], *[each[size:] for each in parts[1:] if each.startswith(head)]]
+                alike = len(cut) == len(parts)
                 if alike:
                     payloads, stop = cut, last
             at = find_after(data, stop, opening)
