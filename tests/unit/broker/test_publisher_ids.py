@@ -1,4 +1,4 @@
-"""Message ids of what the fast lane sends: taken once, told to whoever repeats them, forgotten where it fails."""
+"""Message ids of the fast lane: taken once, told to whoever repeats them, forgotten where it fails."""
 
 from __future__ import annotations
 
