@@ -39,7 +39,9 @@ class ServerSettings:
     depth_limit: int = setting(256, Whole(8, 256), "Most levels of elements in a request.")
     attribute_limit: int = setting(256, Whole(8, 100_000), "Most attributes on one element.")
     message_limit: int = setting(10_000, Whole(1, 1_000_000), "Most messages in one Notify.")
-    request_timeout: float = setting(60.0, Seconds(0.1), "Time for a request to arrive whole.")
+    request_timeout: float = setting(
+        60.0, Seconds(0.1), "Time for a request to arrive whole, and for answers to be read."
+    )
     connections: int = setting(10_000, Whole(1, 1_000_000), "Most connections open at once.")
     workers: int = setting(
         0,

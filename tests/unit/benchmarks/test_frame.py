@@ -2,11 +2,12 @@
 
 import json
 import math
+from pathlib import Path
 
 import pytest
 from benchmarks.frame import Check, Options, Row, Table, take_turns
-from benchmarks.page import update_page
-from benchmarks.report import as_json, as_markdown, as_svg, as_text
+from benchmarks.page import places, update_page, update_summary
+from benchmarks.report import as_json, as_markdown, as_svg, as_text, read_checks, write
 from lxml import etree
 
 FAST, SLOW = Row.of("fast", [90, 100, 140], "server 99 %"), Row.of("slow", [30, 50, 40])
@@ -92,3 +93,14 @@ def test_a_table_without_a_place_on_the_page_is_left_out(tmp_path):
 def test_rounds_that_do_not_match_are_no_ratio(samples):
     with pytest.raises(ValueError, match=r"argument|shorter|longer"):
         Check.ratio("", FAST, Row("other", 1.0, samples=tuple(samples)), 1)
+
+
+def test_a_summary_tells_of_every_target_and_of_what_failed(tmp_path: Path) -> None:
+    page = tmp_path / "performance.md"
+    page.write_text("<!-- bench summary -->\n<!-- end summary -->\n<!-- bench race -->\n<!-- end race -->\n")
+    assert places(tmp_path) == {"summary", "race"}
+    write(tmp_path, "race", TABLE, Options())
+    update_summary(read_checks(tmp_path, ["race"]), ["other"], Options(), tmp_path)
+    text = page.read_text()
+    assert all(f"| race | {check.what} | {check.reached} |" in text for check in TABLE.checks)
+    assert "| other | | it did not end well |" in text
