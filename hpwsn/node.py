@@ -349,7 +349,9 @@ class Node:
         gate.server = cast(web.Server, self._runner.server)
         publisher = self.broker.publisher
         if server.workers > 1:
-            core = Core(publisher.ready, Intake(publisher.send_ready), soap.answer_broker)
+            core = Core(
+                publisher.ready, publisher.take_once, Intake(publisher.send_ready), soap.answer_broker
+            )
             self._front = Front(self.config, listener, gate, core)
             operations.reports["doors"] = self._front.figures
             await self._front.start()

@@ -125,6 +125,16 @@ async def test_any_door_serves_any_address_and_operators_see_each_door(crowd: No
         assert f"hpwsn_doors_{number}_restarts 0" in lines
 
 
+async def test_a_repeated_id_is_stored_once_whichever_doors_it_comes_to(crowd: NodeProcess) -> None:
+    address = await pull_point(crowd, "ids")
+    for number in range(2):
+        header = f'<hp:MessageId xmlns:hp="urn:hpwsn:1">twice {number}</hp:MessageId>'
+        body = notify("ids", f"<n>{number}</n>")
+        replies = await asyncio.gather(*(call(crowd.url, body, headers=header) for _ in range(8)))
+        assert {reply.status for reply in replies} == {202}
+    assert await pull_all(address) == ["0", "1"]
+
+
 async def test_one_connection_changes_between_lanes_as_often_as_it_likes(crowd: NodeProcess) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", crowd.port)
     create = envelope("<w:CreatePullPoint/>")
