@@ -46,6 +46,12 @@ class ServerSettings:
         True, Flag(), "Ordinary requests take a shorter way; the answers are the same without it."
     )
 
+    websocket_origins: tuple[str, ...] = setting(
+        (),
+        Texts("a list of origins, such as https://maps.example.org, or *"),
+        "Origins of web pages elsewhere that may follow topics by WebSocket; * is every one.",
+    )
+
     def base_url(self, port: int, hostname: str) -> str:
         """The base of the node's addresses; `hostname` stands for a host that means every address."""
         if self.public_url:
@@ -287,6 +293,19 @@ class RegistrationsSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class StreamsSettings:
+    """Stream services that jobs register."""
+
+    limit: int = setting(1000, Whole(1, 100_000), "Most services known at once.")
+    silent_after: float = setting(
+        15.0, Seconds(1), "Time without a heartbeat after which a service counts as silent."
+    )
+    forget_after: float = setting(
+        7 * 86400.0, Seconds(0), "Time after which a silent or stopped service is forgotten; 0 is never."
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class BackboneSettings:
     """What carries notifications between the nodes of a cluster."""
 
@@ -356,6 +375,7 @@ class Config:
     pull_points: PullPointsSettings = field(default_factory=PullPointsSettings)
     onvif: OnvifSettings = field(default_factory=OnvifSettings)
     registrations: RegistrationsSettings = field(default_factory=RegistrationsSettings)
+    streams: StreamsSettings = field(default_factory=StreamsSettings)
     backbone: BackboneSettings = field(default_factory=BackboneSettings)
     cluster: ClusterSettings = field(default_factory=ClusterSettings)
     log: LogSettings = field(default_factory=LogSettings)
