@@ -1,1 +1,1 @@
-"""Stream data services: definitions, operators, the Spark job, and the node's registry of services."""
+"""Stream data services: definitions, operators, and the Spark job that runs them."""
