@@ -7,12 +7,11 @@ from hpwsn.streams.service import LONGEST, STATES
 
 _TEXT: Schema = {"type": "string", "maxLength": LONGEST}
 _NAMED: Schema = {"type": "string", "minLength": 1, "maxLength": LONGEST}
-_TEXTS: Schema = {"type": "object", "additionalProperties": _TEXT, "propertyNames": {"maxLength": LONGEST}}
+_TEXTS: Schema = {"type": "object", "additionalProperties": _TEXT}
 _FIGURES: Schema = {
     "type": "object",
     "description": "How it runs: rates, lag, times of a batch.",
     "additionalProperties": {"type": "number"},
-    "propertyNames": {"maxLength": LONGEST},
 }
 _MOMENT: Schema = {"type": "string", "format": "date-time"}
 _GIVEN: Schema = {
