@@ -102,6 +102,7 @@ class EventsDoor:
             [
                 web.post("/topics/{topic:[^/]+}/events", self._publish),
                 web.get("/topics/{topic:[^/]+}/events", self._read, allow_head=False),
+                web.head("/topics/{topic:[^/]+}/events", self._end),
                 web.get("/openapi.json", self._describe),
             ]
         )
@@ -164,6 +165,14 @@ class EventsDoor:
             check_origin(request, self._origins)
             return await write_socket(request, self._readers, query, start, _event)
         return await write_stream(request, self._readers, query, start, _event)
+
+    @_answers_in_json
+    async def _end(self, request: web.Request) -> web.StreamResponse:
+        """Where a stream that began now would begin."""
+        self._readers.check(_topic(request))
+        return web.Response(
+            content_type="application/json", headers={AFTER_HEADER: str(self._readers.head())}
+        )
 
     def _query(self, request: web.Request) -> Query:
         """What the client asks for, by whichever way it is to get it."""

@@ -79,7 +79,12 @@ def document(base_url: str) -> Schema:
         "info": {"title": "HPwsn: events in JSON, and a node's state", "version": __version__},
         "servers": [{"url": base_url}],
         "paths": {
-            "/topics/{topic}/events": {"parameters": [_TOPIC], "post": _publish(), "get": _read()},
+            "/topics/{topic}/events": {
+                "parameters": [_TOPIC],
+                "post": _publish(),
+                "get": _read(),
+                "head": _end(),
+            },
             "/openapi.json": {"get": _describe()},
             **OPERATOR_PATHS,
             **STREAM_PATHS,
@@ -154,6 +159,19 @@ def _read() -> Schema:
             "101": {"description": "A WebSocket, which an upgrade asks for: a text message for each event."},
             **refusals(400, 403, 404, 500, 503),
         },
+    }
+
+
+def _end() -> Schema:
+    after: Schema = {
+        "schema": OFFSET,
+        "description": "The offset of the last event in the log.",
+    }
+    refused = {status: {"description": "As for GET, without words."} for status in ("400", "404", "500")}
+    return {
+        "operationId": "end",
+        "summary": "Where the log ends now: what a stream that begins now begins after.",
+        "responses": {"200": {"description": "There.", "headers": {"Hpwsn-After": after}}, **refused},
     }
 
 
