@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from hpwsn.streams.problems import Place
+from hpwsn.streams.problems import NOWHERE, Place
 
 SOURCES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "topic": (("topic", "schema"), ()),
@@ -27,8 +27,11 @@ FORMATS = ("csv", "json", "parquet")
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A stream that comes in. `settings` are those of its source; `schema` is DDL, `time` the attribute
-    that holds the time of an event (empty: `time`, where there is such a TIMESTAMP), `lateness` in seconds."""
+    """A stream that comes in: its source with the settings, and its schema in DDL.
+
+    `time` is the attribute that holds the time of an event (empty: `time`, where there is such a TIMESTAMP),
+    `lateness` how many seconds an event may come behind the latest.
+    """
 
     name: str
     source: str
@@ -36,7 +39,7 @@ class Input:
     schema: str = ""
     time: str = ""
     lateness: float = 0.0
-    place: Place = Place()
+    place: Place = NOWHERE
 
     def text(self, setting: str) -> str:
         """A setting as text; empty where it is not set."""
@@ -55,7 +58,7 @@ class Op:
     slide: str = ""
     by: tuple[str, ...] = ()
     arguments: Mapping[str, object] = field(default_factory=dict)
-    place: Place = Place()
+    place: Place = NOWHERE
     places: Mapping[str, Place] = field(default_factory=dict)
 
     def at(self, key: str) -> Place:
@@ -69,7 +72,7 @@ class Constraint:
 
     attribute: str
     text: str
-    place: Place = Place()
+    place: Place = NOWHERE
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +85,7 @@ class Definition:
     ops: tuple[Op, ...] = ()
     constraints: tuple[Constraint, ...] = ()
     description: str = ""
-    place: Place = Place()
+    place: Place = NOWHERE
 
     @property
     def ranges(self) -> dict[str, str]:

@@ -126,7 +126,9 @@ class _Reader:
             if isinstance(text, str):
                 yield Constraint(name, text, self._place((*path, name)))
             else:
-                self._problem((*path, name), f'must be a text such as "> 0", not {text!r}', "constraint", name)
+                self._problem(
+                    (*path, name), f'must be a text such as "> 0", not {text!r}', "constraint", name
+                )
 
     def _ops(self, table: Mapping[str, object], path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
         yield from enumerate(self._tables(table.get("ops", []), (*path, "ops")))

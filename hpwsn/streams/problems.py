@@ -18,6 +18,9 @@ class Place:
         return f"{self.file or 'definition'}:{self.line}" if self.line else self.file or "definition"
 
 
+NOWHERE = Place()
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """One thing wrong; `part` is the operator or input it is about, `attribute` the attribute or setting."""

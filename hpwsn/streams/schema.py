@@ -173,7 +173,11 @@ def _integer(value: object, kind: Type) -> Value:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise ValueError
     number = int(value)
-    if isinstance(value, float) and number != value or not -(2 ** (bits := INTEGERS[kind.name] - 1)) <= number < 2**bits:
+    if (
+        isinstance(value, float)
+        and number != value
+        or not -(2 ** (bits := INTEGERS[kind.name] - 1)) <= number < 2**bits
+    ):
         raise ValueError
     return number
 
