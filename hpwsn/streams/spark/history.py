@@ -1,0 +1,83 @@
+"""Past events of services: kept as Parquet, and put through the same operators again.
+
+What a service publishes is read back from its topic and written by Spark's own file sink, which writes each
+event once whatever fails. A definition is then run on past data by giving its inputs' history in place of
+their topics; all windows are complete then, and come out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from hpwsn.errors import HpwsnError
+from hpwsn.streams.definition import Definition, Input
+from hpwsn.streams.plan import Plan, input_schema
+from hpwsn.streams.spark import replay, source
+from hpwsn.streams.spark.columns import spark_schema
+from hpwsn.streams.spark.inputs import path_of
+from hpwsn.streams.spark.operators import apply
+
+TRIGGER = "10 seconds"
+"""Time between two files."""
+
+
+def keep(
+    spark: SparkSession, plan: Plan, url: str, folder: str, checkpoint: str, once: bool
+) -> StreamingQuery:
+    """Write what a service publishes to a folder of Parquet files, from the oldest in its topic on."""
+    options = {"url": url, "topic": plan.definition.topic, "start": "oldest"}
+    events = spark.readStream.format(source.FORMAT).schema(str(plan.output.schema)).options(**options).load()
+    writer = events.writeStream.format("parquet").queryName(f"history of {plan.definition.uri}")
+    writer = writer.options(path=folder, checkpointLocation=checkpoint)
+    trigger = {"availableNow": True} if once else {"processingTime": TRIGGER}
+    return writer.trigger(**trigger).start()  # type: ignore[arg-type]
+
+
+def query(
+    spark: SparkSession, definition: Definition, history: str, inputs: Mapping[str, str] | None = None
+) -> DataFrame:
+    """What the service would have given for past events: of `inputs` by name, else of the history by topic."""
+    given = inputs or {}
+    unknown = set(given) - set(definition.inputs)
+    if unknown:
+        raise HpwsnError(
+            f"{definition.uri} has no input {min(unknown)}; it has {', '.join(definition.inputs)}"
+        )
+    frames = {
+        name: _past(spark, one, given.get(name) or _place(one, history))
+        for name, one in definition.inputs.items()
+    }
+    return apply(definition, frames)
+
+
+def _place(one: Input, history: str) -> str:
+    if one.source == "files":
+        return path_of(one)
+    if not history or not one.text("topic"):
+        raise HpwsnError(
+            f"{one.place}: give the past events of the input {one.name}: --input {one.name}=PATH"
+        )
+    return str(Path(history) / one.text("topic").replace(":", "-"))
+
+
+def _past(spark: SparkSession, one: Input, path: str) -> DataFrame:
+    schema = input_schema(one)
+    kind = _kind(one, path)
+    if kind == "parquet":
+        return spark.read.schema(spark_schema(schema)).parquet(path)
+    # Text is read as it is live, so that both give the same values.
+    files = replay.files_of(path, kind)
+    rows = [row for file in files for row in replay.read_rows(file, kind, schema)]
+    return spark.createDataFrame(rows, spark_schema(schema))
+
+
+def _kind(one: Input, path: str) -> str:
+    found = [kind for kind, endings in replay.ENDINGS.items() if path.endswith(endings)]
+    kind = found[0] if found else one.text("format") if one.source == "files" else "parquet"
+    if not Path(path).exists() and not list(Path(path).parent.glob(Path(path).name)):
+        raise HpwsnError(f"{one.place}: there are no past events of the input {one.name} at {path}")
+    return kind
