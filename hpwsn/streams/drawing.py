@@ -72,13 +72,12 @@ def _source(plan: Plan, name: str) -> str:
 
 def _operator(node: Node) -> str:
     op, inputs = node.op, node.takes
-    window = f" over {node.step.window}" if getattr(node.step, "window", None) else ""
+    kind = getattr(node.step, "window", None)
+    window = f" over {kind}" if kind else ""
     by = f" by {', '.join(op.by)}" if op.by else ""
     others = f" with {', '.join(inputs[1:])}" if len(inputs) > 1 else ""
-    attribute = (
-        op.arguments.get("attribute") or op.arguments.get("where") or op.arguments.get("function") or ""
-    )
-    about = f" {attribute}" if isinstance(attribute, str) and attribute else ""
+    shown = ("attribute", "is", "value", "where", "on", "function")
+    about = "".join(f" {op.arguments[key]}" for key in shown if key in op.arguments)
     return f"{op.op}{about}{others}{by}{window}"
 
 

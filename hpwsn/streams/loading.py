@@ -17,7 +17,7 @@ from hpwsn.streams.problems import DefinitionError, Place, Problem
 
 
 def load(*paths: Path | str) -> list[Definition]:
-    """The services of the files, each checked whole, after those that they take in."""
+    """The services of the files, each checked whole, with what it takes in."""
     definitions = [one for path in paths for one in _read(Path(path))]
     _check_unique(definitions)
     resolved = _Resolver(definitions)

@@ -109,7 +109,7 @@ class _Planner:
             message = f"{time} {found}; the event time must be a TIMESTAMP of the schema"
             self.problems.append(Problem(one.place, message, part, "time"))
             return None
-        return Shape(one.name, schema, time)
+        return Shape(one.name, schema, time, lateness=one.lateness)
 
     def _op(self, number: int, op: Op) -> None:
         part = f"operator {number} ({op.op})"

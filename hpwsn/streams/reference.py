@@ -1,8 +1,8 @@
 """A service computed over lists of events: what Spark must give, in plain Python.
 
-Every operator's own `run` is its meaning; here they are joined as the definition says. Of windows of time only
-those come out that end by `until`; None is the end of the data, as in a query of past events. What a running
-job has given out after some events is `until` their watermark.
+Every operator's own `run` is its meaning; here they are joined as the definition says. Of windows of time
+only those come out that end by `until`; None is the end of the data, as in a query of past events. What a
+running job has given out after some events is `until` their watermark.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,13 +13,12 @@ from hpwsn.streams.definition import Definition
 from hpwsn.streams.plan import Plan, plan_of
 from hpwsn.streams.schema import Event, event_of
 
+Streams = Mapping[str, Sequence[Mapping[str, object]]]
+"""The events of each input, in Python or as JSON has them."""
 
-def compute(
-    definition: Definition,
-    streams: Mapping[str, Sequence[Mapping[str, object]]],
-    until: datetime | None = None,
-) -> list[Event]:
-    """The events that the service gives for those of its inputs, which may be as JSON has them."""
+
+def compute(definition: Definition, streams: Streams, until: datetime | None = None) -> list[Event]:
+    """The events that the service gives for those of its inputs."""
     plan = plan_of(definition)
     found = {
         name: [event_of(one, shape.schema) for one in streams[name]] for name, shape in plan.inputs.items()
@@ -29,9 +28,7 @@ def compute(
     return [event for event in found[plan.last] if all(holds(one, event) for one in plan.conditions)]
 
 
-def watermark(
-    definition: Definition, streams: Mapping[str, Sequence[Mapping[str, object]]]
-) -> datetime | None:
+def watermark(definition: Definition, streams: Streams) -> datetime | None:
     """How far the event time of all inputs has come, less the lateness of each; None before all have any."""
     plan = plan_of(definition)
     reached = [_reached(plan, name, streams[name]) for name in plan.inputs if plan.inputs[name].time]

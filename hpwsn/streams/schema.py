@@ -1,7 +1,7 @@
 """The attributes of a stream and their types, in a subset of Spark's DDL.
 
-Owns how `cid STRING, flow BIGINT, time TIMESTAMP` is read and written, and how the values of JSON events become
-values of the types. The types are those that an event of the broker can hold: truth values, numbers, texts,
+Owns how `cid STRING, flow BIGINT, time TIMESTAMP` is read and written, and how values of JSON become such
+values. The types are those that an event of the broker can hold: truth values, numbers, texts,
 dates and instants. Structures, arrays and maps are refused: every event is a flat set of attributes.
 """
 
@@ -172,12 +172,8 @@ def _boolean(value: object, kind: Type) -> Value:
 def _integer(value: object, kind: Type) -> Value:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise ValueError
-    number = int(value)
-    if (
-        isinstance(value, float)
-        and number != value
-        or not -(2 ** (bits := INTEGERS[kind.name] - 1)) <= number < 2**bits
-    ):
+    number, bound = int(value), 2 ** (INTEGERS[kind.name] - 1)
+    if (isinstance(value, float) and number != value) or not -bound <= number < bound:
         raise ValueError
     return number
 

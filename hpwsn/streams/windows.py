@@ -1,8 +1,8 @@
 """Windows over streams: of so many tuples, or of a span of event time, each sliding by its own step.
 
 A window of tuples covers events k·slide to k·slide + length of its group, and is complete when it has them
-all. A window of time covers [k·slide, k·slide + length) of the epoch, as Spark's do. Pure; which events are of
-one group, and what becomes of a window, is the operators' business.
+all. A window of time covers [k·slide, k·slide + length) of the epoch, as Spark's do. Which events are of one
+group, and what becomes of a window, is the operators' business.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""filter(a, op, v): keep the events that match; also `where`, a whole expression of the predicate language."""
+"""filter(a, op, v): keep the events that match; or `where`, an expression of the predicate language."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

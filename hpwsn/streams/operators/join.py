@@ -99,8 +99,9 @@ class PairedWindows:
     def step(self, state: list[Any], events: Sequence[Event]) -> list[Event]:
         """The pairs of each two windows that are now complete."""
         for event in events:
-            side = event[SIDE]
-            state[side].append({name: value for name, value in event.items() if name != SIDE})
+            state[int(str(event[SIDE]))].append(
+                {name: value for name, value in event.items() if name != SIDE}
+            )
         found = []
         while all(len(one) >= self.window.length for one in state):
             left, right = (one[: self.window.length] for one in state)

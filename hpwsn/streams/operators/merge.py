@@ -31,7 +31,14 @@ def build(op: Op, inputs: Sequence[Shape]) -> Merge:
     else:
         why = next((one.no_time_windows for one in inputs if one.no_time_windows), "")
     time = first.time if all(one.time == first.time for one in others) else ""
-    shape = replace(first, name=op.output or op.op, time=time, grain=grain, no_time_windows=why)
+    shape = replace(
+        first,
+        name=op.output or op.op,
+        time=time,
+        grain=grain,
+        no_time_windows=why,
+        lateness=max(one.lateness for one in inputs),
+    )
     return Merge(tuple(inputs), shape)
 
 

@@ -1,6 +1,6 @@
 """What every operator is to the rest: built from its definition and the streams before it, or refused.
 
-A step is an operator whose arguments were checked: it knows the shape of what it gives out, and it computes it
+A step is an operator whose arguments were checked: it knows the shape of what it gives out, and computes it
 over lists of events, which is the meaning that Spark must reproduce. An operator whose windows count tuples,
 or that accumulates, gives out a machine: the same for one group of events that come bit by bit.
 """
@@ -23,7 +23,8 @@ class Shape:
     """A stream at one point of a service.
 
     `time` is the attribute of the event time, if any. `grain` is the span of time that an event stands for,
-    in microseconds. `no_time_windows` says why none can follow, where that is so.
+    in microseconds. `no_time_windows` says why none can follow, where that is so. `lateness` is by how many
+    seconds an event may come behind the latest.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Shape:
     time: str = ""
     grain: int = 0
     no_time_windows: str = ""
+    lateness: float = 0.0
 
 
 class Refused(Exception):
@@ -66,7 +68,7 @@ class Machine(Protocol):
 
 @dataclass(frozen=True)
 class Kind:
-    """An operator as definitions name it: its argument keys, whether it has windows and groups, its builder."""
+    """An operator as definitions name it: its arguments, whether it has windows and groups."""
 
     name: str
     build: Builder

@@ -22,7 +22,7 @@ class Project(Before):
     """`kept` is the new name of each attribute that stays, `added` the value of each new one."""
 
     kept: Mapping[str, str]
-    added: Mapping[str, Value]
+    added: dict[str, Value]
 
     def run(self, streams: Sequence[list[Event]], until: datetime | None) -> list[Event]:
         """Each event anew."""

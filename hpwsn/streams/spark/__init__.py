@@ -1,1 +1,1 @@
-"""The part of stream services that needs Spark: nothing outside of it imports PySpark."""
+"""Stream data services on Spark: everything here needs PySpark, and nothing outside of here does."""

@@ -7,7 +7,9 @@ their topics; all windows are complete then, and come out.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -16,8 +18,10 @@ from pyspark.sql.streaming.query import StreamingQuery
 from hpwsn.errors import HpwsnError
 from hpwsn.streams.definition import Definition, Input
 from hpwsn.streams.plan import Plan, input_schema
+from hpwsn.streams.schema import json_of
 from hpwsn.streams.spark import replay, source
 from hpwsn.streams.spark.columns import spark_schema
+from hpwsn.streams.spark.groups import event_of_row
 from hpwsn.streams.spark.inputs import path_of
 from hpwsn.streams.spark.operators import apply
 
@@ -44,9 +48,8 @@ def query(
     given = inputs or {}
     unknown = set(given) - set(definition.inputs)
     if unknown:
-        raise HpwsnError(
-            f"{definition.uri} has no input {min(unknown)}; it has {', '.join(definition.inputs)}"
-        )
+        names = ", ".join(definition.inputs)
+        raise HpwsnError(f"{definition.uri} has no input {min(unknown)}; it has {names}")
     frames = {
         name: _past(spark, one, given.get(name) or _place(one, history))
         for name, one in definition.inputs.items()
@@ -58,10 +61,20 @@ def _place(one: Input, history: str) -> str:
     if one.source == "files":
         return path_of(one)
     if not history or not one.text("topic"):
-        raise HpwsnError(
-            f"{one.place}: give the past events of the input {one.name}: --input {one.name}=PATH"
-        )
-    return str(Path(history) / one.text("topic").replace(":", "-"))
+        raise HpwsnError(f"{one.place}: give the past of the input {one.name}: --input {one.name}=PATH")
+    return str(Path(history) / folder_of(one.text("topic")))
+
+
+def folder_of(name: str) -> str:
+    """A topic or a uri as the name of a folder."""
+    return re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-.") or "service"
+
+
+def lines(frame: DataFrame) -> Iterator[str]:
+    """The events as the broker would give them, in JSON."""
+    for row in frame.toLocalIterator():
+        event = {name: json_of(value) for name, value in event_of_row(row).items()}
+        yield json.dumps(event, ensure_ascii=False)
 
 
 def _past(spark: SparkSession, one: Input, path: str) -> DataFrame:

@@ -27,7 +27,7 @@ from hpwsn.streams.definition import Definition
 from hpwsn.streams.plan import Plan, plan_of
 from hpwsn.streams.progress import Figures, figures_of, line_of
 from hpwsn.streams.spark import source
-from hpwsn.streams.spark.history import keep
+from hpwsn.streams.spark.history import folder_of, keep
 from hpwsn.streams.spark.inputs import streams_of
 from hpwsn.streams.spark.operators import apply
 from hpwsn.streams.spark.rerun import rerun_of
@@ -61,7 +61,7 @@ class Running:
         self.figures: Figures = {}
         self.queries: list[StreamingQuery] = []
         self._batch = -1
-        self.place = f"{options.checkpoint.rstrip('/')}/{_folder(self.definition.uri)}"
+        self.place = f"{options.checkpoint.rstrip('/')}/{folder_of(self.definition.uri)}"
         self.local = None if "://" in self.place else Path(self.place).resolve()
         self._lock: IO[str] | None = None
 
@@ -169,7 +169,7 @@ class Job:
             given["rerun"] = str(rerun_of(service.local / "query", service.local / "published"))
         service.queries.append(self._query(frame, definition.uri, given))
         if options.history:
-            where = f"{options.history.rstrip('/')}/{_folder(definition.topic)}"
+            where = f"{options.history.rstrip('/')}/{folder_of(definition.topic)}"
             service.queries.append(
                 keep(self._spark, service.plan, options.url, where, f"{service.place}/history", options.once)
             )
@@ -252,11 +252,6 @@ class Job:
 
 class _Stopped(Exception):
     """A stop was asked for while nothing ran yet."""
-
-
-def _folder(name: str) -> str:
-    """A name as one of a folder."""
-    return re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-.") or "service"
 
 
 def _reason(error: StreamingQueryException) -> str:

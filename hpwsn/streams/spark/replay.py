@@ -1,4 +1,4 @@
-"""Files as a stream: CSV with a header, JSON lines or Parquet, replayed in order, at a rate if one is asked for.
+"""Files as a stream: CSV with a header, JSON lines or Parquet, replayed in order, at a rate if asked for.
 
 The data source `hpwsn-files`. An offset is a file and a row of it, so what a checkpoint names is read again
 exactly; files are taken in the order of their names, and new ones behind the last as they appear. Values are
