@@ -5,6 +5,7 @@ import json
 import sys
 from pathlib import Path
 
+from hpwsn.cli_streams_generate import add_generate_parser
 from hpwsn.cli_streams_run import add_run_parsers
 from hpwsn.operator_api import add_command
 from hpwsn.streams.problems import DefinitionError
@@ -24,6 +25,7 @@ def add_streams_parser(commands: "argparse._SubParsersAction[argparse.ArgumentPa
     check.add_argument("--json", action="store_true", help="print JSON for a script to read")
     check.set_defaults(handler=_check)
     add_run_parsers(actions)
+    add_generate_parser(actions)
 
 
 def _check(arguments: argparse.Namespace) -> int:

@@ -6,6 +6,7 @@ the form is collected before it is reported, each with its line; what the defini
 hpwsn.streams.plan.
 """
 
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -19,6 +20,7 @@ from hpwsn_client.wsn.topics import Topic
 
 _SERVICE_KEYS = ("uri", "topic", "description", "inputs", "ops", "constraints")
 _INPUT_KEYS = ("source", "time", "lateness")
+_AT_LINE = re.compile(r"at line (\d+)")
 _OP_KEYS = ("op", "input", "output", "window", "slide", "by")
 
 
@@ -27,7 +29,9 @@ def parse_document(text: str, file: str = "") -> list[Definition]:
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise DefinitionError([Problem(Place(file), f"is not TOML: {error}")]) from None
+        line = _AT_LINE.search(str(error))
+        place = Place(file, int(line[1]) if line else len(text.splitlines()))
+        raise DefinitionError([Problem(place, f"is not TOML: {error}")]) from None
     return definitions_of(document, file, positions_of(text))
 
 

@@ -1,9 +1,9 @@
 """Streams as sensors of a city would give them: number plates read by cameras, positions of vehicles.
 
-The same seed gives the same events, for as many as one wants, in the order in which they would arrive. Vehicles
-make trips past several cameras; traffic has the peaks of a working day; cameras and vehicles differ in how much
-they see and drive; records come a little late. Positions follow a vehicle that turns, hurries and stands, and
-some of them are wrong. Plates and places are invented.
+The same seed gives the same events, as many as one wants, in the order in which they would arrive. Vehicles
+make trips past several cameras; traffic has the peaks of a working day; cameras and vehicles differ in how
+much they see and drive; records come a little late. Positions follow a vehicle that turns, hurries and
+stands, and some of them are wrong. Plates and places are invented.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def anpr(seed: int, traffic: Traffic | None = None) -> Iterator[Event]:
     number = count()
     for begins in _departures(random, traffic):
         while waiting and waiting[0][0] <= begins:
-            _, _, camera, plate, at = heapq.heappop(waiting)
-            yield {"cid": camera, "vid": plate, "time": traffic.start + timedelta(seconds=round(at, 3))}
+            _, _, cid, vid, at = heapq.heappop(waiting)
+            yield {"cid": cid, "vid": vid, "time": traffic.start + timedelta(seconds=round(at, 3))}
         plate = _plate(random, traffic.vehicles)
         for at, camera in _trip(random, traffic, begins):
             arrives = at + traffic.latest * random.random() ** 4

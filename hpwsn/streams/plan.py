@@ -152,12 +152,12 @@ class _Planner:
         return kind.build(op, inputs)
 
     def _check_use(self) -> None:
-        """Each stream but the last goes somewhere: one that does not is a slip."""
+        """Each stream but the last goes somewhere: one that does not, where all else is right, is a slip."""
         definition = self.definition
         if not self.last:
             message = "has several inputs and no operator that brings them together"
             self.problems.append(Problem(definition.place, message, "service"))
-        for name in self.streams:
+        for name in () if self.problems else self.streams:
             if name not in self.used and name != self.last and self.last:
                 message = f"nothing takes the stream {name}"
                 self.problems.append(Problem(self.places[name], message, "service"))

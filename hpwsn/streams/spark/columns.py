@@ -1,6 +1,7 @@
 """Types and conditions in Spark's own terms.
 
-A condition means what it means to the broker (hpwsn.matching.predicates): numbers compare as doubles, NaN with nothing, and what is null satisfies no comparison, but every negated one.
+A condition means what it means to the broker (hpwsn.matching.predicates): numbers compare as doubles, NaN
+with nothing, and what is null satisfies no comparison, but every negated one.
 """
 
 import operator
