@@ -83,6 +83,11 @@ class Running:
         except OSError:
             raise HpwsnError(f"another job runs from the checkpoint {self.local}; stop it first") from None
 
+    def unlock(self) -> None:
+        """Give the checkpoint free."""
+        if self._lock is not None:
+            self._lock.close()
+
     def document(self, state: str) -> dict[str, Any]:
         """What the node is told."""
         inputs = {
@@ -253,6 +258,8 @@ class Job:
                 query.stop()
         link.close()
         self._say_stopped()
+        for service in self._services:
+            service.unlock()
 
     def _say_stopped(self) -> None:
         link = BrokerLink(self._options.url, patient=False)
