@@ -1,5 +1,5 @@
-"""`hpwsn streams run` with real Spark and a real node: what is pushed to a SOAP consumer is what the reference
-computes, whatever is killed on the way."""
+"""`hpwsn streams run` with real Spark and a real node: what is pushed to a SOAP consumer is what the
+reference computes, whatever is killed on the way."""
 
 from __future__ import annotations
 
