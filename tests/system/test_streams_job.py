@@ -43,7 +43,12 @@ class JobProcess:
                 [*command, "--url", node.url, "--checkpoint", str(folder / "checkpoints"), "--every", "1"],
                 stdout=log,
                 stderr=log,
-                env={**environment(), "PYTHONWARNINGS": "ignore"},
+                # What lives for a minute is not worth the second compiler's work.
+                env={
+                    **environment(),
+                    "PYTHONWARNINGS": "ignore",
+                    "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:-UsePerfData",
+                },
                 cwd=folder,
                 start_new_session=True,
             )

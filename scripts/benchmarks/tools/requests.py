@@ -154,7 +154,7 @@ class RequestLoad:
             sum(times) / len(times),
             times[math.ceil(len(times) * 0.99) - 1],
             len(self._tally.came) / lasted,
-            100 * (cpu_seconds(self._node.pid) - self._cpu) / lasted,
+            max(0.01, 100 * (cpu_seconds(self._node.pid) - self._cpu) / lasted),
             node.memory_info().rss / 1e6,
             self._tally.bytes / lasted / 1e6,
         )
