@@ -77,6 +77,13 @@ def add_run_parsers(actions: "argparse._SubParsersAction[argparse.ArgumentParser
     run.add_argument(
         "--every", type=float, default=5.0, metavar="S", help="seconds between lines of progress"
     )
+    run.add_argument(
+        "--rows",
+        type=int,
+        default=50_000,
+        metavar="N",
+        help="most rows of an input in a batch (default: 50000)",
+    )
     run.set_defaults(handler=_run)
     listing = add_command(actions, "list", "the services that a node knows", _LIST)
     add_node_options(listing)
@@ -169,6 +176,7 @@ def _run(arguments: argparse.Namespace) -> int:
         backbone=arguments.backbone,
         node=arguments.node,
         every=arguments.every,
+        rows=max(1, arguments.rows),
     )
     job = Job(spark, definitions, options, say=lambda line: print(line, flush=True))
     for number in (signal.SIGTERM, signal.SIGINT):

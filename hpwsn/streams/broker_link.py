@@ -105,11 +105,10 @@ class BrokerLink:
     ) -> tuple[bytes, Mapping[str, str]]:
         connection = self._connection
         try:
-            connection.request(method, self._prefix + path, body, dict(headers))
-            response = connection.getresponse()
-            answer = response.read()
+            # A node ends connections that were not used for a while, which is no trouble.
+            kept = connection.sock is not None
+            response, answer = self._exchange(method, path, body, headers, again=kept)
         except (OSError, http.client.HTTPException) as error:
-            connection.close()
             where = f"{connection.host}:{connection.port}"
             raise BrokerAway(f"no node answers at {where}: {error or type(error).__name__}") from error
         if response.status in _AGAIN:
@@ -119,6 +118,20 @@ class BrokerLink:
                 f"the node refused {method} {path.partition('?')[0]}: {_words(answer, response)}"
             )
         return answer, dict(response.getheaders())
+
+    def _exchange(
+        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str], *, again: bool
+    ) -> tuple[http.client.HTTPResponse, bytes]:
+        """One request and its answer; every request here may be repeated."""
+        try:
+            self._connection.request(method, self._prefix + path, body, dict(headers))
+            response = self._connection.getresponse()
+            return response, response.read()
+        except (OSError, http.client.HTTPException):
+            self._connection.close()
+            if not again:
+                raise
+        return self._exchange(method, path, body, headers, again=False)
 
 
 def _events(topic: str) -> str:

@@ -142,6 +142,8 @@ async def test_a_socket_says_where_it_begins_answers_pings_and_passes_over_what_
     async with aiohttp.ClientSession() as session:
         async with session.post(url, json={"n": 1}) as answer:
             last = (await answer.json())["last"]
+        async with session.head(url) as ended:
+            assert (ended.status, int(ended.headers["Hpwsn-After"]) >= last) == (200, True)
         async with session.ws_connect(url, headers={"Last-Event-ID": "0"}) as socket:
             assert (await socket_events(socket, 1))[0]["data"] == {"n": 1}
         async with session.ws_connect(url) as socket:

@@ -44,7 +44,7 @@ def keep(
 def query(
     spark: SparkSession, definition: Definition, history: str, inputs: Mapping[str, str] | None = None
 ) -> DataFrame:
-    """What the service would have given for past events: `inputs` by name, else the history by topic."""
+    """What the service gives for past events: those at `inputs` by name, else in the history by topic."""
     given = inputs or {}
     unknown = set(given) - set(definition.inputs)
     if unknown:

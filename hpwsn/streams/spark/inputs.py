@@ -15,6 +15,7 @@ from pyspark.sql import functions as fn
 from hpwsn.errors import HpwsnError
 from hpwsn.streams.definition import Definition, Input
 from hpwsn.streams.spark import replay, source
+from hpwsn.streams.spark.source import MOST_ROWS
 
 
 def register_sources(spark: SparkSession) -> None:
@@ -24,19 +25,20 @@ def register_sources(spark: SparkSession) -> None:
 
 
 def streams_of(
-    spark: SparkSession, definition: Definition, url: str, start: str = "oldest"
+    spark: SparkSession, definition: Definition, url: str, start: str = "oldest", rows: int = MOST_ROWS
 ) -> dict[str, DataFrame]:
     """The inputs of a service by name, as they come in."""
-    return {name: _stream(spark, one, url, start) for name, one in definition.inputs.items()}
+    return {name: _stream(spark, one, url, start, rows) for name, one in definition.inputs.items()}
 
 
-def _stream(spark: SparkSession, one: Input, url: str, start: str) -> DataFrame:
+def _stream(spark: SparkSession, one: Input, url: str, start: str, rows: int) -> DataFrame:
     match one.source:
         case "topic" | "service":
-            options = {"url": url, "topic": one.text("topic"), "start": start}
+            options = {"url": url, "topic": one.text("topic"), "start": start, "rows": str(rows)}
             return spark.readStream.format(source.FORMAT).schema(one.schema).options(**options).load()
         case "files":
-            options = {"path": path_of(one), "format": one.text("format"), "rate": one.text("rate")}
+            options = {"path": path_of(one), "rows": str(rows)}
+            options |= {name: one.text(name) for name in ("format", "rate")}
             return spark.readStream.format(replay.FORMAT).schema(one.schema).options(**options).load()
         case "kafka":
             return _json(_kafka(spark, one, start), one.schema)

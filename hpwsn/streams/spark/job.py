@@ -31,6 +31,7 @@ from hpwsn.streams.spark.history import folder_of, keep
 from hpwsn.streams.spark.inputs import streams_of
 from hpwsn.streams.spark.operators import apply
 from hpwsn.streams.spark.rerun import rerun_of
+from hpwsn.streams.spark.source import MOST_ROWS
 
 BEAT = 2.0
 STOP_WITHIN = 30.0
@@ -51,6 +52,7 @@ class Options:
     backbone: str = ""
     node: str = ""
     every: float = 5.0
+    rows: int = MOST_ROWS
 
 
 class Running:
@@ -80,6 +82,11 @@ class Running:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise HpwsnError(f"another job runs from the checkpoint {self.local}; stop it first") from None
+
+    def unlock(self) -> None:
+        """Give the checkpoint free."""
+        if self._lock is not None:
+            self._lock.close()
 
     def document(self, state: str) -> dict[str, Any]:
         """What the node is told."""
@@ -137,14 +144,25 @@ class Job:
             for service in self._services:
                 service.lock()
                 link.register(service.definition.uri, service.document("running"))
-            for service in self._services:
-                self._start(service)
-                self._say(f"{service.definition.uri} runs: {service.definition.topic} at {self._options.url}")
-            self._watch()
+            if self._options.once:
+                self._run_once()
+            else:
+                for service in self._services:
+                    self._start(service)
+                    self._start_history(service)
+                self._watch()
         except _Stopped:
             return
         finally:
             self._end(link)
+
+    def _run_once(self) -> None:
+        """One after another, those that others take in first, each with its history behind it."""
+        for service in self._services:
+            for start in (self._start, self._start_history):
+                if not self._stop.is_set():
+                    start(service)
+                    self._watch()
 
     def _pause(self, seconds: float) -> None:
         """A wait for the node that a stop ends."""
@@ -153,7 +171,9 @@ class Job:
 
     def _start(self, service: Running) -> None:
         options, definition = self._options, service.definition
-        frame = apply(definition, streams_of(self._spark, definition, options.url, options.start))
+        frame = apply(
+            definition, streams_of(self._spark, definition, options.url, options.start, options.rows)
+        )
         checkpoint = f"{service.place}/query"
         given = {
             "url": options.url,
@@ -168,8 +188,12 @@ class Job:
             given["state"] = str(service.local / "published")
             given["rerun"] = str(rerun_of(service.local / "query", service.local / "published"))
         service.queries.append(self._query(frame, definition.uri, given))
+        self._say(f"{definition.uri} runs: {definition.topic} at {options.url}")
+
+    def _start_history(self, service: Running) -> None:
+        options = self._options
         if options.history:
-            where = f"{options.history.rstrip('/')}/{folder_of(definition.topic)}"
+            where = f"{options.history.rstrip('/')}/{folder_of(service.definition.topic)}"
             service.queries.append(
                 keep(self._spark, service.plan, options.url, where, f"{service.place}/history", options.once)
             )
@@ -234,6 +258,8 @@ class Job:
                 query.stop()
         link.close()
         self._say_stopped()
+        for service in self._services:
+            service.unlock()
 
     def _say_stopped(self) -> None:
         link = BrokerLink(self._options.url, patient=False)

@@ -52,19 +52,27 @@ def rerun_of(checkpoint: Path, state: Path) -> Rerun:
     begun, done = _last(checkpoint / "offsets"), _last(checkpoint / "commits")
     if begun is None or begun == done:
         return Rerun()
-    try:
-        noted = json.loads((state / _NOTE).read_text("utf-8"))
-        return Rerun(begun, int(noted["offset"]))
-    except (OSError, ValueError, LookupError, TypeError):
-        return Rerun(begun, 0)
+    return Rerun(begun, max((offset for epoch, offset in _noted(state) if epoch < begun), default=0))
 
 
 def note_committed(state: Path, epoch: int, offset: int) -> None:
-    """Write down where an epoch ends in the log."""
+    """Write down where an epoch ends in the log, beside the one before it.
+
+    Spark itself notes that the epoch is done only after this, so the last may be one that is run again.
+    """
     state.mkdir(parents=True, exist_ok=True)
+    before = [one for one in _noted(state) if one[0] < epoch][-1:]
     fresh = state / f"{_NOTE}.new"
-    fresh.write_text(json.dumps({"epoch": epoch, "offset": offset}), "utf-8")
+    fresh.write_text(json.dumps([*before, (epoch, offset)]), "utf-8")
     fresh.replace(state / _NOTE)
+
+
+def _noted(state: Path) -> list[tuple[int, int]]:
+    """Epochs and where they end; none where nothing was noted that can be read."""
+    try:
+        return [(int(epoch), int(offset)) for epoch, offset in json.loads((state / _NOTE).read_text("utf-8"))]
+    except (OSError, ValueError, TypeError):
+        return []
 
 
 def _last(folder: Path) -> int | None:

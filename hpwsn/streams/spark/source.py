@@ -72,6 +72,7 @@ class TopicReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._schema = schema
         self._target: int | None = None
         self._looked = 0
+        self._seen: int | None = None
         self._link: BrokerLink | None = None
 
     def _broker(self) -> BrokerLink:
@@ -109,11 +110,16 @@ class TopicReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if not page.events or (self._target is not None and page.events[0]["offset"] > self._target):
             # What was looked at in vain is not looked at again.
             self._looked = max(self._looked, page.upto if not page.events else 0)
+            self._seen = begin
             return start
-        end = self._broker().end(self._topic) if self._target is None else self._target
+        self._seen = end = self._broker().end(self._topic) if self._target is None else self._target
         if not isinstance(limit, ReadAllAvailable):
             end = min(end, page.events[0]["offset"] - 1 + self._rows)
         return {"offset": end}
+
+    def reportLatestOffset(self) -> dict[str, int] | None:  # noqa: N802
+        """How far the topic went at the last look, for the lag that progress shows."""
+        return None if self._seen is None else {"offset": self._seen}
 
     def _check_end(self, link: BrokerLink, offset: int) -> None:
         """Refuse a log that ends before what was read of it: to wait would be in vain, to read on wrong."""
