@@ -5,9 +5,9 @@ is published has an id made of service, run, epoch, partition and row, so an epo
 after a failed task or a killed job, publishes nothing twice. The node knows ids for `journal.id_window`; an
 epoch that is run again later than that is first looked up in the topic itself (`Rerun`).
 
-A partition that fits one request is one: taken whole or not at all, in Spark's order unless that means nothing
-(after a shuffle). A larger one is put into an order that depends on nothing but its rows, since Spark may bring
-them in another the next time.
+A partition that fits one request is one: taken whole or not at all, in Spark's order unless that means
+nothing (after a shuffle). A larger one is put into an order that depends on nothing but its rows, since Spark
+may bring them in another the next time.
 """
 
 from __future__ import annotations
