@@ -4,7 +4,7 @@ import argparse
 import csv
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
 from itertools import islice
 from pathlib import Path
@@ -61,12 +61,12 @@ def _generate(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _write_json(out: TextIO, rows: Iterable[dict[str, object]]) -> None:
+def _write_json(out: TextIO, rows: Iterable[Mapping[str, object]]) -> None:
     for row in rows:
         out.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
-def _write_csv(out: TextIO, rows: Iterable[dict[str, object]]) -> None:
+def _write_csv(out: TextIO, rows: Iterable[Mapping[str, object]]) -> None:
     writer = csv.writer(out)
     for number, row in enumerate(rows):
         if not number:

@@ -85,8 +85,8 @@ def build(op: Op, inputs: Sequence[Shape]) -> Function:
         raise Refused("by", "without a window events are taken one by one, in no groups")
     window = window_of(op, stream) if op.window else None
     shape = Shape(op.output or call.__name__, schema, time, 0, stream.no_time_windows, stream.lateness)
-    if window is not None or stream.grain:
-        shape = without_time_windows(shape, "a function after or with a window")
+    if window is not None or stream.grain or stream.merged:
+        shape = without_time_windows(shape, "a function that has a window, or comes after one or a merge")
     return Function((stream,), shape, call, dict(arguments), by_of(op, stream), window)
 
 

@@ -38,6 +38,7 @@ def build(op: Op, inputs: Sequence[Shape]) -> Merge:
         grain=grain,
         no_time_windows=why,
         lateness=max(one.lateness for one in inputs),
+        merged=True,
     )
     return Merge(tuple(inputs), shape)
 

@@ -24,7 +24,7 @@ class Shape:
 
     `time` is the attribute of the event time, if any. `grain` is the span of time that an event stands for,
     in microseconds. `no_time_windows` says why none can follow, where that is so. `lateness` is by how many
-    seconds an event may come behind the latest.
+    seconds an event may come behind the latest, `merged` whether it is of several streams.
     """
 
     name: str
@@ -33,6 +33,7 @@ class Shape:
     grain: int = 0
     no_time_windows: str = ""
     lateness: float = 0.0
+    merged: bool = False
 
 
 class Refused(Exception):

@@ -49,9 +49,11 @@ _AT = "_at"
 def apply(definition: Definition, frames: Mapping[str, DataFrame]) -> DataFrame:
     """What comes out of a service for the frames of its inputs, which have the inputs' schemas."""
     plan = plan_of(definition)
-    found = {name: _input(plan, name, frames[name]) for name in plan.inputs}
+    found = {name: frames[name].select(*_columns(shape)) for name, shape in plan.inputs.items()}
     for node in plan.nodes:
         takes = [found[name] for name in node.takes]
+        if _has_spans(plan):
+            takes = _followed(node.step, takes)
         found[node.gives] = _TRANSLATIONS[type(node.step)](node.step, takes)
     result = found[plan.last]
     for condition in plan.conditions:
@@ -59,12 +61,19 @@ def apply(definition: Definition, frames: Mapping[str, DataFrame]) -> DataFrame:
     return result.select(*_columns(plan.output))
 
 
-def _input(plan: Plan, name: str, frame: DataFrame) -> DataFrame:
-    shape = plan.inputs[name]
-    chosen = frame.select(*_columns(shape))
-    if not _has_spans(plan) or not shape.time:
-        return chosen
-    return chosen.withWatermark(shape.time, _microseconds(shape.lateness * 1e6))
+def _followed(step: Any, takes: Sequence[DataFrame]) -> list[DataFrame]:
+    """The frames with watermarks, where the step is the first that needs them.
+
+    Spark takes one watermark on a row's way, and loses it where a function takes the row over, so it comes as
+    late as can be: before windows of time, and before a merge, where each stream has one of its own.
+    """
+    needed = isinstance(step, Merge) or isinstance(getattr(step, "window", None), Span)
+    return [
+        frame.withWatermark(shape.time, _microseconds(shape.lateness * 1e6))
+        if needed and shape.time and not (shape.merged or shape.grain or shape.no_time_windows)
+        else frame
+        for frame, shape in zip(takes, step.inputs, strict=True)
+    ]
 
 
 def _has_spans(plan: Plan) -> bool:
@@ -243,13 +252,7 @@ def _function_of(step: Function, takes: Sequence[DataFrame]) -> DataFrame:
         return _machine(step, takes[0])
     if step.window is None:
         rows = takes[0].select(*_columns(step.inputs[0]))
-        found = rows.mapInArrow(each_event(step), spark_schema(step.output.schema))
-        again = step.output.time and not step.output.no_time_windows
-        return (
-            found.withWatermark(step.output.time, _microseconds(step.output.lateness * 1e6))
-            if again
-            else found
-        )
+        return rows.mapInArrow(each_event(step), spark_schema(step.output.schema))
     whole = fn.collect_list(fn.struct(*_columns(step.inputs[0]))).alias("_events")
     windows = _windows(step, takes[0], step.window).agg(whole).select("_events")
     return windows.mapInArrow(each_window(step), spark_schema(step.output.schema))
