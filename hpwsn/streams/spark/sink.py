@@ -70,13 +70,13 @@ class TopicWriter(DataSourceStreamArrowWriter):
             return Written(0, None)
         link = BrokerLink(self._url)
         known = self._rerun.known(link, self._topic, prefix) if self._rerun.concerns(epoch) else frozenset()
+        last = None
         if self._backbone:
-            last = self._send(chunks, prefix, known)
-        else:
-            last = None
-            for first, lines in chunks:
-                if f"{prefix}{first}" not in known:
-                    last = link.publish(self._topic, b"\n".join(lines), f"{prefix}{first}")
+            self._send(chunks, prefix, known)
+            chunks = []
+        for first, lines in chunks:
+            if f"{prefix}{first}" not in known:
+                last = link.publish(self._topic, b"\n".join(lines), f"{prefix}{first}")
         link.close()
         return Written(len(events), last)
 
