@@ -129,7 +129,7 @@ def _definitions(files: Sequence[Path]) -> "list[Definition]":
     return load(*files)
 
 
-def _need_spark() -> None:
+def _need_spark(master: str) -> None:
     if any(importlib.util.find_spec(name) is None for name in ("pyspark", "pyarrow")):
         raise HpwsnError(NEEDS)
     if not os.environ.get("JAVA_HOME") and shutil.which("java") is None:
@@ -138,7 +138,8 @@ def _need_spark() -> None:
         )
     # Workers run the interpreter that runs this, which has our packages.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    if master.startswith("local"):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 
 
 def _settings(given: Sequence[str]) -> dict[str, str]:
@@ -157,7 +158,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if not (arguments.start in ("oldest", "now") or arguments.start.isdecimal()):
         raise HpwsnError(f"--start {arguments.start}: give oldest, now, or an offset")
     conf = _settings(arguments.conf)
-    _need_spark()
+    _need_spark(arguments.master)
     from hpwsn.streams.spark.job import Job, Options
     from hpwsn.streams.spark.session import open_session
 
@@ -219,7 +220,7 @@ def _history(arguments: argparse.Namespace) -> int:
     if len(definitions) != 1 and (arguments.to or inputs):
         raise HpwsnError("--to and --input are for one service: give one definition")
     conf = _settings(arguments.conf)
-    _need_spark()
+    _need_spark(arguments.master)
     from hpwsn.streams.spark.history import lines, query
     from hpwsn.streams.spark.session import open_session
 

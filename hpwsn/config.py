@@ -215,6 +215,9 @@ def _check_together(config: Config, sources: Mapping[str, str]) -> Iterator[Prob
         )
     if value_of(config, SETTINGS["cluster.admin"]):
         yield problem("cluster.admin", "is for a later version of HPwsn; leave it out, this one runs alone")
+    for key in ("server.tls_key", "server.tls_client_ca"):
+        if value_of(config, SETTINGS[key]) and not config.server.tls_certificate:
+            yield problem(key, "needs server.tls_certificate; name the certificate too, or leave both out")
     for key, remedy in check_backbone(config.backbone):
         yield problem(key, remedy)
     if cluster.secret and cluster.secret_file:

@@ -58,6 +58,7 @@ from hpwsn.door.onvif import OnvifDoor
 from hpwsn.door.operation import Context
 from hpwsn.door.operations import OperationsDoor
 from hpwsn.door.streams import StreamsDoor
+from hpwsn.door.tls import load_certificate, server_context
 from hpwsn.door.topic_namespaces import TopicNamespacesDoor
 from hpwsn.errors import HpwsnError
 from hpwsn.journal.journal import Journal
@@ -93,6 +94,7 @@ class Node:
             attributes=config.server.attribute_limit,
             messages=config.server.message_limit,
         )
+        self._tls = server_context(config.server)
         self._build()
 
     def _build(self) -> None:
@@ -262,8 +264,8 @@ class Node:
     @property
     def listening_url(self) -> str:
         """The broker's address on this machine."""
-        host = self.config.server.host
-        return f"http://[{host}]:{self._port}/wsn" if ":" in host else f"http://{host}:{self._port}/wsn"
+        server = self.config.server
+        return f"{server.origin(server.host, self._port)}/wsn"
 
     def problems(self) -> list[str]:
         """Why this node is not ready, in plain words."""
@@ -374,7 +376,23 @@ class Node:
         # Whether a publisher is registered is in its message, which only the full lane reads.
         if server.fast_lane and not self.config.registrations.required:
             gate.lanes = self._lanes
-        self._server = await asyncio.get_running_loop().create_server(gate, sock=listener)
+        self._server = await asyncio.get_running_loop().create_server(
+            gate,
+            sock=listener,
+            ssl=self._tls,
+            ssl_handshake_timeout=server.request_timeout if self._tls else None,
+        )
+
+    def reload(self) -> None:
+        """Read again what is in files: the certificate and the topics."""
+        if self._tls:
+            try:
+                load_certificate(self._tls, self.config.server)
+                log.info("read the certificate again: new connections get it")
+            except HpwsnError as error:
+                log.error("%s; connections go on with the certificate from before", error)
+        if self.topics:
+            self.topics.reload()
 
     async def close(self) -> None:
         """Take nothing new, finish what is under way within the drain time, and put everything on disk."""
@@ -439,8 +457,8 @@ async def _serve(config: Config) -> int:
         loop.add_signal_handler(number, stop.set)
     node = Node(config)
     await node.start()
-    if node.topics:
-        loop.add_signal_handler(signal.SIGHUP, node.topics.reload)
+    if node.topics or config.server.tls_certificate:
+        loop.add_signal_handler(signal.SIGHUP, node.reload)
     log.info("node %s is ready; its state is in %s", node.name, config.data.dir)
     print(f"ready {node.listening_url}", flush=True)  # noqa: T201
     await stop.wait()

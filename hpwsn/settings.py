@@ -32,7 +32,7 @@ class ServerSettings:
     port: int = setting(8080, Whole(0, 65535), "Port to listen on; 0 takes a free one.")
     public_url: str = setting(
         "",
-        Url("an http or https URL, or empty for http://host:port"),
+        Url("an http or https URL, or empty for http://host:port, https with TLS"),
         "Base of the addresses in endpoint references, where others reach the node by another one.",
     )
     body_limit: int = setting(16 * MIB, Size(1024, 2**31), "Largest request body.")
@@ -45,19 +45,37 @@ class ServerSettings:
     fast_lane: bool = setting(
         True, Flag(), "Ordinary requests take a shorter way; the answers are the same without it."
     )
-
     websocket_origins: tuple[str, ...] = setting(
         (),
         Texts("a list of origins, such as https://maps.example.org, or *"),
         "Origins of web pages elsewhere that may follow topics by WebSocket; * is every one.",
     )
+    tls_certificate: str = setting(
+        "", Text("a PEM file, or empty for plain HTTP"), "Certificate, with its chain, that the port shows."
+    )
+    tls_key: str = setting(
+        "", Text("a PEM file, or empty where tls_certificate has it"), "Key of the certificate, unencrypted."
+    )
+    tls_client_ca: str = setting(
+        "",
+        Text("a PEM file, or empty to ask nobody"),
+        "Authorities; a client must show a certificate of one of them.",
+    )
+
+    @property
+    def scheme(self) -> str:
+        """What the port speaks."""
+        return "https" if self.tls_certificate else "http"
 
     def base_url(self, port: int, hostname: str) -> str:
         """The base of the node's addresses; `hostname` stands for a host that means every address."""
         if self.public_url:
             return self.public_url.rstrip("/")
-        host = hostname if self.host in _ANY_HOST else self.host
-        return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        return self.origin(hostname if self.host in _ANY_HOST else self.host, port)
+
+    def origin(self, host: str, port: int) -> str:
+        """The start of an address of this port by the name or address `host`."""
+        return f"{self.scheme}://[{host}]:{port}" if ":" in host else f"{self.scheme}://{host}:{port}"
 
 
 @dataclass(frozen=True, slots=True)

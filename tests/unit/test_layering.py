@@ -50,8 +50,11 @@ PURE = (
     "hpwsn.streams.plan",
     "hpwsn.streams.positions",
     "hpwsn.streams.problems",
+    "hpwsn.streams.progress",
     "hpwsn.streams.reference",
+    "hpwsn.streams.registry",
     "hpwsn.streams.schema",
+    "hpwsn.streams.service",
     "hpwsn.streams.windows",
 )
 OUTSIDE_WORLD = (
@@ -125,6 +128,12 @@ RULES = (
         ("hpwsn.door",),
     ),
     Rule("a backbone knows nothing above it", ("hpwsn.backbone",), ("hpwsn.broker", "hpwsn.topics")),
+    Rule(
+        "jobs know a node by its door, and the broker knows no jobs",
+        ("hpwsn.streams",),
+        ("hpwsn.broker", "hpwsn.journal", "hpwsn.door", "hpwsn.node"),
+    ),
+    Rule("the broker asks through a hook", ("hpwsn.broker", "hpwsn.journal"), ("hpwsn.streams",)),
     Rule("the broker knows no web framework", ("hpwsn.broker",), ("spyne", "aiohttp")),
     Rule("the journal knows nothing above it", ("hpwsn.journal",), ("hpwsn.broker", "hpwsn.topics")),
     Rule(

@@ -37,8 +37,8 @@ def keep(
     events = spark.readStream.format(source.FORMAT).schema(str(plan.output.schema)).options(**options).load()
     writer = events.writeStream.format("parquet").queryName(f"history of {plan.definition.uri}")
     writer = writer.options(path=folder, checkpointLocation=checkpoint)
-    trigger = {"availableNow": True} if once else {"processingTime": TRIGGER}
-    return writer.trigger(**trigger).start()  # type: ignore[arg-type]
+    triggered = writer.trigger(availableNow=True) if once else writer.trigger(processingTime=TRIGGER)
+    return triggered.start()
 
 
 def query(

@@ -180,6 +180,7 @@ class Job:
             "topic": definition.topic,
             "service": definition.uri,
             "time": service.plan.output.time,
+            "order": "" if _keeps_order(service.plan) else "time",
             "backbone": options.backbone,
             "node": options.node,
             "checkpointLocation": checkpoint,
@@ -274,6 +275,12 @@ class Job:
             except (BrokerAway, BrokerRefused) as error:
                 self._say(f"{service.definition.uri} has stopped, which the node was not told: {error}")
         link.close()
+
+
+def _keeps_order(plan: Plan) -> bool:
+    """Whether the order of what comes out means something: that of the input, or of a sort."""
+    kinds = {node.op.op for node in plan.nodes}
+    return "sort" in kinds or kinds <= {"filter", "project", "merge", "function"}
 
 
 class _Stopped(Exception):

@@ -5,8 +5,9 @@ is published has an id made of service, run, epoch, partition and row, so an epo
 after a failed task or a killed job, publishes nothing twice. The node knows ids for `journal.id_window`; an
 epoch that is run again later than that is first looked up in the topic itself (`Rerun`).
 
-A partition that fits one request is one: taken whole or not at all, in Spark's order. A larger one is put
-into an order that depends on nothing but its rows, since Spark may bring them in another the next time.
+A partition that fits one request is one: taken whole or not at all, in Spark's order unless that means
+nothing (after a shuffle). A larger one is put into an order that depends on nothing but its rows, since Spark
+may bring them in another the next time.
 """
 
 from __future__ import annotations
@@ -46,14 +47,15 @@ class Written(WriterCommitMessage):
 
 class TopicWriter(DataSourceStreamArrowWriter):
     """Publishes to one topic: options `url`, `topic`, `service`; `backbone` and `node` for ActiveMQ; `state`,
-    a folder beside the checkpoint; `time`, the attribute that orders large batches; `rerun`."""
+    a folder beside the checkpoint; `time`, the attribute of event time; `order`, `time` to publish by it;
+    `rerun`."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self._url, self._topic = options["url"], options["topic"]
         self._service = options.get("service", self._topic)
         self._backbone, self._node = options.get("backbone", ""), options.get("node", "")
         self._state = options.get("state", "")
-        self._time = options.get("time", "")
+        self._time, self._sorted = options.get("time", ""), options.get("order") == "time"
         self._rerun = Rerun.parse(options.get("rerun", ""))
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
@@ -63,18 +65,18 @@ class TopicWriter(DataSourceStreamArrowWriter):
         run, epoch = context.getLocalProperty(_QUERY), context.getLocalProperty(_EPOCH)
         prefix = f"{_short(self._service)}#{run}/{epoch}/{context.partitionId()}/"
         events = [event for batch in iterator for event in batch.to_pylist()]
-        chunks = list(_chunks(events, self._time))
+        chunks = list(_chunks(events, self._time, self._sorted))
         if not chunks:
             return Written(0, None)
         link = BrokerLink(self._url)
         known = self._rerun.known(link, self._topic, prefix) if self._rerun.concerns(epoch) else frozenset()
+        last = None
         if self._backbone:
-            last = self._send(chunks, prefix, known)
-        else:
-            last = None
-            for first, lines in chunks:
-                if f"{prefix}{first}" not in known:
-                    last = link.publish(self._topic, b"\n".join(lines), f"{prefix}{first}")
+            self._send(chunks, prefix, known)
+            chunks = []
+        for first, lines in chunks:
+            if f"{prefix}{first}" not in known:
+                last = link.publish(self._topic, b"\n".join(lines), f"{prefix}{first}")
         link.close()
         return Written(len(events), last)
 
@@ -109,10 +111,12 @@ def _short(service: str) -> str:
     return sha256(service.encode()).hexdigest()
 
 
-def _chunks(events: list[dict[str, Any]], time: str) -> Iterator[tuple[int, list[bytes]]]:
+def _chunks(
+    events: list[dict[str, Any]], time: str, by_time: bool = False
+) -> Iterator[tuple[int, list[bytes]]]:
     """Requests, each by the number of its first row; those of a partition that needs several are in order."""
     lines = [_line(event) for event in events]
-    if len(lines) > CHUNK_ROWS or sum(map(len, lines)) > CHUNK_BYTES:
+    if by_time or len(lines) > CHUNK_ROWS or sum(map(len, lines)) > CHUNK_BYTES:
         moments = [str(event.get(time, "")) for event in events]
         lines = [line for _, line in sorted(zip(moments, lines, strict=True))]
     first, size = 0, 0

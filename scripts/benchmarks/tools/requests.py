@@ -103,21 +103,22 @@ class RequestLoad:
         async def some(client: Client) -> None:
             for number in numbers:
                 topic = f"gps:c{number}" if self._kind == "topic" else "gps"
-                more = self._filter(number)
-                await client.subscribe(topic, f"{consumer}{number}", **more)
+                content, predicate = self._filter(number)
+                await client.subscribe(topic, f"{consumer}{number}", content=content, predicate=predicate)
 
         async with Client(self._url) as client:
             await asyncio.gather(*(some(client) for _ in range(16)))
 
-    def _filter(self, number: int) -> dict[str, str]:
+    def _filter(self, number: int) -> tuple[str | None, str | None]:
+        """The XPath or the predicates of a request."""
         west, east, south, north = self._cell(number)
         bounds = [("longitude", ">=", west), ("longitude", "<", east), ("latitude", ">=", south)]
         bounds += [("latitude", "<", north), ("speed", ">", 0.0), ("satelliteNum", ">=", 3.0)]
         if self._kind == "topic":
-            return {}
+            return None, None
         if self._kind == "content":
-            return {"predicate": " and ".join(f"{name} {op} {value!r}" for name, op, value in bounds)}
-        return {"content": " and ".join(f"number({name}) {op} {value!r}" for name, op, value in bounds)}
+            return None, " and ".join(f"{name} {op} {value!r}" for name, op, value in bounds)
+        return " and ".join(f"number({name}) {op} {value!r}" for name, op, value in bounds), None
 
     def _cell(self, number: int) -> tuple[float, float, float, float]:
         rows = math.ceil(self._count / self._columns)

@@ -10,9 +10,12 @@ def lines(chunks):
     return [line for _, some in chunks for line in some]
 
 
-def test_what_fits_is_one_request_in_sparks_order():
+def test_what_fits_is_one_request_in_sparks_order_or_by_time():
     events = [{"n": 2, "t": "b"}, {"n": 1, "t": "a"}]
     assert list(sink._chunks(events, "t")) == [(0, [b'{"n": 2, "t": "b"}', b'{"n": 1, "t": "a"}'])]
+    assert list(sink._chunks(events, "t", by_time=True)) == [
+        (0, [b'{"n": 1, "t": "a"}', b'{"n": 2, "t": "b"}'])
+    ]
     assert list(sink._chunks([], "t")) == []
 
 
