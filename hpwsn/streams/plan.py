@@ -125,6 +125,9 @@ class _Planner:
         except Refused as error:
             self.problems.append(Problem(op.at(error.key), error.message, part, error.attribute or error.key))
             shape = None
+        except SchemaError as error:
+            self.problems.append(Problem(op.place, str(error), part))
+            shape = None
         if gives in self.streams:
             self.problems.append(Problem(op.at("output"), "is the name of a stream already", part, gives))
         self.streams[gives] = shape

@@ -72,15 +72,21 @@ STRING, DATE, TIMESTAMP = Type("STRING"), Type("DATE"), Type("TIMESTAMP")
 
 @dataclass(frozen=True)
 class Schema:
-    """Attributes in order, each with its type; no name twice."""
+    """Attributes in order, each with its type.
+
+    Spark knows names by their letters, whatever their case, and takes a dot for a part of an attribute; those
+    that begin with an underscore are the operators' own.
+    """
 
     attributes: tuple[tuple[str, Type], ...]
 
     def __post_init__(self) -> None:
-        names = [name for name, _ in self.attributes]
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            raise SchemaError(f"{', '.join(twice)}: named twice")
+        names = [name.lower() for name, _ in self.attributes]
+        for name, _ in self.attributes:
+            if names.count(name.lower()) > 1:
+                raise SchemaError(f"{name}: named twice; small and capital letters are the same here")
+            if name.startswith("_") or "." in name or "`" in name:
+                raise SchemaError(f"{name}: a name begins with no underscore, and has no dot or backquote")
 
     @cached_property
     def types(self) -> Mapping[str, Type]:

@@ -105,6 +105,10 @@ def test_a_definition_keeps_what_was_written_with_its_lines() -> None:
             "x:9: operator 1 (project): rename: gives two attributes one name",
         ),
         (
+            with_op('op = "project"', "defaults = { CID = 1 }"),
+            "x:7: operator 1 (project): cid: named twice",
+        ),
+        (
             with_op('op = "merge"', 'with = "gps"'),
             "x:9: operator 1 (merge): with: there is no stream gps; there is anpr",
         ),
