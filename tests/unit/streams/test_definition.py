@@ -1,5 +1,6 @@
 """Definitions in TOML and Python: what is wrong with them is named by line, operator and attribute."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -7,8 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpwsn.streams.builder import Service
+from hpwsn.streams.definition import SOURCES
 from hpwsn.streams.document import parse_document
 from hpwsn.streams.loading import load
+from hpwsn.streams.operators import KINDS
 from hpwsn.streams.plan import plan_of
 from hpwsn.streams.positions import positions_of
 from hpwsn.streams.problems import DefinitionError
@@ -280,3 +283,12 @@ def test_a_file_that_cannot_be_used_says_why(
 def test_two_services_of_one_uri_are_refused() -> None:
     with pytest.raises(DefinitionError, match="is the uri of another service"):
         load(EXAMPLES / "inteGPS.toml", EXAMPLES / "inteGPS.toml")
+
+
+def test_the_reference_has_every_operator_argument_source_and_setting() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "stream-operators.md").read_text("utf-8")
+    words = {*KINDS, *SOURCES}
+    words |= {key for kind in KINDS.values() for key in (*kind.needed, *kind.optional)}
+    words |= {key for needed, optional in SOURCES.values() for key in (*needed, *optional)}
+    # In the page a word stands alone in code, or begins an example of itself.
+    assert not {word for word in words if not re.search(rf"`{word}( = [^`]*)?`", page)}
