@@ -10,6 +10,11 @@ from hpwsn.cli_streams_run import add_run_parsers
 from hpwsn.operator_api import add_command
 from hpwsn.streams.problems import DefinitionError
 
+_EXAMPLES = """\
+  hpwsn streams generate anpr 1000 --output anpr.json
+  hpwsn streams check traffic.toml
+  hpwsn streams run traffic.toml
+"""
 _CHECK = """\
   hpwsn streams check traffic.toml
   hpwsn streams check flow.toml busy.toml --json
@@ -18,9 +23,10 @@ _CHECK = """\
 
 def add_streams_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Adds the command with its actions."""
-    parser = add_command(commands, "streams", "stream data services on Spark", _CHECK)
+    parser = add_command(commands, "streams", "stream data services on Spark", _EXAMPLES)
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-    check = add_command(actions, "check", "check definitions of services, and show what they give", _CHECK)
+    about = "check definitions of services, and show what they give"
+    check = add_command(actions, "check", about, _CHECK, asks_node=False)
     check.add_argument("files", nargs="+", type=Path, metavar="FILE", help="definitions, in TOML or Python")
     check.add_argument("--json", action="store_true", help="print JSON for a script to read")
     check.set_defaults(handler=_check)

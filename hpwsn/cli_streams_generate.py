@@ -24,7 +24,8 @@ _EXAMPLES = """\
 
 def add_generate_parser(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Adds the action."""
-    parser = add_command(actions, "generate", "events of invented sensors, the same for each seed", _EXAMPLES)
+    about = "events of invented sensors, the same for each seed"
+    parser = add_command(actions, "generate", about, _EXAMPLES, asks_node=False)
     parser.add_argument("kind", choices=KINDS, help="number plates at cameras, or positions of vehicles")
     parser.add_argument("count", type=_count, metavar="COUNT", help="how many events")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="of what is invented (default: 1)")

@@ -258,7 +258,7 @@ def test_an_event_later_than_the_lateness_is_left_out_and_one_within_it_is_not(
     kind = spark_schema(parse_schema(one.inputs["anpr"].schema))
     (tmp_path / "in").mkdir()
     frame = spark.readStream.schema(kind).option("maxFilesPerTrigger", 1).json(str(tmp_path / "in"))
-    # The watermark is 5 s behind: it closes the third minute. Spark leaves out by the watermark of the batch before.
+    # The watermark, 5 s behind, closes the third minute; Spark leaves out by that of the batch before.
     for number, seconds in enumerate(([30, 185], [185], [150, 184], [400])):
         events = [{"cid": "a", "vid": "v", "time": START + timedelta(seconds=one)} for one in seconds]
         _write(tmp_path / "in" / f"{number}.json", events, number)

@@ -268,6 +268,8 @@ def test_each_toml_block_is_accepted_by_the_command_that_reads_it(block: Block, 
         isinstance(part, list) or all(isinstance(v, dict) for v in part.values()) for part in of_topics
     )
     command = ["topics", "list", "--topics"] if is_tree else ["check-config", "--config"]
+    if "uri" in data:
+        command = ["streams", "check"]
     ended = subprocess.run(
         [sys.executable, "-m", "hpwsn", *command, str(file)],
         env=terminal.environment,
