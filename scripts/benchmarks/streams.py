@@ -50,7 +50,8 @@ def run(options: Options) -> Table:
     )
     notes = (
         pinning(),
-        "each request is six predicates on a place; each event satisfies one request; 20 events in a Notify",
+        "each request is six predicates on a place; one event in ten satisfies one; 20 events in a Notify",
+        "CPU is what the events took of it, at their rate",
         *(("Spark is left out of a quick run",) if options.quick else ()),
     )
     return Table("streams", "by row", (*groups, *spark), checks, notes)

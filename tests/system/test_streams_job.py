@@ -18,7 +18,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from hpwsn.streams.generator import anpr
+from hpwsn.streams.generator import anpr, gps
 from hpwsn.streams.loading import load
 from hpwsn.streams.reference import compute
 from hpwsn.streams.schema import json_of
@@ -27,7 +27,8 @@ from tests.harness import ROOT, NodeProcess, environment
 from tests.raw_soap import call, subscribe
 
 EXAMPLES = ROOT / "hpwsn" / "streams" / "examples"
-FLOW, BUSIEST = EXAMPLES / "genTrafficFlow.toml", EXAMPLES / "busiest.toml"
+FLOW, BUSIEST, GPS = (EXAMPLES / f"{name}.toml" for name in ("genTrafficFlow", "busiest", "inteGPS"))
+FLEETS = ("buses", "taxis", "lorries")
 SPARK = 150
 """Seconds that Spark may take to start and to come with what is awaited, beside other tests."""
 
@@ -67,6 +68,10 @@ def records(number: int) -> list[dict[str, Any]]:
     events = list(islice(anpr(seed=9), number))
     last = events[-1]
     events.append({**last, "time": last["time"] + timedelta(hours=1)})
+    return as_json(events)
+
+
+def as_json(events: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{name: json_of(value) for name, value in event.items()} for event in events]
 
 
@@ -99,7 +104,9 @@ def counted(events: Iterable[dict[str, Any]]) -> Counter[str]:
 async def test_the_examples_lose_nothing_and_repeat_nothing_when_job_and_node_are_killed(
     tmp_path: Path,
 ) -> None:
-    flow, busiest = load(FLOW, BUSIEST)
+    flow, busiest, integrated = load(FLOW, BUSIEST, GPS)
+    fleets = {fleet: as_json(islice(gps(seed=9, fleet=fleet), 200)) for fleet in FLEETS}
+    places = compute(integrated, fleets)
     given = records(3000)
     flows = compute(flow, {"anpr": given})
     # The last record's own window stays open.
@@ -110,7 +117,9 @@ async def test_the_examples_lose_nothing_and_repeat_nothing_when_job_and_node_ar
             await call(node.url, subscribe(consumer.url, "traffic:flow"))
             await call(node.url, subscribe(second.url, "traffic:busiest"))
             await publish(node, "traffic:anpr", given[:2000])
-            arguments = (str(FLOW), str(BUSIEST), "--rows", "700")
+            for fleet, positions in fleets.items():
+                await publish(node, f"fleet:{fleet}", positions)
+            arguments = (str(FLOW), str(BUSIEST), str(GPS), "--rows", "700")
             job = JobProcess(tmp_path, node, *arguments)
             await consumer.wait(lambda c: bool(c.requests), SPARK)
             job.kill()
@@ -127,11 +136,13 @@ async def test_the_examples_lose_nothing_and_repeat_nothing_when_job_and_node_ar
             assert {one["uri"]: one["state"] for one in await services(node)} == {
                 flow.uri: "running",
                 busiest.uri: "running",
+                integrated.uri: "running",
             }
             assert job.terminate() == 0, job.log.read_text()
             assert counted(await logged(node, "traffic:flow")) == counted(flows)
             assert pushed(consumer) == counted(flows)
             assert pushed(second) == counted(peaks)
+            assert counted(await logged(node, "traffic:gps")) == counted(places)
         assert {one["state"] for one in await services(node)} == {"stopped"}
         assert "rows/s" in job.log.read_text()
 

@@ -13,6 +13,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -209,20 +210,22 @@ class Job:
         return writer.start()
 
     def _watch(self) -> None:
-        link = BrokerLink(self._options.url, patient=False)
         beat = spoken = time.monotonic()
         away = False
-        while not self._stop.is_set() and self._check():
-            self._stop.wait(LOOK)
-            now = time.monotonic()
-            if now >= beat + BEAT:
-                beat, away = now, self._beat(link, away)
-            if now >= spoken + self._options.every:
-                spoken = now
-                for service in self._services:
-                    if service.look():
-                        self._say(line_of(service.definition.uri, service.figures))
-        link.close()
+        with closing(BrokerLink(self._options.url, patient=False)) as link:
+            while not self._stop.is_set() and self._check():
+                self._stop.wait(LOOK)
+                now = time.monotonic()
+                if now >= beat + BEAT:
+                    beat, away = now, self._beat(link, away)
+                if now >= spoken + self._options.every:
+                    spoken = now
+                    self._say_progress()
+
+    def _say_progress(self) -> None:
+        for service in self._services:
+            if service.look():
+                self._say(line_of(service.definition.uri, service.figures))
 
     def _check(self) -> bool:
         """Whether anything still runs; raises what a query has failed with."""
