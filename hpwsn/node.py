@@ -30,6 +30,7 @@ from hpwsn.broker.delivery import Delivery
 from hpwsn.broker.demand import CALLS, Demand
 from hpwsn.broker.engines import BrokerEngines
 from hpwsn.broker.housekeeping import Housekeeping
+from hpwsn.broker.intake import Intake
 from hpwsn.broker.overflow import Overflow, QueueLimits
 from hpwsn.broker.processor import Processor
 from hpwsn.broker.properties import broker_properties
@@ -73,6 +74,8 @@ from hpwsn.topics.cache import TreeCache
 from hpwsn.topics.directory import access_from, open_directory
 from hpwsn.topics.live import LiveTopics
 from hpwsn.topics.tree import TopicTree
+from hpwsn.workers.core_link import Core
+from hpwsn.workers.front import Front
 from hpwsn_client.transport import Transport
 from hpwsn_client.wsn.soap import SoapVersion
 from hpwsn_client.wsn.xml import Limits
@@ -87,6 +90,7 @@ class Node:
         self.config = config
         self.name = config.node.name or socket.gethostname()
         self._port = config.server.port
+        self._front: Front | None = None
         self._clock = time.time
         self._limits = Limits(
             body=config.server.body_limit,
@@ -366,9 +370,16 @@ class Node:
         app.middlewares.append(gate.middleware)
         await self._runner.setup()
         gate.server = cast(web.Server, self._runner.server)
+        publisher = self.broker.publisher
+        if server.workers > 1:
+            core = Core(publisher.ready, Intake(publisher.send_ready), soap.answer_broker)
+            self._front = Front(self.config, listener, gate, core)
+            operations.reports["doors"] = self._front.figures
+            await self._front.start()
+            return
         self._lanes = Lanes(
             soap,
-            NotifyLane(self.broker.publisher, self._limits),
+            NotifyLane(publisher, self._limits),
             body_limit=server.body_limit,
             arrive_within=server.request_timeout,
             hand_over=gate.hand_over,
@@ -388,6 +399,8 @@ class Node:
         if self._tls:
             try:
                 load_certificate(self._tls, self.config.server)
+                if self._front is not None:
+                    self._front.reload()
                 log.info("read the certificate again: new connections get it")
             except HpwsnError as error:
                 log.error("%s; connections go on with the certificate from before", error)
@@ -396,7 +409,11 @@ class Node:
 
     async def close(self) -> None:
         """Take nothing new, finish what is under way within the drain time, and put everything on disk."""
-        self._server.close()
+        within = self.config.server.drain_timeout
+        if self._front is not None:
+            self._front.drain(within)
+        else:
+            self._server.close()
         if self.topics:
             await self.topics.close()
         await self._removed.close()
@@ -406,8 +423,8 @@ class Node:
         await self._registrations_reaper.close()
         await self.broker.demand.close()
         await self.delivery.close()
-        within = self.config.server.drain_timeout
-        await asyncio.gather(self._lanes.close(within), self._runner.cleanup(), self.pusher.close(within))
+        doors = self._lanes.close(within) if self._front is None else self._front.drained()
+        await asyncio.gather(doors, self._runner.cleanup(), self.pusher.close(within))
         await self.backbone.close()
         await self.journal.close()
 

@@ -39,7 +39,7 @@ class BrokerEngines:
             self._kernel = match_numpy
         return IndexedEngine(self._match)
 
-    def _match(self, segment: Segment, values: Numbers) -> Rows:
+    def _match(self, segment: Segment, values: Numbers) -> list[Rows]:
         return self._kernel(segment, values)  # type: ignore[misc]
 
     def prepare(self) -> None:

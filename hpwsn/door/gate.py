@@ -15,14 +15,10 @@ from typing import cast
 from aiohttp import web
 
 from hpwsn.door.lane import Lanes
+from hpwsn.door.refusal import Refusal
 from hpwsn.errors import JournalUnavailable
 
 log = logging.getLogger(__name__)
-
-_REFUSAL = (
-    b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\nContent-Type: text/plain\r\n"
-    b"Content-Length: %d\r\n\r\n%s"
-)
 
 LEFT = 499
 """The status of an answer that nobody is there to read; aiohttp finds that it cannot be written."""
@@ -45,11 +41,14 @@ class Gate:
     def __call__(self) -> asyncio.Protocol:
         """The protocol for a connection that has just been accepted."""
         lanes = self.lanes
-        if len(self.server.connections) + (0 if lanes is None else len(lanes)) >= self._limit:
+        if len(self) + (0 if lanes is None else len(lanes)) >= self._limit:
             self._note_full()
-            return _Refusal(self._limit)
+            return Refusal(self._limit)
         self._full = False
         return self._full_lane() if lanes is None else lanes()
+
+    def __len__(self) -> int:
+        return len(self.server.connections)
 
     def hand_over(self, transport: asyncio.Transport, data: bytes) -> None:
         """Have a connection go on in the full lane, with what it has brought and nobody has answered."""
@@ -95,16 +94,3 @@ class Gate:
 
 def _has_left(request: web.Request) -> bool:
     return request.transport is None or request.transport.is_closing()
-
-
-class _Refusal(asyncio.Protocol):
-    """Says that there is no room, and ends."""
-
-    def __init__(self, limit: int) -> None:
-        self._words = f"{limit} connections are open, and no more are taken; try again\n".encode()
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Answer before anything is asked."""
-        transport = cast(asyncio.Transport, transport)
-        transport.write(_REFUSAL % (len(self._words), self._words))
-        transport.close()

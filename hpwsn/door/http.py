@@ -10,21 +10,19 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable
 
 from aiohttp import web
 from lxml import etree
 
 from hpwsn.contracts import broker_wsdl
 from hpwsn.door.dispatch import Answer, Call, Operations
+from hpwsn.door.exchange import Post, Refusals, Reply
 from hpwsn.door.operation import Context
 from hpwsn.door.soap import endpoints
-from hpwsn.door.unavailable import BUSY, RETRY_AFTER
 from hpwsn.errors import JournalUnavailable
 from hpwsn_client.wsn import faults
 from hpwsn_client.wsn.addressing import Addressing, encode_addressing
-from hpwsn_client.wsn.faults import encode_fault
 from hpwsn_client.wsn.messages import Message, encode_message
 from hpwsn_client.wsn.names import hp, response_action, wsa
 from hpwsn_client.wsn.soap import (
@@ -42,35 +40,12 @@ UNDERSTOOD = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Post:
-    """A request that has arrived whole; `hint` is the SOAP version that its Content-Type speaks of."""
-
-    data: bytes
-    charset: str | None
-    hint: SoapVersion
-    path: str = "/wsn"
-    resource: str = ""
-    gone: Callable[[], bool] = lambda: False
-    """Whether the client has gone away meanwhile."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """A response, whichever way it is written, and whom to tell whether it was."""
-
-    status: int
-    body: bytes = b""
-    headers: Mapping[str, str] = field(default_factory=dict)
-    tell: Callable[[bool], Awaitable[None]] | None = None
-
-
-class SoapDoor:
+class SoapDoor(Refusals):
     """The addresses under /wsn."""
 
     def __init__(self, context: Context, request_timeout: float) -> None:
+        super().__init__(context.limits, request_timeout, context.broker.now)
         self._context = context
-        self._request_timeout = request_timeout
         self._endpoints = endpoints(context)
 
     def routes(self) -> list[web.RouteDef]:
@@ -113,7 +88,7 @@ class SoapDoor:
         try:
             data = await self._read(request)
         except faults.SoapFault as fault:
-            return _response(self._refuse(fault, hint, None))
+            return _response(self.refuse(fault, hint, None))
         except ConnectionError:
             raise
         except Exception:
@@ -148,9 +123,9 @@ class SoapDoor:
             call = Call(envelope, post.resource, post.gone)
             return _answer(envelope, await endpoint.call(call))
         except faults.SoapFault as fault:
-            return self._refuse(fault, fault.version or version, relates_to)
+            return self.refuse(fault, fault.version or version, relates_to)
         except JournalUnavailable as error:
-            return self._refuse(faults.Busy(f"nothing was changed: {error}"), version, relates_to)
+            return self.refuse(faults.Busy(f"nothing was changed: {error}"), version, relates_to)
         except Exception:
             return self._failed(post.path, version, relates_to)
 
@@ -159,28 +134,7 @@ class SoapDoor:
         failure = faults.SoapFault(
             "the broker failed on this request; its log says why", code=faults.FaultCode.RECEIVER
         )
-        return self._refuse(failure, version, relates_to)
-
-    def overtaken(self, post: Post) -> Reply:
-        """The answer to a Notify that could not be stored, where what came behind it is stored or may be."""
-        envelope = parse_envelope(post.data, self._context.limits, post.charset)
-        words = "nothing was stored, and later requests of this connection may be: send it again"
-        fault = faults.Busy(words, retry_after=RETRY_AFTER)
-        return self._refuse(fault, envelope.version, envelope.addressing.message_id)
-
-    def too_late(self, hint: SoapVersion) -> Reply:
-        """The answer to a request that did not arrive in time."""
-        return self._refuse(self._late(), hint, None)
-
-    def _late(self) -> faults.SoapFault:
-        return faults.SoapFault(f"the request did not arrive within {self._request_timeout:g} s", status=408)
-
-    def _refuse(self, fault: faults.SoapFault, version: SoapVersion, relates_to: str | None) -> Reply:
-        headers = {"Content-Type": version.content_type}
-        if fault.status == BUSY:
-            headers["Retry-After"] = f"{getattr(fault, 'retry_after', RETRY_AFTER):.0f}"
-        body = encode_fault(fault, version, self._context.broker.now(), relates_to)
-        return Reply(fault.http_status(version), body, headers)
+        return self.refuse(failure, version, relates_to)
 
     async def _read(self, request: web.Request) -> bytes:
         limit = self._context.limits.body
@@ -192,7 +146,7 @@ class SoapDoor:
         except web.HTTPRequestEntityTooLarge as error:
             raise _too_large(limit) from error
         except TimeoutError as error:
-            raise self._late() from error
+            raise self.late() from error
 
 
 def _answer(envelope: Envelope, result: Message | Answer | None) -> Reply:

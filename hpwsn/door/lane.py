@@ -13,11 +13,10 @@ import asyncio
 import contextlib
 from collections import deque
 from collections.abc import Callable
-from typing import cast
+from typing import Protocol, cast
 
+from hpwsn.door.exchange import BrokerDoor, Post
 from hpwsn.door.heads import Head, Heads, may_be_ordinary
-from hpwsn.door.http import Post, SoapDoor
-from hpwsn.door.notify_lane import NotifyLane
 from hpwsn.door.response import Responses
 
 MOST_UNANSWERED = 256
@@ -33,14 +32,24 @@ LINGER = 10.0
 
 _END = b"\r\n\r\n"
 
+Offer = Callable[[bytes, Callable[[bool], None]], bool]
+"""Takes the body of a Notify and whom to tell whether it is stored; False if that is not for here."""
+
+
+class NotifyDoor(Protocol):
+    """The Notify lane, here or in another process."""
+
+    def connect(self) -> Offer:
+        """What takes the bodies of one more connection, in their order."""
+
 
 class Lanes:
     """All connections that are in the lane, with what they share."""
 
     def __init__(
         self,
-        soap: SoapDoor,
-        notify: NotifyLane,
+        soap: BrokerDoor,
+        notify: NotifyDoor,
         *,
         body_limit: int,
         arrive_within: float,
@@ -53,6 +62,7 @@ class Lanes:
         self.hand_over = hand_over
         self.loop = asyncio.get_running_loop()
         self.draining = False
+        self.held = False
         self._arrive_within = arrive_within
         self._open: set[Lane] = set()
         self._empty = asyncio.Event()
@@ -89,6 +99,13 @@ class Lanes:
         self._timer = None
         if self._open:
             self._sweep_later()
+
+    def hold(self, held: bool) -> None:
+        """Take no more requests from any connection, or go on: whoever stores them is behind."""
+        self.held = held
+        if not held:
+            for lane in list(self._open):
+                lane.go_on()
 
     async def close(self, within: float) -> None:
         """Answer what is under way, within that time, and end every connection."""
@@ -133,7 +150,7 @@ class Lane(asyncio.Protocol):
         self.responses = lanes.responses
         self._lanes = lanes
         self._find_head = lanes.heads.find
-        self._offer = lanes.notify.offer
+        self._offer = lanes.notify.connect()
         self._time = lanes.loop.time
         self._transport: asyncio.Transport
         self._unanswered: deque[_Request] = deque()
@@ -176,7 +193,7 @@ class Lane(asyncio.Protocol):
     def resume_writing(self) -> None:
         """It does again."""
         self._writing_paused = False
-        self._go_on()
+        self.go_on()
 
     def data_received(self, data: bytes) -> None:
         """Take the requests that are whole now."""
@@ -269,12 +286,16 @@ class Lane(asyncio.Protocol):
             self._transport.write(answers[0] if len(answers) == 1 else b"".join(answers))
         if self._lost:
             return
-        if waiting and waiting[0].full and self._task is None:
+        if waiting and waiting[0].full and self._task is None and self._all_settled():
             self._task = self._lanes.loop.create_task(self._answer(waiting[0]))
         elif not waiting:
             self._all_answered()
         if self._paused:
-            self._go_on()
+            self.go_on()
+
+    def _all_settled(self) -> bool:
+        """Whether the Notify lane has told what it made of each: some may share the fate of the first."""
+        return all(other.full or other.reply is not None for other in self._unanswered)
 
     async def _answer(self, request: _Request) -> None:
         head = request.head
@@ -309,6 +330,7 @@ class Lane(asyncio.Protocol):
             self._full
             or self._writing_paused
             or self._lanes.draining
+            or self._lanes.held
             or self._bytes > MOST_BYTES
             or len(self._unanswered) >= MOST_UNANSWERED
         )
@@ -318,7 +340,8 @@ class Lane(asyncio.Protocol):
             self._paused = True
             self._transport.pause_reading()
 
-    def _go_on(self) -> None:
+    def go_on(self) -> None:
+        """Take up reading, if nothing stands against it any more."""
         if self._leaving or self._ending or not self._paused or self._is_full():
             return
         self._paused = False

@@ -8,7 +8,7 @@ from http import HTTPStatus
 
 from aiohttp.http import SERVER_SOFTWARE
 
-from hpwsn.door.http import Reply
+from hpwsn.door.exchange import Reply
 
 _CLOSE = b"Connection: close\r\n"
 

@@ -26,9 +26,9 @@ def compiled(function: Any) -> Any:
         return njit(nogil=True)(function)
 
 
-def match_compiled(segment: Segment, values: Numbers) -> Rows:
-    """The rows that hold, by one loop over the words."""
-    return _match(  # type: ignore[no-any-return]
+def match_compiled(segment: Segment, values: Numbers) -> list[Rows]:
+    """By one loop over the words for each event, all in one call: a call can cost as much as the loop."""
+    rows, ends = _match_all(
         values,
         segment.edges,
         segment.failing,
@@ -39,6 +39,10 @@ def match_compiled(segment: Segment, values: Numbers) -> Rows:
         segment.sealed,
         segment.count,
     )
+    if len(ends) == 1:
+        return [rows]
+    stops = ends.tolist()
+    return [rows[start:stop] for start, stop in zip([0, *stops[:-1]], stops, strict=True)]
 
 
 def warm_up() -> None:
@@ -46,7 +50,29 @@ def warm_up() -> None:
     segment = Segment(512, 4)
     for number in range(257):
         segment.add([(0, float(number), float(number + 1))], False)
-    match_compiled(segment, np.array([1.0, np.nan, np.nan, np.nan]))
+    match_compiled(segment, np.array([[1.0, np.nan, np.nan, np.nan]]))
+
+
+@compiled
+def _match_all(
+    values: Any,
+    edges: Any,
+    failing: Any,
+    bits: Any,
+    bounds: Any,
+    dead: Any,
+    uses: Any,
+    sealed: int,
+    count: int,
+) -> Any:
+    """The rows of all events one after another, and where those of each end."""
+    found = np.empty(64, np.int64)
+    ends = np.empty(values.shape[0], np.int64)
+    n = 0
+    for event in range(values.shape[0]):
+        found, n = _match(values[event], edges, failing, bits, bounds, dead, uses, sealed, count, found, n)
+        ends[event] = n
+    return found[:n], ends
 
 
 @compiled
@@ -60,12 +86,12 @@ def _match(
     uses: Any,
     sealed: int,
     count: int,
+    found: Any,
+    n: int,
 ) -> Any:
     columns = edges.shape[0]
     buckets, order, joined = _choose(values, edges, failing, sealed)
     failed = _join(bits, buckets, order, joined, dead, sealed >> 6)
-    found = np.empty(64, np.int64)
-    n = 0
     for word in range(failed.size):
         left = ~failed[word]
         if left == 0:
@@ -81,7 +107,7 @@ def _match(
             while doubtful:
                 one = doubtful & (~doubtful + np.uint64(1))
                 row = word * 64 + _place(one)
-                if not (bounds[column, row, 0] <= values[column] <= bounds[column, row, 1]):
+                if not (bounds[0, column, row] <= values[column] <= bounds[1, column, row]):
                     left ^= one
                 doubtful ^= one
         if n + 64 > found.size:
@@ -100,7 +126,7 @@ def _match(
                 found = _grown(found, n)
             found[n] = row
             n += 1
-    return found[:n]
+    return found, n
 
 
 @compiled
@@ -161,9 +187,9 @@ def _missing(values: Any, columns: int) -> Any:
 
 @compiled
 def _holds(values: Any, bounds: Any, row: int) -> bool:
-    for column in range(bounds.shape[0]):
+    for column in range(bounds.shape[1]):
         value = values[column]
-        if value < bounds[column, row, 0] or value > bounds[column, row, 1]:
+        if value < bounds[0, column, row] or value > bounds[1, column, row]:
             return False
     return True
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from hpwsn.matching.predicates import Conjunction, Event
@@ -10,10 +11,12 @@ from hpwsn.matching.predicates import Conjunction, Event
 class Entry:
     """One conjunction of a request, in one place of one index, which keeps that place in `place`.
 
-    `texts` are those that it uses codes of.
+    `remove` takes it out of there; `texts` are those that it uses codes of.
     """
 
-    __slots__ = ("conjunction", "id", "place", "texts")
+    __slots__ = ("conjunction", "id", "place", "remove", "texts")
+
+    remove: Callable[[Entry], None]
 
     def __init__(self, id_: int, conjunction: Conjunction) -> None:
         self.id = id_

@@ -1,13 +1,14 @@
 """The default engine: each conjunction in the index that finds it with the least work.
 
-Words and places go to hpwsn.matching.keywords, rare equalities to hashes, everything else that asks for an
-interval to rows, and the few that ask for none (only negations) are asked each time. Add and remove work on
-one conjunction and rebuild nothing.
+Words and places go to hpwsn.matching.keywords, rare equalities to hashes, what looks at an attribute that few
+others look at to rare_attributes, everything else that asks for an interval to rows, and the few that ask for
+none (only negations) are asked each time. Add and remove work on one conjunction and rebuild nothing; an
+attribute that becomes common takes the few that were found by it along.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from hpwsn.matching.entries import Entry
 from hpwsn.matching.hashes import HashIndex
@@ -15,12 +16,15 @@ from hpwsn.matching.intervals import TextCodes, row_of
 from hpwsn.matching.kernels import Kernel, match_numpy
 from hpwsn.matching.keywords import KeywordIndex
 from hpwsn.matching.predicates import Disjunction, Event, Operator, conjunction_holds
+from hpwsn.matching.rare_attributes import RareAttributes
 from hpwsn.matching.rows import RowIndex
 
-Remove = Callable[[Entry], None]
-
 # Members of an enumeration are slow to look up by name.
-_HAS, _EQ = Operator.HAS, Operator.EQ
+_HAS, _EQ, _IN = Operator.HAS, Operator.EQ, Operator.IN
+
+
+def _nothing(entry: Entry) -> None:
+    """Takes out what lies nowhere."""
 
 
 class IndexedEngine:
@@ -33,60 +37,86 @@ class IndexedEngine:
         self._rows = RowIndex(self._codes, lambda: self.kernel)
         self._hashes = HashIndex()
         self._keywords = KeywordIndex()
+        self._rare = RareAttributes()
         self._always: dict[Entry, None] = {}
-        self._requests: dict[int, tuple[tuple[Entry, Remove], ...]] = {}
+        self._requests: dict[int, tuple[Entry, ...]] = {}
         self._divided = 0
 
     def add(self, id_: int, request: Disjunction) -> None:
         """Take a request."""
         if id_ in self._requests:
             raise ValueError(f"request {id_} is already there; remove it first")
-        entries = [Entry(id_, conjunction) for conjunction in request]
-        placed = [(entry, remove) for entry in entries if (remove := self._place(entry)) is not None]
-        self._requests[id_] = tuple(placed)
-        self._divided += len(placed) > 1
+        entries = tuple(Entry(id_, conjunction) for conjunction in request)
+        for entry in entries:
+            self._place(entry)
+        self._requests[id_] = entries
+        self._divided += len(entries) > 1
 
-    def _place(self, entry: Entry) -> Remove | None:
-        """Put a conjunction where it belongs; how to take it out again, or None if it can never hold."""
+    def _place(self, entry: Entry) -> None:
+        """Put a conjunction where it belongs."""
         asked = {predicate.operator for predicate in entry.conjunction}
         if _HAS in asked and self._keywords.offer(entry):
-            return self._keywords.remove
-        if _EQ in asked and self._hashes.offer(entry):
-            return self._hashes.remove
+            entry.remove = self._keywords.remove
+        elif (_EQ in asked or _IN in asked) and self._hashes.offer(entry):
+            entry.remove = self._hashes.remove
+        else:
+            self._place_row(entry)
+
+    def _place_row(self, entry: Entry) -> None:
         row = row_of(entry.conjunction, self._codes)
-        if not row.possible:
-            self._codes.release(row.texts)
-            return None
-        if row.bounds:
+        rare = [attribute for attribute, _ in row.bounds if not self._rows.has_column(attribute)]
+        if row.possible and row.bounds and not rare:
             self._rows.add(entry, row)
-            return self._rows.remove
-        self._always[entry] = None
-        return self._always.__delitem__
+            entry.remove = self._rows.remove
+            return
+        self._codes.release(row.texts)
+        if not row.possible:
+            # It can never hold, and lies nowhere.
+            entry.remove = _nothing
+        elif rare:
+            entry.remove = self._rare.remove
+            attribute = self._rare.add(entry, rare)
+            if self._rare.is_common(attribute):
+                self._make_rows(attribute)
+        else:
+            self._always[entry] = None
+            entry.remove = self._always.__delitem__
+
+    def _make_rows(self, attribute: str) -> None:
+        """Columns for what the conjunctions of an attribute look at, and rows for all that look there."""
+        attributes = [attribute]
+        while attributes:
+            for entry in self._rare.hand_over(attributes.pop()):
+                row = row_of(entry.conjunction, self._codes)
+                attributes += {name for name, _ in row.bounds if not self._rows.has_column(name)}
+                self._rows.add(entry, row)
+                entry.remove = self._rows.remove
 
     def remove(self, id_: int) -> None:
         """Forget a request."""
         placed = self._requests.pop(id_)
         self._divided -= len(placed) > 1
-        for entry, remove in placed:
-            remove(entry)
+        for entry in placed:
+            entry.remove(entry)
 
     def match(self, event: Event) -> list[int]:
         """The ids of all requests that hold."""
-        found: list[int] = []
-        asked = self._keywords.match(event, found)
-        asked += self._hashes.match(event, found)
-        asked += self._rows.match(event, found)
-        for entry in self._always:
-            asked += 1
-            if conjunction_holds(entry.conjunction, event):
-                found.append(entry.id)
-        self.evaluations += asked
-        # A request of several conjunctions may have been found by more than one.
-        return list(dict.fromkeys(found)) if self._divided else found
+        return self.match_batch((event,))[0]
 
     def match_batch(self, events: Sequence[Event]) -> list[list[int]]:
-        """The same for several events."""
-        return [self.match(event) for event in events]
+        """The same for several events, whose values a kernel gets together."""
+        found: list[list[int]] = [[] for _ in events]
+        for event, ids in zip(events, found, strict=True):
+            asked = self._keywords.match(event, ids) + self._hashes.match(event, ids)
+            asked += self._rare.match(event, ids)
+            for entry in self._always:
+                asked += 1
+                if conjunction_holds(entry.conjunction, event):
+                    ids.append(entry.id)
+            self.evaluations += asked
+        self.evaluations += self._rows.match(events, found)
+        # A request of several conjunctions may have been found by more than one.
+        return [list(dict.fromkeys(ids)) for ids in found] if self._divided else found
 
     def __len__(self) -> int:
         return len(self._requests)

@@ -17,6 +17,10 @@ from hpwsn.matching.shelves import Filed, Shelf
 from hpwsn.matching.values import words
 
 _HAS, _BETWEEN = Operator.HAS, Operator.BETWEEN
+COMMON = 64
+"""Conjunctions of a word with more than words and a place that may be asked one by one."""
+
+Axes = tuple[str | None, str | None]
 _EVERYWHERE = (-math.inf, math.inf, -math.inf, math.inf)
 
 
@@ -24,13 +28,13 @@ class KeywordIndex:
     """Conjunctions that ask for words."""
 
     def __init__(self) -> None:
-        self._shelves: dict[tuple[str, str | None, str | None], Shelf] = {}
+        self._by_attribute: dict[str, dict[Axes, Shelf]] = {}
         self._frequency: dict[str, int] = {}
 
     @property
     def capacity(self) -> int:
         """For how many conjunctions there is memory."""
-        return sum(shelf.capacity for shelf in self._shelves.values())
+        return sum(shelf.capacity for shelves in self._by_attribute.values() for shelf in shelves.values())
 
     def offer(self, entry: Entry) -> bool:
         """Take the conjunction if it asks for words."""
@@ -38,13 +42,19 @@ class KeywordIndex:
         if not has or not has[0].operands:
             return False
         rectangle = _rectangle(entry.conjunction)
-        x, y = (rectangle[0].attribute, rectangle[1].attribute) if rectangle else (None, None)
-        key = (has[0].attribute, x, y)
-        shelf = self._shelves.get(key)
+        if not rectangle and len(entry.conjunction) > 1 and self._least_frequency(has[0]) >= COMMON:
+            # Each would have to be asked for its other predicates; rows ask only where these can hold.
+            return False
+        axes = (rectangle[0].attribute, rectangle[1].attribute) if rectangle else (None, None)
+        shelves = self._by_attribute.setdefault(has[0].attribute, {})
+        shelf = shelves.get(axes)
         if shelf is None:
-            shelf = self._shelves[key] = Shelf(*key)
+            shelf = shelves[axes] = Shelf(has[0].attribute, *axes)
         self._file(entry, shelf, has[0], rectangle)
         return True
+
+    def _least_frequency(self, has: Predicate) -> int:
+        return min(self._frequency.get(word, 0) for word in cast(tuple[str, ...], has.operands))
 
     def _file(self, entry: Entry, shelf: Shelf, has: Predicate, rectangle: tuple[Predicate, ...]) -> None:
         wanted = frozenset(cast(tuple[str, ...], has.operands))
@@ -66,7 +76,9 @@ class KeywordIndex:
         shelf = filed.shelf
         shelf.remove(filed)
         if not len(shelf):
-            del self._shelves[shelf.attribute, shelf.x, shelf.y]
+            del self._by_attribute[shelf.attribute][shelf.x, shelf.y]
+            if not self._by_attribute[shelf.attribute]:
+                del self._by_attribute[shelf.attribute]
         for word in filed.words:
             self._frequency[word] -= 1
             if not self._frequency[word]:
@@ -74,11 +86,13 @@ class KeywordIndex:
 
     def match(self, event: Event, found: list[int]) -> int:
         """Append the ids of conjunctions that hold; how many were compared."""
-        asked = 0
-        for shelf in self._shelves.values():
-            value = event.get(shelf.attribute)
-            if value is not None:
-                asked += _match_shelf(shelf, words(value), event, found)
+        asked, by_attribute = 0, self._by_attribute
+        for attribute in by_attribute if len(by_attribute) < len(event) else event:
+            value = event.get(attribute)
+            if value is not None and attribute in by_attribute:
+                present = words(value)
+                for shelf in by_attribute[attribute].values():
+                    asked += _match_shelf(shelf, present, event, found)
         return asked
 
 

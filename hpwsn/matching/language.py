@@ -19,6 +19,7 @@ from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedTok
 
 from hpwsn.matching.expressions import And, Expression, Not, Or
 from hpwsn.matching.normal_form import TooLarge, normalise
+from hpwsn.matching.plain_form import parse_plain, unquoted
 from hpwsn.matching.predicates import ORDERED, Disjunction, Operand, Operator, Predicate
 from hpwsn.matching.values import Instant, parse_instant
 
@@ -92,6 +93,13 @@ def parse_expression(text: str) -> Expression:
         raise PredicateError(
             f"the expression has {len(text)} characters; at most {MOST_CHARACTERS} are taken"
         )
+    if (plain := parse_plain(text)) is not None:
+        return plain
+    return parse_by_grammar(text)
+
+
+def parse_by_grammar(text: str) -> Expression:
+    """What parse_expression gives, by the grammar in any case."""
     _check_depth(text)
     try:
         return _parser().parse(text)  # type: ignore[return-value]
@@ -150,7 +158,7 @@ class _Builder(Transformer[Token, Expression]):
         return Not(self.in_(name, *operands))
 
     def like(self, name: Token, pattern: Token) -> Expression:
-        return Predicate(_name(name), Operator.LIKE, (_text(pattern),))
+        return Predicate(_name(name), Operator.LIKE, (unquoted(pattern),))
 
     def not_like(self, name: Token, pattern: Token) -> Expression:
         return Not(self.like(name, pattern))
@@ -165,7 +173,7 @@ class _Builder(Transformer[Token, Expression]):
         )
 
     def has(self, name: Token, *words: Token) -> Expression:
-        return Predicate(_name(name), Operator.HAS, tuple(map(_text, words)))
+        return Predicate(_name(name), Operator.HAS, tuple(map(unquoted, words)))
 
     def exists(self, name: Token) -> Expression:
         return Predicate(_name(name), Operator.EXISTS, ())
@@ -177,10 +185,10 @@ class _Builder(Transformer[Token, Expression]):
         return value
 
     def string(self, token: Token) -> str:
-        return _text(token)
+        return unquoted(token)
 
     def date(self, token: Token) -> Instant:
-        text = _text(token) if token.type == "STRING" else str(token)
+        text = unquoted(token) if token.type == "STRING" else str(token)
         instant = parse_instant(text)
         if instant is None:
             raise PredicateError(
@@ -215,14 +223,6 @@ def _name(token: Token) -> str:
     return str(token).strip("`")
 
 
-_ESCAPED = re.compile(r"""\\(["'\\])""")
-
-
-def _text(token: Token) -> str:
-    """A text without its quotes; a backslash before a quote or a backslash takes that as it is."""
-    return _ESCAPED.sub(r"\1", token[1:-1])
-
-
 @cache
 def _parser() -> Lark:
     return Lark(GRAMMAR, parser="lalr", transformer=_Builder())
@@ -250,6 +250,8 @@ def _explained(error: UnexpectedInput, text: str) -> PredicateError:
         return _unexpected(repr(str(error.token)), error.accepts or error.expected, _column(error.token))
     if isinstance(error, UnexpectedCharacters):
         at = error.pos_in_stream or 0
+        if text[at] in "\"'`":
+            return PredicateError(f"what begins with {text[at]} has no end; close it with the same", at + 1)
         return _unexpected(repr(text[at]), error.allowed or set(), at + 1)
     expected = (error.accepts or error.expected) if isinstance(error, UnexpectedToken) else set()
     return _unexpected("the end of the expression", expected, len(text) + 1)

@@ -6,12 +6,12 @@ and its negation true. Bounded: an expression that unfolds to too much is refuse
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import count
 
 from hpwsn.matching.expressions import And, Expression, Not, Or
 from hpwsn.matching.predicates import Conjunction, Disjunction, Predicate
-from hpwsn.matching.simplify import simplify
+from hpwsn.matching.simplify import is_simple, simplify
 
 MOST_CONJUNCTIONS = 256
 MOST_PREDICATES = 2048
@@ -20,6 +20,9 @@ MOST_STEPS = 2048
 """Conjunctions that are looked at on the way, also those that fall away: a subscriber's filter must not hold
 up the others."""
 
+MOST_PLAIN = 256
+"""Predicates of an expression without alternatives that is not taken apart first."""
+
 
 class TooLarge(ValueError):
     """An expression that unfolds to more than is taken."""
@@ -27,7 +30,25 @@ class TooLarge(ValueError):
 
 def normalise(expression: Expression) -> Disjunction:
     """The disjunction of conjunctions that means the same; empty if the expression can never hold."""
+    plain = _plain(expression)
+    if plain is not None and is_simple(plain):
+        return (_sorted(plain),)
     return _absorbed(_unfold(expression, count(1), negated=False))
+
+
+def _plain(expression: Expression) -> list[Predicate] | None:
+    """The predicates of an expression without alternatives; None for any other."""
+    if isinstance(expression, Predicate):
+        return [expression]
+    if not isinstance(expression, And):
+        return None
+    found: list[Predicate] = []
+    for part in expression.parts:
+        inner = [part] if isinstance(part, Predicate) else _plain(part)
+        if inner is None or len(found) + len(inner) > MOST_PLAIN:
+            return None
+        found += inner
+    return found
 
 
 def _unfold(expression: Expression, steps: Iterator[int], *, negated: bool) -> list[frozenset[Predicate]]:
@@ -97,5 +118,7 @@ def _absorbed(conjunctions: list[frozenset[Predicate]]) -> Disjunction:
     return tuple(_sorted(conjunction) for conjunction in kept)
 
 
-def _sorted(conjunction: frozenset[Predicate]) -> Conjunction:
+def _sorted(conjunction: Collection[Predicate]) -> Conjunction:
+    if len({p.attribute for p in conjunction}) == len(conjunction):
+        return tuple(sorted(conjunction, key=lambda p: p.attribute))
     return tuple(sorted(conjunction, key=lambda p: (p.attribute, p.operator.value, str(p))))

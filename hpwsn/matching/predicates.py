@@ -14,6 +14,7 @@ attribute is repeated. Owns no syntax (hpwsn.matching.language) and no index (th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -23,6 +24,11 @@ from hpwsn.matching.values import Instant, Scalar, instant_of, like_pattern, sca
 
 Operand = float | str | bool | Instant
 """What it can be compared with."""
+
+RESERVED = frozenset(
+    {"and", "or", "not", "between", "in", "like", "within", "has", "exists", "true", "false"}
+)
+"""Words of the language, in small letters; an attribute of such a name is written in backquotes."""
 
 Event = Mapping[str, Scalar | tuple[Scalar, ...]]
 
@@ -212,7 +218,7 @@ _TESTS: dict[Operator, Callable[[Scalar, tuple[Operand, ...]], bool]] = {
 
 
 def _written(predicate: Predicate) -> str:
-    name, operands = predicate.attribute, [operand_text(operand) for operand in predicate.operands]
+    name, operands = attribute_text(predicate.attribute), list(map(operand_text, predicate.operands))
     match predicate.operator:
         case Operator.EXISTS | Operator.HAS:
             return f"{predicate.operator.value}({', '.join([name, *operands])})"
@@ -222,6 +228,14 @@ def _written(predicate: Predicate) -> str:
             return f"{name} in ({', '.join(operands)})"
         case _:
             return f"{name} {predicate.operator.value} {operands[0]}"
+
+
+_is_plain_name = re.compile(r"[^\W\d][\w.\-]*").fullmatch
+
+
+def attribute_text(name: str) -> str:
+    """An attribute as the language writes it."""
+    return name if _is_plain_name(name) and name.lower() not in RESERVED else f"`{name}`"
 
 
 def operand_text(operand: Operand) -> str:

@@ -27,6 +27,9 @@ YOUNG = 256
 FAIL, DOUBT = 0, 1
 """Which bits of a column: the rows that fail in a bucket, and those that must be compared there."""
 
+LOW, HIGH = 0, 1
+"""Which bound of a row."""
+
 Words = NDArray[np.uint64]
 Numbers = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -53,7 +56,7 @@ class Segment:
         self.sealed = 0
         self.remainders = 0
         # Memory that is not written to yet costs nothing, so nothing is written here that grows with size.
-        self.bounds: Numbers = np.empty((columns, size, 2))
+        self.bounds: Numbers = np.empty((2, columns, size))
         # One cache line more than needed: rows of bits a power of two apart would compete for the same lines.
         self.bits: Words = np.zeros((2, columns, BUCKETS + 1, words + 8), np.uint64)
         self.failing = np.zeros((columns, BUCKETS + 1), np.int64)
@@ -83,10 +86,11 @@ class Segment:
 
     def add(self, bounds: Bounds, remainder: bool) -> int:
         """Append a row; its place."""
-        row, cells, stride, uses = self.count, self._cells, 2 * self.size, 0
+        row, cells, size, uses = self.count, self._cells, self.size, 0
+        highs = self.columns * size
         for column, low, high in bounds:
-            place = column * stride + 2 * row
-            cells[place], cells[place + 1] = low, high
+            place = column * size + row
+            cells[place], cells[place + highs] = low, high
             uses |= 1 << column
         self.uses[row] = uses
         if remainder:
@@ -100,7 +104,7 @@ class Segment:
         start = self.count
         rows = rows[: self.sealed + YOUNG - start]
         mine = slice(start, start + len(rows))
-        self.bounds[: other.columns, mine] = other.bounds[:, rows]
+        self.bounds[:, : other.columns, mine] = other.bounds[:, :, rows]
         self.uses[mine] = other.uses[rows]
         self.remainder[mine] = other.remainder[rows]
         self.remainders += int(self.remainder[mine].sum())
@@ -126,14 +130,15 @@ class Segment:
 
     def _open_young(self) -> None:
         """A row that does not look at a column is content with every value there."""
-        self.bounds[:, self.sealed : self.sealed + YOUNG] = (-math.inf, math.inf)
+        young = slice(self.sealed, self.sealed + YOUNG)
+        self.bounds[LOW, :, young], self.bounds[HIGH, :, young] = -math.inf, math.inf
 
     def _seal(self) -> None:
         """Pack the young rows: for each column where intervals begin and end, as bits, then the rest."""
         rows, words = slice(self.sealed, self.count), slice(self.sealed >> 6, self.count >> 6)
         used = (self.uses[rows] & _BIT[: self.columns, None]) != 0
         columns = np.flatnonzero(used.any(1))
-        used, bounds = used[columns], self.bounds[columns, rows]
+        used, bounds = used[columns], self.bounds[:, columns, rows].transpose(1, 2, 0)
         places = np.stack([self._places(*each) for each in zip(columns, bounds, used, strict=True)])
         first, last = _one_hot(places[..., 0]), _one_hot(places[..., 1])
         begun, ended = np.bitwise_or.accumulate(first, 1), np.bitwise_or.accumulate(last, 1)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import cast
 
 import numpy as np
@@ -42,6 +42,8 @@ class Filed:
     word: str
     cells: list[Cell]
     row: int = 0
+    places: list[int] = field(default_factory=list)
+    """Where it stands in the list of each of its cells."""
 
 
 class Shelf:
@@ -103,10 +105,12 @@ class Shelf:
 
     def _enter(self, filed: Filed) -> None:
         by_cell = self.by_word.setdefault(filed.word, {})
+        filed.places = []
         for cell in filed.cells:
             rows = by_cell.get(cell)
             if rows is None:
                 rows = by_cell[cell] = array("q")
+            filed.places.append(len(rows))
             rows.append(filed.row)
             self.sizes[cell[0]] += 1
 
@@ -120,9 +124,15 @@ class Shelf:
 
     def _leave(self, filed: Filed) -> None:
         by_cell = self.by_word[filed.word]
-        for cell in filed.cells:
-            by_cell[cell].remove(filed.row)
-            if not by_cell[cell]:
+        for cell, place in zip(filed.cells, filed.places, strict=True):
+            # The last of the list takes the place, so that a word that many ask for costs no more.
+            rows = by_cell[cell]
+            last = rows.pop()
+            if last != filed.row:
+                rows[place] = last
+                moved = cast(Filed, self._filed[last])
+                moved.places[moved.cells.index(cell)] = place
+            if not rows:
                 del by_cell[cell]
             self.sizes[cell[0]] -= 1
             if not self.sizes[cell[0]]:

@@ -7,11 +7,12 @@ means.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from hpwsn.matching.predicates import OF_ALL_VALUES, Operand, Operator, Predicate, value_holds
-from hpwsn.matching.values import Instant
+from hpwsn.matching.values import Instant, Scalar
 
 _OPPOSITES = {
     Operator.LT: Operator.GE,
@@ -21,6 +22,23 @@ _OPPOSITES = {
     Operator.EQ: Operator.NE,
     Operator.NE: Operator.EQ,
 }
+
+_SINGLE = frozenset(_OPPOSITES) | {Operator.LIKE, Operator.HAS, Operator.EXISTS}
+"""Operators of predicates that nothing is to be done about where they are alone."""
+
+
+def is_simple(predicates: Sequence[Predicate]) -> bool:
+    """Whether they can hold and cannot be fewer: as they are for most requests, each on its own attribute."""
+    return len({p.attribute for p in predicates}) == len(predicates) and all(map(_is_simple, predicates))
+
+
+def _is_simple(predicate: Predicate) -> bool:
+    if predicate.operator in _SINGLE:
+        return not predicate.operands or predicate.operands[0] == predicate.operands[0]
+    if predicate.operator is Operator.BETWEEN and not predicate.negated:
+        low, high = predicate.operands
+        return type(low) is type(high) is float and low < high
+    return False
 
 
 def simplify(conjunction: Iterable[Predicate]) -> frozenset[Predicate] | None:
@@ -47,12 +65,27 @@ def _simplify_attribute(predicates: list[Predicate]) -> set[Predicate] | None:
         return None
     compared = [p for p in positive if p.operator not in OF_ALL_VALUES]
     whole = {p for p in predicates if p.operator in OF_ALL_VALUES}
+    asked = _asked_words(whole)
+    if asked is None:
+        return None
     if compared:
         simple = _simplify_compared(compared, [p for p in predicates if p.negated and p not in whole])
-        return None if simple is None else simple | {p for p in whole if p.operator is not Operator.EXISTS}
+        return None if simple is None else simple | asked
     negated = {p for p in predicates if p.negated}
-    has = {p for p in whole if p.operator is Operator.HAS and not p.negated}
-    return negated | (has or {p for p in positive if p.operator is Operator.EXISTS})
+    has = any(not p.negated for p in asked)
+    return negated | asked | (set() if has else {p for p in positive if p.operator is Operator.EXISTS})
+
+
+def _asked_words(whole: set[Predicate]) -> set[Predicate] | None:
+    """The words that must be there as one predicate, and those that must not; None if that cannot be."""
+    has = sorted((p for p in whole if p.operator is Operator.HAS and not p.negated), key=str)
+    not_has = {p for p in whole if p.operator is Operator.HAS and p.negated}
+    if not has:
+        return not_has
+    words = tuple(dict.fromkeys(word for p in has for word in p.operands))
+    if any(set(p.operands) <= set(words) for p in not_has):
+        return None
+    return {Predicate(has[0].attribute, Operator.HAS, words)} | not_has
 
 
 def _negation(predicate: Predicate) -> Predicate:
@@ -63,6 +96,9 @@ def _simplify_compared(positive: list[Predicate], negated: list[Predicate]) -> s
     """Comparisons of one value, at least one of which says of what type it is."""
     if not frozenset.intersection(*map(_accepted, positive)):
         return None
+    listed = next((p for p in positive if _lists_values(p)), None)
+    if listed is not None:
+        return _only(listed, positive + negated)
     result: set[Predicate] = {p for p in positive if _operand_type(p) is None}
     types = {_operand_type(p) for p in positive} - {None}
     result |= {p for p in negated if _operand_type(p) not in types}
@@ -74,6 +110,27 @@ def _simplify_compared(positive: list[Predicate], negated: list[Predicate]) -> s
             return None
         result |= simple
     return result
+
+
+def _lists_values(predicate: Predicate) -> bool:
+    """Whether it names all values that it holds for; a date is written in many ways."""
+    return predicate.operator in (Operator.EQ, Operator.IN) and Instant not in map(type, predicate.operands)
+
+
+def _only(listed: Predicate, asked: list[Predicate]) -> set[Predicate] | None:
+    """Of values that are listed, those for which all else holds too."""
+    values = [
+        value for value in dict.fromkeys(_typed(listed)) if all(value_holds(p, value[1]) for p in asked)
+    ]
+    if not values:
+        return None
+    operator = Operator.EQ if len(values) == 1 else Operator.IN
+    return {Predicate(listed.attribute, operator, tuple(value for _, value in values))}
+
+
+def _typed(predicate: Predicate) -> list[tuple[type, Scalar]]:
+    """The operands, told apart by their types as well, since Python holds True and 1.0 for equal."""
+    return [(type(operand), cast(Scalar, operand)) for operand in predicate.operands]
 
 
 def _accepted(predicate: Predicate) -> frozenset[type]:
@@ -147,7 +204,7 @@ class _Range:
         if lists:
             return self._cut(attribute, lists, rest)
         if self.low is not None and self.low == self.high:
-            return _only(attribute, [self.low], rest)
+            return _left(attribute, [self.low], rest)
         excluded = {p for p in rest if p.operator is Operator.NE and not p.negated}
         needless = {p for p in excluded if not self._holds(p.operands[0])} if self._bounded() else set()
         return self._predicates(attribute) | (rest - needless)
@@ -167,7 +224,7 @@ class _Range:
 
     def _cut(self, attribute: str, lists: list[Predicate], rest: set[Predicate]) -> set[Predicate] | None:
         common = [v for v in dict.fromkeys(lists[0].operands) if all(v in other.operands for other in lists)]
-        return _only(attribute, [value for value in common if self._holds(value)], rest)
+        return _left(attribute, [value for value in common if self._holds(value)], rest)
 
     def _predicates(self, attribute: str) -> set[Predicate]:
         closed = not (self.low_open or self.high_open)
@@ -181,8 +238,8 @@ class _Range:
         return result
 
 
-def _only(attribute: str, values: list[Operand], rest: set[Predicate]) -> set[Predicate] | None:
-    """The values that the rest leaves, of a list in which the value must be."""
+def _left(attribute: str, values: list[Operand], rest: set[Predicate]) -> set[Predicate] | None:
+    """What the rest leaves of the operands that the value must be equal to."""
     left = tuple(value for value in values if all(_compare(p, value) for p in rest))
     if not left:
         return None

@@ -28,9 +28,13 @@ class LikePattern:
     The pieces between the `%` are found one after another, so the work is bounded by text times pattern.
     """
 
-    __slots__ = ("_first", "_last", "_last_length", "_middle")
+    __slots__ = ("_first", "_last", "_last_length", "_middle", "_prefix")
 
     def __init__(self, pattern: str) -> None:
+        self._prefix = pattern[:-1] if _is_prefix(pattern) else None
+        if self._prefix is not None:
+            # Most patterns: nothing to compile, which would take longer than to match.
+            return
         pieces = _pieces(pattern)
         compiled = [re.compile("".join(piece), re.DOTALL) for piece in pieces]
         self._first = compiled[0]
@@ -40,6 +44,8 @@ class LikePattern:
 
     def matches(self, text: str) -> bool:
         """Whether the whole text is of the pattern."""
+        if self._prefix is not None:
+            return text.startswith(self._prefix)
         if self._last is None:
             return self._first.fullmatch(text) is not None
         found = self._first.match(text)
@@ -49,6 +55,9 @@ class LikePattern:
             found = piece.search(text, found.end())
         start = len(text) - self._last_length
         return found is not None and start >= found.end() and self._last.match(text, start) is not None
+
+
+_is_prefix = re.compile(r"[^%_\\]*%", re.DOTALL).fullmatch
 
 
 def _pieces(pattern: str) -> list[list[str]]:
@@ -66,7 +75,7 @@ def _pieces(pattern: str) -> list[list[str]]:
     return pieces
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=32768)
 def like_pattern(pattern: str) -> LikePattern:
     """The compiled pattern, kept for the next event."""
     return LikePattern(pattern)

@@ -1,4 +1,4 @@
-"""Two nodes, one with the fast lane and one without it, give the same bytes to the same bytes."""
+"""Nodes with the fast lane, without it and with doors of their own give the same bytes to the same bytes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import re
 import socket
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
 
@@ -30,19 +31,20 @@ CHANGING = (
     (rb"(subscriptions|pullpoints)/[0-9a-f]{8,}", rb"\1/ID"),
 )
 
-Lanes = tuple[NodeProcess, NodeProcess]
+Lanes = tuple[NodeProcess, NodeProcess, NodeProcess]
 
 
 @pytest.fixture(scope="module")
 def lanes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lanes]:
-    """The node with the fast lane, and the one without."""
+    """The node with the fast lane, the one without, and the one with workers."""
     folder = tmp_path_factory.mktemp("lanes")
     limits = ("--set", "server.body_limit=100000", "--set", "server.request_timeout=2")
     with (
         NodeProcess(folder / "fast", *limits) as fast,
         NodeProcess(folder / "full", *limits, "--set", "server.fast_lane=false") as full,
+        NodeProcess(folder / "doors", *limits, "--workers", "2") as doors,
     ):
-        yield fast, full
+        yield fast, full, doors
 
 
 def exchange(node: NodeProcess, *pieces: bytes) -> bytes:
@@ -63,8 +65,10 @@ def exchange(node: NodeProcess, *pieces: bytes) -> bytes:
 
 
 def assert_alike(lanes: Lanes, *pieces: bytes) -> bytes:
-    fast, full = (exchange(node, *pieces) for node in lanes)
+    with ThreadPoolExecutor(len(lanes)) as pool:
+        fast, full, doors = pool.map(lambda node: exchange(node, *pieces), lanes)
     assert fast == full, pieces
+    assert doors == full, pieces
     return fast
 
 
@@ -213,7 +217,7 @@ async def test_both_lanes_deliver_the_same(lanes: Lanes) -> None:
             parts = [message.find(f"{{{raw_soap.WSNT}}}Message") for message in consumer.messages()]
             delivered.append([etree.tostring(part, method="c14n", exclusive=True) for part in parts])
 
-    assert delivered[0] == delivered[1]
+    assert delivered[0] == delivered[1] == delivered[2]
 
 
 async def test_connections_count_in_either_lane(tmp_path: Path) -> None:

@@ -26,9 +26,12 @@ def contest(
     engines: Mapping[str, Engine], requests: Sequence[Disjunction], events: Sequence[Event], options: Options
 ) -> dict[str, Measured]:
     """Fill the engines with the requests and let them match the events in turn; all must find as many."""
+    # The collector would walk over all subscriptions again and again while engines are filled.
+    gc.disable()
     for engine in engines.values():
         for number, request in enumerate(requests):
             engine.add(number, request)
+    gc.enable()
     for engine in engines.values():
         # Indexes are made and orders learned before anything is measured.
         engine.match_batch(events)

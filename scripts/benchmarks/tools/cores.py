@@ -47,7 +47,12 @@ def on_load_core() -> Iterator[None]:
 
 
 def cpu_seconds(pid: int) -> float:
-    """What a process has used so far, all threads together."""
+    """What a process and those that it has started have used so far, all threads together."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return sum(_cpu_seconds(one) for one in (str(pid), *children))
+
+
+def _cpu_seconds(pid: str) -> float:
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / _TICK
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from hpwsn.door import lane as module
-from hpwsn.door.http import Post, Reply
+from hpwsn.door.exchange import Post, Reply
 from hpwsn.door.lane import Lane, Lanes
 
 ORDINARY = b"POST /wsn HTTP/1.1\r\nHost: x\r\nContent-Type: text/xml\r\nContent-Length: 5\r\n\r\n"
@@ -53,6 +53,9 @@ class Notify:
     def __init__(self) -> None:
         self.bodies: list[bytes] = []
         self.waiting: list[Callable[[bool], None]] = []
+
+    def connect(self) -> module.Offer:
+        return self.offer
 
     def offer(self, data: bytes, stored: Callable[[bool], None]) -> bool:
         if not data.startswith(b"n"):

@@ -4,11 +4,13 @@ import random
 
 import pytest
 
+from hpwsn.matching import kernels
 from hpwsn.matching.compiled import compiled, match_compiled
 from hpwsn.matching.groups import COLUMNS, SIZES, SPARE
 from hpwsn.matching.indexed import IndexedEngine, fast_kernel
 from hpwsn.matching.kernels import match_numpy
 from hpwsn.matching.predicates import Operator, Predicate, disjunction_holds
+from hpwsn.matching.rare_attributes import FEW
 from hpwsn.matching.rows import MOST_GROUPS
 from hpwsn.matching.shelves import FIRST_ROWS
 from hpwsn.matching.shelves import SPARE as SHELF_SPARE
@@ -51,7 +53,9 @@ def compare(engine, live, event):
 
 
 @pytest.fixture(params=[match_numpy, match_compiled], ids=["numpy", "compiled"])
-def engine(request):
+def engine(request, monkeypatch):
+    # So that numpy's kernel joins bits with as few requests as these tests have.
+    monkeypatch.setattr(kernels, "SMALL", 0)
     return IndexedEngine(request.param)
 
 
@@ -122,7 +126,7 @@ def test_more_channels_than_columns_make_few_groups(engine):
     for number in range(3000):
         live[number] = ranges(chance, names, chance.choice([1, 2, 2, 5]))
         engine.add(number, live[number])
-    assert len(engine._rows._groups) <= MOST_GROUPS + len(names) // (COLUMNS // 2)
+    assert len(engine._rows._groups) <= MOST_GROUPS + len(names) // (COLUMNS // 3)
     for _ in range(10):
         compare(engine, live, {name: chance.random() * 1.5 for name in names if chance.random() < 0.8})
     repeated = {name: (chance.random(), chance.random() + 0.5) for name in names[:300]}
@@ -194,6 +198,56 @@ def test_rare_equalities_are_looked_up_and_common_ones_are_rows(engine):
         engine.remove(id_)
     assert not engine._hashes._by_attribute
     assert not engine._hashes._count
+
+
+def test_lists_of_rare_values_are_looked_up_and_found_once(engine):
+    chance, live = random.Random(9), {}
+    for number in range(1000):
+        plates = tuple(f"p{chance.randrange(2000)}" for _ in range(3))
+        some = Predicate("plate", Operator.IN, plates)
+        live[number] = ((some, Predicate("lane", Operator.IN, (1.0, "left"))),) if number % 2 else ((some,),)
+        engine.add(number, live[number])
+    assert sum(engine._hashes._count.values()) > 950
+    for _ in range(20):
+        plate, other = f"p{chance.randrange(2000)}", f"p{chance.randrange(2000)}"
+        compare(engine, live, {"plate": plate, "lane": chance.choice([1.0, "left", True, "right"])})
+        compare(engine, live, {"plate": (plate, other, plate), "lane": (1.0, 2.0)})
+    for id_ in live:
+        engine.remove(id_)
+    assert not engine._hashes._by_attribute
+
+
+def test_requests_with_attributes_of_their_own_take_no_columns_until_others_share_them(engine):
+    live = {number: ((between(f"n{number}", 0.0, 1.0),),) for number in range(300)}
+    for number, request in live.items():
+        engine.add(number, request)
+    assert engine._rows.capacity == 0
+    before = engine.evaluations
+    compare(engine, live, {"n7": 0.5, "n8": 2.0, "x": 1.0})
+    assert engine.evaluations == before + 2
+    for number in range(300, 300 + FEW):
+        live[number] = ((between("n7", 0.0, 0.6), between(f"m{number}", 0.0, 1.0)),)
+        engine.add(number, live[number])
+        engine.add(1000 + number, ((between("n7", 0.0, 0.6),),))
+        live[1000 + number] = ((between("n7", 0.0, 0.6),),)
+    assert engine._rows.capacity > 0
+    compare(engine, live, {"n7": 0.5, "m301": 0.5, "n9": 0.1})
+    for id_ in live:
+        engine.remove(id_)
+    assert engine._rows.capacity == 0
+    assert engine.match({"n7": 0.5, "m301": 0.5}) == []
+
+
+def test_a_word_that_many_ask_for_does_not_make_all_of_them_asked(engine):
+    live = {}
+    for number in range(2000):
+        fire = Predicate("keywords", Operator.HAS, ("fire",))
+        live[number] = ((fire, Predicate("a", Operator.GT, (float(number),))),)
+        engine.add(number, live[number])
+    before = engine.evaluations
+    compare(engine, live, {"keywords": "fire", "a": 100.5})
+    assert engine.evaluations - before < 400
+    compare(engine, live, {"keywords": "smoke", "a": 100.5})
 
 
 def test_the_kernel_can_be_changed_while_requests_are_live():

@@ -2,11 +2,13 @@
 
 import random
 from functools import cache
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hpwsn.matching import kernels
 from hpwsn.matching.compiled import match_compiled
 from hpwsn.matching.engines.categories import CategoryEngine
 from hpwsn.matching.engines.counting import ForwardingEngine, PreIndexEngine
@@ -17,6 +19,7 @@ from hpwsn.matching.engines.rt_cluster import RtCluster
 from hpwsn.matching.engines.sequential import SequentialEngine, SubOrderEngine
 from hpwsn.matching.engines.trees import ImprovedTree, NormalTree
 from hpwsn.matching.indexed import IndexedEngine
+from hpwsn.matching.kernels import match_numpy
 from hpwsn.matching.naive import NaiveEngine
 from hpwsn.matching.port import Engine
 from hpwsn.matching.predicates import ORDERED, Operator, Predicate, disjunction_holds
@@ -29,6 +32,32 @@ class CompiledEngine(IndexedEngine):
 
     def __init__(self) -> None:
         super().__init__(match_compiled)
+
+
+def match_by_bits(segment, values):
+    """numpy's kernel as it is in large segments where little is in doubt."""
+    with patch.object(kernels, "SMALL", 0), patch.object(kernels, "MANY", 0):
+        return match_numpy(segment, values)
+
+
+def match_by_bits_and_comparing(segment, values):
+    """The same where much is in doubt."""
+    with patch.object(kernels, "SMALL", 0), patch.object(kernels, "MANY", 10**9):
+        return match_numpy(segment, values)
+
+
+class BitsEngine(IndexedEngine):
+    """The default engine as it is with many requests."""
+
+    def __init__(self) -> None:
+        super().__init__(match_by_bits)
+
+
+class BitsAndComparingEngine(IndexedEngine):
+    """The same at a high ratio of matches."""
+
+    def __init__(self) -> None:
+        super().__init__(match_by_bits_and_comparing)
 
 
 class ClustersOfRandomRequests(RtCluster):
@@ -55,6 +84,8 @@ class KdTreeOfRandomRequests(KdTreeEngine):
 ENGINES: list[type[Engine]] = [
     NaiveEngine,
     IndexedEngine,
+    BitsEngine,
+    BitsAndComparingEngine,
     CompiledEngine,
     SequentialEngine,
     SubOrderEngine,
@@ -196,10 +227,13 @@ def some_event(chance):
 def test_the_engine_equals_the_definition_with_thousands_of_requests(kind, seed):
     changes, _ = many(seed, 3000)
     engine = after(kind, changes)
-    for event, ids in expected(seed, 3000):
+    cases = expected(seed, 3000)
+    together = engine.match_batch([event for event, _ in cases])
+    for (event, ids), at_once in zip(cases, together, strict=True):
         found = engine.match(event)
         assert len(found) == len(set(found))
         assert set(found) == ids
+        assert sorted(at_once) == sorted(found)
 
 
 def test_nothing_is_left_when_all_are_removed(kind):

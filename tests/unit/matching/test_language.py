@@ -9,10 +9,12 @@ from hpwsn.matching.language import (
     MOST_CHARACTERS,
     MOST_DEPTH,
     PredicateError,
+    parse_by_grammar,
     parse_expression,
     parse_predicates,
 )
 from hpwsn.matching.normal_form import MOST_CONJUNCTIONS, TooLarge, normalise
+from hpwsn.matching.plain_form import parse_plain
 from hpwsn.matching.predicates import Operator, Predicate, disjunction_holds
 from hpwsn.matching.values import Instant
 
@@ -90,6 +92,12 @@ def test_an_expression_holds_as_it_is_written(text, event, expected):
         ("time > date 'soon'", 13, "date"),
         ("x > 1e999", 5, "too large"),
         ("x between 1 and 'a'", 1, "between"),
+        ("x = 1 and y = 'open", 15, "no end"),
+        ("speed > 60 && lane = 1", 12, "and"),
+        ("温度 > 高", 6, "a number"),
+        ("x = y", 5, "a number"),
+        ("x > 1_000", 6, "and"),
+        ("speed > 60\nand lane >", 22, "a number"),
     ],
 )
 def test_an_error_points_at_the_column_with_what_was_expected(text, column, words):
@@ -116,6 +124,16 @@ def test_an_error_points_at_the_column_with_what_was_expected(text, column, word
         "x > 1 and not x > 0",
         "time > 2020-01-01 and time < 2010-01-01",
         "vid like 'a%' and vid = 5",
+        "vid = 'b' and vid like 'a%'",
+        "vid in ('b', 'c') and not vid in ('c', 'b', 'a')",
+        "vid = 'a' and not vid like 'a%'",
+        "lane in (1, 'left') and lane in (2, 'right', true)",
+        "time = 'soon' and time > 2020-01-01",
+        "time = '2019-05-01' and time > 2020-01-01",
+        "time = 2020-01-01 and time = 2020-01-02",
+        'has(tags, "fire", "smoke") and not has(tags, "fire")',
+        'has(tags, "fire") and has(tags, "smoke") and not has(tags, "smoke", "fire")',
+        "within(x, y, 10, 0, -10, 5)",
         "(x > 5 and x < 3) or (y = 1 and y = 2)",
     ],
 )
@@ -135,6 +153,11 @@ def test_an_expression_that_can_never_hold_is_refused(text):
         ("x > 1 and not x > 5", "x > 1 and x <= 5"),
         ("x > 1 and exists(x)", "x > 1"),
         ("x != 0 and x > 1", "x > 1"),
+        ('x in ("ab", "b") and x like "a%"', 'x = "ab"'),
+        ('time = "2020-05-01" and time > 2020-01-01', 'time = "2020-05-01"'),
+        ('x in (1, true, "1") and not x = 1', 'x in (true, "1")'),
+        ('has(x, "a") and has(x, "a", "b")', 'has(x, "a", "b")'),
+        ('has(x, "a") and exists(x) and not has(x, "c")', 'has(x, "a") and not has(x, "c")'),
         ("(x > 5 and x < 3) or y = 1", "y = 1"),
     ],
 )
@@ -158,6 +181,50 @@ def test_a_predicate_reads_as_it_is_written(predicate):
     if len(readable) == len(predicate.operands) and not ordered_truth:
         expected = Predicate(predicate.attribute, predicate.operator, predicate.operands)
         assert parse_expression(str(expected)) == expected
+
+
+@pytest.mark.parametrize("name", ["air temperature", "in", "Not", "7up", "a/b", "京 B", "date", "x.y-z"])
+def test_an_attribute_of_any_name_reads_as_it_is_written(name):
+    for predicate in (one(name), Predicate(name, Operator.BETWEEN, (1.0, 2.0)), has(name)):
+        assert parse_expression(str(predicate)) == predicate
+
+
+PLAIN = [
+    "x > 1", "x<-.5e3", "`a b` != 'it\\'s'", "x between 1 and 2", "X BETWEEN -1 AND +2.", "x = 2020-01-01",
+    "within(x, y, 1, 2, 3, 4)", "has(k, 'a', \"b\")", "has (k,'\\\\')", "in > 1", "date > 1", "has = 1",
+    "x > 1e999", "x- > 5", "x.y <> 3", "温度 == 20", "x = true", "within(x, y, 1, 2, 3)",
+    "x between 1 and 'a'", "and = 1", "x > ٣", "has(date, 'a')", "exists(x)", "x = 'open", "x > 1 ]",
+    "x > 5y", "x = 'a,b)'",
+]  # fmt: skip
+
+
+@given(
+    tests=st.lists(st.sampled_from(PLAIN), min_size=1, max_size=4),
+    joint=st.sampled_from([" and ", " AND\n", "and ", " and", " and(", " or ", "\tand\u2003"]),
+    around=st.sampled_from(["", " ", "\n"]),
+)
+@settings(max_examples=400, deadline=None)
+def test_the_plain_form_is_read_as_the_grammar_reads_it(tests, joint, around):
+    text = around + joint.join(tests) + around
+    plain = parse_plain(text)
+    if plain is not None:
+        assert parse_by_grammar(text) == plain
+
+
+@given(text=st.text(alphabet="ax <>=!'\"()nd1.5e,`\\-", max_size=30))
+@settings(max_examples=400, deadline=None)
+def test_what_the_plain_form_takes_the_grammar_takes(text):
+    plain = parse_plain(text)
+    if plain is not None:
+        assert parse_by_grammar(text) == plain
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["speed > 60", 'vid = "京B34C91" and within(x, y, 1, 2, 3, 4) and has(k, "a")', "a between 1 and 2"],
+)
+def test_what_most_subscriptions_ask_for_is_plain(text):
+    assert parse_plain(text) is not None
 
 
 @given(text=st.text(max_size=40) | st.text(alphabet="ab <>=!'\"()andornt1.5,`\\", max_size=40))
@@ -195,6 +262,10 @@ def test_what_takes_long_to_unfold_is_refused_even_if_little_would_be_left():
 
 def one(name):
     return Predicate(name, Operator.EQ, (1.0,))
+
+
+def has(name):
+    return Predicate(name, Operator.HAS, ("a",))
 
 
 def test_dates_are_instants():

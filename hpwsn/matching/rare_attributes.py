@@ -1,0 +1,57 @@
+"""The index of rare attributes: conjunctions found by an attribute that few others look at.
+
+Columns pay where many rows share them. A conjunction that looks at an attribute without a column is asked by
+itself whenever an event has that attribute, until as many as FEW do; then they are handed over, and become
+rows. So subscriptions that each have an attribute of their own cost an event nothing, and no columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import cast
+
+from hpwsn.matching.entries import Entry
+from hpwsn.matching.predicates import Event, conjunction_holds
+
+FEW = 8
+"""Conjunctions of an attribute that are too many to be asked one by one."""
+
+
+class RareAttributes:
+    """Conjunctions by the attribute that they share with the fewest."""
+
+    def __init__(self) -> None:
+        self._by_attribute: dict[str, dict[Entry, None]] = {}
+
+    def add(self, entry: Entry, attributes: Iterable[str]) -> str:
+        """Take a conjunction; the one of the attributes that it is found by."""
+        rarest = min(attributes, key=lambda name: len(self._by_attribute.get(name, ())))
+        self._by_attribute.setdefault(rarest, {})[entry] = None
+        entry.place = rarest
+        return rarest
+
+    def is_common(self, attribute: str) -> bool:
+        """Whether the attribute's conjunctions had better be rows."""
+        return len(self._by_attribute.get(attribute, ())) >= FEW
+
+    def remove(self, entry: Entry) -> None:
+        """Forget a conjunction."""
+        attribute = cast(str, entry.place)
+        entries = self._by_attribute[attribute]
+        del entries[entry]
+        if not entries:
+            del self._by_attribute[attribute]
+
+    def hand_over(self, attribute: str) -> list[Entry]:
+        """Forget all conjunctions that are found by an attribute, and return them."""
+        return list(self._by_attribute.pop(attribute, ()))
+
+    def match(self, event: Event, found: list[int]) -> int:
+        """Append the ids of conjunctions that hold; how many were asked."""
+        asked, by_attribute = 0, self._by_attribute
+        for attribute in by_attribute if len(by_attribute) < len(event) else event:
+            entries = by_attribute.get(attribute)
+            if entries is not None and attribute in event:
+                asked += len(entries)
+                found += [entry.id for entry in entries if conjunction_holds(entry.conjunction, event)]
+        return asked

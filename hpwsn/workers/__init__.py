@@ -1,0 +1,1 @@
+"""Doors in processes of their own: `hpwsn serve --workers N`."""
