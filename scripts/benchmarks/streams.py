@@ -11,6 +11,8 @@ RATE = 10_000
 REQUESTS = (100, 200, 400, 600, 800, 1000)
 QUICK = (20, 50)
 LADDER = (10, 25, 50, 100, 200, 400, 700, 1000, 1500, 2000, 2700, 4000)
+NONE_HELD = 1
+"""What stands for fewer than the first step, which is not looked into further."""
 WITHIN = 30.0
 PAPER = {"service latency": 20.0, "requests, against one service each": 2697 / 950}
 
@@ -28,7 +30,7 @@ def run(options: Options) -> Table:
         groups.append(_figures(count, latencies[count]))
     held = {kind: _held(kind, rate, options) for kind in KINDS}
     rows = tuple(
-        Row(f"requests held within {WITHIN:g} ms · {kind} · {rate:,} events/s", value, KINDS[kind])
+        Row(f"requests held within {WITHIN:g} ms · {kind} · {rate:,} events/s", value, _note(kind, value))
         for kind, value in held.items()
     )
     groups.append(rows)
@@ -80,8 +82,11 @@ def _held(kind: str, rate: int, options: Options) -> float:
         if not any(_is_within(kind, count, rate, options) for _ in range(1 if options.quick else 3)):
             break
         held = count
-    # Less than the first step is not looked for.
-    return held or 1
+    return held or NONE_HELD
+
+
+def _note(kind: str, value: float) -> str:
+    return f"not even {LADDER[0]}; {KINDS[kind]}" if value == NONE_HELD else KINDS[kind]
 
 
 def _is_within(kind: str, count: int, rate: int, options: Options) -> bool:
