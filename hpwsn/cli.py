@@ -14,6 +14,7 @@ from pathlib import Path
 from hpwsn.cli_bench import add_bench_parser
 from hpwsn.cli_deadletters import add_deadletters_parser
 from hpwsn.cli_resources import REGISTRATIONS, SUBSCRIPTIONS, add_resource_parser
+from hpwsn.cli_streams import add_streams_parser
 from hpwsn.config import FLAGS, LoadedConfig, default_file, load_config, masked, shown, value_of
 from hpwsn.errors import ConfigError, HpwsnError, Problem
 from hpwsn.settings import SETTINGS
@@ -85,6 +86,7 @@ def build_parser() -> argparse.ArgumentParser:
     add_resource_parser(commands, SUBSCRIPTIONS)
     add_resource_parser(commands, REGISTRATIONS)
     add_deadletters_parser(commands)
+    add_streams_parser(commands)
     add_bench_parser(commands)
     _add_check_config_parser(commands)
     return parser

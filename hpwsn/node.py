@@ -59,6 +59,7 @@ from hpwsn.door.notify_lane import NotifyLane
 from hpwsn.door.onvif import OnvifDoor
 from hpwsn.door.operation import Context
 from hpwsn.door.operations import OperationsDoor
+from hpwsn.door.streams import StreamsDoor
 from hpwsn.door.tls import load_certificate, server_context
 from hpwsn.door.topic_namespaces import TopicNamespacesDoor
 from hpwsn.errors import HpwsnError
@@ -68,6 +69,8 @@ from hpwsn.logs import set_up_logging
 from hpwsn.matching.content import ContentFilters
 from hpwsn.notification import Notification
 from hpwsn.settings import Config
+from hpwsn.streams.registry import Services
+from hpwsn.streams.store import ServiceStore
 from hpwsn.topics.cache import TreeCache
 from hpwsn.topics.directory import access_from, open_directory
 from hpwsn.topics.live import LiveTopics
@@ -200,6 +203,8 @@ class Node:
             pull_points=pull_points,
             readers=self.readers,
         )
+        self.services = self._known_services()
+        subscriptions.check_filter = self.services.check
         subscriptions.on_interest, self.readers.on_waiting = (
             demand.subscription_changed,
             demand.reader_changed,
@@ -223,6 +228,16 @@ class Node:
             lifetime=registrations.lifetime,
             linger=registrations.linger,
             simple_subtree=self.config.topics.simple_subtree,
+        )
+
+    def _known_services(self) -> Services:
+        streams = self.config.streams
+        self._service_store = ServiceStore(Path(self.config.data.dir) / "streams.json")
+        return Services(
+            self._clock,
+            limit=streams.limit,
+            silent_after=streams.silent_after,
+            forget_after=streams.forget_after,
         )
 
     def _make_data_directory(self) -> None:
@@ -308,6 +323,7 @@ class Node:
 
     def _restore(self, recovered: Recovered) -> None:
         self.delivery.head = recovered.next_offset - 1
+        self.services.restore(self._service_store.load())
         points = self.broker.pull_points.restore(recovered.pull_points)
         subscriptions = self.broker.subscriptions.restore(recovered.subscriptions)
         self.broker.demand.remember(recovered.upstreams)
@@ -341,7 +357,15 @@ class Node:
         if self.topics:
             operations.reports["directory"] = self.topics.status
         app.add_routes(operations.routes())
-        EventsDoor(self.broker, self.readers, self._limits, server.request_timeout).join(app)
+        app.add_routes(StreamsDoor(self.services, self._service_store).routes())
+        EventsDoor(
+            self.broker,
+            self.readers,
+            self._limits,
+            server.request_timeout,
+            check_filter=self.services.check,
+            origins=server.websocket_origins,
+        ).join(app)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=server.drain_timeout)
         gate = Gate(limit=server.connections, head_within=server.request_timeout)
         app.middlewares.append(gate.middleware)

@@ -53,7 +53,11 @@ class ServerSettings:
     fast_lane: bool = setting(
         True, Flag(), "Ordinary requests take a shorter way; the answers are the same without it."
     )
-
+    websocket_origins: tuple[str, ...] = setting(
+        (),
+        Texts("a list of origins, such as https://maps.example.org, or *"),
+        "Origins of web pages elsewhere that may follow topics by WebSocket; * is every one.",
+    )
     tls_certificate: str = setting(
         "", Text("a PEM file, or empty for plain HTTP"), "Certificate, with its chain, that the port shows."
     )
@@ -315,6 +319,19 @@ class RegistrationsSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class StreamsSettings:
+    """Stream services that jobs register."""
+
+    limit: int = setting(1000, Whole(1, 100_000), "Most services known at once.")
+    silent_after: float = setting(
+        15.0, Seconds(1), "Time without a heartbeat after which a service counts as silent."
+    )
+    forget_after: float = setting(
+        7 * 86400.0, Seconds(0), "Time after which a silent or stopped service is forgotten; 0 is never."
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class BackboneSettings:
     """What carries notifications between the nodes of a cluster."""
 
@@ -384,6 +401,7 @@ class Config:
     pull_points: PullPointsSettings = field(default_factory=PullPointsSettings)
     onvif: OnvifSettings = field(default_factory=OnvifSettings)
     registrations: RegistrationsSettings = field(default_factory=RegistrationsSettings)
+    streams: StreamsSettings = field(default_factory=StreamsSettings)
     backbone: BackboneSettings = field(default_factory=BackboneSettings)
     cluster: ClusterSettings = field(default_factory=ClusterSettings)
     log: LogSettings = field(default_factory=LogSettings)
