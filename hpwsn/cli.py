@@ -15,6 +15,7 @@ from hpwsn.cli_bench import add_bench_parser
 from hpwsn.cli_cluster import add_admin_parser, add_cluster_parser
 from hpwsn.cli_deadletters import add_deadletters_parser
 from hpwsn.cli_resources import REGISTRATIONS, SUBSCRIPTIONS, add_resource_parser
+from hpwsn.cli_streams import add_streams_parser
 from hpwsn.config import FLAGS, LoadedConfig, default_file, load_config, masked, shown, value_of
 from hpwsn.errors import ConfigError, HpwsnError, Problem
 from hpwsn.settings import SETTINGS
@@ -88,6 +89,7 @@ def build_parser() -> argparse.ArgumentParser:
     add_deadletters_parser(commands)
     add_admin_parser(commands)
     add_cluster_parser(commands)
+    add_streams_parser(commands)
     add_bench_parser(commands)
     _add_check_config_parser(commands)
     return parser

@@ -7,6 +7,7 @@ then the deliveries under way, then the journal, so that whatever was accepted i
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import signal
 import socket
@@ -60,6 +61,7 @@ from hpwsn.door.notify_lane import NotifyLane
 from hpwsn.door.onvif import OnvifDoor
 from hpwsn.door.operation import Context
 from hpwsn.door.operations import OperationsDoor
+from hpwsn.door.streams import StreamsDoor
 from hpwsn.door.tls import load_certificate, server_context
 from hpwsn.door.topic_namespaces import TopicNamespacesDoor
 from hpwsn.errors import HpwsnError
@@ -76,6 +78,8 @@ from hpwsn.routing.options import LinkOptions
 from hpwsn.routing.secret import shared_secret
 from hpwsn.routing.topology import Member, Topology
 from hpwsn.settings import Config
+from hpwsn.streams.registry import Services
+from hpwsn.streams.store import ServiceStore
 from hpwsn.topics.cache import TreeCache
 from hpwsn.topics.directory import access_from, open_directory
 from hpwsn.topics.live import LiveTopics
@@ -220,6 +224,8 @@ class Node:
             pull_points=pull_points,
             readers=self.readers,
         )
+        self.services = self._known_services()
+        subscriptions.check_filter = self.services.check
         subscriptions.on_interest, self.readers.on_waiting = (
             demand.subscription_changed,
             demand.reader_changed,
@@ -309,6 +315,16 @@ class Node:
             lifetime=registrations.lifetime,
             linger=registrations.linger,
             simple_subtree=self.config.topics.simple_subtree,
+        )
+
+    def _known_services(self) -> Services:
+        streams = self.config.streams
+        self._service_store = ServiceStore(Path(self.config.data.dir) / "streams.json")
+        return Services(
+            self._clock,
+            limit=streams.limit,
+            silent_after=streams.silent_after,
+            forget_after=streams.forget_after,
         )
 
     def _make_data_directory(self) -> None:
@@ -436,6 +452,7 @@ class Node:
 
     def _restore(self, recovered: Recovered) -> None:
         self.delivery.head = recovered.next_offset - 1
+        self.services.restore(self._service_store.load())
         points = self.broker.pull_points.restore(recovered.pull_points)
         subscriptions = self.broker.subscriptions.restore(recovered.subscriptions)
         self.broker.demand.remember(recovered.upstreams)
@@ -478,7 +495,15 @@ class Node:
         if self.membership:
             operations.reports["cluster"] = self.membership.figures
         app.add_routes(operations.routes())
-        EventsDoor(self.broker, self.readers, self._limits, server.request_timeout).join(app)
+        app.add_routes(StreamsDoor(self.services, self._service_store).routes())
+        EventsDoor(
+            self.broker,
+            self.readers,
+            self._limits,
+            server.request_timeout,
+            check_filter=self.services.check,
+            origins=server.websocket_origins,
+        ).join(app)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=server.drain_timeout)
         gate = Gate(limit=server.connections, head_within=server.request_timeout)
         app.middlewares.append(gate.middleware)
@@ -486,7 +511,9 @@ class Node:
         gate.server = cast(web.Server, self._runner.server)
         publisher = self.broker.publisher
         if server.workers > 1:
-            core = Core(publisher.ready, Intake(publisher.send_ready), soap.answer_broker)
+            core = Core(
+                publisher.ready, publisher.take_once, Intake(publisher.send_ready), soap.answer_broker
+            )
             self._front = Front(self.config, listener, gate, core)
             operations.reports["doors"] = self._front.figures
             await self._front.start()
@@ -594,6 +621,7 @@ async def _serve(config: Config) -> int:
     await node.start()
     if node.topics or config.server.tls_certificate:
         loop.add_signal_handler(signal.SIGHUP, node.reload)
+    _collect_seldom()
     log.info("node %s is ready; its state is in %s", node.name, config.data.dir)
     print(f"ready {node.listening_url}", flush=True)  # noqa: T201
     await stop.wait()
@@ -601,3 +629,9 @@ async def _serve(config: Config) -> int:
     await node.close()
     log.info("stopped")
     return 0
+
+
+def _collect_seldom() -> None:
+    """Leave what the start has made alone, and look for cycles less often: notifications are in none."""
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)

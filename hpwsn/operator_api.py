@@ -26,14 +26,18 @@ class NodeRequestFailed(HpwsnError):
 
 
 def add_command(
-    commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str, about: str, examples: str
+    commands: argparse._SubParsersAction[argparse.ArgumentParser],
+    name: str,
+    about: str,
+    examples: str,
+    asks_node: bool = True,
 ) -> argparse.ArgumentParser:
-    """A parser whose help ends with examples."""
+    """A parser whose help ends with examples, and before them says which node is asked, if one is."""
     return commands.add_parser(
         name,
         help=about,
         description=about[0].upper() + about[1:] + ".",
-        epilog=f"{WHERE}\n\nexamples:\n{examples}",
+        epilog=f"{WHERE}\n\nexamples:\n{examples}" if asks_node else f"examples:\n{examples}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
 

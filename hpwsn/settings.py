@@ -40,7 +40,9 @@ class ServerSettings:
     depth_limit: int = setting(256, Whole(8, 256), "Most levels of elements in a request.")
     attribute_limit: int = setting(256, Whole(8, 100_000), "Most attributes on one element.")
     message_limit: int = setting(10_000, Whole(1, 1_000_000), "Most messages in one Notify.")
-    request_timeout: float = setting(60.0, Seconds(0.1), "Time for a request to arrive whole.")
+    request_timeout: float = setting(
+        60.0, Seconds(0.1), "Time for a request to arrive whole, and for answers to be read."
+    )
     connections: int = setting(10_000, Whole(1, 1_000_000), "Most connections open at once.")
     workers: int = setting(
         0,
@@ -52,7 +54,11 @@ class ServerSettings:
     fast_lane: bool = setting(
         True, Flag(), "Ordinary requests take a shorter way; the answers are the same without it."
     )
-
+    websocket_origins: tuple[str, ...] = setting(
+        (),
+        Texts("a list of origins, such as https://maps.example.org, or *"),
+        "Origins of web pages elsewhere that may follow topics by WebSocket; * is every one.",
+    )
     tls_certificate: str = setting(
         "", Text("a PEM file, or empty for plain HTTP"), "Certificate, with its chain, that the port shows."
     )
@@ -314,6 +320,19 @@ class RegistrationsSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class StreamsSettings:
+    """Stream services that jobs register."""
+
+    limit: int = setting(1000, Whole(1, 100_000), "Most services known at once.")
+    silent_after: float = setting(
+        15.0, Seconds(1), "Time without a heartbeat after which a service counts as silent."
+    )
+    forget_after: float = setting(
+        7 * 86400.0, Seconds(0), "Time after which a silent or stopped service is forgotten; 0 is never."
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class BackboneSettings:
     """What carries notifications between the nodes of a cluster."""
 
@@ -477,6 +496,7 @@ class Config:
     pull_points: PullPointsSettings = field(default_factory=PullPointsSettings)
     onvif: OnvifSettings = field(default_factory=OnvifSettings)
     registrations: RegistrationsSettings = field(default_factory=RegistrationsSettings)
+    streams: StreamsSettings = field(default_factory=StreamsSettings)
     backbone: BackboneSettings = field(default_factory=BackboneSettings)
     cluster: ClusterSettings = field(default_factory=ClusterSettings)
     admin: AdminSettings = field(default_factory=AdminSettings)

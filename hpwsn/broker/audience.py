@@ -7,6 +7,8 @@ thousand that do not want a notification cost its publisher next to nothing.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from hpwsn.broker.subscription import Subscriber, Subscription
 from hpwsn.matching.content import ContentFilters
 from hpwsn.matching.content_group import ContentGroup
@@ -61,9 +63,19 @@ class Audience:
 
         It has been accepted, so it is theirs even where its topic was removed since.
         """
+        return self._match(self._tree.match(notification.topic, accepted=True), notification)
+
+    def match_alike(self, notifications: Sequence[Notification]) -> list[Subscription] | None:
+        """The subscriptions that want all of these, which are on one topic; None if the content counts."""
+        found = self._tree.match(notifications[0].topic, accepted=True)
+        if self._groups and len(notifications) > 1 and any(isinstance(each, ContentGroup) for each in found):
+            return None
+        return self._match(found, notifications[0])
+
+    def _match(self, subscribers: Iterable[Subscriber], notification: Notification) -> list[Subscription]:
         evaluation = None
         wanted: list[Subscription] = []
-        for subscriber in self._tree.match(notification.topic, accepted=True):
+        for subscriber in subscribers:
             if not isinstance(subscriber, ContentGroup):
                 wanted.append(subscriber)
                 continue

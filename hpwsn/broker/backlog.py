@@ -47,7 +47,7 @@ class Backlog:
         wanted = []
         for stored in scan.entries:
             if self._wants(subscription, stored.notification):
-                self._recent.put(stored.offset, stored.notification)
+                self._recent.put(stored.offset, (stored.notification,))
                 wanted.append(stored.offset)
         cursor.refill(wanted, upto=scan.upto, head=self._head())
         if not cursor.counted:

@@ -49,6 +49,18 @@ class Cursor:
             self.waiting = deque()
         self.waiting.append(offset)
 
+    def offer_run(self, offsets: range) -> None:
+        """Take matching offsets that follow each other in the live stream."""
+        if self.behind or offsets[0] <= self.seen or len(self.waiting) + len(offsets) > self.window:
+            for offset in offsets:
+                self.offer(offset)
+            return
+        self.in_gap = False
+        self.seen = offsets[-1]
+        if self.waiting is _NONE:
+            self.waiting = deque()
+        self.waiting.extend(offsets)
+
     def pass_over(self, offset: int) -> bool:
         """Leave a matching offset of the live stream out; whether all up to it are dealt with."""
         if not self.waiting and not self.behind:

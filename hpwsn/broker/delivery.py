@@ -79,13 +79,14 @@ class Delivery:
         """The local pull point that the reference means, if any; a fault if it can never be reached."""
         return self._reach.resolve(consumer)
 
-    def offer(self, subscription: Subscription, offset: int) -> None:
-        """A notification matched; it goes out with all others of this commit, or when its turn comes."""
+    def offer(self, subscription: Subscription, offsets: range) -> None:
+        """These matched; they go out with all others of this commit, or when their turn comes."""
         if not subscription.producer_holds:
-            if subscription.cursor.pass_over(offset):
-                self._journal.advance(subscription.id, offset)
+            for offset in offsets:
+                if subscription.cursor.pass_over(offset):
+                    self._journal.advance(subscription.id, offset)
             return
-        subscription.cursor.offer(offset)
+        subscription.cursor.offer_run(offsets)
         if subscription.rejects is not False:
             self._overflow.watch(subscription)
         if not subscription.progress.busy:

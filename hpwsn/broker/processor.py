@@ -7,20 +7,23 @@ current message.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from hpwsn.broker.audience import Audience
 from hpwsn.broker.delivery import Delivery
 from hpwsn.broker.pull_points import PullPoints
 from hpwsn.broker.readers import Readers
 from hpwsn.broker.recent import Recent
-from hpwsn.broker.subscription import Subscriber
+from hpwsn.broker.subscription import Subscriber, Subscription
 from hpwsn.notification import Notification
 from hpwsn.topics.tree import TopicTree
 from hpwsn_client.wsn.faults import SoapFault
 from hpwsn_client.wsn.topics import Topic
 
 log = logging.getLogger(__name__)
+
+_NO_TOPIC = object()
+"""Unlike that of any notification: what is posted straight to a pull point is by itself."""
 
 
 class Processor:
@@ -45,27 +48,38 @@ class Processor:
 
     def process(self, first: int, notifications: Sequence[Notification]) -> None:
         """Offer each notification of one commit to its subscribers, in order."""
-        for offset, notification in enumerate(notifications, first):
-            try:
-                self._process(offset, notification)
-            except Exception:
-                # What is stored must reach all others, whatever one notification does to its filters.
-                log.exception("notification %d could not be matched", offset)
-            self._delivery.head = offset
+        offset = first
+        for run in _runs(notifications):
+            self._process(offset, run)
+            offset += len(run)
+            self._delivery.head = offset - 1
         self._readers.committed(first, notifications)
 
-    def _process(self, offset: int, notification: Notification) -> None:
-        if notification.target is not None:
-            self._pull_points.filled(notification.target)
-            self._pull_points.arrived(notification.target)
+    def _process(self, first: int, run: Sequence[Notification]) -> None:
+        try:
+            wanted = self._find_wanted(first, run)
+            if wanted:
+                self._recent.put(first, run)
+                for subscription in wanted:
+                    self._delivery.offer(subscription, range(first, first + len(run)))
+        except Exception:
+            # What is stored must reach all others, whatever one notification does to its filters.
+            log.exception("notification %d could not be matched", first)
             return
-        if notification.topic is not None:
-            self._keep_current(notification.topic, offset)
-        wanted = self._audience.match(notification)
-        if wanted:
-            self._recent.put(offset, notification)
-        for subscription in wanted:
-            self._delivery.offer(subscription, offset)
+        if wanted is None:
+            for offset, notification in enumerate(run, first):
+                self._process(offset, (notification,))
+
+    def _find_wanted(self, first: int, run: Sequence[Notification]) -> list[Subscription] | None:
+        """Who wants all of them; None where each has to be asked for by itself."""
+        topic, target = run[0].topic, run[0].target
+        if target is not None:
+            self._pull_points.filled(target)
+            self._pull_points.arrived(target)
+            return []
+        if topic is not None:
+            self._keep_current(topic, first + len(run) - 1)
+        return self._audience.match_alike(run)
 
     def _keep_current(self, topic: Topic, offset: int) -> None:
         try:
@@ -79,3 +93,16 @@ class Processor:
         """Take up each topic's current message after a restart."""
         for key, offset in dict(current).items():
             self._keep_current(Topic.parse(key), offset)
+
+
+def _runs(notifications: Sequence[Notification]) -> Iterator[Sequence[Notification]]:
+    """Those in a row that are on one topic: most of a commit are, and are wanted by the same."""
+    begin = 0
+    topic: object = notifications[0].topic
+    for index, notification in enumerate(notifications):
+        if notification.topic is not topic or notification.target is not None:
+            if index > begin:
+                yield notifications[begin:index]
+            begin = index
+            topic = notification.topic if notification.target is None else _NO_TOPIC
+    yield notifications[begin:]

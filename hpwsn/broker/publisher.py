@@ -34,6 +34,9 @@ RETRY_AFTER = 1
 """Seconds that a publisher is asked to wait when the journal cannot take more."""
 
 
+_new = tuple.__new__
+
+
 @dataclass(frozen=True, slots=True)
 class Span:
     """The offsets that the notifications of one publish have in the log; None where they get them later."""
@@ -63,6 +66,8 @@ class Publisher:
         self._content_limit = content_limit
         self._registered = registered
         self._ids = RecentIds(id_window)
+        self._claims: dict[str, asyncio.Future[Span]] = {}
+        """The ids of what is with send_ready."""
         self._trouble: str | None = None
         self.in_cluster = False
         self.accepted = 0
@@ -99,29 +104,63 @@ class Publisher:
 
     def ready(self, messages: Sequence[Encoded], routing: int = 0) -> list[Notification]:
         """The notifications of a Notify in its final form; raises the fault where publish would."""
-        now, check, known = self._clock(), self._tree.check_publish, None
-        for message in messages:
+        now, limit, notifications = self._clock(), self._content_limit, []
+        known = own = None
+        carried = routing if self.in_cluster else 0
+        for topic, content, start, end, message_id in messages:
             # Most of a Notify are on one topic, which is one object.
-            if message.topic is not known and message.topic is not None:
-                known = message.topic
-                check(known)
-            if len(message.content) > self._content_limit:
-                raise self._too_large(len(message.content))
-        notifications = [Notification(*message, now) for message in messages]
-        if routing and self.in_cluster:
-            notifications = [each._replace(routing=routing) for each in notifications]
+            if topic is not known:
+                known, own = topic, None if topic is None else self._tree.own(topic)
+            if len(content) > limit:
+                raise self._too_large(len(content))
+            notifications.append(
+                _new(Notification, (own, content, start, end, now, message_id, None, carried))
+            )
         self._admit(notifications)
         return notifications
+
+    def take_once(
+        self, message_id: str, notifications: Sequence[Notification]
+    ) -> asyncio.Future[Span] | None:
+        """What becomes of the first Notify of that id; None if this is it, which is then for send_ready."""
+        known = self._ids.find(message_id, now := self._clock())
+        if known is not None:
+            self.repeated += len(notifications)
+            return known
+        claim = self._claims[message_id] = asyncio.get_running_loop().create_future()
+        self._ids.add(message_id, now, claim)
+        return None
 
     async def send_ready(self, notifications: Sequence[Notification]) -> bool:
         """Whether these are stored; if not, none is, and each Notify of them is to be published by itself."""
         try:
-            await self._backbone.send(notifications)
+            first = await self._backbone.send(notifications)
         except Exception:
             # Publishing it by itself meets the same error, and has the fault and the line in the log for it.
+            self._give_up_claims(notifications)
             return False
+        if self._claims:
+            self._settle_claims(first, notifications)
         self._note_accepted(len(notifications))
         return True
+
+    def _settle_claims(self, first: int | None, notifications: Sequence[Notification]) -> None:
+        spans: dict[str, Span] = {}
+        for index, notification in enumerate(notifications):
+            if (id_ := notification.message_id) is not None:
+                offset = None if first is None else first + index
+                spans[id_] = Span(spans[id_].first if id_ in spans else offset, offset)
+        for id_, span in spans.items():
+            if (claim := self._claims.pop(id_, None)) is not None:
+                claim.set_result(span)
+
+    def _give_up_claims(self, notifications: Sequence[Notification]) -> None:
+        """Forget ids that were not taken; those who repeated them try by themselves, too."""
+        for id_ in {each.message_id for each in notifications if each.message_id is not None}:
+            self._ids.discard(id_)
+            if (claim := self._claims.pop(id_, None)) is not None:
+                claim.set_exception(faults.Busy("nothing was stored; try again", retry_after=RETRY_AFTER))
+                claim.exception()  # perhaps nobody waits for it
 
     def _note_accepted(self, number: int) -> None:
         self.accepted += number

@@ -4,6 +4,7 @@ Queues hold offsets; this is where they find most of them. What has been pushed 
 """
 
 from collections import OrderedDict
+from collections.abc import Sequence
 
 from hpwsn.notification import Notification
 
@@ -23,12 +24,14 @@ class Recent:
         self.get = self._kept.get
         """The notification at an offset, if it is still here."""
 
-    def put(self, offset: int, notification: Notification) -> None:
-        """Keep one, at the cost of the oldest."""
-        if offset in self._kept:
-            return
-        self._kept[offset] = notification
-        self.size += len(notification.content) + OVERHEAD
+    def put(self, first: int, notifications: Sequence[Notification]) -> None:
+        """Keep these, at the cost of the oldest."""
+        kept, size = self._kept, self.size
+        for offset, notification in enumerate(notifications, first):
+            if offset not in kept:
+                kept[offset] = notification
+                size += len(notification.content) + OVERHEAD
+        self.size = size
         while self.size > self.limit and self._kept:
             _, oldest = self._kept.popitem(last=False)
             self.size -= len(oldest.content) + OVERHEAD

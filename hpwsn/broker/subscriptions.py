@@ -24,6 +24,7 @@ from hpwsn.journal.records import SubscriptionRecord
 from hpwsn.matching.content import ContentFilters
 from hpwsn_client.wsn import faults
 from hpwsn_client.wsn.addressing import EndpointReference
+from hpwsn_client.wsn.filters import Filter
 from hpwsn_client.wsn.messages import Subscribe, encode_message, parse_message
 from hpwsn_client.wsn.soap import SoapVersion
 from hpwsn_client.wsn.times import Termination
@@ -100,6 +101,8 @@ class Subscriptions:
         self.on_ended: Callable[[Subscription], None] = lambda subscription: None
         self.on_interest: Callable[[Subscription], None] = lambda subscription: None
         """Told of each subscription that may have begun or ceased to want notifications."""
+        self.check_filter: Callable[[Filter], None] = lambda wanted: None
+        """Raises the fault for a filter that nothing published here can ever pass."""
 
     async def subscribe(self, request: Subscribe, version: SoapVersion) -> Subscription:
         """Make the subscription, or give the one that is already there with its lifetime set anew."""
@@ -136,6 +139,7 @@ class Subscriptions:
                 " (subscriptions.limit); end some or raise it"
             )
         check_grantable(request, pull_point, raw_only=self._settings.raw_only)
+        self.check_filter(request.filter)
         subscription = self._build(
             self._ids(), request, version, now, terminates, pull_point, self._journal.last_offset
         )

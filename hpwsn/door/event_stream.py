@@ -49,10 +49,10 @@ async def write_stream(
     except JournalUnavailable as error:
         log.warning("a stream of %s ends: %s", query.topic, error)
     except (ConnectionError, TimeoutError):
-        _abort(request)
+        abort(request)
     except Exception:
         log.exception("a stream of %s failed", query.topic)
-        _abort(request)
+        abort(request)
     return response
 
 
@@ -78,7 +78,7 @@ async def _write(response: web.StreamResponse, data: bytes) -> None:
             await response.write(data[start : start + LOOP_BYTES])
 
 
-def _abort(request: web.Request) -> None:
+def abort(request: web.Request) -> None:
     """Drop the connection with what it has not taken."""
     if request.transport is not None:
         request.transport.abort()

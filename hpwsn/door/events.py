@@ -1,8 +1,9 @@
 """The JSON door: events published to a topic and read from it, without SOAP.
 
 Owns the addresses under /topics, their parameters and statuses; what an event is in XML is the wire's
-business, and both doors write to the same log. A GET is a poll, or a stream where the client accepts
-`text/event-stream`. Every refusal is a JSON object with `error`.
+business, and both doors write to the same log. A GET is a poll, a stream where the client accepts
+`text/event-stream`, or a WebSocket where it asks for one; all three read the same by the same query. Every
+refusal is a JSON object with `error`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import asyncio
 import json
 import logging
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import wraps
@@ -21,16 +22,17 @@ from aiohttp import web
 
 from hpwsn.broker.broker import Broker
 from hpwsn.broker.readers import Page, Query, Readers, off_loop
+from hpwsn.door.event_socket import check_origin, wants_socket, write_socket
 from hpwsn.door.event_stream import wants_stream, write_stream
 from hpwsn.door.openapi import document
 from hpwsn.errors import JournalUnavailable
 from hpwsn.journal.records import Stored
-from hpwsn.matching.content import Condition, compile_condition
+from hpwsn.matching.content import compile_condition
 from hpwsn_client.wsn import faults
-from hpwsn_client.wsn.filters import ContentFilter, likely_dialect
+from hpwsn_client.wsn.filters import ContentFilter, Filter, likely_dialect
 from hpwsn_client.wsn.json_events import decode_event, encode_event
 from hpwsn_client.wsn.json_text import MalformedJson, parse_event_lines, parse_events
-from hpwsn_client.wsn.names import DIALECT_PREDICATES, DIALECT_XPATH, HPWSN
+from hpwsn_client.wsn.names import DIALECT_PREDICATES, DIALECT_SIMPLE, DIALECT_XPATH, HPWSN
 from hpwsn_client.wsn.notifications import NotificationMessage
 from hpwsn_client.wsn.topic import shown
 from hpwsn_client.wsn.topics import Topic, TopicExpression
@@ -77,11 +79,22 @@ def _answers_in_json(handler: Handler) -> Handler:
 class EventsDoor:
     """The addresses under /topics."""
 
-    def __init__(self, broker: Broker, readers: Readers, limits: Limits, request_timeout: float) -> None:
+    def __init__(
+        self,
+        broker: Broker,
+        readers: Readers,
+        limits: Limits,
+        request_timeout: float,
+        *,
+        check_filter: Callable[[Filter], None],
+        origins: Sequence[str] = (),
+    ) -> None:
         self._broker = broker
         self._readers = readers
         self._limits = limits
         self._request_timeout = request_timeout
+        self._check_filter = check_filter
+        self._origins = origins
 
     def join(self, app: web.Application) -> None:
         """Add the routes to the node's web application, and end the streams when it ends."""
@@ -89,6 +102,7 @@ class EventsDoor:
             [
                 web.post("/topics/{topic:[^/]+}/events", self._publish),
                 web.get("/topics/{topic:[^/]+}/events", self._read, allow_head=False),
+                web.head("/topics/{topic:[^/]+}/events", self._end),
                 web.get("/openapi.json", self._describe),
             ]
         )
@@ -140,14 +154,34 @@ class EventsDoor:
 
     @_answers_in_json
     async def _read(self, request: web.Request) -> web.StreamResponse:
-        query = Query(_topic(request), _condition(request))
-        self._readers.check(query.topic)
+        query = self._query(request)
         after, last = _offset("after", request.query), _offset("Last-Event-ID", request.headers)
-        if not wants_stream(request):
+        socket = wants_socket(request)
+        if not socket and not wants_stream(request):
             return await self._poll(request, query, after or 0)
         start = after if last is None else last
         start = self._readers.head() if start is None else start
+        if socket:
+            check_origin(request, self._origins)
+            return await write_socket(request, self._readers, query, start, _event)
         return await write_stream(request, self._readers, query, start, _event)
+
+    @_answers_in_json
+    async def _end(self, request: web.Request) -> web.StreamResponse:
+        """Where a stream that began now would begin."""
+        self._readers.check(_topic(request))
+        return web.Response(
+            content_type="application/json", headers={AFTER_HEADER: str(self._readers.head())}
+        )
+
+    def _query(self, request: web.Request) -> Query:
+        """What the client asks for, by whichever way it is to get it."""
+        topic, content = _topic(request), _content(request)
+        condition = None if content is None else compile_condition(content)
+        self._readers.check(topic)
+        if content is not None:
+            self._check_filter(Filter((TopicExpression.of(topic, DIALECT_SIMPLE),), (content,)))
+        return Query(topic, condition)
 
     async def _poll(self, request: web.Request, query: Query, after: int) -> web.Response:
         limit = min(_maximum(request), LARGEST_PAGE)
@@ -195,14 +229,14 @@ def _registration(request: web.Request) -> str | None:
     return (request.headers.get(REGISTRATION_HEADER) or "").rpartition("/")[2] or None
 
 
-def _condition(request: web.Request) -> Condition | None:
+def _content(request: web.Request) -> ContentFilter | None:
     expression, named = request.query.get("filter", "").strip(), request.query.get("dialect")
     if named is not None and named not in _DIALECTS:
         raise _bad(f"dialect is {shown(named)}; give {' or '.join(_DIALECTS)}, or leave it out")
     if not expression:
         return None
     dialect = likely_dialect(expression) if named is None else _DIALECTS[named]
-    return compile_condition(ContentFilter(dialect, expression, (("hp", HPWSN),)))
+    return ContentFilter(dialect, expression, (("hp", HPWSN),))
 
 
 def _offset(name: str, given: Mapping[str, str]) -> int | None:

@@ -29,6 +29,8 @@ IDLE_FOR = 3630.0
 """Seconds that a connection may be quiet between requests, as in the full lane."""
 LINGER = 10.0
 """Seconds that a connection stays for its last answer to be read, as in the full lane."""
+DRAIN_LINGER = 1.0
+"""The same while the node is stopping."""
 
 _END = b"\r\n\r\n"
 
@@ -140,7 +142,7 @@ class _Request:
             self.reply = self.lane.responses.accepted(self.head.close)
         else:
             self.lane.needs_full(self)
-        self.lane.proceed()
+        self.lane.proceed_soon()
 
 
 class Lane(asyncio.Protocol):
@@ -166,6 +168,9 @@ class Lane(asyncio.Protocol):
         self._begun = False
         self._paused = False
         self._writing_paused = False
+        self._stuck_since = 0.0
+        self._proceeding = False
+        self._at_end = False
         self._leaving = False
         self._ending = False
         self._lost = False
@@ -188,7 +193,13 @@ class Lane(asyncio.Protocol):
     def pause_writing(self) -> None:
         """The client does not read its answers: take no more from it."""
         self._writing_paused = True
+        self._stuck_since = self._time()
         self._pause()
+
+    def eof_received(self) -> bool:
+        """The client sends no more, and may still wait for its answers; over TLS there is no such state."""
+        self._at_end = True
+        return bool(self._unanswered) and self._transport.can_write_eof()
 
     def resume_writing(self) -> None:
         """It does again."""
@@ -276,8 +287,15 @@ class Lane(asyncio.Protocol):
         request.full = True
         self._full += 1
 
+    def proceed_soon(self) -> None:
+        """Proceed at the end of this turn: many are told at once, and their answers go out together."""
+        if not self._proceeding:
+            self._proceeding = True
+            self._lanes.loop.call_soon(self.proceed)
+
     def proceed(self) -> None:
         """Write the answers whose turn it is, and begin what was waiting for them."""
+        self._proceeding = False
         answers, waiting = [], self._unanswered
         while waiting and (reply := waiting[0].reply) is not None:
             answers.append(reply)
@@ -317,11 +335,28 @@ class Lane(asyncio.Protocol):
             return
         self._since = self._time()
         draining = self._lanes.draining and not self._missing
-        if self._leaving and not draining:
+        if self._at_end and (self._leaving or not self._buffer):
+            # Nobody else would hear that the client sends no more.
+            self._end(LINGER)
+        elif self._leaving and not draining:
             self._hand_over()
         elif self._ending or draining:
-            self._ending = True
+            self._end(DRAIN_LINGER if draining else LINGER)
+
+    def _end(self, within: float) -> None:
+        """End after the last answer, once the client has read it, or when it had time enough to do so.
+
+        A close while more requests wait in the system would make it take back the answers on their way.
+        """
+        self._ending = True
+        if not self._transport.can_write_eof() or self._at_end:
             self._transport.close()
+            return
+        self._transport.write_eof()
+        if self._paused:
+            self._paused = False
+            self._transport.resume_reading()
+        self._lanes.loop.call_later(within, self._transport.abort)
 
     # Bounds
 
@@ -353,8 +388,14 @@ class Lane(asyncio.Protocol):
             self._consume(data)
 
     def check_time(self, now: float, arrive_within: float) -> None:
-        """End a connection that says nothing whole, with an answer if there is something to answer."""
+        """End a connection that says nothing whole, with an answer if there is something to answer.
+
+        One that does not read its answers has as much time as for a request.
+        """
         waited = now - self._since
+        if self._writing_paused and now - self._stuck_since > arrive_within:
+            self.abort()
+            return
         if self._unanswered or self._paused or self._ending:
             return
         if self._missing and waited > arrive_within:

@@ -37,5 +37,10 @@ class NotifyLane:
             notifications = self._publisher.ready(messages, RELIABLE * reliable + PARTIAL * partial)
         except SoapFault:
             return False
-        self._intake.put(notifications, len(data), stored)
+        message_id = messages[0].message_id
+        first = None if message_id is None else self._publisher.take_once(message_id, notifications)
+        if first is None:
+            self._intake.put(notifications, len(data), stored)
+        else:
+            first.add_done_callback(lambda ended: stored(not ended.cancelled() and ended.exception() is None))
         return True

@@ -1,14 +1,16 @@
 """The node's HTTP addresses described for machines: an OpenAPI 3.1 document, written by hand, served at
 /openapi.json.
 
-Owns the events in JSON here, and joins what operators look at (openapi_operators). SOAP has its WSDL. Limits
-that are settings of a node are not in it, nor are the grammars of topics and of XPath.
+Owns the events in JSON here, and joins what operators look at (openapi_operators) and stream services
+(openapi_streams). SOAP has its WSDL. Limits that are settings of a node are not in it, nor are the grammars
+of topics and of XPath.
 """
 
 from __future__ import annotations
 
 from hpwsn.door.openapi_operators import OPERATOR_PATHS, OPERATOR_SCHEMAS
 from hpwsn.door.openapi_parts import OFFSET, Schema, answer, parameter, reference, refusals, text
+from hpwsn.door.openapi_streams import STREAM_PATHS, STREAM_SCHEMAS
 from hpwsn_client import __version__
 
 _IN_XML = r"^[^\u0000-\u0008\u000B\u000C\u000E-\u001F\uFFFE\uFFFF]*$"
@@ -77,11 +79,17 @@ def document(base_url: str) -> Schema:
         "info": {"title": "HPwsn: events in JSON, and a node's state", "version": __version__},
         "servers": [{"url": base_url}],
         "paths": {
-            "/topics/{topic}/events": {"parameters": [_TOPIC], "post": _publish(), "get": _read()},
+            "/topics/{topic}/events": {
+                "parameters": [_TOPIC],
+                "post": _publish(),
+                "get": _read(),
+                "head": _end(),
+            },
             "/openapi.json": {"get": _describe()},
             **OPERATOR_PATHS,
+            **STREAM_PATHS,
         },
-        "components": {"schemas": {**_SCHEMAS, **OPERATOR_SCHEMAS}},
+        "components": {"schemas": {**_SCHEMAS, **OPERATOR_SCHEMAS, **STREAM_SCHEMAS}},
     }
 
 
@@ -125,7 +133,7 @@ def _read() -> Schema:
     after = "Only events after this offset."
     return {
         "operationId": "read",
-        "summary": "Read events of the topic and of those below it: a poll, or a stream.",
+        "summary": "Read events of the topic and of those below it: a poll, a stream, or a WebSocket.",
         "parameters": [
             parameter("filter", {"type": "string"}, "Predicates, or XPath 1.0 on the XML form of an event."),
             parameter("dialect", {"type": "string", "enum": ["predicates", "xpath"]}, _DIALECT),
@@ -148,8 +156,22 @@ def _read() -> Schema:
                     "text/event-stream": {"schema": {"type": "string"}},
                 },
             },
-            **refusals(400, 404, 500, 503),
+            "101": {"description": "A WebSocket, which an upgrade asks for: a text message for each event."},
+            **refusals(400, 403, 404, 500, 503),
         },
+    }
+
+
+def _end() -> Schema:
+    after: Schema = {
+        "schema": OFFSET,
+        "description": "The offset of the last event in the log.",
+    }
+    refused = {status: {"description": "As for GET, without words."} for status in ("400", "404", "500")}
+    return {
+        "operationId": "end",
+        "summary": "Where the log ends now: what a stream that begins now begins after.",
+        "responses": {"200": {"description": "There.", "headers": {"Hpwsn-After": after}}, **refused},
     }
 
 

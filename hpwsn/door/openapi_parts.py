@@ -10,8 +10,9 @@ OFFSET: Schema = {"type": "integer", "minimum": 0, "maximum": 999_999_999_999_99
 
 _REASONS = {
     400: "Not JSON, not a topic, or a parameter that cannot be used.",
-    403: "Only registered publishers may publish here, or no such registration lives.",
+    403: "Only registered publishers may publish here, or web pages of that origin may not read.",
     404: "There is no such thing here, or a topic is outside the fixed tree.",
+    409: "Another run of the service is alive.",
     408: "The request did not arrive in time.",
     413: "Too many bytes or events.",
     415: "Neither JSON nor NDJSON.",

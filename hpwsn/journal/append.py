@@ -89,13 +89,20 @@ def insert_appends(db: sqlite3.Connection, streams: Streams, appends: Sequence[A
     values: list[Any] = []
     ids: list[Any] = []
     routed: list[Any] = []
+    stream = moment = 0
+    before: Notification | None = None
     for first, notifications in appends:
-        offset = first
-        for n in notifications:
-            values += (offset, streams.number(n), micros(n.time), n.start, n.end, n.message_id, n.content)
-            if n.routing & RELIABLE:
-                routed += (offset, n.routing)
-            offset += 1
+        for offset, n in enumerate(notifications, first):
+            topic, content, start, end, time, message_id, target, routing = n
+            # Most that come together are on one topic and of one moment.
+            if before is None or topic is not before.topic or target is not None or before.target is not None:
+                stream = streams.number(n)
+            if before is None or time is not before.time:
+                moment = micros(time)
+            before = n
+            values += (offset, stream, moment, start, end, message_id, content)
+            if routing & RELIABLE:
+                routed += (offset, routing)
         if notifications[0].message_id is not None or len(notifications) > 1:
             ids += _ids(first, notifications)
     streams.insert_new(db)

@@ -100,11 +100,17 @@ class TopicTree(Generic[S]):
 
     def check_publish(self, topic: Topic) -> None:
         """Raise the fault that publish would raise, and change nothing."""
-        if topic in self._nodes:
-            return
+        self.own(topic)
+
+    def own(self, topic: Topic) -> Topic:
+        """The topic as this tree has it, which is found sooner in all that is kept by topic; or the fault."""
+        node = self._nodes.get(topic)
+        if node is not None:
+            return node.topic
         if self.fixed:
             raise self.unsupported(topic)
         self._check_room(topic)
+        return topic
 
     def match(self, topic: Topic | None, accepted: bool = False) -> Collection[S]:
         """Who gets a message on this topic (or on none), each once.

@@ -2,9 +2,9 @@
 
 A PUBLISH holds many Notifies of many connections, each under a number by which it is settled. Its tables are
 whole numbers of four bytes, big-endian, in one run, so that one call reads them: how many Notifies,
-notifications and topics; the lengths of the topics; number, connection, bytes and count of each Notify;
-topic (from 1, 0 for none), length, start and end of each notification. Topics and contents follow. Pure;
-refuses whatever does not fit to the byte.
+notifications and topics; the lengths of the topics; number, connection, bytes, count and length of the id of
+each Notify (0 for none); topic (from 1, 0 for none), length, start and end of each notification. Topics, ids
+and contents follow. Pure; refuses whatever does not fit to the byte.
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ NUMBERS = 1 << 32
 TOPICS = 4096
 """Topics that are remembered by their bytes."""
 
+_OFFER = 5
+"""Numbers of a Notify in the table."""
+
 _counts = Struct("!III")
 _settled = Struct("!II")
 _seen = Struct("!I")
@@ -35,12 +38,13 @@ _VERSION_OF = {number: version for version, number in _VERSIONS.items()}
 
 
 class Offer(NamedTuple):
-    """One Notify: its number, its connection's, how many bytes the request had and how many messages."""
+    """One Notify: its number, its connection's, how many bytes the request had, how many messages, its id."""
 
     number: int
     connection: int
     size: int
     messages: int
+    message_id: str | None = None
 
 
 class Settled(NamedTuple):
@@ -91,16 +95,19 @@ def encode_publish(offers: Sequence[Offer], messages: Iterable[Encoded]) -> byte
     numbers: dict[Topic | None, int] = {None: 0}
     entries: list[int] = []
     contents: list[bytes] = []
-    for topic, content, start, end in messages:
+    for topic, content, start, end, _ in messages:
         entries += (numbers.setdefault(topic, len(numbers)), len(content), start, end)
         contents.append(content)
     topics = [str(topic).encode() for topic in numbers if topic is not None]
-    table = [*map(len, topics), *(value for offer in offers for value in offer), *entries]
+    ids = [(offer.message_id or "").encode() for offer in offers]
+    noted = (value for offer, id_ in zip(offers, ids, strict=True) for value in (*offer[:4], len(id_)))
+    table = [*map(len, topics), *noted, *entries]
     return b"".join(
         (
             _counts.pack(len(offers), len(contents), len(topics)),
             pack(f"!{len(table)}I", *table),
             *topics,
+            *ids,
             *contents,
         )
     )
@@ -119,7 +126,7 @@ def decode_publish(body: bytes, topics: TopicCache) -> tuple[list[Offer], list[E
 
 def _read_publish(body: bytes, topics: TopicCache) -> tuple[list[Offer], list[Encoded]]:
     offered, noted, named = _counts.unpack_from(body)
-    size = named + 4 * (offered + noted)
+    size = named + _OFFER * offered + 4 * noted
     at = _counts.size + 4 * size
     if at > len(body):
         raise BadFrame(f"the tables have {at} bytes, and the body {len(body)}")
@@ -128,17 +135,23 @@ def _read_publish(body: bytes, topics: TopicCache) -> tuple[list[Offer], list[En
     for length in table[:named]:
         known.append(topics.find(body[at : at + length]))
         at += length
-    entries = iter(table[named + 4 * offered :])
+    offers = []
+    for begin in range(named, named + _OFFER * offered, _OFFER):
+        number, connection, taken, count, length = table[begin : begin + _OFFER]
+        message_id = body[at : at + length].decode() if length else None
+        at += length
+        offers.append(Offer(number, connection, taken, count, message_id))
+    ids = (offer.message_id for offer in offers for _ in range(min(offer.messages, noted)))
+    entries = iter(table[named + _OFFER * offered :])
     messages = []
     for topic, length, start, end in zip(entries, entries, entries, entries, strict=True):
         if not start <= end <= length:
             raise BadFrame(f"a payload is from {start} to {end} of {length} bytes")
-        messages.append(Encoded(known[topic], body[at : at + length], start, end))
+        messages.append(Encoded(known[topic], body[at : at + length], start, end, next(ids, None)))
         at += length
     if at != len(body):
         raise BadFrame(f"the contents have {at} bytes, and the body {len(body)}")
-    values = iter(table[named : named + 4 * offered])
-    return [Offer(*four) for four in zip(values, values, values, values, strict=True)], messages
+    return offers, messages
 
 
 def encode_settled(settled: Settled) -> bytes:

@@ -14,6 +14,7 @@ from functools import partial
 from typing import cast
 
 from hpwsn.broker.intake import Intake
+from hpwsn.broker.publisher import Span
 from hpwsn.door.exchange import Post, Reply
 from hpwsn.notification import Notification
 from hpwsn.workers.bodies import (
@@ -40,6 +41,8 @@ class Core:
 
     ready: Callable[[Sequence[Encoded]], list[Notification]]
     """The notifications in their final form; raises the fault where they are to be refused."""
+    take_once: Callable[[str, Sequence[Notification]], asyncio.Future[Span] | None]
+    """What becomes of the first Notify of that id; None if this is it."""
     intake: Intake
     answer_broker: Callable[[Post], Awaitable[Reply]]
     """What the broker's own address answers."""
@@ -110,7 +113,8 @@ class CoreLink(asyncio.Protocol):
     # Notifications
 
     def _admit(self, offers: Sequence[Offer], messages: Sequence[Encoded], size: int) -> None:
-        if not self._blocked and self._put(offers, messages, size):
+        named = any(offer.message_id is not None for offer in offers)
+        if not self._blocked and not named and self._put(offers, messages, size):
             return
         at = 0
         for offer in offers:
@@ -125,7 +129,12 @@ class CoreLink(asyncio.Protocol):
         except SoapFault:
             return False
         numbers = [offer.number for offer in offers]
-        self._core.intake.put(notifications, size, partial(self._settle, numbers, len(notifications)))
+        id_, settle = offers[0].message_id, partial(self._settle, numbers, len(notifications))
+        first = None if id_ is None else self._core.take_once(id_, notifications)
+        if first is None:
+            self._core.intake.put(notifications, size, settle)
+        else:
+            first.add_done_callback(lambda ended: settle(not ended.cancelled() and ended.exception() is None))
         return True
 
     def _refuse(self, offer: Offer) -> None:

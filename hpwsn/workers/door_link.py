@@ -84,7 +84,7 @@ class DoorLink(asyncio.Protocol):
         number = next(self._numbers) % NUMBERS
         if not self._offers:
             self._loop.call_soon(self._flush)
-        self._offers.append(Offer(number, connection, len(data), len(messages)))
+        self._offers.append(Offer(number, connection, len(data), len(messages), messages[0].message_id))
         self._messages += messages
         self._told[number] = stored
         self._bytes += size
@@ -183,9 +183,9 @@ class DoorLink(asyncio.Protocol):
 def _size(messages: Sequence[Encoded]) -> int:
     """At most how many bytes they have on the link."""
     size, known = 0, None
-    for topic, content, _, _ in messages:
+    for topic, content, _, _, _ in messages:
         size += len(content)
         if topic is not None and topic is not known:
             known = topic
             size += 4 * len(str(topic))
-    return size + 32 * len(messages)
+    return size + 4 * len(messages[0].message_id or "") + 36 * len(messages)

@@ -1,7 +1,14 @@
-"""`scripts/bench [NAME…]`: runs benchmarks and reports them."""
+"""`scripts/bench [NAME…]`: runs benchmarks and reports them.
+
+Several run in a process each, one after another: one that fails or takes too long is told of at the end, and
+takes nothing from the others.
+"""
 
 import argparse
 import ast
+import os
+import signal
+import subprocess
 import sys
 import time
 from collections.abc import Sequence
@@ -9,10 +16,12 @@ from importlib import import_module
 from pathlib import Path
 
 from benchmarks.frame import Options, Table
-from benchmarks.page import update_page, update_summary
-from benchmarks.report import as_text, write
+from benchmarks.page import places, update_page, update_summary
+from benchmarks.report import as_text, read_checks, write
 
 QUICK = Options(0.25, 2, quick=True)
+LONGEST = 240
+"""Seconds that one of several may take."""
 
 _HERE = Path(__file__).parent
 _NOT_BENCHMARKS = frozenset({"__init__", "__main__", "frame", "page", "report"})
@@ -21,7 +30,7 @@ examples:
   scripts/bench --list
   scripts/bench notify push
   scripts/bench end-to-end --quick
-  scripts/bench all                  all of them; writes the tables and plots of docs/performance.md
+  scripts/bench all                  those of docs/performance.md; writes its tables and plots
 """
 
 
@@ -48,28 +57,65 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if asked.list or not asked.names:
         print("\n".join(f"{name:14} {about}" for name, about in known.items()))
         return 0
-    names = list(known) if "all" in asked.names else asked.names
+    names = [name for name in known if name in places()] if "all" in asked.names else asked.names
     if unknown := [name for name in names if name not in known]:
         print(f"no benchmark {unknown[0]!r}; there are: all, {', '.join(known)}", file=sys.stderr)
         return 2
-    _run_all(names, _options(asked), asked.output, asked.page or ("all" in asked.names and not asked.quick))
-    return 0
+    asked.page = asked.page or ("all" in asked.names and not asked.quick)
+    if len(names) == 1:
+        _run_one(names[0], _options(asked), asked.output, asked.page)
+        return 0
+    failed = _run_each(names, asked)
+    if "all" in asked.names and asked.page:
+        update_summary(
+            read_checks(asked.output, [n for n in names if n not in failed]), failed, _options(asked)
+        )
+    print("".join(f"{name} failed; the lines above say why\n" for name in failed), end="", file=sys.stderr)
+    return 1 if failed else 0
 
 
-def _run_all(names: Sequence[str], options: Options, output: Path, page: bool) -> None:
-    known, began = available(), time.perf_counter()
-    tables: dict[str, Table] = {}
+def _run_one(name: str, options: Options, output: Path, page: bool) -> None:
+    table = run(name, options)
+    print(as_text(table), end="\n\n", flush=True)
+    files = write(output, name, table, options)
+    if page:
+        files += update_page(name, table, options)
+    print("  wrote " + ", ".join(map(str, files)), file=sys.stderr)
+
+
+def _run_each(names: Sequence[str], asked: argparse.Namespace) -> list[str]:
+    """Run each in a process of its own; the names of those that failed."""
+    known, began, failed = available(), time.perf_counter(), []
     for number, name in enumerate(names, 1):
         heading = f"[{number}/{len(names)}, {time.perf_counter() - began:.0f} s] {name}"
         print(f"{heading}: {known[name]}", file=sys.stderr, flush=True)
-        table = tables[name] = run(name, options)
-        print(as_text(table), end="\n\n", flush=True)
-        files = write(output, name, table, options)
-        if page:
-            files += update_page(name, table, options)
-        print("  wrote " + ", ".join(map(str, files)), file=sys.stderr)
-    if page and len(tables) == len(known):
-        update_summary(tables, options)
+        if not _succeeds([sys.executable, "-m", "benchmarks", name, *_given(asked)], asked.longest):
+            failed.append(name)
+    return failed
+
+
+def _succeeds(command: Sequence[str], seconds: float) -> bool:
+    process = subprocess.Popen(command, start_new_session=True)
+    try:
+        return process.wait(seconds) == 0
+    except subprocess.TimeoutExpired:
+        print(f"  ended after {seconds:g} s (--longest)", file=sys.stderr)
+        return False
+    finally:
+        # With the servers that it has started, which are of its session.
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def _given(asked: argparse.Namespace) -> list[str]:
+    given = ["--output", str(asked.output)]
+    given += ["--quick"] if asked.quick else []
+    given += ["--page"] if asked.page else []
+    for option in ("seconds", "rounds"):
+        value = getattr(asked, option)
+        given += [] if value is None else [f"--{option}", str(value)]
+    return given
 
 
 def _options(asked: argparse.Namespace) -> Options:
@@ -84,13 +130,25 @@ def _parser() -> argparse.ArgumentParser:
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("names", nargs="*", metavar="NAME", help="a benchmark, or all; none prints the list")
+    parser.add_argument(
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help="a benchmark, or all of docs/performance.md; none prints the list",
+    )
     parser.add_argument("--list", action="store_true", help="print what there is")
     parser.add_argument("--quick", action="store_true", help="short and small: about two minutes for all")
     parser.add_argument(
         "--seconds", type=_positive, help="time for each measurement (default: 0.8; quick: 0.25)"
     )
     parser.add_argument("--rounds", type=int, help="how often each is measured (default: 5; quick: 2)")
+    parser.add_argument(
+        "--longest",
+        type=_positive,
+        default=LONGEST,
+        metavar="SECONDS",
+        help="time for one of several, after which it counts as failed (default: %(default)s)",
+    )
     parser.add_argument("--output", type=Path, default=Path("build/bench"), help="folder for JSON and plots")
     parser.add_argument(
         "--page", action="store_true", help="write docs/performance.md too, as a full run of all does"

@@ -7,11 +7,11 @@ words around it are a person's. Plots go to docs/plots.
 import os
 import platform
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks.frame import Options, Table
+from benchmarks.frame import Check, Options, Table
 from benchmarks.report import as_markdown, as_svg
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -31,14 +31,22 @@ def update_page(name: str, table: Table, options: Options, docs: Path = DOCS) ->
     return [page, plot]
 
 
-def update_summary(tables: Mapping[str, Table], options: Options, docs: Path = DOCS) -> None:
+def places(docs: Path = DOCS) -> set[str]:
+    """The benchmarks that have a place on the page."""
+    return set(re.findall(r"<!-- bench ([a-z-]+) -->", (docs / "performance.md").read_text("utf-8")))
+
+
+def update_summary(
+    checks: Mapping[str, Sequence[Check]], failed: Sequence[str], options: Options, docs: Path = DOCS
+) -> None:
     """Put every target of a run of all on the page, each with what was reached."""
     lines = ["| benchmark | what | reached | wanted | |", "|---|---|---|---|---|"]
     lines += [
         f"| {name} | {check.what} | {check.reached} | {check.wanted} | {'yes' if check.met else '**no**'} |"
-        for name, table in tables.items()
-        for check in table.checks
+        for name, found in checks.items()
+        for check in found
     ]
+    lines += [f"| {name} | | it did not end well | | **no** |" for name in failed]
     _write(docs / "performance.md", "summary", "\n".join([*lines, "", _measured(options)]))
 
 

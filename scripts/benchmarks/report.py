@@ -3,12 +3,14 @@
 import json
 import os
 import platform
+from collections.abc import Sequence
 from dataclasses import asdict
+from dataclasses import fields as fields_of
 from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
 
-from benchmarks.frame import Options, Table, figure
+from benchmarks.frame import Check, Options, Table, figure
 
 _BAR, _GAP, _LABELS, _WIDTH = 18, 8, 300, 760
 
@@ -119,3 +121,13 @@ def write(folder: Path, name: str, table: Table, options: Options) -> list[Path]
     files[0].write_text(as_json(table, options), "utf-8")
     files[1].write_text(as_svg(table), "utf-8")
     return files
+
+
+def read_checks(folder: Path, names: Sequence[str]) -> dict[str, list[Check]]:
+    """The checks of benchmarks that were written to the folder."""
+    fields = [field.name for field in fields_of(Check)]
+    found = {name: json.loads((folder / f"{name}.json").read_text("utf-8"))["checks"] for name in names}
+    return {
+        name: [Check(**{key: each[key] for key in fields}) for each in checks]
+        for name, checks in found.items()
+    }

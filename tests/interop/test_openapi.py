@@ -18,7 +18,12 @@ from schemathesis.config import GenerationConfig, ProjectConfig, ProjectsConfig,
 from hpwsn.door.openapi import document
 from tests.harness import NodeProcess
 
-GIVEN = {"path.topic": "sensors:hall", "query.filter": "n > 1 or n < 1", "query.wait": 0.01}
+GIVEN = {
+    "path.topic": "sensors:hall",
+    "query.filter": "n > 1 or n < 1",
+    "query.wait": 0.01,
+    "path.uri": "urn:flow",
+}
 NAMES = st.from_regex(r"[A-Za-z_][A-Za-z0-9_.-]{0,9}", fullmatch=True)
 LINES = st.lists(st.dictionaries(NAMES, st.integers() | st.booleans() | NAMES), min_size=1, max_size=5)
 GENERATION = GenerationConfig(deterministic=True, max_examples=25, database="none")
@@ -39,7 +44,20 @@ def test_every_operation_does_what_the_document_says(
 ) -> None:
     if "id" in (case.query or {}):
         case.headers.pop("Hpwsn-Message-Id", None)
+    if case.operation.path == "/streams/{uri}" and isinstance(case.body, dict):
+        _make_readable(case.body)
     case.call_and_validate(base_url=shared_node.base)
+
+
+def _make_readable(service: dict[str, Any]) -> None:
+    """Put a topic and a constraint where texts are, of which the document has no grammar."""
+    if isinstance(service.get("topic"), str) and 0 < len(service["topic"]) <= 4096:
+        service["topic"] = "sensors:hall"
+    given = service.get("constraints")
+    if isinstance(given, dict) and all(
+        isinstance(text, str) and len(text) <= 4096 for text in given.values()
+    ):
+        service["constraints"] = {"n": "> 0"} if given else {}
 
 
 async def served(node: NodeProcess) -> Any:

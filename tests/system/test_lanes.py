@@ -220,6 +220,30 @@ async def test_both_lanes_deliver_the_same(lanes: Lanes) -> None:
     assert delivered[0] == delivered[1] == delivered[2]
 
 
+async def test_a_repeated_id_is_accepted_and_published_once_in_both_lanes(lanes: Lanes) -> None:
+    def published(id_: str, payload: str) -> bytes:
+        return post(envelope(notify("once", payload), headers=ID.replace(">1<", f">{id_}<")))
+
+    stream = (
+        published("a", "<x/>") * 3 + published("b", "<y/>") + published("a", "<x/>") + published("c", "<z/>")
+    )
+    for node in lanes:
+        async with Consumer() as consumer:
+            await call(node.url, subscribe(consumer.url, "once", dialect=raw_soap.SIMPLE))
+            assert exchange(node, stream, LAST).count(b" 202 ") == 6
+            await consumer.wait(lambda c: len(c.messages()) >= 3)
+            parts = [message.find(f"{{{raw_soap.WSNT}}}Message") for message in consumer.messages()]
+            assert [part[0].tag for part in parts] == ["x", "y", "z"]
+
+
+def test_a_client_that_sends_no_more_has_all_its_answers(lanes: Lanes) -> None:
+    with socket.create_connection(("127.0.0.1", lanes[0].port), timeout=20) as client:
+        client.sendall(REQUESTS["notify"] * 300)
+        client.shutdown(socket.SHUT_WR)
+        answers = b"".join(iter(lambda: client.recv(65536), b""))
+    assert answers.count(b"HTTP/1.1 202 ") == 300
+
+
 async def test_connections_count_in_either_lane(tmp_path: Path) -> None:
     with NodeProcess(tmp_path / "data", "--set", "server.connections=2") as node:
         first = await asyncio.open_connection("127.0.0.1", node.port)

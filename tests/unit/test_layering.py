@@ -74,6 +74,21 @@ PURE = (
     "hpwsn_admin.registry",
     "hpwsn_admin.openapi",
     "hpwsn.dtn",
+    "hpwsn.streams.builder",
+    "hpwsn.streams.conditions",
+    "hpwsn.streams.definition",
+    "hpwsn.streams.document",
+    "hpwsn.streams.drawing",
+    "hpwsn.streams.operators",
+    "hpwsn.streams.plan",
+    "hpwsn.streams.positions",
+    "hpwsn.streams.problems",
+    "hpwsn.streams.progress",
+    "hpwsn.streams.reference",
+    "hpwsn.streams.registry",
+    "hpwsn.streams.schema",
+    "hpwsn.streams.service",
+    "hpwsn.streams.windows",
     "hpwsn.workers.frames",
     "hpwsn.workers.bodies",
     "hpwsn.workers.terms",
@@ -109,8 +124,8 @@ OWNERS: Mapping[str, tuple[str, ...]] = {
     "httptools": ("hpwsn.broker.push*", "hpwsn.door.heads"),
     "stomp": ("hpwsn.backbone.activemq",),
     "ldap": ("hpwsn.topics.ldap",),
-    "pyspark": ("hpwsn.streams",),
-    "pyarrow": ("hpwsn.streams",),
+    "pyspark": ("hpwsn.streams.spark",),
+    "pyarrow": ("hpwsn.streams.spark",),
     "uvloop": ("hpwsn.node", "hpwsn.workers.process", "hpwsn_admin", "hpwsn.cli"),
 }
 CONCRETE: Mapping[str, str] = {
@@ -121,8 +136,7 @@ CONCRETE: Mapping[str, str] = {
 }
 BUILDERS = ("hpwsn.node", "hpwsn.cli")
 READ_ENVIRONMENT = (
-    "hpwsn.cli",
-    "hpwsn.cli_cluster",
+    "hpwsn.cli*",
     "hpwsn.operator_api",
     "hpwsn_client.cli",
     "hpwsn.topics.command",
@@ -157,6 +171,12 @@ RULES = (
     ),
     Rule("a door in the node's own process knows no other", ("hpwsn.door",), ("hpwsn.workers",)),
     Rule("a backbone knows nothing above it", ("hpwsn.backbone",), ("hpwsn.broker", "hpwsn.topics")),
+    Rule(
+        "jobs know a node by its door, and the broker knows no jobs",
+        ("hpwsn.streams",),
+        ("hpwsn.broker", "hpwsn.journal", "hpwsn.door", "hpwsn.node"),
+    ),
+    Rule("the broker asks through a hook", ("hpwsn.broker", "hpwsn.journal"), ("hpwsn.streams",)),
     Rule("the broker knows no web framework", ("hpwsn.broker",), ("spyne", "aiohttp")),
     Rule("the journal knows nothing above it", ("hpwsn.journal",), ("hpwsn.broker", "hpwsn.topics")),
     Rule(
@@ -273,6 +293,10 @@ def test_the_contracts_are_found_as_a_package() -> None:
         ("import hpwsn.node, hpwsn.backbone.internal", {"stomp", "ldap", "pyspark"}),
         ("import hpwsn.workers.process", {"spyne", "sqlite3", "stomp", "ldap", "pyspark"}),
         ("import hpwsn_client.wsn", {"asyncio", "aiohttp", "hpwsn"}),
+        (
+            "import hpwsn.streams.loading, hpwsn.streams.reference, hpwsn.streams.drawing",
+            {"pyspark", "pyarrow", "pandas", "asyncio", "aiohttp"},
+        ),
         (
             "import hpwsn.cli; hpwsn.cli.build_parser()",
             {"pyspark", "ldap", "stomp", "spyne", "aiohttp", "sqlite3"},

@@ -8,7 +8,7 @@ document that libxml2 has found well-formed.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
@@ -41,7 +41,7 @@ class _Binding(NamedTuple):
 class Scope:
     """The namespaces at one place of a document; `bindings` as lxml's nsmap has them."""
 
-    __slots__ = ("_default", "_prefixed", "_raw", "bindings")
+    __slots__ = ("_default", "_prefixed", "_raw", "bindings", "declarations")
 
     def __init__(self, raw: dict[bytes, bytes]) -> None:
         self._raw = raw
@@ -51,6 +51,8 @@ class Scope:
         default = raw.get(b"")
         self._default = b' xmlns="%b"' % default if default else b""
         self._prefixed = tuple(_binding(prefix, uri) for prefix, uri in raw.items() if prefix)
+        self.declarations = b"".join((self._default, *(b.declaration for b in self._prefixed)))
+        """All of it, as attributes of a start tag."""
 
     def inside(self, attributes: bytes) -> Scope | None:
         """The scope within a start tag of these attributes; None if they declare too much, or not plainly."""
@@ -74,9 +76,7 @@ class Scope:
 
         As in encode_element, a prefix is left out where nothing within, not even text, has it before a colon.
         """
-        wanted = [b for b in self._prefixed if b.colon in element and b.mentioned.search(element)]
-        if b"&" in element and b"&#" in element:
-            wanted = list(self._prefixed)  # any of them may be spelled in numbers
+        wanted = self._mentioned(element)
         if not wanted and not self._default:
             return element
         tag = _start_tag(element)
@@ -86,6 +86,20 @@ class Scope:
         added = b"".join([b.declaration for b in wanted if b.prefix not in own])
         default = b"" if b"" in own else self._default
         return b"".join((tag[1], added, default, element[tag.end(1) :]))
+
+    def is_unused(self, elements: bytes) -> bool:
+        """Whether nothing of it is for any of these elements: they are complete as they are."""
+        if self._default or b"&#" in elements:
+            return False
+        for each in self._prefixed:
+            if each.colon in elements and each.mentioned.search(elements):
+                return False
+        return True
+
+    def _mentioned(self, element: bytes) -> Sequence[_Binding]:
+        if b"&" in element and b"&#" in element:
+            return self._prefixed  # any of them may be spelled in numbers
+        return [b for b in self._prefixed if b.colon in element and b.mentioned.search(element)]
 
 
 EMPTY = Scope({})
@@ -122,5 +136,6 @@ def read_attributes(attributes: bytes) -> list[tuple[bytes, bytes]]:
 @lru_cache(512)
 def _binding(prefix: bytes, uri: bytes) -> _Binding:
     colon = prefix + b":"
-    mentioned = re.compile(rb"(?<![\w.\x80-\xff-])" + re.escape(colon))
+    # What is looked for stands first, since a search for plain bytes is many times faster.
+    mentioned = re.compile(rb"%b(?<![\w.\x80-\xff-]%b)" % (re.escape(colon), re.escape(colon)))
     return _Binding(prefix, colon, b' xmlns:%b="%b"' % (prefix, uri), mentioned)

@@ -10,6 +10,7 @@ section 3, SOAP 1.2 part 1 section 5).
 import codecs
 import re
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -86,6 +87,47 @@ def parse_plain(text: bytes, limits: Limits) -> etree._Element:
     if len(text) > limits.body:
         raise TooLarge(f"the message has {len(text)} bytes and {limits.body} are accepted: send less at once")
     return _parse_within(text, limits)
+
+
+_MARK = "_\u00b7".encode()
+_BETWEEN = b"</%b><%b>" % (_MARK, _MARK)
+
+
+def may_hold_mark(data: bytes) -> bool:
+    """Whether the name that is put around contents may be in these bytes, which must not be."""
+    return b"\xb7" in data and _MARK in data
+
+
+def parse_contents(
+    contents: Sequence[bytes], limits: Limits, levels: int, declarations: bytes, header: bytes
+) -> etree._Element:
+    """An element with the header, where these namespaces are declared; each content must be one element.
+
+    They are from a document without `<!`, in which at most `levels` elements were around each.
+    """
+    head = b"<%b%b>%b</%b>" % (_MARK, declarations, header, _MARK)
+    inner = _BETWEEN.join(contents)
+    text = b"<%b>%b<%b>%b</%b></%b>" % (_MARK, head, _MARK, inner, _MARK, _MARK)
+    _check_attributes(text, limits.attributes)
+    root = _parse(text, limits)
+    if _has_others(root):
+        raise MalformedXml("a message is not one element")
+    longest = max(len(head), max(map(len, contents)))
+    # One needs at least seven bytes for each level of its own, and here there are two around it.
+    if longest > 7 * (limits.depth - levels) and _deeper(root, limits.depth - levels + 2):
+        raise _too_deep(limits)
+    return root[0]
+
+
+_has_others = etree.XPath("boolean(*[position() > 1][text() or count(*) != 1])")
+
+
+def parse_content(element: bytes, limits: Limits, levels: int) -> None:
+    """Check one element from a document without `<!`, in which so many elements were around it."""
+    _check_attributes(element, limits.attributes)
+    root = _parse(element, limits)
+    if len(element) > 7 * (limits.depth - levels) and _deeper(root, limits.depth - levels):
+        raise _too_deep(limits)
 
 
 def _parse_within(text: bytes, limits: Limits) -> etree._Element:

@@ -2,11 +2,12 @@
 
 import json
 import math
+from pathlib import Path
 
 import pytest
 from benchmarks.frame import Check, Options, Row, Table, take_turns
-from benchmarks.page import update_page
-from benchmarks.report import as_json, as_markdown, as_svg, as_text
+from benchmarks.page import places, update_page, update_summary
+from benchmarks.report import as_json, as_markdown, as_svg, as_text, read_checks, write
 from lxml import etree
 
 FAST, SLOW = Row.of("fast", [90, 100, 140], "server 99 %"), Row.of("slow", [30, 50, 40])
@@ -105,3 +106,14 @@ def test_a_table_with_a_drawing_of_its_own_has_a_column_for_each_size():
         "| time | 1.00 | 200 |",
         "| space | 1.00 | 200 |",
     ]
+
+
+def test_a_summary_tells_of_every_target_and_of_what_failed(tmp_path: Path) -> None:
+    page = tmp_path / "performance.md"
+    page.write_text("<!-- bench summary -->\n<!-- end summary -->\n<!-- bench race -->\n<!-- end race -->\n")
+    assert places(tmp_path) == {"summary", "race"}
+    write(tmp_path, "race", TABLE, Options())
+    update_summary(read_checks(tmp_path, ["race"]), ["other"], Options(), tmp_path)
+    text = page.read_text()
+    assert all(f"| race | {check.what} | {check.reached} |" in text for check in TABLE.checks)
+    assert "| other | | it did not end well |" in text

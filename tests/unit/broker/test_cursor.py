@@ -127,3 +127,27 @@ def test_what_was_passed_over_is_never_found_in_the_log_again(
         step_on("scan")
     assert delivered == [offset for offset in range(1, head + 1) if wanted[offset - 1]]
     assert cursor.gaps == () or cursor.gaps[-1][1] > cursor.acknowledged
+
+
+@given(
+    st.integers(0, 5),
+    st.integers(1, 6),
+    st.lists(st.tuples(st.integers(0, 3), st.integers(1, 5)), max_size=8),
+)
+def test_offsets_that_follow_each_other_are_taken_together_as_one_by_one(
+    acknowledged: int, window: int, runs: list[tuple[int, int]]
+) -> None:
+    together, single = (Cursor(acknowledged, window=window, head=acknowledged) for _ in range(2))
+    at = 1
+    for gap, size in runs:
+        offsets = range(at + gap, at + gap + size)
+        at = offsets.stop
+        together.offer_run(offsets)
+        for offset in offsets:
+            single.offer(offset)
+        assert list(together.waiting) == list(single.waiting)
+        assert (together.seen, together.behind, together.beyond) == (
+            single.seen,
+            single.behind,
+            single.beyond,
+        )

@@ -21,7 +21,7 @@ class Wire(asyncio.Transport):
     def __init__(self) -> None:
         super().__init__()
         self.written = b""
-        self.paused = self.closed = False
+        self.paused = self.closed = self.ended = False
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         self.written += data
@@ -39,6 +39,12 @@ class Wire(asyncio.Transport):
 
     def close(self) -> None:
         self.closed = True
+
+    def can_write_eof(self) -> bool:
+        return True
+
+    def write_eof(self) -> None:
+        self.ended = True
 
     abort = close
 
@@ -64,10 +70,11 @@ class Notify:
         self.waiting.append(stored)
         return True
 
-    def store(self, stored: bool = True) -> None:
+    async def store(self, stored: bool = True) -> None:
         waiting, self.waiting = self.waiting, []
         for tell in waiting:
             tell(stored)
+        await turns()
 
 
 class Soap:
@@ -118,7 +125,7 @@ async def test_requests_are_the_same_wherever_they_are_split() -> None:
     for at in range(len(stream)):
         bench = Bench()
         bench.feed(stream[:at], stream[at:])
-        bench.notify.store()
+        await bench.notify.store()
         assert bench.notify.bodies == [b"n0000", b"n1111"]
         assert bench.wire.statuses == [202, 202]
 
@@ -133,7 +140,7 @@ async def test_answers_wait_for_the_store() -> None:
     bench = Bench()
     bench.feed(ORDINARY + b"n0000")
     assert bench.wire.written == b""
-    bench.notify.store()
+    await bench.notify.store()
     assert bench.wire.statuses == [202]
 
 
@@ -143,11 +150,11 @@ async def test_other_bodies_are_answered_alone_and_in_their_turn() -> None:
     await turns()
     assert bench.soap.bodies == []
     assert bench.notify.bodies == [b"n0000"]
-    bench.notify.store()
+    await bench.notify.store()
     await turns()
     assert bench.wire.statuses == [202, 200]
     assert bench.notify.bodies == [b"n0000", b"n1111"]
-    bench.notify.store()
+    await bench.notify.store()
     assert bench.wire.statuses == [202, 200, 202]
     assert not bench.wire.paused
 
@@ -155,7 +162,7 @@ async def test_other_bodies_are_answered_alone_and_in_their_turn() -> None:
 async def test_what_could_not_be_stored_together_is_tried_alone_in_order() -> None:
     bench = Bench()
     bench.feed(ORDINARY + b"n0000" + ORDINARY + b"n1111")
-    bench.notify.store(False)
+    await bench.notify.store(False)
     await turns()
     assert bench.soap.bodies == [b"n0000", b"n1111"]
     assert bench.wire.statuses == [200, 200]
@@ -179,7 +186,7 @@ async def test_a_connection_is_handed_over_when_all_before_is_answered() -> None
     assert bench.wire.paused
     assert bench.handed_over == []
     assert len(bench.lanes) == 1
-    bench.notify.store()
+    await bench.notify.store()
     assert bench.handed_over == [OTHER + ORDINARY]
     assert not bench.wire.paused
     assert len(bench.lanes) == 0
@@ -190,7 +197,7 @@ async def test_reading_pauses_when_too_many_are_unanswered() -> None:
     bench.feed((ORDINARY + b"n0000") * (module.MOST_UNANSWERED + 1))
     assert len(bench.notify.bodies) == module.MOST_UNANSWERED
     assert bench.wire.paused
-    bench.notify.store()
+    await bench.notify.store()
     assert len(bench.notify.bodies) == module.MOST_UNANSWERED + 1
     assert not bench.wire.paused
 
@@ -218,9 +225,9 @@ async def test_nothing_is_taken_after_a_last_request() -> None:
     last = ORDINARY.replace(b"Host", b"Connection: close\r\nHost")
     bench.feed(last + b"n0000" + ORDINARY + b"n1111")
     assert not bench.wire.closed
-    bench.notify.store()
+    await bench.notify.store()
     assert bench.notify.bodies == [b"n0000"]
-    assert bench.wire.closed
+    assert bench.wire.ended
 
 
 async def test_time_runs_out_for_heads_and_bodies_and_never_while_we_work() -> None:
@@ -242,7 +249,7 @@ async def test_time_runs_out_for_heads_and_bodies_and_never_while_we_work() -> N
 async def test_a_connection_between_requests_may_be_quiet_for_long() -> None:
     bench = Bench()
     bench.feed(ORDINARY + b"n0000")
-    bench.notify.store()
+    await bench.notify.store()
     bench.lane.check_time(asyncio.get_running_loop().time() + 3600, 10)
     assert not bench.wire.closed
     bench.lane.check_time(asyncio.get_running_loop().time() + module.IDLE_FOR + 1, 10)
@@ -257,9 +264,9 @@ async def test_a_drain_ends_what_is_idle_now_and_what_is_busy_with_its_answer() 
         bench.lane.drain()
     assert idle.wire.closed
     assert not busy.wire.closed
-    busy.notify.store()
+    await busy.notify.store()
     assert busy.wire.statuses == [202, 202]
-    assert busy.wire.closed
+    assert busy.wire.ended
 
 
 async def test_what_has_not_begun_is_forgotten_with_its_connection() -> None:
@@ -267,7 +274,7 @@ async def test_what_has_not_begun_is_forgotten_with_its_connection() -> None:
     bench.feed(ORDINARY + b"n0000" + ORDINARY + b"other")
     bench.wire.close()
     bench.lane.connection_lost(None)
-    bench.notify.store()
+    await bench.notify.store()
     await turns()
     assert bench.soap.bodies == []
     assert bench.wire.written == b""
@@ -279,7 +286,57 @@ async def test_a_drain_hands_nothing_over() -> None:
     bench.feed(ORDINARY + b"n0000" + OTHER)
     bench.lanes.draining = True
     bench.lane.drain()
-    bench.notify.store()
+    await bench.notify.store()
     assert bench.wire.statuses == [202]
     assert bench.handed_over == []
+    assert bench.wire.ended
+
+
+async def test_a_client_that_sends_no_more_has_its_answers_before_the_end() -> None:
+    bench = Bench()
+    bench.feed(ORDINARY + b"n0000" + ORDINARY + b"n1111")
+    assert bench.lane.eof_received()
+    assert not bench.wire.closed
+    await bench.notify.store()
+    assert bench.wire.statuses == [202, 202]
+    assert bench.wire.closed
+
+
+async def test_a_client_that_sends_no_more_and_waits_for_nothing_is_let_go() -> None:
+    bench = Bench()
+    bench.feed(ORDINARY + b"n0")
+    assert not bench.lane.eof_received()
+
+
+async def test_what_a_client_had_sent_before_its_end_is_taken_though_reading_was_paused() -> None:
+    bench = Bench()
+    bench.feed((ORDINARY + b"n0000") * (module.MOST_UNANSWERED + 2))
+    assert bench.lane.eof_received()
+    await bench.notify.store()
+    assert not bench.wire.closed
+    await bench.notify.store()
+    assert len(bench.wire.statuses) == module.MOST_UNANSWERED + 2
+    assert bench.wire.closed
+
+
+async def test_the_last_answers_stay_while_requests_come_that_nobody_takes() -> None:
+    bench = Bench()
+    bench.feed(ORDINARY + b"n0000")
+    bench.lanes.draining = True
+    bench.lane.drain()
+    bench.feed(ORDINARY + b"n1111")
+    await bench.notify.store()
+    assert bench.wire.statuses == [202]
+    assert bench.wire.ended
+    assert not bench.wire.closed
+    bench.feed(ORDINARY + b"n2222")
+    assert bench.notify.bodies == [b"n0000"]
+
+
+async def test_a_client_that_never_reads_has_as_much_time_as_for_a_request() -> None:
+    bench = Bench()
+    bench.lane.pause_writing()
+    bench.lane.check_time(asyncio.get_running_loop().time() + 9, 10)
+    assert not bench.wire.closed
+    bench.lane.check_time(asyncio.get_running_loop().time() + 11, 10)
     assert bench.wire.closed

@@ -42,11 +42,12 @@ def notifies(draw: st.DrawFn) -> tuple[list[Offer], list[Encoded]]:
     offers, messages = [], []
     for _ in range(draw(st.integers(1, 4))):
         count = draw(st.integers(0, 3))
-        offers.append(Offer(draw(number), draw(number), draw(number), count))
+        id_ = draw(st.none() | st.text(st.characters(codec="utf-8"), min_size=1, max_size=5))
+        offers.append(Offer(draw(number), draw(number), draw(number), count, id_))
         for _ in range(count):
             content = draw(st.binary(max_size=30))
             start, end = sorted(draw(st.tuples(*[st.integers(0, len(content))] * 2)))
-            messages.append(Encoded(draw(st.sampled_from(TOPICS)), content, start, end))
+            messages.append(Encoded(draw(st.sampled_from(TOPICS)), content, start, end, id_))
     return offers, messages
 
 

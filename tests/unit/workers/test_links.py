@@ -84,7 +84,7 @@ class Bench:
         self.log: list[str] = []
         self.wrong: list[BadFrame] = []
         self.full: list[bytes] = []
-        core = Core(self._ready, Intake(self._send), self._answer)
+        core = Core(self._ready, lambda *_: None, Intake(self._send), self._answer)
         self.core = CoreLink(core, 1 << 20, self.wrong.append)
         limits = Limits()
         refusals = Refusals(limits, 1.0, lambda: datetime.now(UTC))
@@ -114,7 +114,7 @@ class Bench:
     def _ready(self, messages: Sequence[Encoded]) -> list[Notification]:
         if any(message.topic is not None and message.topic.name == "bad" for message in messages):
             raise TopicNotSupportedFault("bad")
-        return [Notification(*message, 0.0) for message in messages]
+        return [Notification(*message[:4], 0.0) for message in messages]
 
     async def _send(self, notifications: Sequence[Notification]) -> bool:
         if self.random.random() < self.failures:

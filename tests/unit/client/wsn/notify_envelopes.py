@@ -165,7 +165,10 @@ class Envelopes:
 
     def damaged(self) -> bytes:
         """One in which a few bytes are gone, doubled or others."""
-        data = self.envelope()
+        return self.damage(self.envelope())
+
+    def damage(self, data: bytes) -> bytes:
+        """The data with a few bytes gone, doubled or others."""
         for _ in range(self._random.randrange(1, 4)):
             at = self._random.randrange(len(data) + 1)
             until = min(len(data), at + self._random.randrange(30))

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from hpwsn_client.wsn import notify_scan, scope
+from hpwsn_client.wsn.names import HPWSN
 from hpwsn_client.wsn.notifications import encode_content, parse_notify
 from hpwsn_client.wsn.notify_scan import Encoded, NotifyScan
 from hpwsn_client.wsn.soap import check_must_understand, parse_envelope
@@ -33,8 +34,10 @@ def full(data: bytes, limits: Limits = DEFAULT_LIMITS) -> list[Encoded] | None:
         return None
     if any(message.topic is not None and message.topic.topic is None for message in messages):
         return None
+    header = envelope.header(f"{{{HPWSN}}}MessageId")
+    id_ = None if header is None else (header.text or "").strip() or None
     return [
-        Encoded(None if message.topic is None else message.topic.topic, *encode_content(message))
+        Encoded(None if message.topic is None else message.topic.topic, *encode_content(message), id_)
         for message in messages
     ]
 
@@ -48,7 +51,8 @@ def assert_same_payload(one: bytes, other: bytes, data: bytes) -> None:
     """Alike in all but prefixes, and what prefixes in the other stand for, they stand for in the one."""
     ours, theirs = parse_xml(one), parse_xml(other)
     assert shape(ours) == shape(theirs), data
-    used = {prefix.decode() for prefix in re.findall(rb"[\w.-]+(?=:)", other)}
+    # A name may begin with other letters than those of ASCII, and is then another one.
+    used = {prefix.decode() for prefix in re.findall(rb"(?<![\w.\x80-\xff-])[\w.-]+(?=:)", other)}
     for prefix, uri in theirs.nsmap.items():
         if prefix in used:
             assert ours.nsmap.get(prefix) == uri, (prefix, data)
@@ -58,7 +62,7 @@ def assert_equal(scanned: list[Encoded], read: list[Encoded] | None, data: bytes
     assert read is not None, f"the full parser refuses {data!r}"
     assert len(scanned) == len(read)
     for one, other in zip(scanned, read, strict=True):
-        assert one.topic == other.topic
+        assert (one.topic, one.message_id) == (other.topic, other.message_id)
         assert one.content[: one.start] == other.content[: other.start]
         assert one.content[one.end :] == other.content[other.end :]
         assert_same_payload(one.content[one.start : one.end], other.content[other.start : other.end], data)
@@ -111,6 +115,56 @@ def notify(messages: str, scope: str = "") -> bytes:
 
 def message(payload: str, topic: str = "") -> str:
     return f"<w:NotificationMessage>{topic}<w:Message>{payload}</w:Message></w:NotificationMessage>"
+
+
+@settings(max_examples=1500)
+@given(st.integers(0, 2**32), st.integers(0, 2**32))
+def test_a_damaged_envelope_of_remembered_parts_is_left_alone_or_means_the_same(seed: int, harm: int) -> None:
+    scan, data = NotifyScan(DEFAULT_LIMITS), Envelopes(seed).envelope()
+    scan.read(data)
+    data = Envelopes(harm).damage(data)
+    scanned = scan.read(data)
+    event("in the lane" if scanned else "left alone")
+    if scanned is not None:
+        assert_equal(scanned, full(data), data)
+
+
+@pytest.mark.parametrize(
+    "inner",
+    ["<a>", "</a>", "<a/><b/>", "<a/>t", "<q:a/>", "<a b='1' b='1'/>", "<a>&no;</a>", "<a>\x01</a>",
+     "<a>\\xff</a>", "</w:Message></w:NotificationMessage>", "<a></w:Message></w:NotificationMessage>",
+     "<_\u00b7/>", "</_\u00b7><_\u00b7>", "<a/></_\u00b7><_\u00b7><b/>"],
+)  # fmt: skip
+@pytest.mark.parametrize("before", ["", message("<x/>"), message("<x/>") * 2])
+def test_no_payload_breaks_out_of_what_is_remembered(inner: str, before: str) -> None:
+    scan = NotifyScan(DEFAULT_LIMITS)
+    for known in (message("<x/>"), message("<x/>") * 3):
+        assert scan.read(notify(known)) is not None
+    data = notify(before + message(inner) + before).replace(b"\\xff", b"\xff")
+    scanned = scan.read(data)
+    if scanned is not None:
+        assert_equal(scanned, full(data), data)
+
+
+def test_messages_on_several_topics_are_read_in_their_order() -> None:
+    topics = [f"<w:Topic>t{n}</w:Topic>" for n in (0, 0, 1, 1, 0, 2)]
+    data = notify("".join(message(f"<a>{n}</a>", topic) for n, topic in enumerate(topics)))
+    for _ in range(2):
+        scanned = SCAN.read(data)
+        assert scanned is not None
+        assert [str(each.topic) for each in scanned] == ["t0", "t0", "t1", "t1", "t0", "t2"]
+        assert_equal(scanned, full(data), data)
+
+
+@pytest.mark.parametrize("messages", [1, 3])
+def test_the_id_of_a_notify_is_that_of_all_its_messages(messages: int) -> None:
+    header = f'<s:Header><hp:MessageId xmlns:hp="{HPWSN}"> %s </hp:MessageId></s:Header><s:Body>'
+    for id_ in ("one", "two"):
+        data = notify(message("<a/>") * messages).replace(b"<s:Body>", (header % id_).encode())
+        scanned = SCAN.read(data)
+        assert scanned is not None
+        assert [each.message_id for each in scanned] == [id_] * messages
+        assert_equal(scanned, full(data), data)
 
 
 def payload_of(data: bytes) -> bytes:

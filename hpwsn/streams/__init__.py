@@ -1,0 +1,1 @@
+"""Stream data services: definitions, operators, and the Spark job that runs them."""

@@ -1,0 +1,1 @@
+"""Definitions of services to begin with; they are TOML files."""

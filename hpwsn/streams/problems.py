@@ -1,0 +1,56 @@
+"""What is wrong with a definition: the place, the operator, the attribute, and what to do."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from difflib import get_close_matches
+
+from hpwsn.errors import HpwsnError
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A line of a file, or of the Python that called; line 0 where it is not known."""
+
+    file: str = ""
+    line: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.file or 'definition'}:{self.line}" if self.line else self.file or "definition"
+
+
+NOWHERE = Place()
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing wrong; `part` is the operator or input it is about, `attribute` the attribute or setting."""
+
+    place: Place
+    message: str
+    part: str = ""
+    attribute: str = ""
+
+    def __str__(self) -> str:
+        subject = "".join(f"{one}: " for one in (self.part, self.attribute) if one)
+        return f"{self.place}: {subject}{self.message}"
+
+    def fields(self) -> dict[str, object]:
+        """The parts by name, for a script to read."""
+        return asdict(self)
+
+
+class DefinitionError(HpwsnError):
+    """A definition cannot be used; `problems` is everything found wrong with it."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        super().__init__("\n".join(map(str, problems)))
+        self.problems = tuple(problems)
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """`did you mean` for a word that is nearly one of those known, else the list of them."""
+    choices = list(known)
+    close = get_close_matches(word, choices, 1, 0.7)
+    if close:
+        return f"did you mean {close[0]}?"
+    return f"there is {', '.join(choices)}" if choices else "there is none"

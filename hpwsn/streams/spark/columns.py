@@ -1,0 +1,120 @@
+"""Types and conditions in Spark's own terms.
+
+A condition means what it means to the broker (hpwsn.matching.predicates): numbers compare as doubles, NaN
+with nothing, and what is null satisfies no comparison, but every negated one.
+"""
+
+import operator
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from functools import reduce
+
+from pyspark.sql import Column
+from pyspark.sql import functions as fn
+from pyspark.sql import types as t
+
+from hpwsn.matching.predicates import Disjunction, Operand, Operator, Predicate
+from hpwsn.matching.values import Instant
+from hpwsn.streams.schema import Schema, Type, Value
+
+_TYPES: Mapping[str, Callable[[], t.DataType]] = {
+    "BOOLEAN": t.BooleanType,
+    "TINYINT": t.ByteType,
+    "SMALLINT": t.ShortType,
+    "INT": t.IntegerType,
+    "BIGINT": t.LongType,
+    "FLOAT": t.FloatType,
+    "DOUBLE": t.DoubleType,
+    "STRING": t.StringType,
+    "DATE": t.DateType,
+    "TIMESTAMP": t.TimestampType,
+}
+_COMPARE: Mapping[Operator, Callable[[Column, Column], Column]] = {
+    Operator.LT: operator.lt,
+    Operator.LE: operator.le,
+    Operator.GT: operator.gt,
+    Operator.GE: operator.ge,
+    Operator.EQ: operator.eq,
+    Operator.NE: operator.ne,
+}
+
+
+def spark_type(kind: Type) -> t.DataType:
+    """Spark's type of the same name."""
+    if kind.name == "DECIMAL":
+        return t.DecimalType(kind.precision, kind.scale)
+    return _TYPES[kind.name]()
+
+
+def spark_schema(schema: Schema) -> t.StructType:
+    """A schema as Spark's, in which every attribute may be null."""
+    return t.StructType([t.StructField(name, spark_type(kind)) for name, kind in schema])
+
+
+def column(name: str) -> Column:
+    """The column of an attribute, whatever characters its name has."""
+    return fn.col("`" + name.replace("`", "``") + "`")
+
+
+def literal(value: Value, kind: Type) -> Column:
+    """A value as a column of its type; instants do not depend on the session's time zone."""
+    if isinstance(value, datetime):
+        return fn.timestamp_micros(fn.lit(round(value.timestamp() * 1_000_000)))
+    return fn.lit(value).cast(spark_type(kind))
+
+
+def condition_column(condition: Disjunction, schema: Schema) -> Column:
+    """Whether a row satisfies the condition: true or false, never null."""
+    conjunctions = [
+        reduce(operator.and_, [_holds(one, schema) for one in conjunction], fn.lit(True))
+        for conjunction in condition
+    ]
+    return reduce(operator.or_, conjunctions, fn.lit(False))
+
+
+def _holds(predicate: Predicate, schema: Schema) -> Column:
+    test = fn.coalesce(_test(predicate, schema[predicate.attribute]), fn.lit(False))
+    return ~test if predicate.negated else test
+
+
+def _test(predicate: Predicate, kind: Type) -> Column:
+    name, operands = predicate.attribute, predicate.operands
+    if predicate.operator is Operator.EXISTS:
+        return column(name).isNotNull()
+    if predicate.operator is Operator.LIKE:
+        return column(name).like(_like(str(operands[0])))
+    seen, values = _seen(column(name), kind), [_operand(one) for one in operands]
+    if predicate.operator is Operator.BETWEEN:
+        found = (seen >= values[0]) & (seen <= values[1])
+    elif predicate.operator is Operator.IN:
+        found = reduce(operator.or_, [seen == one for one in values])
+    else:
+        found = _COMPARE[predicate.operator](seen, values[0])
+    return found & ~fn.isnan(seen) if kind.is_number else found
+
+
+def _seen(attribute: Column, kind: Type) -> Column:
+    """An attribute as predicates compare it: numbers as doubles, instants as their microseconds."""
+    if kind.is_number:
+        return attribute.cast("double")
+    if kind.name in ("DATE", "TIMESTAMP"):
+        return fn.unix_micros(attribute.cast("timestamp"))
+    return attribute
+
+
+def _operand(operand: Operand) -> Column:
+    if isinstance(operand, Instant):
+        return fn.lit(round(operand.seconds * 1_000_000))
+    return fn.lit(operand)
+
+
+def _like(pattern: str) -> str:
+    """The pattern with backslashes only where Spark allows them."""
+    found, characters = [], iter(pattern)
+    for one in characters:
+        if one != "\\":
+            found.append(one)
+            continue
+        literally = next(characters, "\\")
+        found.append("\\" + literally if literally in "%_\\" else literally)
+    return "".join(found)

@@ -1,0 +1,96 @@
+"""Past events of services: kept as Parquet, and put through the same operators again.
+
+What a service publishes is read back from its topic and written by Spark's own file sink, which writes each
+event once whatever fails. A definition is then run on past data by giving its inputs' history in place of
+their topics; all windows are complete then, and come out.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from hpwsn.errors import HpwsnError
+from hpwsn.streams.definition import Definition, Input
+from hpwsn.streams.plan import Plan, input_schema
+from hpwsn.streams.schema import json_of
+from hpwsn.streams.spark import replay, source
+from hpwsn.streams.spark.columns import spark_schema
+from hpwsn.streams.spark.groups import event_of_row
+from hpwsn.streams.spark.inputs import path_of
+from hpwsn.streams.spark.operators import apply
+
+TRIGGER = "10 seconds"
+"""Time between two files."""
+
+
+def keep(
+    spark: SparkSession, plan: Plan, url: str, folder: str, checkpoint: str, once: bool
+) -> StreamingQuery:
+    """Write what a service publishes to a folder of Parquet files, from the oldest in its topic on."""
+    options = {"url": url, "topic": plan.definition.topic, "start": "oldest"}
+    events = spark.readStream.format(source.FORMAT).schema(str(plan.output.schema)).options(**options).load()
+    writer = events.writeStream.format("parquet").queryName(f"history of {plan.definition.uri}")
+    writer = writer.options(path=folder, checkpointLocation=checkpoint)
+    triggered = writer.trigger(availableNow=True) if once else writer.trigger(processingTime=TRIGGER)
+    return triggered.start()
+
+
+def query(
+    spark: SparkSession, definition: Definition, history: str, inputs: Mapping[str, str] | None = None
+) -> DataFrame:
+    """What the service gives for past events: those at `inputs` by name, else in the history by topic."""
+    given = inputs or {}
+    unknown = set(given) - set(definition.inputs)
+    if unknown:
+        names = ", ".join(definition.inputs)
+        raise HpwsnError(f"{definition.uri} has no input {min(unknown)}; it has {names}")
+    frames = {
+        name: _past(spark, one, given.get(name) or _place(one, history))
+        for name, one in definition.inputs.items()
+    }
+    return apply(definition, frames)
+
+
+def _place(one: Input, history: str) -> str:
+    if one.source == "files":
+        return path_of(one)
+    if not history or not one.text("topic"):
+        raise HpwsnError(f"{one.place}: give the past of the input {one.name}: --input {one.name}=PATH")
+    return str(Path(history) / folder_of(one.text("topic")))
+
+
+def folder_of(name: str) -> str:
+    """A topic or a uri as the name of a folder."""
+    return re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-.") or "service"
+
+
+def lines(frame: DataFrame) -> Iterator[str]:
+    """The events as the broker would give them, in JSON."""
+    for row in frame.toLocalIterator():
+        event = {name: json_of(value) for name, value in event_of_row(row).items()}
+        yield json.dumps(event, ensure_ascii=False)
+
+
+def _past(spark: SparkSession, one: Input, path: str) -> DataFrame:
+    schema = input_schema(one)
+    kind = _kind(one, path)
+    if kind == "parquet":
+        return spark.read.schema(spark_schema(schema)).parquet(path)
+    # Text is read as it is live, so that both give the same values.
+    files = replay.files_of(path, kind)
+    rows = [row for file in files for row in replay.read_rows(file, kind, schema)]
+    return spark.createDataFrame(rows, spark_schema(schema))
+
+
+def _kind(one: Input, path: str) -> str:
+    found = [kind for kind, endings in replay.ENDINGS.items() if path.endswith(endings)]
+    kind = found[0] if found else one.text("format") if one.source == "files" else "parquet"
+    if not Path(path).exists() and not list(Path(path).parent.glob(Path(path).name)):
+        raise HpwsnError(f"{one.place}: there are no past events of the input {one.name} at {path}")
+    return kind

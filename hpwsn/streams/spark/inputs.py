@@ -1,0 +1,72 @@
+"""The inputs of a service as frames of Spark: topics, files, Kafka, rate and socket.
+
+Each has the schema that its definition says. What a source carries as text (Kafka, a socket with a schema) is
+JSON, an object for each message. A source that needs more than Spark brings is refused with what to add.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as fn
+
+from hpwsn.errors import HpwsnError
+from hpwsn.streams.definition import Definition, Input
+from hpwsn.streams.spark import replay, source
+from hpwsn.streams.spark.source import MOST_ROWS
+
+
+def register_sources(spark: SparkSession) -> None:
+    """Make our own formats known to a session."""
+    spark.dataSource.register(source.HpwsnDataSource)
+    spark.dataSource.register(replay.FilesDataSource)
+
+
+def streams_of(
+    spark: SparkSession, definition: Definition, url: str, start: str = "oldest", rows: int = MOST_ROWS
+) -> dict[str, DataFrame]:
+    """The inputs of a service by name, as they come in."""
+    return {name: _stream(spark, one, url, start, rows) for name, one in definition.inputs.items()}
+
+
+def _stream(spark: SparkSession, one: Input, url: str, start: str, rows: int) -> DataFrame:
+    match one.source:
+        case "topic" | "service":
+            options = {"url": url, "topic": one.text("topic"), "start": start, "rows": str(rows)}
+            return spark.readStream.format(source.FORMAT).schema(one.schema).options(**options).load()
+        case "files":
+            options = {"path": path_of(one), "rows": str(rows)}
+            options |= {name: one.text(name) for name in ("format", "rate")}
+            return spark.readStream.format(replay.FORMAT).schema(one.schema).options(**options).load()
+        case "kafka":
+            return _json(_kafka(spark, one, start), one.schema)
+        case "rate":
+            rate = one.text("rate") or "1"
+            return spark.readStream.format("rate").option("rowsPerSecond", rate).load()
+    lines = spark.readStream.format("socket").options(host=one.text("host"), port=one.text("port")).load()
+    return _json(lines, one.schema) if one.schema else lines
+
+
+def path_of(one: Input) -> str:
+    """The path of an input of files, which is beside its definition unless it is absolute."""
+    return str(Path(one.place.file).resolve().parent / one.text("path"))
+
+
+def _kafka(spark: SparkSession, one: Input, start: str) -> DataFrame:
+    options = {
+        "kafka.bootstrap.servers": one.text("servers"),
+        "subscribe": one.text("topic"),
+        "startingOffsets": "latest" if start == "now" else "earliest",
+    }
+    try:
+        return spark.readStream.format("kafka").options(**options).load()
+    except AnalysisException as error:
+        package = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{spark.version}"
+        raise HpwsnError(f"{one.place}: Kafka needs a package of Spark's: --packages {package}") from error
+
+
+def _json(frame: DataFrame, schema: str) -> DataFrame:
+    parsed = fn.from_json(fn.col("value").cast("string"), schema).alias("event")
+    return frame.select(parsed).where("event is not null").select("event.*")

@@ -1,0 +1,297 @@
+"""A job: the services of some definitions, each a streaming query, in one Spark application.
+
+Owns their life: registered before anything is published, heartbeats with figures, progress, a clean stop
+between two batches, and what ends a run. A node that is away is waited for. Where a query fails, all stop,
+and the next run goes on from the checkpoint.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import re
+import socket
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from hpwsn.errors import HpwsnError
+from hpwsn.streams.broker_link import BrokerAway, BrokerLink, BrokerRefused
+from hpwsn.streams.definition import Definition
+from hpwsn.streams.plan import Plan, plan_of
+from hpwsn.streams.progress import Figures, figures_of, line_of
+from hpwsn.streams.spark import source
+from hpwsn.streams.spark.history import folder_of, keep
+from hpwsn.streams.spark.inputs import streams_of
+from hpwsn.streams.spark.operators import apply
+from hpwsn.streams.spark.rerun import rerun_of
+from hpwsn.streams.spark.source import MOST_ROWS
+
+BEAT = 2.0
+STOP_WITHIN = 30.0
+"""Seconds that a batch may go on after a stop was asked for."""
+LOOK = 0.2
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a job runs."""
+
+    url: str
+    checkpoint: str = "hpwsn-checkpoints"
+    start: str = "oldest"
+    once: bool = False
+    trigger: str = ""
+    history: str = ""
+    backbone: str = ""
+    node: str = ""
+    every: float = 5.0
+    rows: int = MOST_ROWS
+
+
+class Running:
+    """One service as it runs."""
+
+    def __init__(self, plan: Plan, options: Options) -> None:
+        self.plan, self.definition = plan, plan.definition
+        self.figures: Figures = {}
+        self.queries: list[StreamingQuery] = []
+        self._batch = -1
+        self.place = f"{options.checkpoint.rstrip('/')}/{folder_of(self.definition.uri)}"
+        self.local = None if "://" in self.place else Path(self.place).resolve()
+        self._lock: IO[str] | None = None
+
+    @property
+    def instance(self) -> str:
+        """The run: wherever its checkpoint is, so that a restart from it is the same run."""
+        return f"{socket.gethostname()}:{self.local}" if self.local else self.place
+
+    def lock(self) -> None:
+        """Take the checkpoint, which is for one job at a time."""
+        if self.local is None:
+            return
+        self.local.mkdir(parents=True, exist_ok=True)
+        self._lock = (self.local / "lock").open("w")
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise HpwsnError(f"another job runs from the checkpoint {self.local}; stop it first") from None
+
+    def unlock(self) -> None:
+        """Give the checkpoint free."""
+        if self._lock is not None:
+            self._lock.close()
+
+    def document(self, state: str) -> dict[str, Any]:
+        """What the node is told."""
+        inputs = {
+            one.name: f"{one.source} {one.text('topic') or one.text('path')}".strip()
+            for one in self.definition.inputs.values()
+        }
+        return {
+            "topic": self.definition.topic,
+            "description": self.definition.description,
+            "instance": self.instance,
+            "state": state,
+            "attributes": {name: str(kind) for name, kind in self.plan.output.schema},
+            "constraints": self.definition.ranges,
+            "inputs": inputs,
+            "figures": self.figures,
+        }
+
+    def look(self) -> bool:
+        """Take up the figures of the last batch; True where there is a new one."""
+        progress = self.queries[0].lastProgress if self.queries else None
+        if progress is None:
+            return False
+        found: Mapping[str, Any] = progress if isinstance(progress, dict) else progress.jsonDict
+        self.figures = figures_of(found)
+        new = self.figures["batch"] != self._batch
+        self._batch = int(self.figures["batch"])
+        return new
+
+
+class Job:
+    """Runs services until it is told to stop, or all that was asked for is done."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        definitions: Sequence[Definition],
+        options: Options,
+        say: Callable[[str], None] = lambda line: None,
+    ) -> None:
+        self._spark = spark
+        self._options = options
+        self._say = say
+        self._services = [Running(plan_of(one), options) for one in definitions]
+        self._stop = threading.Event()
+
+    def stop(self) -> None:
+        """Have `run` end between two batches; may be called by a signal."""
+        self._stop.set()
+
+    def run(self) -> None:
+        """Start everything and return when it has ended; HpwsnError where a service has failed."""
+        link = BrokerLink(self._options.url, sleep=self._pause)
+        try:
+            for service in self._services:
+                service.lock()
+                link.register(service.definition.uri, service.document("running"))
+            if self._options.once:
+                self._run_once()
+            else:
+                for service in self._services:
+                    self._start(service)
+                    self._start_history(service)
+                self._watch()
+        except _Stopped:
+            return
+        finally:
+            self._end(link)
+
+    def _run_once(self) -> None:
+        """One after another, those that others take in first, each with its history behind it."""
+        for service in self._services:
+            for start in (self._start, self._start_history):
+                if not self._stop.is_set():
+                    start(service)
+                    self._watch()
+
+    def _pause(self, seconds: float) -> None:
+        """A wait for the node that a stop ends."""
+        if self._stop.wait(seconds):
+            raise _Stopped
+
+    def _start(self, service: Running) -> None:
+        options, definition = self._options, service.definition
+        frame = apply(
+            definition, streams_of(self._spark, definition, options.url, options.start, options.rows)
+        )
+        checkpoint = f"{service.place}/query"
+        given = {
+            "url": options.url,
+            "topic": definition.topic,
+            "service": definition.uri,
+            "time": service.plan.output.time,
+            "order": "" if _keeps_order(service.plan) else "time",
+            "backbone": options.backbone,
+            "node": options.node,
+            "checkpointLocation": checkpoint,
+        }
+        if service.local is not None:
+            given["state"] = str(service.local / "published")
+            given["rerun"] = str(rerun_of(service.local / "query", service.local / "published"))
+        service.queries.append(self._query(frame, definition.uri, given))
+        self._say(f"{definition.uri} runs: {definition.topic} at {options.url}")
+
+    def _start_history(self, service: Running) -> None:
+        options = self._options
+        if options.history:
+            where = f"{options.history.rstrip('/')}/{folder_of(service.definition.topic)}"
+            service.queries.append(
+                keep(self._spark, service.plan, options.url, where, f"{service.place}/history", options.once)
+            )
+
+    def _query(self, frame: DataFrame, name: str, given: Mapping[str, str]) -> StreamingQuery:
+        writer = frame.writeStream.format(source.FORMAT).queryName(name).options(**given)
+        writer = writer.outputMode("append")
+        if self._options.once:
+            writer = writer.trigger(availableNow=True)
+        elif self._options.trigger:
+            writer = writer.trigger(processingTime=self._options.trigger)
+        return writer.start()
+
+    def _watch(self) -> None:
+        beat = spoken = time.monotonic()
+        away = False
+        with closing(BrokerLink(self._options.url, patient=False)) as link:
+            while not self._stop.is_set() and self._check():
+                self._stop.wait(LOOK)
+                now = time.monotonic()
+                if now >= beat + BEAT:
+                    beat, away = now, self._beat(link, away)
+                if now >= spoken + self._options.every:
+                    spoken = now
+                    self._say_progress()
+
+    def _say_progress(self) -> None:
+        for service in self._services:
+            if service.look():
+                self._say(line_of(service.definition.uri, service.figures))
+
+    def _check(self) -> bool:
+        """Whether anything still runs; raises what a query has failed with."""
+        queries = [query for service in self._services for query in service.queries]
+        for query in queries:
+            error = query.exception()
+            if error is not None:
+                raise HpwsnError(f"{query.name} has failed: {_reason(error)}")
+        return any(query.isActive for query in queries)
+
+    def _beat(self, link: BrokerLink, away: bool) -> bool:
+        """Tell the node that all is well; True where it is away."""
+        try:
+            for service in self._services:
+                service.look()
+                link.register(service.definition.uri, service.document("running"))
+        except (BrokerAway, BrokerRefused) as error:
+            if not away:
+                self._say(f"waiting: {error}")
+            return True
+        if away:
+            self._say("the node is back")
+        return False
+
+    def _end(self, link: BrokerLink) -> None:
+        until = time.monotonic() + STOP_WITHIN
+        for service in self._services:
+            for query in service.queries:
+                # Between two batches nothing is left to be done again.
+                while query.isActive and query.status["isTriggerActive"] and time.monotonic() < until:
+                    if query.status["message"].startswith("Getting offsets"):
+                        break
+                    time.sleep(LOOK / 10)
+                query.stop()
+        link.close()
+        self._say_stopped()
+        for service in self._services:
+            service.unlock()
+
+    def _say_stopped(self) -> None:
+        link = BrokerLink(self._options.url, patient=False)
+        for service in self._services:
+            if not service.queries:
+                continue
+            service.look()
+            if service.figures:
+                self._say(line_of(service.definition.uri, service.figures))
+            try:
+                link.register(service.definition.uri, service.document("stopped"))
+            except (BrokerAway, BrokerRefused) as error:
+                self._say(f"{service.definition.uri} has stopped, which the node was not told: {error}")
+        link.close()
+
+
+def _keeps_order(plan: Plan) -> bool:
+    """Whether the order of what comes out means something: that of the input, or of a sort."""
+    kinds = {node.op.op for node in plan.nodes}
+    return "sort" in kinds or kinds <= {"filter", "project", "merge", "function"}
+
+
+class _Stopped(Exception):
+    """A stop was asked for while nothing ran yet."""
+
+
+def _reason(error: StreamingQueryException) -> str:
+    """The last line of Python's traceback where there is one: Java's own is long and says nothing of ours."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    python = [line for line in lines if re.match(r"[\w.]+(Error|Refused|Away|Exception): ", line)]
+    return python[-1] if python else lines[0]

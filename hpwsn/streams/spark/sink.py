@@ -1,0 +1,133 @@
+"""Rows of a streaming query as notifications: the writing side of the data source `hpwsn`.
+
+It is the internal publisher: batched, to the node's JSON door, or by ActiveMQ to the node's own queue. What
+is published has an id made of service, run, epoch, partition and row, so an epoch that Spark runs again,
+after a failed task or a killed job, publishes nothing twice. The node knows ids for `journal.id_window`; an
+epoch that is run again later than that is first looked up in the topic itself (`Rerun`).
+
+A partition that fits one request is one: taken whole or not at all, in Spark's order unless that means
+nothing (after a shuffle). A larger one is put into an order that depends on nothing but its rows, since Spark
+may bring them in another the next time.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
+
+from hpwsn.backbone.internal import InternalPublisher
+from hpwsn.streams.broker_link import BrokerLink
+from hpwsn.streams.schema import json_of
+from hpwsn.streams.spark.rerun import Rerun, note_committed
+from hpwsn_client.wsn.json_events import encode_event
+
+CHUNK_ROWS, CHUNK_BYTES = 5000, 4 << 20
+LONGEST_SERVICE = 200
+_QUERY, _EPOCH = "sql.streaming.queryId", "streaming.sql.batchId"
+"""What Spark tells each task: the query, whose id the checkpoint keeps, and the number of the batch."""
+_publishers: dict[tuple[str, str], InternalPublisher] = {}
+"""Connections to ActiveMQ of this worker process, which Spark uses for one batch after another."""
+
+
+@dataclass
+class Written(WriterCommitMessage):
+    """What one task has published."""
+
+    rows: int
+    last: int | None
+
+
+class TopicWriter(DataSourceStreamArrowWriter):
+    """Publishes to one topic: options `url`, `topic`, `service`; `backbone` and `node` for ActiveMQ; `state`,
+    a folder beside the checkpoint; `time`, the attribute of event time; `order`, `time` to publish by it;
+    `rerun`."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self._url, self._topic = options["url"], options["topic"]
+        self._service = options.get("service", self._topic)
+        self._backbone, self._node = options.get("backbone", ""), options.get("node", "")
+        self._state = options.get("state", "")
+        self._time, self._sorted = options.get("time", ""), options.get("order") == "time"
+        self._rerun = Rerun.parse(options.get("rerun", ""))
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
+        """Publish the rows of one partition of one epoch."""
+        context = TaskContext.get()
+        assert context is not None
+        run, epoch = context.getLocalProperty(_QUERY), context.getLocalProperty(_EPOCH)
+        prefix = f"{_short(self._service)}#{run}/{epoch}/{context.partitionId()}/"
+        events = [event for batch in iterator for event in batch.to_pylist()]
+        chunks = list(_chunks(events, self._time, self._sorted))
+        if not chunks:
+            return Written(0, None)
+        link = BrokerLink(self._url)
+        known = self._rerun.known(link, self._topic, prefix) if self._rerun.concerns(epoch) else frozenset()
+        last = None
+        if self._backbone:
+            self._send(chunks, prefix, known)
+            chunks = []
+        for first, lines in chunks:
+            if f"{prefix}{first}" not in known:
+                last = link.publish(self._topic, b"\n".join(lines), f"{prefix}{first}")
+        link.close()
+        return Written(len(events), last)
+
+    def _send(self, chunks: list[tuple[int, list[bytes]]], prefix: str, known: frozenset[str]) -> None:
+        """By ActiveMQ: each event is a notification of its own, with an id of its own."""
+        publisher = _publishers.get(place := (self._backbone, self._node))
+        if publisher is None:
+            publisher = _publishers[place] = InternalPublisher(*place)
+        for first, lines in chunks:
+            for row, line in enumerate(lines, first):
+                if f"{prefix}{row}" not in known:
+                    publisher.publish(self._topic, encode_event(json.loads(line)), id=f"{prefix}{row}")
+        publisher.flush()
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+        """Note where the epoch ends in the log: one that is run again later has published behind it."""
+        written = [one for one in messages if isinstance(one, Written)]
+        if not self._state:
+            return
+        last = max((one.last for one in written if one.last is not None), default=None)
+        if last is None and self._backbone:
+            link = BrokerLink(self._url)
+            last = link.end(self._topic)
+            link.close()
+        if last is not None:
+            note_committed(Path(self._state), batchId, last)
+
+
+def _short(service: str) -> str:
+    if len(service) <= LONGEST_SERVICE and service.isprintable():
+        return service
+    return sha256(service.encode()).hexdigest()
+
+
+def _chunks(
+    events: list[dict[str, Any]], time: str, by_time: bool = False
+) -> Iterator[tuple[int, list[bytes]]]:
+    """Requests, each by the number of its first row; those of a partition that needs several are in order."""
+    lines = [_line(event) for event in events]
+    if by_time or len(lines) > CHUNK_ROWS or sum(map(len, lines)) > CHUNK_BYTES:
+        moments = [str(event.get(time, "")) for event in events]
+        lines = [line for _, line in sorted(zip(moments, lines, strict=True))]
+    first, size = 0, 0
+    for row, line in enumerate(lines):
+        if row - first >= CHUNK_ROWS or (size and size + len(line) > CHUNK_BYTES):
+            yield first, lines[first:row]
+            first, size = row, 0
+        size += len(line)
+    if lines:
+        yield first, lines[first:]
+
+
+def _line(event: dict[str, Any]) -> bytes:
+    return json.dumps({name: json_of(value) for name, value in event.items()}, ensure_ascii=False).encode()

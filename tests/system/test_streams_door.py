@@ -1,0 +1,186 @@
+"""Stream services at a real node: the registry, requests outside of constraints, every mode of delivery."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+from typing import Any
+
+import aiohttp
+import pytest
+
+from hpwsn_client.wsn.names import DIALECT_PREDICATES
+from tests.consumer import Consumer
+from tests.harness import NodeProcess, eventually
+from tests.raw_soap import call, subscribe
+
+FLOW = {
+    "topic": "traffic:flow",
+    "instance": "run-1",
+    "description": "Vehicles by camera",
+    "attributes": {"cid": "string", "flow": "bigint"},
+    "constraints": {"flow": "> 0"},
+    "inputs": {"anpr": "topic roads:anpr"},
+    "figures": {"rows_per_second": 12.5},
+}
+OUTSIDE = "flow &lt; 0 lies outside the constraint flow: &gt; 0"
+
+
+async def ask(method: str, url: str, **more: Any) -> tuple[int, Any]:
+    async with aiohttp.ClientSession() as session, session.request(method, url, **more) as response:
+        text = await response.text()
+        return response.status, json.loads(text) if text else None
+
+
+def content(expression: str) -> str:
+    return f'<w:MessageContent Dialect="{DIALECT_PREDICATES}">{expression}</w:MessageContent>'
+
+
+def events_url(node: NodeProcess, topic: str) -> str:
+    return f"{node.base}/topics/{topic}/events"
+
+
+async def test_a_service_is_listed_changed_kept_over_a_restart_and_removed(node: NodeProcess) -> None:
+    one = f"{node.base}/streams/urn%3Acity%2Fflow"
+    assert await ask("GET", f"{node.base}/streams") == (200, {"streams": []})
+    assert (await ask("PUT", one, json=FLOW))[0] == 200
+    status, answer = await ask("PUT", one, json=FLOW | {"instance": "run-2"})
+    assert (status, "another checkpoint" in answer["error"]) == (409, True)
+    assert (await ask("PUT", one, json=FLOW | {"constraints": {"flow": ">"}}))[0] == 400
+    assert (await ask("PUT", one, data=b"{"))[0] == 400
+    assert (await ask("PUT", one, data=io.BytesIO(b" " * 2**20 + b"{}")))[0] == 413
+    node.kill()
+    node.start()
+    ((_, answer),) = [await ask("GET", f"{node.base}/streams")]
+    found = answer["streams"][0]
+    assert {name: found[name] for name in ("uri", "state", "topic", "constraints")} == {
+        "uri": "urn:city/flow",
+        "state": "silent",
+        "topic": "traffic:flow",
+        "constraints": {"flow": "> 0"},
+    }
+    refused = await call(
+        node.url, subscribe("http://127.0.0.1:9/", "traffic:flow", filters=content("flow &lt; 0"))
+    )
+    assert refused.fault == "InvalidFilterFault"
+    assert OUTSIDE in refused.body.decode()
+    assert (await ask("PUT", one, json=FLOW | {"instance": "run-2"}))[1]["state"] == "running"
+    assert (await ask("DELETE", one))[0] == 204
+    assert (await ask("DELETE", one))[0] == 404
+    assert (await ask("GET", one))[0] == 404
+    allowed = await call(
+        node.url, subscribe("http://127.0.0.1:9/", "traffic:flow", filters=content("flow &lt; 0"))
+    )
+    assert allowed.status == 200
+
+
+async def socket_events(response: aiohttp.ClientWebSocketResponse, number: int) -> list[dict[str, Any]]:
+    async with asyncio.timeout(20):
+        return [json.loads(await response.receive_str()) for _ in range(number)]
+
+
+async def stream_events(response: aiohttp.ClientResponse, number: int) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    async with asyncio.timeout(20):
+        while len(found) < number:
+            line = await response.content.readline()
+            if line.startswith(b"data: "):
+                found.append(json.loads(line[6:]))
+    return found
+
+
+async def test_polling_stream_socket_and_push_give_the_same_for_the_same_request(
+    shared_node: NodeProcess,
+) -> None:
+    url, wanted = events_url(shared_node, "modes"), "n > 3 and kind = 'a'"
+    some = [{"n": n, "kind": "ab"[n % 2]} for n in range(40)]
+    params = {"filter": wanted, "after": "0"}
+    expected = [event for event in some if event["n"] > 3 and event["kind"] == "a"]
+    async with Consumer() as consumer, aiohttp.ClientSession() as session:
+        filters = content(wanted.replace(">", "&gt;"))
+        await call(shared_node.url, subscribe(consumer.url, "modes", filters=filters))
+        await session.post(url, json=some[:20])
+        async with (
+            session.ws_connect(f"{url}?filter=n%20%3E%203%20and%20kind%20%3D%20'a'&after=0") as socket,
+            session.get(url, params=params, headers={"Accept": "text/event-stream"}) as stream,
+        ):
+            # The second half comes while they are connected.
+            await session.post(url, json=some[20:])
+            by_socket = await socket_events(socket, len(expected))
+            by_stream = await stream_events(stream, len(expected))
+        polled = (await ask("GET", url, params=params))[1]
+        await consumer.wait(lambda c: len(c.messages()) == len(expected))
+        pushed = [int(message.findtext(".//n") or "") for message in consumer.messages()]
+    assert by_socket == by_stream == polled
+    assert [event["data"] for event in polled] == expected
+    assert pushed == [event["n"] for event in expected]
+
+
+async def test_a_request_outside_the_constraints_is_refused_in_every_mode(shared_node: NodeProcess) -> None:
+    await ask("PUT", f"{shared_node.base}/streams/urn:refused", json=FLOW | {"topic": "refused"})
+    url, params = events_url(shared_node, "refused"), {"filter": "flow < 0"}
+    for headers in ({}, {"Accept": "text/event-stream"}):
+        status, answer = await ask("GET", url, params=params, headers=headers)
+        assert (status, "flow < 0 lies outside the constraint flow: > 0" in answer["error"]) == (400, True)
+    async with aiohttp.ClientSession() as session:
+        with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
+            await session.ws_connect(f"{url}?filter=flow%20%3C%200")
+        assert refused.value.status == 400
+        async with session.ws_connect(f"{url}?filter=flow%20%3E%205"):
+            pass
+    reply = await call(
+        shared_node.url, subscribe("http://127.0.0.1:9/", "refused", filters=content("flow &lt; 0"))
+    )
+    assert (reply.fault, OUTSIDE in reply.body.decode()) == ("InvalidFilterFault", True)
+
+
+async def test_a_socket_says_where_it_begins_answers_pings_and_passes_over_what_it_is_told(
+    shared_node: NodeProcess,
+) -> None:
+    url = events_url(shared_node, "told")
+    async with aiohttp.ClientSession() as session:
+        async with session.post(url, json={"n": 1}) as answer:
+            last = (await answer.json())["last"]
+        async with session.head(url) as ended:
+            assert (ended.status, int(ended.headers["Hpwsn-After"]) >= last) == (200, True)
+        async with session.ws_connect(url, headers={"Last-Event-ID": "0"}) as socket:
+            assert (await socket_events(socket, 1))[0]["data"] == {"n": 1}
+        async with session.ws_connect(url) as socket:
+            assert int(socket._response.headers["Hpwsn-After"]) >= last
+            await socket.send_str("hello")
+            await socket.ping()
+            await session.post(url, json={"n": 2})
+            assert (await socket_events(socket, 1))[0]["data"] == {"n": 2}
+            await socket.send_str("x" * 5000)
+            async with asyncio.timeout(20):
+                assert (await socket.receive()).data == aiohttp.WSCloseCode.MESSAGE_TOO_BIG
+
+
+async def test_pages_of_other_servers_open_no_socket_unless_they_are_named(
+    shared_node: NodeProcess, node: NodeProcess
+) -> None:
+    async with aiohttp.ClientSession() as session:
+        for origin in ("https://evil.example", "null"):
+            with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
+                await session.ws_connect(events_url(shared_node, "a"), origin=origin)
+            assert refused.value.status == 403
+        async with session.ws_connect(events_url(shared_node, "a"), origin=shared_node.base):
+            pass
+        node.terminate()
+        node.arguments += ("--set", "server.websocket_origins=https://maps.example")
+        node.start()
+        async with session.ws_connect(events_url(node, "a"), origin="https://maps.example") as socket:
+            node.process.terminate()
+            async with asyncio.timeout(20):
+                assert (await socket.receive()).data == aiohttp.WSCloseCode.GOING_AWAY
+
+        async def ended() -> bool:
+            return node.process.poll() == 0
+
+        await eventually(ended)
+
+
+async def test_what_asks_for_a_socket_and_is_no_handshake_is_told_so(shared_node: NodeProcess) -> None:
+    status, answer = await ask("GET", events_url(shared_node, "a"), headers={"Upgrade": "websocket"})
+    assert (status, "handshake" in answer["error"]) == (400, True)

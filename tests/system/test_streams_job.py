@@ -1,0 +1,170 @@
+"""`hpwsn streams run` with real Spark and a real node: what is pushed to a SOAP consumer is what the
+reference computes, whatever is killed on the way."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from datetime import timedelta
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from hpwsn.streams.generator import anpr, gps
+from hpwsn.streams.loading import load
+from hpwsn.streams.reference import compute
+from hpwsn.streams.schema import json_of
+from tests.consumer import Consumer
+from tests.harness import ROOT, NodeProcess, environment
+from tests.raw_soap import call, subscribe
+
+EXAMPLES = ROOT / "hpwsn" / "streams" / "examples"
+FLOW, BUSIEST, GPS = (EXAMPLES / f"{name}.toml" for name in ("genTrafficFlow", "busiest", "inteGPS"))
+FLEETS = ("buses", "taxis", "lorries")
+SPARK = 150
+"""Seconds that Spark may take to start and to come with what is awaited, beside other tests."""
+
+
+class JobProcess:
+    """`hpwsn streams run` in a session of its own, so that its Java can be killed with it."""
+
+    def __init__(self, folder: Path, node: NodeProcess, *arguments: str) -> None:
+        self.log = folder / "job.log"
+        command = [sys.executable, "-m", "hpwsn", "streams", "run", *arguments]
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [*command, "--url", node.url, "--checkpoint", str(folder / "checkpoints"), "--every", "1"],
+                stdout=log,
+                stderr=log,
+                # What lives for a minute is not worth the second compiler's work.
+                env={
+                    **environment(),
+                    "PYTHONWARNINGS": "ignore",
+                    "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:-UsePerfData",
+                },
+                cwd=folder,
+                start_new_session=True,
+            )
+
+    def kill(self) -> None:
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait(30)
+
+    def terminate(self) -> int:
+        self.process.terminate()
+        return self.process.wait(60)
+
+
+def records(number: int) -> list[dict[str, Any]]:
+    """Records of cameras, and one of much later, which ends all windows before it."""
+    events = list(islice(anpr(seed=9), number))
+    last = events[-1]
+    events.append({**last, "time": last["time"] + timedelta(hours=1)})
+    return as_json(events)
+
+
+def as_json(events: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{name: json_of(value) for name, value in event.items()} for event in events]
+
+
+async def publish(node: NodeProcess, topic: str, events: list[dict[str, Any]]) -> None:
+    async with aiohttp.ClientSession() as session:
+        for first in range(0, len(events), 500):
+            some = events[first : first + 500]
+            async with session.post(f"{node.base}/topics/{topic}/events", json=some) as answer:
+                assert answer.status == 202, await answer.text()
+
+
+def pushed(consumer: Consumer) -> Counter[str]:
+    """The events that were pushed, each as sorted JSON of its texts."""
+    events = (
+        {child.tag: child.text for child in m.iterfind(".//{urn:hpwsn:1}event/*")}
+        for m in consumer.messages()
+    )
+    return Counter(map(written, events))
+
+
+def written(event: dict[str, Any]) -> str:
+    return json.dumps({name: str(json_of(value)) for name, value in event.items()}, sort_keys=True)
+
+
+def counted(events: Iterable[dict[str, Any]]) -> Counter[str]:
+    return Counter(map(written, events))
+
+
+@pytest.mark.timeout(600)
+async def test_the_examples_lose_nothing_and_repeat_nothing_when_job_and_node_are_killed(
+    tmp_path: Path,
+) -> None:
+    flow, busiest, integrated = load(FLOW, BUSIEST, GPS)
+    fleets = {fleet: as_json(islice(gps(seed=9, fleet=fleet), 200)) for fleet in FLEETS}
+    places = compute(integrated, fleets)
+    given = records(3000)
+    flows = compute(flow, {"anpr": given})
+    # The last record's own window stays open.
+    flows = [event for event in flows if json_of(event["time"]) < given[-1]["time"][:16]]
+    peaks = compute(busiest, {"flows": flows})
+    with NodeProcess(tmp_path / "node", "--set", "journal.id_window=1s") as node:
+        async with Consumer() as consumer, Consumer() as second:
+            await call(node.url, subscribe(consumer.url, "traffic:flow"))
+            await call(node.url, subscribe(second.url, "traffic:busiest"))
+            await publish(node, "traffic:anpr", given[:2000])
+            for fleet, positions in fleets.items():
+                await publish(node, f"fleet:{fleet}", positions)
+            arguments = (str(FLOW), str(BUSIEST), str(GPS), "--rows", "700")
+            job = JobProcess(tmp_path, node, *arguments)
+            await consumer.wait(lambda c: bool(c.requests), SPARK)
+            job.kill()
+            undo_last_commit(tmp_path / "checkpoints")
+            job = JobProcess(tmp_path, node, *arguments)
+            before = len(consumer.messages())
+            await consumer.wait(lambda c: len(c.messages()) > before, SPARK)
+            # It ends in good order, since a node that is killed may push again what it has pushed already.
+            node.terminate()
+            node.start()
+            await publish(node, "traffic:anpr", given[2000:])
+            await consumer.wait(lambda c: len(c.messages()) >= len(flows), SPARK)
+            await second.wait(lambda c: len(c.messages()) >= len(peaks), SPARK)
+            assert {one["uri"]: one["state"] for one in await services(node)} == {
+                flow.uri: "running",
+                busiest.uri: "running",
+                integrated.uri: "running",
+            }
+            assert job.terminate() == 0, job.log.read_text()
+            assert counted(await logged(node, "traffic:flow")) == counted(flows)
+            assert pushed(consumer) == counted(flows)
+            assert pushed(second) == counted(peaks)
+            assert counted(await logged(node, "traffic:gps")) == counted(places)
+        assert {one["state"] for one in await services(node)} == {"stopped"}
+        assert "rows/s" in job.log.read_text()
+
+
+def undo_last_commit(checkpoints: Path) -> None:
+    """Have the last epoch run again, as if the job had died right before it was noted as done."""
+    for commits in checkpoints.glob("*/query/commits"):
+        done = [file for file in commits.iterdir() if file.name.isdecimal()]
+        last = max(done, key=lambda file: int(file.name), default=None)
+        if last is not None:
+            last.unlink()
+            (commits / f".{last.name}.crc").unlink(missing_ok=True)
+
+
+async def logged(node: NodeProcess, topic: str) -> list[dict[str, Any]]:
+    """The events of a topic, by polling."""
+    url = f"{node.base}/topics/{topic}/events"
+    async with aiohttp.ClientSession() as session, session.get(url, params={"max": "1000"}) as answer:
+        return [event["data"] for event in await answer.json()]
+
+
+async def services(node: NodeProcess) -> list[dict[str, Any]]:
+    async with aiohttp.ClientSession() as session, session.get(f"{node.base}/streams") as answer:
+        found: list[dict[str, Any]] = (await answer.json())["streams"]
+        return found

@@ -1,0 +1,64 @@
+"""The tutorial of docs/streams.md, followed from its first block to its last, in one folder, with Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.documents import ROOT, Block, blocks_of, prints
+from tests.harness import NodeProcess
+from tests.system.test_docs import Terminal
+
+PAGE = ROOT / "docs" / "streams.md"
+SPARK = 240
+"""Seconds that a block may take, beside other tests."""
+
+
+@pytest.fixture
+def terminal(tmp_path: Path, node: NodeProcess) -> Iterator[Terminal]:
+    one = Terminal(tmp_path / "reader", node)
+    # What lives for a minute is not worth the second compiler's work.
+    one.environment["JAVA_TOOL_OPTIONS"] = "-XX:TieredStopAtLevel=1 -XX:-UsePerfData"
+    one.environment["PYTHONWARNINGS"] = "ignore"
+    yield one
+    one.clean()
+
+
+@pytest.mark.timeout(900)
+def test_the_tutorial_does_what_it_says(terminal: Terminal) -> None:
+    blocks = blocks_of(PAGE)
+    for block, after in pairwise([*blocks, blocks[-1]]):
+        if block.language == "toml":
+            save(block, terminal.work)
+        elif block.language == "sh":
+            follow(block, after if "output" in after.marks else None, terminal)
+    heard = terminal.listened()
+    assert len(heard) == 1
+    assert heard[0].count("\n") > 1, heard
+    listeners = terminal.processes("listeners")
+    for listener in listeners:
+        listener.terminate()
+    assert not psutil.wait_procs(listeners, timeout=30)[1]
+
+
+def save(block: Block, folder: Path) -> None:
+    """Write the block to the file that its first line names."""
+    name = block.text.splitlines()[0].removeprefix("# ")
+    (folder / name).write_text(block.text)
+
+
+def follow(block: Block, expected: Block | None, terminal: Terminal) -> None:
+    """Run a block, and compare what it prints with what its document shows."""
+    with terminal.start(block) as process:
+        assert process.wait(SPARK) == 0, f"{block.name}: {terminal.printed()}"
+    printed = terminal.printed().removesuffix("".join(terminal.listened()))
+    if expected is not None:
+        shown = replace(expected, text=terminal.localised(expected.text))
+        assert prints(shown, printed), (
+            f"{block.name} printed\n{printed}\nand its document shows\n{shown.text}"
+        )

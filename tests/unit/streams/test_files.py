@@ -1,0 +1,93 @@
+"""Files as a stream: which, in which order, at which rate, and how their rows are read."""
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql.streaming.datasource import ReadMaxRows
+from pyspark.sql.types import LongType, StringType, StructField, StructType
+
+from hpwsn.errors import HpwsnError
+from hpwsn.streams.schema import parse_schema
+from hpwsn.streams.spark import replay
+from hpwsn.streams.spark.replay import FilesReader, count_rows, files_of, read_rows
+
+SCHEMA = StructType([StructField("n", LongType()), StructField("s", StringType())])
+OURS = parse_schema("n BIGINT, s STRING")
+
+
+def written(folder, name, numbers):
+    (folder / name).write_text("s,n,more\r\n" + "".join(f'"x,\n{n}",{n},\n' for n in numbers))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    written(tmp_path, "b.csv", range(5, 8))
+    written(tmp_path, "a.csv", range(5))
+    (tmp_path / "other.txt").write_text("no")
+    return tmp_path
+
+
+def reader(folder, **options):
+    return FilesReader({"path": str(folder), "format": "csv", **options}, SCHEMA)
+
+
+def numbers(reader, start, end):
+    return [
+        n
+        for part in reader.partitions(start, end)
+        for batch in reader.read(part)
+        for n in batch.column("n").to_pylist()
+    ]
+
+
+def test_files_are_taken_in_order_and_new_ones_behind_them(folder):
+    one = reader(folder, rows="6")
+    limit = ReadMaxRows(6)
+    first = one.latestOffset(one.initialOffset(), limit)
+    assert (first["file"][-5:], first["row"]) == ("b.csv", 1)
+    assert numbers(one, one.initialOffset(), first) == [0, 1, 2, 3, 4, 5]
+    second = one.latestOffset(first, limit)
+    assert numbers(one, first, second) == [6, 7]
+    assert one.latestOffset(second, limit) == second
+    assert one.partitions(second, second) == []
+    written(folder, "c.csv", [8])
+    third = one.latestOffset(second, limit)
+    assert numbers(one, second, third) == [8]
+    # What a checkpoint names is read again by another process just so.
+    assert numbers(reader(folder), first, third) == [6, 7, 8]
+
+
+def test_a_rate_is_kept_whatever_a_batch_takes_and_not_for_once(folder, monkeypatch):
+    clock = iter([100.0, 101.0, 103.0, 103.1])
+    monkeypatch.setattr(replay.time, "monotonic", lambda: next(clock))
+    one, at, steps = reader(folder, rate="2"), {"file": "", "row": 0}, []
+    for _ in range(4):
+        end = one.latestOffset(at, ReadMaxRows(9))
+        steps.append(len(numbers(one, at, end)))
+        at = end
+    assert steps == [0, 2, 4, 0]
+    once = reader(folder, rate="2")
+    once.prepareForTriggerAvailableNow()
+    written(folder, "c.csv", [8])
+    assert len(numbers(once, at, once.latestOffset(at, ReadMaxRows(9)))) == 2
+
+
+def test_rows_of_every_format_are_events_of_the_schema(tmp_path):
+    written(tmp_path, "a.csv", [1, 2])
+    (tmp_path / "a.json").write_text('{"n": 1, "s": "x,\\n1"}\n\n{"n": 2, "s": "x,\\n2", "more": [1]}\n')
+    pq.write_table(pa.table({"s": ["x,\n1", "x,\n2"], "n": [1, 2]}), tmp_path / "a.parquet")
+    for kind in ("csv", "json", "parquet"):
+        file = str(tmp_path / f"a.{kind}")
+        assert list(read_rows(file, kind, OURS)) == [{"n": 1, "s": "x,\n1"}, {"n": 2, "s": "x,\n2"}]
+        assert count_rows(file, kind) == 2
+        assert files_of(str(tmp_path), kind) == files_of(f"{tmp_path}/a.{kind[0]}*", kind)[:1] == [file]
+
+
+def test_a_value_of_another_type_is_none_and_a_line_that_is_no_event_is_named(tmp_path):
+    file = tmp_path / "a.json"
+    file.write_text('{"n": "many"}\n{"n": 2.5}\n{}\n')
+    assert list(read_rows(str(file), "json", OURS)) == [{"n": None, "s": None}] * 3
+    for bad, words in (("{", "a.json:2 is no JSON"), ("[1]", "no JSON object")):
+        file.write_text(f"{{}}\n{bad}\n")
+        with pytest.raises(HpwsnError, match=words):
+            list(read_rows(str(file), "json", OURS))
