@@ -275,7 +275,8 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         ('<hp:Routing partial="true" reliable="1">x</hp:Routing>', (True, True)),
         ('<hp:Routing reliable="maybe"/>', None),
         ('<hp:Routing/><hp:Routing reliable="true"/>', None),
-        ("<hp:Routing/><hp:MessageId>1</hp:MessageId>", None),
+        ('<hp:Routing reliable="1"/><hp:MessageId>1</hp:MessageId>', (True, False)),
+        ("<hp:Routing/><hp:Other/>", None),
     ],
 )
 def test_the_routing_header_is_heeded_and_an_unclear_one_left_to_the_full_parser(
