@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from hpwsn.broker.push_request import OutcomeKind
+from hpwsn.settings import DeliverySettings, RetrySettings
 
 _MOST_DOUBLINGS = 64
 
@@ -67,3 +68,34 @@ class RetryPolicies:
     def of(self, kind: OutcomeKind) -> RetryPolicy:
         """The policy for what went wrong."""
         return self.by_kind.get(kind, self.default)
+
+
+def retry_policies(delivery: DeliverySettings, retry: RetrySettings) -> RetryPolicies:
+    """How each kind of trouble is tried again, by the settings; what they leave open is delivery's."""
+    classes = {
+        OutcomeKind.REFUSED: (retry.refused_first, retry.refused_max, retry.refused_attempts),
+        OutcomeKind.LOST: (retry.refused_first, retry.refused_max, retry.refused_attempts),
+        OutcomeKind.TIMEOUT: (retry.timeout_first, retry.timeout_max, retry.timeout_attempts),
+        OutcomeKind.CLIENT_ERROR: (
+            retry.client_error_first,
+            retry.client_error_max,
+            retry.client_error_attempts,
+        ),
+        OutcomeKind.SERVER_ERROR: (
+            retry.server_error_first,
+            retry.server_error_max,
+            retry.server_error_attempts,
+        ),
+    }
+    return RetryPolicies(
+        RetryPolicy(delivery.retry_first, delivery.retry_max, delivery.retry_for),
+        {
+            kind: RetryPolicy(
+                first or delivery.retry_first,
+                max(longest or delivery.retry_max, first or delivery.retry_first),
+                delivery.retry_for,
+                attempts,
+            )
+            for kind, (first, longest, attempts) in classes.items()
+        },
+    )

@@ -49,7 +49,7 @@ class Clocked:
             part._clock = lambda: self.now  # type: ignore[method-assign]
         self.node.broker = replace(self.node.broker, clock=lambda: self.now)
         await self.node.start()
-        self.url = self.node.listening_url
+        self.url = self.node.port.listening_url
 
     async def subscribed(self, consumer: str, attributes: str) -> str:
         reply = await call(self.url, subscribe(consumer, "A", more=policy(attributes)))

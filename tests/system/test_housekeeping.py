@@ -31,7 +31,7 @@ async def node(tmp_path: Path) -> AsyncIterator[Node]:
 
 
 async def test_old_notifications_go_and_take_their_open_topics_along(node: Node) -> None:
-    async with Client(node.listening_url) as client:
+    async with Client(node.port.listening_url) as client:
         for number in range(20):
             await client.notify(f"old:t{number}", "<n/>")
         assert len(node.tree) == 21
@@ -42,7 +42,7 @@ async def test_old_notifications_go_and_take_their_open_topics_along(node: Node)
 
 
 async def test_what_a_subscription_waits_for_stays_and_is_delivered(node: Node) -> None:
-    async with Client(node.listening_url) as client, Consumer() as consumer:
+    async with Client(node.port.listening_url) as client, Consumer() as consumer:
         subscription = await client.subscribe("wanted", consumer.url)
         await subscription.pause()
         for number in range(10):
@@ -65,7 +65,7 @@ async def test_a_pull_point_that_nobody_empties_keeps_its_newest_messages(tmp_pa
     )
     node = Node(config)
     await node.start()
-    async with Client(node.listening_url) as client:
+    async with Client(node.port.listening_url) as client:
         point = await client.create_pull_point()
         await client.subscribe("A", point)
         await client.notify_many([("A", f"<n>{number}</n>") for number in range(12)])

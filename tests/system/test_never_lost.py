@@ -81,7 +81,7 @@ async def test_a_limit_does_not_drop_what_a_content_filter_never_wanted(tmp_path
 async def test_what_comes_in_the_grace_is_kept_for_a_renew(make: Callable[..., Node]) -> None:
     node = make(journal=replace(Config().journal, retention_age=0.0))
     await node.start()
-    async with Client(node.listening_url) as client, Consumer() as consumer:
+    async with Client(node.port.listening_url) as client, Consumer() as consumer:
         subscription = await client.subscribe("A", consumer.url, expires=0.2)
 
         async def expired() -> bool:
@@ -101,7 +101,7 @@ async def test_a_clock_set_back_takes_nothing_to_the_grave_uncounted(make: Calla
     clock = [1_000_000.0]
     node.broker.publisher._clock = node.delivery._clock = lambda: clock[0]  # type: ignore[method-assign]
     await node.start()
-    async with Client(node.listening_url) as client:
+    async with Client(node.port.listening_url) as client:
         await client.subscribe("A", "http://127.0.0.1:9/nobody")
         await client.notify("A", "<n>1</n>")
         clock[0] -= 3600

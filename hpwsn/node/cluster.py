@@ -1,0 +1,187 @@
+"""A node's part in a cluster: it is made only where an admin node is named.
+
+Forwarding is told of all that is committed and of what somebody here wants; membership brings the topology,
+which forwarding and the way to resources of other nodes follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from urllib.parse import urlsplit
+
+from aiohttp import web
+
+from hpwsn.broker.demand import Demand
+from hpwsn.broker.processor import Processor
+from hpwsn.broker.publisher import Publisher
+from hpwsn.broker.readers import Readers
+from hpwsn.broker.subscription import Subscriber, Subscription
+from hpwsn.broker.subscriptions import Subscriptions
+from hpwsn.door.elsewhere import Elsewhere
+from hpwsn.door.http import SoapDoor
+from hpwsn.errors import HpwsnError
+from hpwsn.journal.journal import Journal
+from hpwsn.notification import Notification
+from hpwsn.routing.effects import RouterSettings
+from hpwsn.routing.forwarding import Forwarding
+from hpwsn.routing.membership import Membership
+from hpwsn.routing.options import LinkOptions
+from hpwsn.routing.secret import shared_secret
+from hpwsn.routing.topology import Member, Topology
+from hpwsn.settings import Config
+from hpwsn.topics.tree import TopicTree
+from hpwsn_client import __version__
+from hpwsn_client.wsn.topics import Topic
+from hpwsn_client.wsn.xml import Limits
+
+
+class InCluster:
+    """Forwarding, membership, and the way to resources of others."""
+
+    def __init__(
+        self,
+        name: str,
+        config: Config,
+        *,
+        journal: Journal,
+        tree: TopicTree[Subscriber],
+        publisher: Publisher,
+        clock: Callable[[], float],
+    ) -> None:
+        self._name = name
+        self._config = config
+        self._membership: Membership | None = None
+        self._elsewhere: Elsewhere | None = None
+        self._link_port = 0
+        self._started = False
+        publisher.in_cluster = True
+        self.forwarding = _forwarding(name, config, journal, tree, publisher, clock)
+
+    def attach(
+        self,
+        journal: Journal,
+        processor: Processor,
+        subscriptions: Subscriptions,
+        readers: Readers,
+        demand: Demand,
+    ) -> None:
+        """Have forwarding told of what is committed, and of what somebody here wants."""
+        forwarding = self.forwarding
+
+        def committed(first: int, notifications: Sequence[Notification]) -> None:
+            processor.process(first, notifications)
+            forwarding.committed(first, notifications)
+
+        def subscription_changed(subscription: Subscription) -> None:
+            demand.subscription_changed(subscription)
+            if self._started:
+                forwarding.subscription_changed(subscription)
+
+        def reader_changed(topic: Topic, waiting: bool) -> None:
+            demand.reader_changed(topic, waiting)
+            forwarding.reader_changed(topic, waiting)
+
+        demand.elsewhere, forwarding.on_elsewhere = forwarding.wanted_elsewhere, demand.elsewhere_changed
+        journal.on_commit = committed
+        subscriptions.on_interest = subscription_changed
+        readers.on_waiting = reader_changed
+
+    async def start(self, subscriptions: Subscriptions) -> None:
+        """Open the links, and say what the subscriptions that there are want."""
+        _, self._link_port = await self.forwarding.start()
+        self._started = True
+        for subscription in subscriptions:
+            self.forwarding.subscription_changed(subscription)
+
+    async def join(self, base_url: str) -> None:
+        """Register with the admin node, and follow the topology from now on."""
+        base = self._config.cluster.url or base_url
+        try:
+            host, port = self._config.routing.announced(self._link_port, urlsplit(base).hostname or "")
+        except ValueError as error:
+            raise HpwsnError(str(error)) from error
+        me = Member(
+            name=self._name,
+            cluster=self._config.node.cluster or "default",
+            url=base,
+            host=host,
+            port=port,
+            version=__version__,
+        )
+        self._membership = Membership(self._config, me, self._follow)
+        self.forwarding.on_broken = self._membership.suspect
+        await self._membership.start()
+
+    def open(self, app: web.Application, soap: SoapDoor, limits: Limits) -> Elsewhere:
+        """Pass requests for the resources of other nodes on to them."""
+        self._elsewhere = Elsewhere(self._name, self._config, soap, limits)
+        topology = self._membership.topology if self._membership else None
+        if topology is not None:
+            self._elsewhere.follow(topology)
+        self._elsewhere.join(app)
+        return self._elsewhere
+
+    def peer_urls(self) -> list[str]:
+        """Where the other nodes are."""
+        topology = self._membership.topology if self._membership else None
+        return [member.url for member in topology or () if member.name != self._name]
+
+    def problem(self) -> str | None:
+        """Why the node is not a member, in plain words."""
+        return self._membership.problem() if self._membership else None
+
+    def figures(self) -> Mapping[str, object]:
+        """What membership counts."""
+        return self._membership.figures() if self._membership else {}
+
+    async def leave(self) -> None:
+        """Tell the admin node that this one goes."""
+        if self._membership:
+            await self._membership.close()
+
+    async def close(self) -> None:
+        """End the links, once nothing more is sent."""
+        await self.forwarding.close()
+
+    def _follow(self, topology: Topology) -> None:
+        self.forwarding.follow(topology)
+        if self._elsewhere is not None:
+            self._elsewhere.follow(topology)
+
+
+def _forwarding(
+    name: str,
+    config: Config,
+    journal: Journal,
+    tree: TopicTree[Subscriber],
+    publisher: Publisher,
+    clock: Callable[[], float],
+) -> Forwarding:
+    routing = config.routing
+    return Forwarding(
+        name,
+        shared_secret(config.cluster),
+        host=routing.host or config.server.host,
+        port=routing.port,
+        options=LinkOptions(
+            fragment_size=routing.fragment_size,
+            buffer_bytes=routing.buffer,
+            queue_bytes=routing.queue_bytes,
+            reassembly_timeout=routing.reassembly_timeout,
+            # What a door takes must get through, with its escapes.
+            reassembly_bytes=max(routing.reassembly_bytes, 2 * config.server.body_limit),
+            reassembly_messages=routing.reassembly_messages,
+        ),
+        settings=RouterSettings(
+            simple_subtree=config.topics.simple_subtree,
+            max_unacknowledged=routing.unacknowledged,
+            max_unacknowledged_bytes=routing.unacknowledged_bytes,
+            resend_after=routing.resend_after,
+            dead_grace=routing.dead_grace,
+        ),
+        journal=journal,
+        clock=clock,
+        policy=tree.routing,
+        note_id=publisher.published_elsewhere,
+        has_peers=bool(config.backbone.peers),
+    )
