@@ -32,8 +32,10 @@ def load_certificate(context: ssl.SSLContext, server: ServerSettings) -> None:
     _readable("server.tls_certificate", server.tls_certificate)
     _readable("server.tls_key", key)
     try:
-        # An encrypted key would ask on the terminal; a service has nobody there.
-        context.load_cert_chain(server.tls_certificate, key, password=lambda: b"")
+        # One that is not the key's own would leave the context with no key at all: so try another first.
+        for each in (ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), context):
+            # An encrypted key would ask on the terminal; a service has nobody there.
+            each.load_cert_chain(server.tls_certificate, key, password=lambda: b"")
     except (ssl.SSLError, OSError, ValueError) as error:
         raise HpwsnError(
             f"TLS cannot use the certificate {server.tls_certificate} with the key {key}: {_words(error)};"

@@ -145,8 +145,7 @@ class DoorLink(asyncio.Protocol):
             for kind, body in self._reader.feed(data):
                 self._receive(kind, body)
         except BadFrame as wrong:
-            self._transport.abort()
-            self._end(wrong)
+            self.fail(wrong)
 
     def _receive(self, kind: Kind, body: bytes) -> None:
         if kind is Kind.SETTLED:
@@ -174,6 +173,11 @@ class DoorLink(asyncio.Protocol):
                 tell = self._told.pop(number, None)
                 if tell is not None:
                     tell(stored)
+
+    def fail(self, wrong: BadFrame) -> None:
+        """End the door: what the core sends makes no sense, and the next door begins anew."""
+        self._transport.abort()
+        self._end(wrong)
 
     def _end(self, wrong: BadFrame | None) -> None:
         if not self.lost.done():

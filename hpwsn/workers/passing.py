@@ -84,17 +84,20 @@ def _rights(file: int | None) -> list[tuple[int, int, array.array[int]]]:
 
 
 class Taker:
-    """Tells each connection once all of its bytes are there, and when something is wrong."""
+    """Tells each connection once all of its bytes are there, one lost for want of files, or what is wrong."""
 
     def __init__(
         self,
         way: socket.socket,
         take: Callable[[socket.socket, bytes], None],
         failed: Callable[[BadFrame], None],
+        lost: Callable[[], None] = lambda: None,
     ) -> None:
         self._way = way
         self._take = take
         self._failed = failed
+        self._lost = lost
+        self._skipped = False
         self._file: socket.socket | None = None
         self._parts: list[bytes] = []
         self._missing = 0
@@ -104,22 +107,26 @@ class Taker:
 
     def _readable(self) -> None:
         try:
-            data, files, _, _ = socket.recv_fds(self._way, PACKET + _head.size, 1, socket.MSG_CMSG_CLOEXEC)
+            data, files, flags, _ = socket.recv_fds(
+                self._way, PACKET + _head.size, 1, socket.MSG_CMSG_CLOEXEC
+            )
         except BlockingIOError:
             return
         except OSError:
-            data, files = b"", []
+            data, files, flags = b"", [], 0
         if not data:
             self.close()
             return
         try:
-            self._packet(data, files)
+            self._packet(data, files, bool(flags & socket.MSG_CTRUNC))
         except BadFrame as wrong:
             self.close()
             self._failed(wrong)
 
-    def _packet(self, data: bytes, files: list[int]) -> None:
-        if self._file is None:
+    def _packet(self, data: bytes, files: list[int], truncated: bool) -> None:
+        if self._file is None and not self._skipped:
+            # This process has as many files as it may: the system has ended the connection, and others go on.
+            self._skipped = truncated and not files
             data = self._begin(data, files)
         elif files:
             os.close(files[0])
@@ -129,15 +136,22 @@ class Taker:
         if self._missing < 0:
             raise BadFrame("a connection came with more bytes than it says")
         if not self._missing:
-            file, parts = self._file, self._parts
-            self._file, self._parts = None, []
-            assert file is not None
+            self._complete()
+
+    def _complete(self) -> None:
+        file, parts = self._file, self._parts
+        self._file, self._parts = None, []
+        if file is None:
+            self._skipped = False
+            self._lost()
+        else:
             self._take(file, b"".join(parts))
 
     def _begin(self, data: bytes, files: list[int]) -> bytes:
-        if not files:
+        if files:
+            self._file = socket.socket(fileno=files[0])
+        elif not self._skipped:
             raise BadFrame("a packet came without a connection")
-        self._file = socket.socket(fileno=files[0])
         try:
             (self._missing,) = _head.unpack_from(data)
         except error as wrong:

@@ -93,7 +93,7 @@ class Door:
             hand_over=self._hand_over,
         )
         self._lanes.leaving = Leaving(giver.give, self._lanes.count, terms.request_timeout)
-        taker = Taker(way, self._take, lambda wrong: log.error("the core sent no connection: %s", wrong))
+        taker = Taker(way, self._take, link.fail, self._lost)
         link.ready()
         draining = asyncio.create_task(self._drain(giver))
         await asyncio.wait((link.lost, draining), return_when=asyncio.FIRST_COMPLETED)
@@ -130,6 +130,12 @@ class Door:
         task = self._loop.create_task(self._begin(connection))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+    def _lost(self) -> None:
+        self._counts.taken[self._terms.number] += 1
+        if not self._full:
+            self._full = True
+            log.error("a connection is lost: the process has as many files open as the system lets it")
 
     async def _begin(self, connection: socket.socket) -> None:
         connection.setblocking(False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import socket
 from collections.abc import Iterator
 
@@ -30,11 +31,17 @@ class Core:
     def __init__(self, way: socket.socket) -> None:
         self.taken: list[tuple[socket.socket, bytes]] = []
         self.wrong: list[BadFrame] = []
-        self.taker = Taker(way, lambda file, data: self.taken.append((file, data)), self.wrong.append)
+        self.lost = 0
+        self.taker = Taker(
+            way, lambda file, data: self.taken.append((file, data)), self.wrong.append, self._count
+        )
+
+    def _count(self) -> None:
+        self.lost += 1
 
     async def until(self, count: int) -> None:
         async with asyncio.timeout(20):
-            while len(self.taken) + len(self.wrong) < count:  # noqa: ASYNC110
+            while len(self.taken) + len(self.wrong) + self.lost < count:  # noqa: ASYNC110
                 await asyncio.sleep(0.001)
 
 
@@ -54,6 +61,28 @@ async def test_connections_arrive_open_and_with_all_of_their_bytes(way: Ends) ->
         client.close()
         file.close()
     giver.close()
+    core.taker.close()
+
+
+async def test_a_process_out_of_files_loses_the_connection_and_takes_the_next(way: Ends) -> None:
+    core, giver = Core(way[0]), Giver(way[1])
+    pairs = [socket.socketpair() for _ in range(4)]
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    for _, connection in pairs[:3]:
+        giver.give(connection.detach(), b"x" * (PACKET + 7))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+    try:
+        await core.until(3)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert (core.lost, core.wrong) == (3, [])
+    assert [client.recv(1) for client, _ in pairs[:3]] == [b""] * 3
+    giver.give(pairs[3][1].detach(), b"next")
+    await core.until(4)
+    assert [data for _, data in core.taken] == [b"next"]
+    core.taken[0][0].close()
+    for client, _ in pairs:
+        client.close()
     core.taker.close()
 
 

@@ -100,7 +100,9 @@ def read_frame(found: re.Match[bytes], number: int) -> Frame:
 
 
 def _closing(*names: bytes) -> re.Pattern[bytes]:
-    return re.compile(b"".join(rb"</%b\s*+>\s*+" % re.escape(name) for name in names))
+    # No parser sees these bytes again, and a form feed, which is a blank to \s, is none to XML.
+    end = rb"</%b[ \t\r\n]*+>[ \t\r\n]*+"
+    return re.compile(b"".join(end % re.escape(name) for name in names))
 
 
 def read_headers(header: etree._Element) -> tuple[str | None, Routing]:

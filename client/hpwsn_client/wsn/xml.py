@@ -141,12 +141,22 @@ def _parse_within(text: bytes, limits: Limits) -> etree._Element:
 
 def _parse(text: bytes, limits: Limits) -> etree._Element:
     ordinary = len(text) < _ORDINARY_BYTES and limits.depth <= _ORDINARY_DEPTH
+    parser = _parsers.ordinary if ordinary else _parsers.huge
     try:
-        return etree.fromstring(text, _parsers.ordinary if ordinary else _parsers.huge)
+        root = etree.fromstring(text, parser)
+        if b"xml:space" in text:
+            _refuse_hidden(parser)
+        return root
     except etree.XMLSyntaxError as error:
         if "Excessive depth" in str(error):
             raise _too_deep(limits) from None
         raise MalformedXml(f"the message is not well-formed XML: {_one_line(error)}") from None
+
+
+def _refuse_hidden(parser: etree.XMLParser) -> None:
+    """Refuse a prefix that is not bound, where lxml heeds but the last trouble: a wrong xml:space is none."""
+    for trouble in parser.error_log.filter_from_errors():
+        raise MalformedXml(f"the message is not well-formed XML: {trouble.message}, line {trouble.line}")
 
 
 _PLACE = re.compile(r" \(<string>, line [0-9]+\)$")

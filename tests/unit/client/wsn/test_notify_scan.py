@@ -146,6 +146,20 @@ def test_no_payload_breaks_out_of_what_is_remembered(inner: str, before: str) ->
         assert_equal(scanned, full(data), data)
 
 
+@pytest.mark.parametrize("odd", ["\x0b", "\x0c", "\x1c", "\x85", "\u00a0", "\ufeff", "\x00"])
+@pytest.mark.parametrize(
+    "place",
+    ["</w:Message%s>", "</w:Message>%s", "</w:NotificationMessage%s>", "</w:NotificationMessage>%s",
+     "</w:Notify%s>", "</w:Notify>%s", "</s:Body%s>", "</s:Body>%s", "</s:Envelope%s>", "</s:Envelope>%s"],
+)  # fmt: skip
+def test_what_is_no_blank_of_xml_is_none_behind_remembered_parts(odd: str, place: str) -> None:
+    scan, data = NotifyScan(DEFAULT_LIMITS), notify(message("<x/>") * 2)
+    assert scan.read(data) is not None
+    harmed = data.replace(place.replace("%s", "").encode(), (place % odd).encode(), 1)
+    assert scan.read(harmed) is None
+    assert scan.read(data.replace(place.replace("%s", "").encode(), (place % "\n").encode(), 1)) is not None
+
+
 def test_messages_on_several_topics_are_read_in_their_order() -> None:
     topics = [f"<w:Topic>t{n}</w:Topic>" for n in (0, 0, 1, 1, 0, 2)]
     data = notify("".join(message(f"<a>{n}</a>", topic) for n, topic in enumerate(topics)))

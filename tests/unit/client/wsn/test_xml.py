@@ -369,3 +369,13 @@ class TestText:
         assert prefixed("a") == ("a", "")
         assert prefixed("{urn:x&y}a") == ("ns:a", ' xmlns:ns="urn:x&amp;y"')
         assert prefixed("{http://www.w3.org/2005/08/addressing}To")[0] == "wsa:To"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [b"<u:x/>", b"<x u:k='1'/>", b"<x xmlns:p='urn:u' xmlns:q='urn:u' p:k='1' q:k='2'/>", b"<xml:y:z/>"],
+)
+def test_what_is_wrong_with_namespaces_is_not_hidden_by_a_later_warning(wrong: bytes) -> None:
+    with pytest.raises(MalformedXml, match=r"^the message is not well-formed XML: .*line 1"):
+        parse_xml(b"<a>%b<b xml:space='odd'/></a>" % wrong)
+    assert parse_xml(b"<a><b xml:space='odd'/></a>")[0].tag == "b"
