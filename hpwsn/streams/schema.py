@@ -238,7 +238,7 @@ _READERS = {
 
 
 def json_of(value: Value) -> bool | int | float | str | None:
-    """A value as JSON has it: instants as ISO 8601 in UTC, decimals as numbers, none where there is no number."""
+    """A value as JSON has it: instants as ISO 8601 in UTC, decimals as numbers, no infinity."""
     if isinstance(value, float) and not isfinite(value):
         return None
     if isinstance(value, datetime):
