@@ -14,16 +14,28 @@ from hpwsn.streams.schema import Event
 from hpwsn.streams.spark.operators import CONFIGURATION
 
 ROOT = Path(__file__).resolve().parents[1]
+CHEAP = {
+    # For a few rows, compiling and planning again cost more than they save.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+}
 SMALL = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.shuffle.partitions": "2",
     "spark.driver.memory": "1g",
-    # For a few rows, compiling costs more than it saves.
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    **CHEAP,
 }
+
+
+def cheap_environment(folder: Path) -> dict[str, str]:
+    """What a command is given so that the Spark it starts is a cheap one, whatever its arguments."""
+    folder.mkdir()
+    lines = [f"{key} {value}\n" for key, value in CHEAP.items()]
+    (folder / "spark-defaults.conf").write_text("".join(lines))
+    return {"SPARK_CONF_DIR": str(folder), "PYTHONWARNINGS": "ignore"}
 
 
 @contextmanager

@@ -43,13 +43,14 @@ def event_of(payload: etree._Element) -> Event:
 
 
 def _values(element: etree._Element) -> list[tuple[str, Scalar]]:
-    found: list[tuple[str, Scalar]] = []
-    if element.attrib:
-        found = [
-            (_local(str(name)), read_scalar(str(text)))
-            for name, text in element.attrib.items()
-            if not str(name).startswith(_NOT_DATA) and not (element.tag == _FIELD and name == "name")
-        ]
+    if not element.keys():
+        # Most are so, and a look for attributes costs more than all else here.
+        return [] if len(element) else [(_name(element), read_scalar(element.text or ""))]
+    found = [
+        (_local(str(name)), read_scalar(str(text)))
+        for name, text in element.attrib.items()
+        if not str(name).startswith(_NOT_DATA) and not (element.tag == _FIELD and name == "name")
+    ]
     if not len(element):
         value = _leaf(element, bool(found))
         if value is not None:

@@ -18,7 +18,7 @@ SMALL = 32
 """Requests that are asked one by one: an index costs as much to look into."""
 FEW = SMALL // 4
 """Requests at which an index is given up again."""
-MANY = 1024
+MANY = 64
 """Requests for which a compiled kernel pays."""
 
 

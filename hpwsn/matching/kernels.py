@@ -155,8 +155,9 @@ def _failing(segment: Segment, values: Numbers, rows: slice) -> Bits:
         low, high = segment.bounds[:, :, start : min(start + PIECE, rows.stop)]
         fails = low > values[:, None]
         fails |= high < values[:, None]
-        pieces.append(fails.any(0))
-    return np.concatenate(pieces)
+        # What the method of an array does with a detour through Python.
+        pieces.append(np.logical_or.reduce(fails, axis=0))
+    return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
 
 
 def _compared_rows(segment: Segment, values: Numbers, start: int) -> Rows:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
 from functools import cached_property
+from math import isfinite
 
 Value = bool | int | float | Decimal | str | date | datetime | None
 Event = dict[str, Value]
@@ -187,7 +188,11 @@ def _integer(value: object, kind: Type) -> Value:
 def _float(value: object, kind: Type) -> Value:
     if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
         raise ValueError
-    return float(value)
+    number = float(value)
+    if not isfinite(number):
+        # JSON has no such number, so nothing that is made of it could be published.
+        raise ValueError
+    return number
 
 
 def _decimal(value: object, kind: Type) -> Value:
@@ -233,7 +238,9 @@ _READERS = {
 
 
 def json_of(value: Value) -> bool | int | float | str | None:
-    """A value as JSON has it: instants as ISO 8601 in UTC, decimals as numbers."""
+    """A value as JSON has it: instants as ISO 8601 in UTC, decimals as numbers, no infinity."""
+    if isinstance(value, float) and not isfinite(value):
+        return None
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
     if isinstance(value, date):

@@ -10,6 +10,7 @@ from typing import Any
 import aiohttp
 import pytest
 
+from hpwsn.streams.broker_link import BrokerLink
 from hpwsn_client.wsn.names import DIALECT_PREDICATES
 from tests.consumer import Consumer
 from tests.harness import NodeProcess, eventually
@@ -184,3 +185,31 @@ async def test_pages_of_other_servers_open_no_socket_unless_they_are_named(
 async def test_what_asks_for_a_socket_and_is_no_handshake_is_told_so(shared_node: NodeProcess) -> None:
     status, answer = await ask("GET", events_url(shared_node, "a"), headers={"Upgrade": "websocket"})
     assert (status, "handshake" in answer["error"]) == (400, True)
+
+
+async def test_what_a_sink_publishes_under_ids_is_in_the_log_once_whenever_the_node_is_killed(
+    node: NodeProcess,
+) -> None:
+    def publish() -> None:
+        link = BrokerLink(node.url)
+        for request in range(60):
+            lines = b"\n".join(b'{"n": %d}' % (request * 10 + row) for row in range(10))
+            link.publish("killed", lines, f"urn:x#run/0/0/{request * 10}")
+        link.close()
+
+    async def found() -> list[int]:
+        _, events = await ask("GET", events_url(node, "killed"), params={"max": "1000"})
+        return [event["data"]["n"] for event in events]
+
+    publishing = asyncio.create_task(asyncio.to_thread(publish))
+    for some in (50, 250):
+
+        async def has_come(some: int = some) -> bool:
+            return len(await found()) >= some
+
+        await eventually(has_come)
+        node.kill()
+        node.start()
+    async with asyncio.timeout(60):
+        await publishing
+    assert await found() == list(range(600))

@@ -109,7 +109,7 @@ def test_files_are_published_once_taken_in_by_another_service_kept_and_queried_a
         assert "urn:test:readings  batch 0: 7 in, 5 out" in said
         assert numbers(node) == [0, 1, 2, 4, 5]
         add_file(tmp_path, "b", range(6, 9))
-        run(spark, services, tmp_path, node, history=history, rows=2)
+        run(spark, services, tmp_path, node, history=history)
         assert numbers(node) == [0, 1, 2, 4, 5, 6, 7, 8]
         expected = compute(services[1], {"readings": events(node, "readings")})
         found = events(node, "largest")

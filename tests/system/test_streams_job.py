@@ -25,6 +25,7 @@ from hpwsn.streams.schema import json_of
 from tests.consumer import Consumer
 from tests.harness import ROOT, NodeProcess, environment
 from tests.raw_soap import call, subscribe
+from tests.spark import cheap_environment
 
 EXAMPLES = ROOT / "hpwsn" / "streams" / "examples"
 FLOW, BUSIEST, GPS = (EXAMPLES / f"{name}.toml" for name in ("genTrafficFlow", "busiest", "inteGPS"))
@@ -36,7 +37,7 @@ SPARK = 150
 class JobProcess:
     """`hpwsn streams run` in a session of its own, so that its Java can be killed with it."""
 
-    def __init__(self, folder: Path, node: NodeProcess, *arguments: str) -> None:
+    def __init__(self, folder: Path, spark: dict[str, str], node: NodeProcess, *arguments: str) -> None:
         self.log = folder / "job.log"
         command = [sys.executable, "-m", "hpwsn", "streams", "run", *arguments]
         with self.log.open("ab") as log:
@@ -44,12 +45,7 @@ class JobProcess:
                 [*command, "--url", node.url, "--checkpoint", str(folder / "checkpoints"), "--every", "1"],
                 stdout=log,
                 stderr=log,
-                # What lives for a minute is not worth the second compiler's work.
-                env={
-                    **environment(),
-                    "PYTHONWARNINGS": "ignore",
-                    "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:-UsePerfData",
-                },
+                env=environment() | spark,
                 cwd=folder,
                 start_new_session=True,
             )
@@ -112,6 +108,7 @@ async def test_the_examples_lose_nothing_and_repeat_nothing_when_job_and_node_ar
     # The last record's own window stays open.
     flows = [event for event in flows if json_of(event["time"]) < given[-1]["time"][:16]]
     peaks = compute(busiest, {"flows": flows})
+    spark = cheap_environment(tmp_path / "conf")
     with NodeProcess(tmp_path / "node", "--set", "journal.id_window=1s") as node:
         async with Consumer() as consumer, Consumer() as second:
             await call(node.url, subscribe(consumer.url, "traffic:flow"))
@@ -120,11 +117,11 @@ async def test_the_examples_lose_nothing_and_repeat_nothing_when_job_and_node_ar
             for fleet, positions in fleets.items():
                 await publish(node, f"fleet:{fleet}", positions)
             arguments = (str(FLOW), str(BUSIEST), str(GPS), "--rows", "700")
-            job = JobProcess(tmp_path, node, *arguments)
+            job = JobProcess(tmp_path, spark, node, *arguments)
             await consumer.wait(lambda c: bool(c.requests), SPARK)
             job.kill()
             undo_last_commit(tmp_path / "checkpoints")
-            job = JobProcess(tmp_path, node, *arguments)
+            job = JobProcess(tmp_path, spark, node, *arguments)
             before = len(consumer.messages())
             await consumer.wait(lambda c: len(c.messages()) > before, SPARK)
             # It ends in good order, since a node that is killed may push again what it has pushed already.

@@ -12,6 +12,7 @@ import pytest
 
 from tests.documents import ROOT, Block, blocks_of, prints
 from tests.harness import NodeProcess
+from tests.spark import cheap_environment
 from tests.system.test_docs import Terminal
 
 PAGE = ROOT / "docs" / "streams.md"
@@ -22,9 +23,7 @@ SPARK = 240
 @pytest.fixture
 def terminal(tmp_path: Path, node: NodeProcess) -> Iterator[Terminal]:
     one = Terminal(tmp_path / "reader", node)
-    # What lives for a minute is not worth the second compiler's work.
-    one.environment["JAVA_TOOL_OPTIONS"] = "-XX:TieredStopAtLevel=1 -XX:-UsePerfData"
-    one.environment["PYTHONWARNINGS"] = "ignore"
+    one.environment |= cheap_environment(tmp_path / "conf")
     yield one
     one.clean()
 

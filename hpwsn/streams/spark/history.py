@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from hashlib import sha256
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -27,6 +28,7 @@ from hpwsn.streams.spark.operators import apply
 
 TRIGGER = "10 seconds"
 """Time between two files."""
+LONGEST_FOLDER = 200
 
 
 def keep(
@@ -66,8 +68,9 @@ def _place(one: Input, history: str) -> str:
 
 
 def folder_of(name: str) -> str:
-    """A topic or a uri as the name of a folder."""
-    return re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-.") or "service"
+    """A topic or a uri as the name of a folder, of its own: what only looks alike as one has another."""
+    plain = re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-._")[:LONGEST_FOLDER]
+    return name if name == plain else f"{plain}-{sha256(name.encode()).hexdigest()[:12]}".lstrip("-")
 
 
 def lines(frame: DataFrame) -> Iterator[str]:

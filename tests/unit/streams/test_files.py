@@ -1,5 +1,7 @@
 """Files as a stream: which, in which order, at which rate, and how their rows are read."""
 
+import re
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -9,6 +11,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 from hpwsn.errors import HpwsnError
 from hpwsn.streams.schema import parse_schema
 from hpwsn.streams.spark import replay
+from hpwsn.streams.spark.history import folder_of
 from hpwsn.streams.spark.replay import FilesReader, count_rows, files_of, read_rows
 
 SCHEMA = StructType([StructField("n", LongType()), StructField("s", StringType())])
@@ -91,3 +94,12 @@ def test_a_value_of_another_type_is_none_and_a_line_that_is_no_event_is_named(tm
         file.write_text(f"{{}}\n{bad}\n")
         with pytest.raises(HpwsnError, match=words):
             list(read_rows(str(file), "json", OURS))
+
+
+def test_names_that_look_alike_as_folders_have_folders_of_their_own():
+    names = ["urn:a:b", "urn:a/b", "urn-a-b", "urn:a:b:", ".", "..", "_x", "x", "é", "ü"]
+    names += ["l" * 300, "l" * 301]
+    found = [folder_of(name) for name in names]
+    assert len(set(found)) == len(names)
+    assert all(re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,254}", one) for one in found)
+    assert folder_of("urn-a-b") == "urn-a-b"

@@ -1,5 +1,6 @@
 """Schemas in Spark's DDL, and values of JSON as values of their types."""
 
+import math
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
@@ -102,6 +103,8 @@ def test_a_value_becomes_one_of_its_type(value: object, kind: str, meant: object
         ("soon", "TIMESTAMP"),
         (float("inf"), "BIGINT"),
         (1e30, "TIMESTAMP"),
+        ("nan", "DOUBLE"),
+        ("1e999", "FLOAT"),
     ],
 )
 def test_a_value_of_another_type_is_refused_with_its_attribute(value: object, kind: str) -> None:
@@ -117,3 +120,7 @@ def test_an_instant_survives_json_whatever_its_zone(naive: datetime, hours: int)
 
 def test_what_an_event_lacks_is_null_and_what_it_has_beside_is_left_out() -> None:
     assert event_of({"a": 1, "c": 2}, parse_schema("a INT, b STRING")) == {"a": 1, "b": None}
+
+
+def test_a_number_that_json_lacks_is_published_as_none() -> None:
+    assert [json_of(one) for one in (math.inf, -math.inf, math.nan, 1.5)] == [None, None, None, 1.5]
