@@ -227,6 +227,12 @@ def _check_together(config: Config, sources: Mapping[str, str]) -> Iterator[Prob
             "needs the cluster's secret, the same on all nodes and the admin node; name its file with"
             " cluster.secret_file, or set HPWSN_CLUSTER_SECRET",
         )
+    if cluster.admin and config.routing.reassembly_bytes < 2 * config.server.body_limit:
+        yield problem(
+            "routing.reassembly_bytes",
+            "is less than twice server.body_limit, so that what is published at one node could never be put"
+            " together at another; raise it, or lower server.body_limit",
+        )
     for key in ("server.tls_key", "server.tls_client_ca"):
         if value_of(config, SETTINGS[key]) and not config.server.tls_certificate:
             yield problem(key, "needs server.tls_certificate; name the certificate too, or leave both out")

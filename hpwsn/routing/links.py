@@ -130,8 +130,9 @@ class Links:
         self._tcp.set_member(name, address)
 
     def send(self, member: str, payload: bytes, *, reliable: bool) -> bool:
-        """Send a message, over TCP where it is reliable; False where it is not taken."""
-        return (self._tcp if reliable else self._udp).send(member, payload)
+        """Send a message, over TCP where it is reliable or too long for UDP; False where it is not taken."""
+        by_udp = not reliable and len(payload) <= self._udp.longest
+        return (self._udp if by_udp else self._tcp).send(member, payload)
 
     def waiting(self, member: str) -> int:
         """Bytes that wait for a member."""

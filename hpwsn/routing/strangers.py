@@ -1,4 +1,4 @@
-"""Who sends frames that nobody with the cluster secret wrote: told in the log, once a minute at most."""
+"""Who sends what nobody with the cluster secret wrote: told in the log, for each host once a minute."""
 
 from __future__ import annotations
 
@@ -12,25 +12,34 @@ EVERY = 60.0
 MOST = 1000
 
 
+_WRONG_SECRET = (
+    "frames from %s, which calls itself %r, are dropped: they were not written with this cluster's"
+    " secret; compare cluster.secret on both nodes"
+)
+_GARBAGE = "a connection from %s to the port for links is ended: %s"
+
+
 class Strangers:
     """Remembers whom the log has named lately."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._noted: dict[str, float] = {}
+        self._noted: dict[tuple[str, str], float] = {}
 
     def note(self, name: str, address: Any) -> None:
-        """Write who it was, unless that was done within the minute."""
+        """Somebody there has another secret."""
+        self._write(_WRONG_SECRET, address, name[:80])
+
+    def note_garbage(self, error: ValueError, address: Any) -> None:
+        """Somebody there speaks another protocol."""
+        self._write(_GARBAGE, address, str(error)[:200])
+
+    def _write(self, words: str, address: Any, what: str) -> None:
         now = self._clock()
         host = address[0] if isinstance(address, tuple) else str(address)
-        if now - self._noted.get(host, -EVERY) < EVERY:
+        if now - self._noted.get((words, host), -EVERY) < EVERY:
             return
         if len(self._noted) >= MOST:
             self._noted.clear()
-        self._noted[host] = now
-        log.warning(
-            "frames from %s, which calls itself %r, are dropped: they were not written with this cluster's"
-            " secret; compare cluster.secret on both nodes",
-            host,
-            name[:80],
-        )
+        self._noted[words, host] = now
+        log.warning(words, host, what)

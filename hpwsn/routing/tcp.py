@@ -57,7 +57,9 @@ class _Receiving(asyncio.Protocol):
     def __init__(self, links: TcpLinks) -> None:
         self._links = links
         self._records = Records()
-        self._member = ""
+        self.member = ""
+        self.proved = False
+        """Whether a frame came that only one who read our welcome could write."""
         self._key: bytes | None = None
         self._stream: _Stream
 
@@ -87,8 +89,7 @@ class _Receiving(asyncio.Protocol):
             self._links.stranger(frame.sender, self._transport)
             self._refuse(frame)
         except ValueError as error:
-            log.warning("a link from %s ends: %s", self._member or "somebody", error)
-            self._links.refused += 1
+            self._links.garbage(error, self._transport)
             self._transport.close()
         else:
             self._report()
@@ -98,28 +99,30 @@ class _Receiving(asyncio.Protocol):
         if frame.kind is not Kind.HELLO:
             raise MalformedFrame(f"a {frame.kind.name} before any greeting")
         self._impatience.cancel()
-        self._member, self._session = frame.sender, frame.session
+        self.member, self._session = frame.sender, frame.session
         self._stream = self._links.stream(frame.sender, *parse_pair(frame.body))
         answer = secrets.randbits(64)
-        self._key = session_key(self._links.secret, self._member, self._links.name, frame.session, answer)
+        self._key = session_key(self._links.secret, self.member, self._links.name, frame.session, answer)
         self._reported = self._stream.wanted
         self._write(Kind.WELCOME, encode_pair(answer, self._stream.wanted), self._greeting())
+        self._links.greeted(self)
 
     def _refuse(self, frame: Frame) -> None:
         # The other side cannot read this either, and so learns that the secrets differ.
-        self._member, self._session = frame.sender, frame.session
+        self.member, self._session = frame.sender, frame.session
         self._links.refused += 1
         self._write(Kind.RESET, b"", self._greeting())
         self._transport.close()
 
     def _greeting(self) -> bytes:
-        return greeting_key(self._links.secret, self._links.name, self._member)
+        return greeting_key(self._links.secret, self._links.name, self.member)
 
     def _data(self, frame: Frame, key: bytes) -> None:
-        if frame.kind is not Kind.DATA or (frame.sender, frame.session) != (self._member, self._session):
+        if frame.kind is not Kind.DATA or (frame.sender, frame.session) != (self.member, self._session):
             raise MalformedFrame(f"a {frame.kind.name} frame of {frame.sender!r} in another's session")
         frame.check(key)
-        stream = self._stream = self._links.current(self._member, self._stream)
+        self.proved = True
+        stream = self._stream = self._links.current(self.member, self._stream)
         if frame.counter > stream.wanted:
             raise MalformedFrame(f"frame {frame.counter} came where {stream.wanted} was next")
         if frame.counter < stream.wanted:
@@ -129,7 +132,7 @@ class _Receiving(asyncio.Protocol):
         for fragment in parse_fragments(frame.body):
             whole = stream.reassembly.add(None, fragment, 0.0)
             if isinstance(whole, Whole):
-                self._links.on_message(self._member, whole.content)
+                self._links.on_message(self.member, whole.content)
 
     def _report(self) -> None:
         if self._key is not None and self._stream.wanted > self._reported:
@@ -176,6 +179,17 @@ class TcpLinks:
     def stranger(self, name: str, transport: asyncio.Transport) -> None:
         """Somebody with another secret is at the other end."""
         self._strangers.note(name, transport.get_extra_info("peername"))
+
+    def garbage(self, error: ValueError, transport: asyncio.Transport) -> None:
+        """What came from the other end cannot be read."""
+        self.refused += 1
+        self._strangers.note_garbage(error, transport.get_extra_info("peername"))
+
+    def greeted(self, connection: _Receiving) -> None:
+        """End connections of the same member that have greeted only: that could be a recording."""
+        for other in tuple(self.connections):
+            if other is not connection and other.member == connection.member and not other.proved:
+                other.abort()
 
     def set_member(self, member: str, address: Address) -> None:
         """Where a member is; what waits for it goes to its new address."""

@@ -15,7 +15,7 @@ import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from hpwsn.routing.fragments import Reassembly, Whole, split_message
+from hpwsn.routing.fragments import LAST_INDEX, Reassembly, Whole, split_message
 from hpwsn.routing.frames import (
     ENTRY_OVERHEAD,
     Frame,
@@ -78,6 +78,9 @@ class UdpLinks(asyncio.DatagramProtocol):
         self.options = options
         self.loop = asyncio.get_running_loop()
         self.room = options.fragment_size - overhead(name)
+        pieces = min(LAST_INDEX + 1, options.queue_bytes // options.fragment_size)
+        self.longest = pieces * (self.room - ENTRY_OVERHEAD)
+        """Bytes of the longest message that can be numbered in pieces and may wait."""
         self.stalls = 0
         self.family = socket.AF_INET
         self._sender = name.encode()

@@ -1,8 +1,9 @@
 """The topology as one node sees it: its cluster, who represents it, and the other clusters. Pure.
 
 Owns how long a node or cluster that is dead, or is not listed any more, is waited for: what is reliable is
-kept for it that long, and its interest counts. One that left is not waited for. The work follows the number
-of clusters and of nodes in the own one, not that of all nodes.
+kept for it that long, and its interest counts. One that left is waited for as long where this node knew it
+before, since a node that is stopped and started has its subscriptions still; one that had left before is not.
+The work follows the number of clusters and of nodes in the own one, not that of all nodes.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ class View:
     alive: Mapping[str, float] = field(default_factory=dict)
     """The other nodes of its cluster, with when each registered."""
     waited_for: frozenset[str] = frozenset()
-    """Nodes of its cluster that are dead or not listed, and may come back."""
+    """Nodes of its cluster that are dead, left or not listed, and may come back."""
     others: Mapping[str, str | None] = field(default_factory=dict)
     """The other clusters, each with its representative where it has one."""
 
@@ -115,14 +116,17 @@ class Viewer:
         return found.nodes if found else ()
 
     def _missed_nodes(self, cluster: str | None, known: set[str]) -> Iterator[str]:
-        """The nodes of the cluster that are listed as dead, or were known and are not listed at all."""
-        listed = (member.name for member in self._of(cluster) if member.state == "dead")
-        yield from (name for name in listed if name != self._name)
+        """The nodes of the cluster that are listed as dead, or were known and left or are not listed."""
+        for member in self._of(cluster):
+            missed = member.state == "dead" or (not member.alive and member.name in known)
+            if missed and member.name != self._name:
+                yield member.name
         yield from (name for name in known if self._topology.member(name) is None)
 
     def _missed_clusters(self, own: str | None, known: set[str]) -> Iterator[str]:
         for each in self._topology.clusters:
-            if each.name != own and not _lives(each) and any(node.state == "dead" for node in each.nodes):
+            missed = each.name in known or any(node.state == "dead" for node in each.nodes)
+            if each.name != own and not _lives(each) and missed:
                 yield each.name
         yield from (name for name in known if self._topology.cluster(name) is None and name != own)
 

@@ -330,5 +330,11 @@ async def test_reliable_notifications_arrive_once_each_whoever_is_killed_on_thei
                 got = sorted([int((await subscriber.get())[1]) for _ in range(200)])
                 assert got == list(range(200)), victim
             assert (admin.representative("one"), admin.representative("two")) == ("r2", "s2")
+            # A node that is stopped and started again, as for an upgrade, has its subscriptions still.
+            await asyncio.to_thread(nodes["s2"].terminate)
+            for number in range(20):
+                await publisher.client.notify("LOAD:stop", f"<m>{number}</m>", reliable=True)
+            await asyncio.to_thread(nodes["s2"].start)
+            assert sorted([int((await subscriber.get())[1]) for _ in range(20)]) == list(range(20))
             await publisher.client.notify("LOAD", "<end/>", reliable=True)
             assert (await subscriber.element()).tag == "end"

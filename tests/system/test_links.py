@@ -10,8 +10,10 @@ from contextlib import AsyncExitStack, asynccontextmanager
 import pytest
 from benchmarks.tools.lossy_relay import LossyRelay
 
+from hpwsn.routing.frames import Kind, encode_frame, encode_pair, greeting_key
 from hpwsn.routing.links import Links
 from hpwsn.routing.options import LinkOptions
+from hpwsn.routing.records import encode_record
 from tests.harness import eventually
 
 SECRET = b"the cluster's secret"
@@ -228,13 +230,47 @@ async def test_what_waits_for_an_absent_member_is_bounded_and_goes_in_order_when
         assert not a.links.send("b", b"x", reliable=False)
 
 
-async def test_a_stranger_that_speaks_another_protocol_harms_nobody() -> None:
+async def test_a_stranger_that_speaks_another_protocol_harms_nobody_and_is_named_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     a, b = Peer("a"), Peer("b")
     async with running(a, b) as places:
-        reader, writer = await asyncio.open_connection(*places[1])
-        writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-        assert await reader.read() == b""
-        writer.close()
+        for _ in range(5):
+            reader, writer = await asyncio.open_connection(*places[1])
+            writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert await reader.read() == b""
+            writer.close()
         a.links.set_members({"b": places[1]})
         a.links.send("b", b"x", reliable=True)
         await until(lambda: b.payloads == [b"x"])
+        assert b.links.figures()["tcp"]["refused"] == 5
+    assert len([record for record in caplog.records if "127.0.0.1" in record.getMessage()]) == 1
+
+
+async def test_a_recorded_greeting_holds_one_connection_at_most_and_not_that_of_its_sender() -> None:
+    a, b = Peer("a"), Peer("b")
+    frame = encode_frame(Kind.HELLO, b"a", 1, 0, encode_pair(1, 0), greeting_key(SECRET, "a", "b"))
+    async with running(a, b) as places, AsyncExitStack() as stack:
+        a.links.set_members({"b": places[1]})
+        a.links.send("b", b"one", reliable=True)
+        await until(lambda: b.payloads == [b"one"])
+        for _ in range(10):
+            reader, writer = await asyncio.open_connection(*places[1])
+            stack.callback(writer.close)
+            writer.write(encode_record(frame))
+            assert await reader.readexactly(4)
+        await until(lambda: b.links.figures()["tcp"]["connections_in"] == 2)
+        a.links.send("b", b"two", reliable=True)
+        await until(lambda: b.payloads == [b"one", b"two"])
+    assert a.states[0] == ("b", True)
+    assert len(a.states) == 1
+
+
+async def test_what_is_too_long_for_udp_goes_by_tcp() -> None:
+    a, b = Peer("a", fragment_size=512, queue_bytes=200_000), Peer("b")
+    async with running(a, b) as places:
+        a.links.set_members({"b": places[1]})
+        sent = messages(1, 1_000_000)[0]
+        assert a.links.send("b", sent, reliable=False)
+        await until(lambda: b.payloads == [sent])
+        assert a.links.figures()["udp"]["messages_sent"] == 0

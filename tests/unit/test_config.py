@@ -132,6 +132,10 @@ def test_a_file_that_is_missing_or_not_text_is_told_by_its_name(tmp_path: Path) 
     ("assignments", "key"),
     [
         (["delivery.retry_first=10", "delivery.retry_max=5"], "delivery.retry_max"),
+        (
+            ["cluster.admin=http://a:1", "cluster.secret=x", "routing.reassembly_bytes=20MiB"],
+            "routing.reassembly_bytes",
+        ),
         (["cluster.secret=a", "cluster.secret_file=b"], "cluster.secret_file"),
         (["cluster.admin=http://a:8070"], "cluster.admin"),
         (["server.workers=2", "server.fast_lane=false"], "server.workers"),
