@@ -55,10 +55,11 @@ async def splice(client: asyncio.Transport, ours: socket.socket, ended: Callable
     """Join a connection that is not being read with our end of a pair."""
     outer, inner = Half(ended), Half()
     outer.transport = client
+    # Known to each other before the pair is read: the core may have answered, and ended, by then.
+    outer.other, inner.other = inner, outer
     client.set_protocol(outer)
     loop = asyncio.get_running_loop()
     await loop.create_unix_connection(lambda: inner, sock=ours)
-    outer.other, inner.other = inner, outer
     if client.is_closing():
         assert inner.transport is not None
         inner.transport.close()
