@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 
 from hpwsn.streams.schema import Event
@@ -55,6 +56,8 @@ def spark_session(folder: Path) -> Iterator[SparkSession]:
     gateway.shutdown()
     gateway.proc.stdin.close()
     gateway.proc.wait(30)
+    # Else the next file of this process would ask the JVM that is gone.
+    SparkContext._gateway = SparkContext._jvm = None
 
 
 def events_of(frame: DataFrame) -> list[Event]:
