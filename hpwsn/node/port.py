@@ -33,6 +33,8 @@ class Port:
         self._limits = limits
         self._tls = server_context(config.server)
         self._number = config.server.port
+        self._base_url = ""
+        """Once it is asked for: one text, since every subscription has it."""
         self._listener: socket.socket
         self._runner: web.AppRunner
         self._lanes: Lanes
@@ -40,7 +42,9 @@ class Port:
 
     def base_url(self) -> str:
         """The start of every address that the node hands out."""
-        return self._config.server.base_url(self._number, socket.gethostname())
+        if not self._base_url:
+            self._base_url = self._config.server.base_url(self._number, socket.gethostname())
+        return self._base_url
 
     @property
     def listening_url(self) -> str:
@@ -68,6 +72,7 @@ class Port:
             ) from error
         self._listener = listener
         self._number = listener.getsockname()[1]
+        self._base_url = ""
 
     async def open(self, app: web.Application, soap: SoapDoor, publisher: Publisher) -> None:
         """Accept connections."""
