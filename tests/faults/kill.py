@@ -78,7 +78,7 @@ class KillTest:
     def __init__(
         self, folder: Path, *, rounds: int, publishers: int = 4, seed: int = 1, ids: bool = False
     ) -> None:
-        self.node = NodeProcess(folder / "data", *SETTINGS, port=quiet_port())
+        self.node = NodeProcess(folder / "data", *SETTINGS, port=quiet_port(), fresh=True)
         self.kills = dict.fromkeys(MOMENTS, 0)
         self._rounds = rounds
         self._random = random.Random(seed)
