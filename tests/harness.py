@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import functools
 import os
+import random
 import selectors
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -19,7 +21,7 @@ from typing import IO, Self
 from tests.forks import Fork, Mother
 
 ROOT = Path(__file__).resolve().parent.parent
-READY_WITHIN = 20.0
+READY_WITHIN = 40.0
 
 
 def environment() -> dict[str, str]:
@@ -167,3 +169,20 @@ async def eventually(condition: Callable[[], Awaitable[bool]], timeout: float = 
     async with asyncio.timeout(timeout):
         while not await condition():  # noqa: ASYNC110
             await asyncio.sleep(0.02)
+
+
+def quiet_port() -> int:
+    """A free port outside of the range that outgoing connections take theirs from.
+
+    For a server that takes it later, or again: until then it could otherwise be given to whoever asks for any
+    port, even to a client that knocks while the server is down, and is then connected to itself.
+    """
+    for port in random.sample(range(20_000, 30_000), 100):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise AssertionError("no free port between 20000 and 30000")

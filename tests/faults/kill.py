@@ -22,8 +22,8 @@ from pathlib import Path
 
 import aiohttp
 
-from tests.faults.load import Inbox, Key, Publisher, PullReader, Verdict, judge, quiet_port, stored
-from tests.harness import NodeProcess, eventually
+from tests.faults.load import Inbox, Key, Publisher, PullReader, Verdict, judge, stored
+from tests.harness import NodeProcess, eventually, quiet_port
 from tests.raw_soap import XPATH
 
 MOMENTS = ("while it started", "right after a 202", "under load")

@@ -20,7 +20,7 @@ from tests.faults.wall_clock import DAY, HOUR, MINUTE, WallClock
 from tests.harness import NodeProcess, eventually
 from tests.raw_soap import call, send, subscribe
 
-SETTINGS = ("--set", "delivery.retry_first=0.02", "--set", "delivery.retry_max=0.1")
+SETTINGS = ("--set", "delivery.retry_first=0.005", "--set", "delivery.retry_max=0.02")
 NO_GRACE = (*SETTINGS, "--set", "subscriptions.grace=0")
 
 
