@@ -10,6 +10,7 @@ own right: see `NodeProcess`.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import importlib
 import json
 import os
@@ -64,8 +65,10 @@ class Fork:
 
     def send_signal(self, number: int) -> None:
         """A signal, unless it has ended."""
-        if self.poll() is None:
-            os.kill(self.pid, number)
+        # It can be gone a moment before its status is here.
+        with contextlib.suppress(ProcessLookupError):
+            if self.poll() is None:
+                os.kill(self.pid, number)
 
     def terminate(self) -> None:
         """SIGTERM."""

@@ -201,7 +201,7 @@ async def test_a_load_under_a_clock_that_jumps_about_loses_nothing(tmp_path: Pat
             await inbox.subscribe(node.url)
             await moody.subscribe(node.url)
             async with aiohttp.ClientSession() as session:
-                for _ in range(60):
+                for _ in range(30):
                     clock.set(chance.choice((0, 1, -1, MINUTE, -MINUTE, HOUR, -HOUR, 2 * DAY, -2 * DAY)))
                     for publisher in publishers:
                         assert await publisher.publish(session) == 202
