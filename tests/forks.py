@@ -191,6 +191,9 @@ def _become(request: dict[str, object], files: Sequence[int]) -> int:
     os.chdir(str(request["cwd"]))
     os.environ.clear()
     os.environ.update(request["environment"])
+    if encoding := os.environ.get("PYTHONIOENCODING"):
+        for stream in (sys.stdin, sys.stdout, sys.stderr):
+            stream.reconfigure(encoding=encoding, errors=stream.errors)
     sys.argv = ["hpwsn", *request["arguments"]]
     return sys.modules["hpwsn.cli"].main(sys.argv[1:])
 
