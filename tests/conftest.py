@@ -29,7 +29,6 @@ LONG = (
     "system/test_demand.py",
     "system/test_every_fault.py",
     "system/test_removed_topics.py",
-    "system/test_workers.py",
 )
 """Files that take 20 seconds or more, the longest first, so that none is left for the end of a run in several
 processes. Those that start Spark stand apart, so that not all processes do so at once."""

@@ -22,7 +22,6 @@ pytestmark = pytest.mark.timeout(180)
 
 JOB = """
 import sys
-import threading
 from hpwsn.backbone.internal import InternalPublisher
 
 with InternalPublisher(sys.argv[1], node=sys.argv[2]) as publisher:
