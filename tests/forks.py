@@ -29,6 +29,7 @@ from typing import IO, NamedTuple
 
 IMPORTED = ("hpwsn.cli", "hpwsn.node", "hpwsn_admin.server", "hpwsn_client.cli")
 LONGEST_REQUEST = 100_000
+PID_LENGTH = 10
 
 
 class Fork:
@@ -83,7 +84,6 @@ class Mother:
     """The process that the others are copies of, as those who ask for one see it."""
 
     def __init__(self, environment: Mapping[str, str], root: Path) -> None:
-        self._asking = threading.Lock()
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._process = subprocess.Popen(
@@ -109,14 +109,14 @@ class Mother:
         )
         output, their_output = os.pipe()
         status, their_status = os.pipe()
-        with Path(os.devnull).open("rb") as nothing, self._asking:
+        with Path(os.devnull).open("rb") as nothing:
             files = [(stdin or nothing).fileno(), their_output, stderr.fileno(), their_status]
             try:
                 socket.send_fds(self._control, [request.encode()], files)
             finally:
                 os.close(their_output)
                 os.close(their_status)
-            pid = int(self._control.recv(100))
+        pid = int(os.read(status, PID_LENGTH))
         return Fork(pid, os.fdopen(output, "rb"), status)
 
     def close(self) -> None:
@@ -155,21 +155,27 @@ def main(control: socket.socket) -> int:
                     _forget(selector, control)
                     return _become(json.loads(text), files)
                 _keep(selector, Child(pid, files.pop()), files)
-                control.send(str(pid).encode())
 
 
 def _keep(selector: selectors.BaseSelector, child: Child, files: Sequence[int]) -> None:
     for file in files:
         os.close(file)
+    _tell(child, f"{child.pid:{PID_LENGTH}}")
     selector.register(os.pidfd_open(child.pid), selectors.EVENT_READ, child)
 
 
 def _collect(selector: selectors.BaseSelector, pidfd: int, child: Child) -> None:
     status = os.waitstatus_to_exitcode(os.waitpid(child.pid, 0)[1])
-    os.write(child.status, str(status).encode())
+    _tell(child, str(status))
     selector.unregister(pidfd)
     os.close(pidfd)
     os.close(child.status)
+
+
+def _tell(child: Child, text: str) -> None:
+    # Who has forgotten it does not mind.
+    with contextlib.suppress(BrokenPipeError):
+        os.write(child.status, text.encode())
 
 
 def _forget(selector: selectors.BaseSelector, control: socket.socket) -> None:
