@@ -231,6 +231,7 @@ class Node:
             lambda messages, routing: publisher.publish(messages, routing=routing),
         )
         before = self.journal.on_commit
+        assert before is not None
 
         def committed(first: int, notifications: Sequence[Notification]) -> None:
             before(first, notifications)

@@ -299,6 +299,7 @@ class UdpLinks(asyncio.DatagramProtocol):
             "refused": self._refused,
             "replayed": self._replayed,
             "stalls": self.stalls,
+            "senders": len(self._incoming),
             "waiting_bytes": sum(each.waiting_bytes for each in self._outgoing.values()),
             "incomplete": len(assembly),
             "incomplete_bytes": assembly.bytes,

@@ -266,6 +266,18 @@ async def test_a_recorded_greeting_holds_one_connection_at_most_and_not_that_of_
     assert len(a.states) == 1
 
 
+async def test_who_sent_and_is_no_member_any_more_is_forgotten() -> None:
+    a, b = Peer("a"), Peer("b")
+    async with running(a, b) as places:
+        a.links.set_members({"b": places[1]})
+        b.links.set_members({"a": places[0]})
+        a.links.send("b", b"x", reliable=False)
+        await until(lambda: b.payloads == [b"x"])
+        assert b.links.figures()["udp"]["senders"] == 1
+        b.links.set_members({})
+        assert b.links.figures()["udp"]["senders"] == 0
+
+
 async def test_what_is_too_long_for_udp_goes_by_tcp() -> None:
     a, b = Peer("a", fragment_size=512, queue_bytes=200_000), Peer("b")
     async with running(a, b) as places:

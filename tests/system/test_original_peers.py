@@ -40,7 +40,8 @@ class Packed:
     def parse(cls, data: bytes) -> Self:
         assert len(data) <= SIZE
         topic, package, message = etree.fromstring(data)
-        content = (message.text or "") + "".join(etree.tostring(each, encoding="unicode") for each in message)
+        elements = (etree.tostring(each, method="c14n", exclusive=True).decode() for each in message)
+        content = (message.text or "") + "".join(elements)
         identification, fragment = (each.text for each in package)
         return cls(topic.text, identification, tuple(map(int, fragment.split("-"))), content)
 
