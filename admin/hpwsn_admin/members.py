@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 SETTLE = 0.02
 """Seconds in which several changes become one push and one save, and more where a push is much work."""
 PACE = 50_000_000
-"""Bytes a second that all nodes together are told at most, if each change were told whole."""
+"""Bytes a second that all nodes together are told at most, save that nobody waits longer than a heartbeat."""
 _REMEMBERED = 100
 """Versions since which changes can be told; who is further behind is told all."""
 _DOUBT = 0.2
@@ -53,6 +53,7 @@ class Members:
         self._pushed = asyncio.Event()
         self._shown = Topology()
         self._text = b""
+        self._last_told = 0
         self._past: OrderedDict[int, Topology] = OrderedDict()
         self._news: dict[int, bytes] = {}
         self._doubted: set[str] = set()
@@ -161,11 +162,6 @@ class Members:
             log.warning("node %s at %s is dead: %s", record.name, record.url, why)
             self._note_change()
 
-    async def _is_silent_now(self, record: Record, within: float) -> bool:
-        """One more look, which does not count where this process itself had no turn meanwhile."""
-        began = time.monotonic()
-        return await is_silent(record, within / 2) and time.monotonic() - began < within
-
     def _doubt_late(self) -> None:
         for record in self.registry.late(_now()):
             if record.name not in self._doubted:
@@ -177,7 +173,7 @@ class Members:
         within = _DOUBT * self.registry.heartbeat
         try:
             while await is_silent(record, within):
-                if self.registry.silent(record, _now()) and await self._is_silent_now(record, within):
+                if self.registry.silent(record, _now()):
                     self._lose(record, "it was not heard, and its host does not answer")
                     return
                 await asyncio.sleep(within / 4)
@@ -202,7 +198,7 @@ class Members:
         """Tell and save what has changed, several changes at once."""
         while True:
             await self._changed.wait()
-            await asyncio.sleep(SETTLE + len(self.registry) * len(self._text) / PACE)
+            await asyncio.sleep(SETTLE + min(self._last_told / PACE, self.registry.heartbeat))
             self._changed.clear()
             self._show()
             try:
@@ -214,12 +210,14 @@ class Members:
         """Make the registry's present state the one that is told."""
         if self._shown.version == self.registry.version:
             return
-        self._past[self._shown.version] = self._shown
+        before = self._shown.version
+        self._past[before] = self._shown
         if len(self._past) > _REMEMBERED:
             self._past.popitem(last=False)
         self._news.clear()
         self._shown = self.registry.topology()
         self._text = json.dumps(self._shown.encode(), separators=(",", ":")).encode()
+        self._last_told = len(self.registry) * len(self.news(before))
         pushed, self._pushed = self._pushed, asyncio.Event()
         pushed.set()
 

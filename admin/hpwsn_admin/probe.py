@@ -8,37 +8,21 @@ where heartbeats are missed as well.
 from __future__ import annotations
 
 import asyncio
-from enum import Enum, auto
+import errno
+import socket
 from urllib.parse import urlsplit
 
 from hpwsn_admin.registry import Record
 
 WITHIN = 1.0
 
-
-class Answer(Enum):
-    """What becomes of an attempt to connect."""
-
-    LISTENS = auto()
-    REFUSES = auto()
-    NONE = auto()
-
-
 _PORTS = {"http": 80, "https": 443}
 
 
 async def is_gone(record: Record) -> bool:
     """Whether one of the node's addresses refuses to be connected to."""
-    return Answer.REFUSES in await _look(record, WITHIN)
-
-
-async def is_silent(record: Record, within: float) -> bool:
-    """Whether none of its addresses answers in any way."""
-    return await _look(record, within) == {Answer.NONE}
-
-
-async def _look(record: Record, within: float) -> set[Answer]:
-    return set(await asyncio.gather(*(_ask(host, port, within) for host, port in _addresses(record))))
+    found = await asyncio.gather(*(_refuses(host, port) for host, port in _addresses(record)))
+    return any(found)
 
 
 def _addresses(record: Record) -> set[tuple[str, int]]:
@@ -49,13 +33,38 @@ def _addresses(record: Record) -> set[tuple[str, int]]:
     return found
 
 
-async def _ask(host: str, port: int, within: float) -> Answer:
+async def _refuses(host: str, port: int) -> bool:
     try:
-        async with asyncio.timeout(within):
+        async with asyncio.timeout(WITHIN):
             _, writer = await asyncio.open_connection(host, port)
     except ConnectionRefusedError:
-        return Answer.REFUSES
+        return True
     except OSError:
-        return Answer.NONE
+        return False
     writer.close()
-    return Answer.LISTENS
+    return False
+
+
+async def is_silent(record: Record, within: float) -> bool:
+    """Whether none of the node's addresses has answered in any way after a time."""
+    found = await asyncio.gather(*(_answers(host, port, within) for host, port in _addresses(record)))
+    return not any(found)
+
+
+async def _answers(host: str, port: int, within: float) -> bool:
+    """Whether the kernel there says yes or no; its word counts however late this process comes to look."""
+    loop = asyncio.get_running_loop()
+    try:
+        family, kind, protocol, _, address = (await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM))[0]
+        with socket.socket(family, kind, protocol) as connection:
+            connection.setblocking(False)
+            begun = connection.connect_ex(address)
+            if begun == errno.EINPROGRESS:
+                await asyncio.sleep(within)
+                # Before there is an answer, a connection has neither an error nor a peer.
+                begun = connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+                if begun == 0:
+                    connection.getpeername()
+            return begun in (0, errno.ECONNREFUSED)
+    except OSError:
+        return False

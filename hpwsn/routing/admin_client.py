@@ -54,7 +54,7 @@ class _ClockBehind(AdminRefused):
 class AdminClient:
     """The admin node at a URL, from the side of a node; `behind` is how far our clock is behind its own."""
 
-    def __init__(self, url: str, secret: bytes, tls: ssl.SSLContext) -> None:
+    def __init__(self, url: str, secret: bytes, tls: ssl.SSLContext | None) -> None:
         self.url = url.rstrip("/")
         self._tls = tls
         self._signer = Signer(secret)
@@ -101,7 +101,7 @@ class AdminClient:
     def _open(self) -> aiohttp.ClientSession:
         if self._session is None:
             limits = aiohttp.ClientTimeout(total=None, sock_connect=5)
-            connector = aiohttp.TCPConnector(ssl=self._tls)
+            connector = aiohttp.TCPConnector(ssl=self._tls or True)
             self._session = aiohttp.ClientSession(timeout=limits, connector=connector, trust_env=False)
         return self._session
 
