@@ -17,6 +17,7 @@ from hpwsn_admin.registry import Record
 WITHIN = 1.0
 
 _PORTS = {"http": 80, "https": 443}
+_SILENCE = (errno.ENOTCONN, errno.ETIMEDOUT, errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN)
 
 
 async def is_gone(record: Record) -> bool:
@@ -52,7 +53,10 @@ async def is_silent(record: Record, within: float) -> bool:
 
 
 async def _answers(host: str, port: int, within: float) -> bool:
-    """Whether the kernel there says yes or no; its word counts however late this process comes to look."""
+    """Whether the kernel there says yes or no; its word counts however late this process comes to look.
+
+    Trouble of this host, such as names that cannot be looked up, is no silence of that one.
+    """
     loop = asyncio.get_running_loop()
     try:
         family, kind, protocol, _, address = (await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM))[0]
@@ -65,6 +69,6 @@ async def _answers(host: str, port: int, within: float) -> bool:
                 begun = connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
                 if begun == 0:
                     connection.getpeername()
-            return begun in (0, errno.ECONNREFUSED)
-    except OSError:
-        return False
+            return begun not in _SILENCE
+    except OSError as error:
+        return error.errno not in _SILENCE
