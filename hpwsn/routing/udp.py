@@ -120,9 +120,7 @@ class UdpLinks(asyncio.DatagramProtocol):
             known.reset()
 
     def remove_member(self, member: str) -> None:
-        """Forget a member that is no more."""
-        if (incoming := self._incoming.pop(member, None)) is not None:
-            self._stop_reports(incoming)
+        """Forget a member that is no more; what it sends is taken as long as it does."""
         if (known := self._outgoing.pop(member, None)) is not None:
             self._dropped += known.close()
 
@@ -204,7 +202,7 @@ class UdpLinks(asyncio.DatagramProtocol):
         self.write(Kind.WELCOME, frame.session, 0, body, self.greeting_to(frame.sender), address)
 
     def _forget_silent(self) -> None:
-        """Forget who greeted before a topology named it, or never was named, and says nothing any more."""
+        """Forget who is no member, or never was, and says nothing any more."""
         since = self.loop.time() - FORGET_AFTER
         for name, incoming in list(self._incoming.items()):
             sessions = (incoming.current, incoming.asked)
