@@ -75,7 +75,7 @@ _SCHEMAS: dict[str, Schema] = {
         "type": "object",
         "required": ["error"],
         "properties": {
-            "error": _TEXT,
+            "error": {"type": "string"},
             "now": {"type": "number", "description": "The time here, for one who signed before the start."},
         },
     },
@@ -83,7 +83,7 @@ _SCHEMAS: dict[str, Schema] = {
 
 _REASONS = {
     400: "Something in it cannot be used.",
-    401: "It is not signed with the cluster secret, or not by now; signed itself where only the time is wrong.",
+    401: "It is not signed with the cluster secret, or not at this time.",
     404: "There is no such thing here; a node must register.",
     409: "Another live node has the name, or the node is alive.",
     413: "The body is too large.",
