@@ -27,6 +27,8 @@ log = logging.getLogger(__name__)
 
 _LONGEST_LINE = 64 * 1024**2
 _UNAUTHORIZED = 401
+_WORTH_TELLING = 1.0
+"""Seconds; a request that was under way when the admin node began is refused for less."""
 
 
 class AdminAway(HpwsnError):
@@ -126,6 +128,8 @@ class AdminClient:
             if answer.status == _UNAUTHORIZED and type(said.get("now")) is float:
                 self._set_clock(said["now"])
                 raise _ClockBehind(_UNAUTHORIZED, words)
+        if answer.status == _UNAUTHORIZED:
+            self.behind = 0.0  # our clock may have been set meanwhile
         if answer.status >= 400:
             raise AdminRefused(answer.status, words)
         return said
@@ -133,9 +137,12 @@ class AdminClient:
     def _set_clock(self, now: float) -> None:
         """Sign by the admin node's clock from now on: ours would be refused until it has caught up."""
         self.behind = now - time.time()
-        log.warning(
-            "the clock of this host is %.1f s behind that of the admin node %s; set it", self.behind, self.url
-        )
+        if self.behind >= _WORTH_TELLING:
+            log.warning(
+                "the clock of this host is %.1f s behind that of the admin node %s; set it",
+                self.behind,
+                self.url,
+            )
 
     def _away(self, error: Exception, within: float) -> AdminAway:
         reason = f"no answer within {within:g} s" if isinstance(error, TimeoutError) else str(error)
