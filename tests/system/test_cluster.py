@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from aiohttp import ClientSession
 from lxml import etree
 
 from hpwsn_client import Client, DemandPublisher, Receiver
@@ -247,6 +248,21 @@ async def test_the_command_line_asks_for_reliable_and_partial(nodes: dict[str, M
         ended = await asyncio.to_thread(hpwsn, *words, stdin=text_of(3))
         assert (ended.returncode, ended.stderr) == (0, "")
         assert await take_pieces(there) == text_of(3)
+
+
+async def test_events_in_json_may_be_reliable_and_partial(nodes: dict[str, Member]) -> None:
+    async with places(nodes, "n1", "n3") as at, ClientSession() as session:
+        here, there = at.values()
+        await there.client.subscribe("JSON", there.receiver)
+        await reaches(here, "JSON", there)
+        address = f"{nodes['n1'].base}/topics/JSON/events"
+        before = nodes["n1"].status()["routing"]["tcp"]["messages_sent"]
+        async with session.post(f"{address}?reliable=true&partial=true", json={"v": text_of(2)}) as answer:
+            assert answer.status == 202
+        assert text_of(2) in "".join(etree.fromstring(await take_pieces(there)).itertext())
+        assert nodes["n1"].status()["routing"]["tcp"]["messages_sent"] > before
+        async with session.post(f"{address}?reliable=maybe", json={}) as answer:
+            assert answer.status == 400
 
 
 async def test_the_originals_pieces_reach_its_receivers_at_another_node_as_bare_text(
