@@ -66,7 +66,7 @@ class NodeProcess:
         self.port = port
         self.arguments = arguments
         self.prefix = prefix
-        self.fresh = fresh or bool(prefix)
+        self.fresh = fresh
         self.url = ""
         self.process: subprocess.Popen[bytes] | Fork | None = None
         self.log_file = data.parent / f"{data.name}.log"
@@ -80,7 +80,8 @@ class NodeProcess:
         arguments = [self.command, "--port", str(self.port), "--data", str(self.data), *self.arguments]
         self.began = time.monotonic()
         with self.log_file.open("ab") as log:
-            self.process = self._exec(arguments, log) if self.fresh else self._fork(arguments, log)
+            begin = self._exec if self.fresh or self.prefix else self._fork
+            self.process = begin(arguments, log)
         return self
 
     def _exec(self, arguments: list[str], log: IO[bytes]) -> subprocess.Popen[bytes]:
