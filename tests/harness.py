@@ -79,9 +79,9 @@ class NodeProcess:
         """Start it, and do not wait."""
         arguments = [self.command, "--port", str(self.port), "--data", str(self.data), *self.arguments]
         self.began = time.monotonic()
+        own_program = self.fresh or bool(self.prefix)
         with self.log_file.open("ab") as log:
-            begin = self._exec if self.fresh or self.prefix else self._fork
-            self.process = begin(arguments, log)
+            self.process = self._exec(arguments, log) if own_program else self._fork(arguments, log)
         return self
 
     def _exec(self, arguments: list[str], log: IO[bytes]) -> subprocess.Popen[bytes]:
