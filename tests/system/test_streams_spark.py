@@ -47,6 +47,8 @@ from tests.stream_cases import CASES, DATA, EACH, FILES, FUNCTIONS, LIVE, SCHEMA
 
 pytestmark = pytest.mark.timeout(300)
 
+SPARK = 120
+"""Seconds that Spark may take beside other tests."""
 EXAMPLES = ROOT / "hpwsn" / "streams" / "examples"
 READINGS = """
 uri = "urn:test:readings"
@@ -248,7 +250,7 @@ def test_files_are_published_once_taken_in_by_another_service_kept_and_queried_a
 ) -> None:
     history = str(tmp_path / "history")
     with NodeProcess(tmp_path / "node") as node:
-        said = run(spark, services, tmp_path, node, history=history)
+        said = run(spark, services, tmp_path, node)
         assert "urn:test:readings  batch 0: 7 in, 5 out" in said
         assert numbers(node) == [0, 1, 2, 4, 5]
         add_file(tmp_path, "b", range(6, 9))
@@ -290,7 +292,7 @@ def test_what_ends_a_job_is_said_in_a_line(
         run(spark, services, tmp_path, node)
     with NodeProcess(tmp_path / "another") as node:
         with pytest.raises(HpwsnError, match=r"urn:test:largest has failed: .* that is another log\. Use"):
-            run(spark, services, tmp_path, node)
+            run(spark, services[1:], tmp_path, node)
         job = Job(spark, services, Options(url=node.url, checkpoint=str(tmp_path / "else")))
         job.stop()
         job.run()
@@ -373,7 +375,11 @@ def test_the_sources_for_trials_give_ticks_and_the_lines_of_a_server(
         (tmp_path / "said.toml").write_text(SAID.format(port=port))
         services = load(tmp_path / "ticks.toml", tmp_path / "said.toml")
         with running(spark, services, Options(url=node.url, checkpoint=str(tmp_path / "checkpoints"))):
-            until(lambda: len(events(node, "ticks")) >= 10 and len(events(node, "said")) >= 2)
+            until(
+                lambda: len(events(node, "ticks")) >= 10 and len(events(node, "said")) >= 2,
+                SPARK,
+                lambda: str([events(node, topic)[:5] for topic in ("ticks", "said")]),
+            )
         assert [one["value"] for one in events(node, "ticks")][:10] == list(range(3, 13))
         assert events(node, "said") == [{"place": "a", "n": 1}, {"place": None, "n": None}]
 
