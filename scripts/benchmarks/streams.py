@@ -94,7 +94,7 @@ def _held(kind: str, rate: int, options: Options) -> float:
 
     Every second step, and the one between the last that is held and the first that is not.
     """
-    ladder: Sequence[int] = LADDER[:3] if options.quick else LADDER
+    ladder: Sequence[int] = LADDER[:2] if options.quick else LADDER
     held = -1
     for step in range(1, len(ladder), 2):
         if not _is_within(kind, ladder[step], rate, options):

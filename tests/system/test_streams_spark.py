@@ -47,8 +47,6 @@ from tests.stream_cases import CASES, DATA, EACH, FILES, FUNCTIONS, LIVE, SCHEMA
 
 pytestmark = pytest.mark.timeout(300)
 
-SPARK = 120
-"""Seconds that Spark may take beside other tests."""
 EXAMPLES = ROOT / "hpwsn" / "streams" / "examples"
 READINGS = """
 uri = "urn:test:readings"
@@ -344,27 +342,23 @@ def speaker(*said: str) -> Iterator[int]:
         server.shutdown()
 
 
-@contextmanager
-def running(spark: SparkSession, services: list[Definition], options: Options) -> Iterator[None]:
-    """A job that goes on while the block runs, and then ends as it is told."""
-    failures: list[BaseException] = []
+def run_until(spark: SparkSession, services: list[Definition], options: Options, holds: Any) -> None:
+    """Run a job that would go on for ever, until something holds."""
     job = Job(spark, services, options)
+    ended = threading.Event()
 
-    def run() -> None:
-        try:
-            job.run()
-        except BaseException as error:
-            failures.append(error)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    try:
-        yield
-    finally:
+    def watch() -> None:
+        while not ended.wait(0.05) and not holds():
+            pass
         job.stop()
-        thread.join(60)
-    assert not failures
-    assert not thread.is_alive()
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        job.run()
+    finally:
+        ended.set()
+        watcher.join()
 
 
 def test_the_sources_for_trials_give_ticks_and_the_lines_of_a_server(
@@ -374,12 +368,12 @@ def test_the_sources_for_trials_give_ticks_and_the_lines_of_a_server(
         (tmp_path / "ticks.toml").write_text(TICKS)
         (tmp_path / "said.toml").write_text(SAID.format(port=port))
         services = load(tmp_path / "ticks.toml", tmp_path / "said.toml")
-        with running(spark, services, Options(url=node.url, checkpoint=str(tmp_path / "checkpoints"))):
-            until(
-                lambda: len(events(node, "ticks")) >= 10 and len(events(node, "said")) >= 2,
-                SPARK,
-                lambda: str([events(node, topic)[:5] for topic in ("ticks", "said")]),
-            )
+        run_until(
+            spark,
+            services,
+            Options(url=node.url, checkpoint=str(tmp_path / "checkpoints")),
+            lambda: len(events(node, "ticks")) >= 10 and len(events(node, "said")) >= 2,
+        )
         assert [one["value"] for one in events(node, "ticks")][:10] == list(range(3, 13))
         assert events(node, "said") == [{"place": "a", "n": 1}, {"place": None, "n": None}]
 
