@@ -42,8 +42,6 @@ STOP_WITHIN = 30.0
 LOOK = 0.2
 RESTARTS = 3
 """How often in a row a query is started again, where Spark could not start a process of Python."""
-
-
 QUERY, HISTORY = "query", "history"
 _NO_WORKER = re.compile(
     r"Python worker (?:failed|exited)|from pyspark\.daemon|pyspark\.daemon's standard output"
