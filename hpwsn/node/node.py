@@ -110,7 +110,9 @@ class Node:
         )
         self.tree = self._open_tree()
         self.content = ContentFilters()
-        audience = Audience(self.tree, self.content, BrokerEngines(config.matching.compiled))
+        audience = Audience(
+            self.tree, self.content, BrokerEngines(config.matching.compiled, Path(config.data.dir) / "kernel")
+        )
         self.recent = Recent(config.delivery.cache_bytes)
         self.backbone = choose_backbone(config, self.name, self.journal, clock, self._limits)
         self.pusher = Pusher(
