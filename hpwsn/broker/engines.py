@@ -15,7 +15,7 @@ import sys
 import threading
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hpwsn.matching.port import Engine
 
@@ -96,9 +96,10 @@ def compiled_kernel(cache: Path | None = None) -> Kernel:
     """
     import numba
 
+    config: Any = numba.config
     beside = Path(__file__).parents[1] / "matching"
-    if cache is not None and not numba.config.CACHE_DIR and not os.access(beside, os.W_OK):
-        numba.config.CACHE_DIR = str(cache)
+    if cache is not None and not config.CACHE_DIR and not os.access(beside, os.W_OK):
+        config.CACHE_DIR = str(cache)
     from hpwsn.matching.compiled import match_compiled, warm_up
 
     warm_up()

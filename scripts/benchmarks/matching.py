@@ -168,8 +168,8 @@ def _changes(report: Report, count: int) -> None:
     """Removes a request and adds another, one after another, while all the rest stay."""
     rows = []
     for kind, make in KINDS.items():
-        engine, _ = build(make(count))
-        turnover = _Turnover(engine, make(count))
+        workload = make(count)
+        turnover = _Turnover(build(workload)[0], workload)
         what = f"{count:,} live, {kind}: remove and add"
         samples = take_turns({kind: turnover.sample}, report.options.rounds, what)[kind]
         rows.append(Row.of(what, samples, f"{1e6 / Row.of('', samples).value:,.0f}/s"))
