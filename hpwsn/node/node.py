@@ -12,7 +12,8 @@ import logging
 import signal
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import cast
 
@@ -293,7 +294,8 @@ class Node:
         self.port.listen()
         if self.topics:
             await self.topics.start()
-        self._restore(recovered)
+        with _uncollected():
+            self._restore(recovered)
         await self.conditions.look()
         if self.cluster:
             await self.cluster.start(self.broker.subscriptions)
@@ -424,6 +426,16 @@ async def _serve(config: Config) -> int:
     await node.close()
     log.info("stopped")
     return 0
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Without the search for cycles, which would walk again and again over all that is being restored."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def _collect_seldom() -> None:
