@@ -166,8 +166,8 @@ class Segment:
     def remove(self, row: int) -> None:
         """Mark a row so that it is found no more."""
         self.dead[row >> 6] |= np.uint64(1 << (row & 63))
-        # No value is so large, nor its opposite.
-        self.bounds[:, 0, row] = math.inf
+        # No value is so large, nor its opposite: what compares all bounds finds it no more.
+        self._cells[row] = self._cells[self.columns * self.bounds.shape[2] + row] = math.inf
         self.live -= 1
 
     def _open_young(self) -> None:

@@ -27,7 +27,7 @@ def update_page(name: str, table: Table, options: Options, docs: Path = DOCS) ->
     if page is None:
         return []
     if table.pictures:
-        return [page, *write_pictures(plot.parent, name, table)]
+        return [page, *write_pictures(plot.parent, name, table, page.read_text("utf-8"))]
     plot.parent.mkdir(exist_ok=True)
     plot.write_text(as_svg(table), "utf-8")
     return [page, plot]

@@ -146,13 +146,14 @@ def write(folder: Path, name: str, table: Table, options: Options) -> list[Path]
     return files + write_pictures(folder, name, table)
 
 
-def write_pictures(folder: Path, name: str, table: Table) -> list[Path]:
-    """Writes the table's own pictures, and returns where."""
+def write_pictures(folder: Path, name: str, table: Table, shown_by: str | None = None) -> list[Path]:
+    """Writes the table's own pictures, all or those that a page shows, and returns where."""
     folder.mkdir(parents=True, exist_ok=True)
-    files = {folder / f"{name}-{picture}.svg": drawing for picture, drawing in table.pictures.items()}
-    for file, drawing in files.items():
-        file.write_text(drawing, "utf-8")
-    return list(files)
+    drawings = {f"{name}-{picture}.svg": drawing for picture, drawing in table.pictures.items()}
+    wanted = [each for each in drawings if shown_by is None or f"/{each})" in shown_by]
+    for each in wanted:
+        (folder / each).write_text(drawings[each], "utf-8")
+    return [folder / each for each in wanted]
 
 
 def read_checks(folder: Path, names: Sequence[str]) -> dict[str, list[Check]]:
