@@ -1,11 +1,15 @@
 """A group finds exactly those whose filters hold, small or indexed, whoever came and went."""
 
+import subprocess
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hpwsn.broker.engines import NEVER, BrokerEngines, compiled_kernel
+from hpwsn.broker.engines import NEVER, BrokerEngines
+from hpwsn.matching.compiled import match_compiled
 from hpwsn.matching.content import ContentFilters
 from hpwsn.matching.content_group import FEW, MANY, SMALL, ContentGroup
+from hpwsn.matching.kernels import match_numpy
 from hpwsn.matching.naive import NaiveEngine
 from hpwsn_client.wsn.filters import ContentFilter
 from hpwsn_client.wsn.names import DIALECT_PREDICATES, DIALECT_XPATH
@@ -112,5 +116,18 @@ def test_engines_go_on_with_the_compiled_kernel_when_it_is_there():
     filters, group = filled(engines, range(len(POOL)))
     payload = b"<car colour='red'><speed>30</speed></car>"
     before = group.match([filters.evaluation(payload)])[0]
-    engines._kernel = compiled_kernel()
+    engines.prepare()
+    engines._thread.join()
+    assert engines._kernel is match_compiled
     assert sorted(group.match([filters.evaluation(payload)])[0]) == sorted(before)
+
+
+def test_engines_go_on_with_numpy_where_the_compiler_fails(monkeypatch, caplog):
+    failed = subprocess.CompletedProcess([], 1, "", "no room left")
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: failed)
+    engines = BrokerEngines()
+    engines.make()
+    engines.prepare()
+    engines._thread.join()
+    assert engines._kernel is match_numpy
+    assert "no room left" in caplog.text
