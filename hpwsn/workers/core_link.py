@@ -39,7 +39,7 @@ from hpwsn_client.wsn.soap_faults import SoapFault
 class Core:
     """What is behind all doors."""
 
-    ready: Callable[[Sequence[Encoded]], list[Notification]]
+    ready: Callable[[Sequence[Encoded]], Sequence[Notification]]
     """The notifications in their final form; raises the fault where they are to be refused."""
     take_once: Callable[[str, Sequence[Notification]], asyncio.Future[Span] | None]
     """What becomes of the first Notify of that id; None if this is it."""

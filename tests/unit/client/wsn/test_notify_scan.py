@@ -58,7 +58,7 @@ def assert_same_payload(one: bytes, other: bytes, data: bytes) -> None:
             assert ours.nsmap.get(prefix) == uri, (prefix, data)
 
 
-def assert_equal(scanned: list[Encoded], read: list[Encoded] | None, data: bytes) -> None:
+def assert_equal(scanned: Sequence[Encoded], read: list[Encoded] | None, data: bytes) -> None:
     assert read is not None, f"the full parser refuses {data!r}"
     assert len(scanned) == len(read)
     for one, other in zip(scanned, read, strict=True):
@@ -103,7 +103,7 @@ def test_a_damaged_envelope_is_left_alone_or_means_the_same(seed: int) -> None:
 @given(st.integers(0, 2**32))
 def test_what_is_remembered_changes_nothing(seed: int) -> None:
     data = Envelopes(seed).envelope()
-    assert SCAN.read(data) == NotifyScan(DEFAULT_LIMITS).read(data)
+    assert list(SCAN.read(data) or ()) == list(NotifyScan(DEFAULT_LIMITS).read(data) or ())
 
 
 def notify(messages: str, scope: str = "") -> bytes:
