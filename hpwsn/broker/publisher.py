@@ -11,18 +11,18 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from hpwsn.backbone.port import Backbone
 from hpwsn.broker.subscription import Subscriber
 from hpwsn.errors import BackboneUnavailable, JournalUnavailable
 from hpwsn.journal.records import MessageId
-from hpwsn.notification import Notification
+from hpwsn.notification import Notification, Run, parts_of
 from hpwsn.topics.tree import TopicTree
 from hpwsn_client.wsn import faults
-from hpwsn_client.wsn.notifications import NotificationMessage, encode_content
-from hpwsn_client.wsn.notify_scan import Encoded
+from hpwsn_client.wsn.notifications import MESSAGE_CLOSE, NotificationMessage, encode_content
+from hpwsn_client.wsn.notify_scan import Encoded, EncodedRun
 from hpwsn_client.wsn.topics import Topic
 
 log = logging.getLogger(__name__)
@@ -103,11 +103,27 @@ class Publisher:
             return await self._send(notifications)
         return await self._send_once(message_id, notifications, now)
 
-    def ready(self, messages: Sequence[Encoded], routing: int = 0) -> list[Notification]:
+    def ready(self, messages: Sequence[Encoded], routing: int = 0) -> Sequence[Notification]:
         """The notifications of a Notify in its final form; raises the fault where publish would."""
-        now, limit, notifications = self._clock(), self._content_limit, []
-        known = own = None
         carried = routing & self.carried
+        if isinstance(messages, EncodedRun):
+            notifications = self._ready_run(messages, carried)
+        else:
+            notifications = self._ready_each(messages, carried)
+        self._admit(notifications)
+        return notifications
+
+    def _ready_run(self, run: EncodedRun, carried: int) -> Sequence[Notification]:
+        # What is added to a payload belongs to its content.
+        if len(run.before) + len(MESSAGE_CLOSE) + len(run.payloads) > self._content_limit:
+            return self._ready_each(run, carried)
+        topic = None if run.topic is None else self._tree.own(run.topic)
+        return Run(topic, run.before, run.payloads, run.size, self._clock(), run.message_id, carried)
+
+    def _ready_each(self, messages: Iterable[Encoded], carried: int) -> list[Notification]:
+        now, limit = self._clock(), self._content_limit
+        notifications: list[Notification] = []
+        known = own = None
         for topic, content, start, end, message_id in messages:
             # Most of a Notify are on one topic, which is one object.
             if topic is not known:
@@ -117,7 +133,6 @@ class Publisher:
             notifications.append(
                 _new(Notification, (own, content, start, end, now, message_id, None, carried))
             )
-        self._admit(notifications)
         return notifications
 
     def take_once(
@@ -147,10 +162,12 @@ class Publisher:
 
     def _settle_claims(self, first: int | None, notifications: Sequence[Notification]) -> None:
         spans: dict[str, Span] = {}
-        for index, notification in enumerate(notifications):
-            if (id_ := notification.message_id) is not None:
-                offset = None if first is None else first + index
-                spans[id_] = Span(spans[id_].first if id_ in spans else offset, offset)
+        at = 0
+        for id_, size in _ids(notifications):
+            if id_ is not None:
+                span = Span(None, None) if first is None else Span(first + at, first + at + size - 1)
+                spans[id_] = Span(spans[id_].first, span.last) if id_ in spans else span
+            at += size
         for id_, span in spans.items():
             if (claim := self._claims.pop(id_, None)) is not None:
                 claim.set_result(span)
@@ -252,6 +269,16 @@ class Publisher:
             done: asyncio.Future[Span] = loop.create_future()
             done.set_result(Span(known.first, known.last))
             self._ids.add(known.id, known.time, done)
+
+
+def _ids(notifications: Sequence[Notification]) -> Iterator[tuple[str | None, int]]:
+    """The ids in order, and for how many in a row each stands."""
+    for part in parts_of(notifications):
+        if isinstance(part, Run):
+            yield part.message_id, len(part)
+        else:
+            for each in part:
+                yield each.message_id, 1
 
 
 class RecentIds:

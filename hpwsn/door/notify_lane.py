@@ -9,7 +9,7 @@ from __future__ import annotations
 from hpwsn.broker.intake import Intake, Stored
 from hpwsn.broker.publisher import Publisher
 from hpwsn.notification import PARTIAL, RELIABLE
-from hpwsn_client.wsn.notify_scan import NotifyScan
+from hpwsn_client.wsn.notify_scan import EncodedRun, NotifyScan
 from hpwsn_client.wsn.soap_faults import SoapFault
 from hpwsn_client.wsn.xml import Limits
 
@@ -32,7 +32,7 @@ class NotifyLane:
             notifications = self._publisher.ready(messages, RELIABLE * reliable + PARTIAL * partial)
         except SoapFault:
             return False
-        message_id = messages[0].message_id
+        message_id = messages.message_id if isinstance(messages, EncodedRun) else messages[0].message_id
         first = None if message_id is None else self._publisher.take_once(message_id, notifications)
         if first is None:
             self._intake.put(notifications, len(data), stored)

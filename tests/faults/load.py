@@ -47,12 +47,6 @@ class Key(NamedTuple):
         return f'<m i="{self.number}">{self.publisher}.{self.topic}.{self.number}</m>'
 
 
-def find_key(data: bytes) -> Key:
-    """The key in a payload; one that is not whole is an error."""
-    (found,) = _KEY.findall(data)
-    return Key(*map(int, found))
-
-
 def find_keys(body: bytes) -> list[Key]:
     """The keys in a Notify or in the answer to GetMessages, which must be whole XML."""
     messages = etree.fromstring(body).iterfind(".//w:NotificationMessage/w:Message", NAMES)
@@ -213,6 +207,7 @@ def _disordered(firsts: Iterable[Key]) -> int:
 
 
 def stored(data: Path) -> Counter[Key]:
-    """How often each key is in the journal of a node that has stopped; each entry has its own offset."""
+    """How often each key is in the journal of a node that has stopped; a row may hold a run of them."""
     with closing(sqlite3.connect(f"file:{data / 'journal.db'}?mode=ro", uri=True)) as db:
-        return Counter(find_key(content) for (content,) in db.execute("SELECT content FROM log"))
+        rows = db.execute("SELECT content FROM log")
+        return Counter(Key(*map(int, found)) for (content,) in rows for found in _KEY.findall(content))
