@@ -6,10 +6,12 @@ and has the words for the fault. So both give the same answers.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hpwsn.broker.intake import Intake, Stored
 from hpwsn.broker.publisher import Publisher
 from hpwsn.door.lane import Offer
-from hpwsn.notification import PARTIAL, RELIABLE
+from hpwsn.notification import PARTIAL, RELIABLE, Notification
 from hpwsn_client.wsn.notify_scan import NotifyScan
 from hpwsn_client.wsn.soap_faults import SoapFault
 from hpwsn_client.wsn.xml import Limits
@@ -27,20 +29,28 @@ class NotifyLane:
         """What takes the bodies of one more connection: the order of calls is theirs."""
         return self.offer
 
-    def offer(self, data: bytes, stored: Stored) -> bool:
-        """Publish a Notify in UTF-8, with `stored` told what became of it; False if that is not for here."""
-        messages = self._scan.read(data)
-        if messages is None:
-            return False
-        try:
-            reliable, partial = self._scan.routing
-            notifications = self._publisher.ready(messages, RELIABLE * reliable + PARTIAL * partial)
-        except SoapFault:
-            return False
-        message_id = messages[0].message_id
-        first = None if message_id is None else self._publisher.take_once(message_id, notifications)
-        if first is None:
-            self._intake.put(notifications, len(data), stored)
-        else:
-            first.add_done_callback(lambda ended: stored(not ended.cancelled() and ended.exception() is None))
-        return True
+    def offer(self, bodies: Sequence[bytes], stored: Stored) -> int:
+        """Publish Notifies in UTF-8, up to the first that is not for here; how many, all of one fate."""
+        together: list[Notification] = []
+        taken = size = 0
+        for data in bodies:
+            messages = self._scan.read(data)
+            id_ = None if messages is None else messages[0].message_id
+            # What is a repetition has the fate of another, and so is taken alone.
+            if messages is None or (taken and id_ is not None and self._publisher.knows(id_)):
+                break
+            try:
+                reliable, partial = self._scan.routing
+                notifications = self._publisher.ready(messages, RELIABLE * reliable + PARTIAL * partial)
+            except SoapFault:
+                break
+            first = None if id_ is None else self._publisher.take_once(id_, notifications)
+            if first is not None:
+                first.add_done_callback(lambda end: stored(not end.cancelled() and end.exception() is None))
+                return 1
+            together += notifications
+            taken += 1
+            size += len(data)
+        if taken:
+            self._intake.put(together, size, stored)
+        return taken

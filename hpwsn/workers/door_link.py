@@ -76,21 +76,38 @@ class DoorLink(asyncio.Protocol):
         """What takes the bodies of one more connection, in their order."""
         return partial(self._offer, next(self._connections) % NUMBERS)
 
-    def _offer(self, connection: int, data: bytes, stored: Stored) -> bool:
-        messages = self._scan.read(data)
-        # How a notification travels to other nodes is for the core's full door, which reads the header.
-        if messages is None or any(self._scan.routing) or (size := _size(messages)) > self._most:
-            return False
+    def _offer(self, connection: int, bodies: Sequence[bytes], stored: Stored) -> int:
+        """Notifies in a row are one offer to the core, which takes it whole; one with an id is by itself."""
+        together: list[Encoded] = []
+        taken = size = length = 0
+        for data in bodies:
+            messages = self._scan.read(data)
+            # How a notification travels to other nodes is for the core's full door, which reads the header.
+            if messages is None or any(self._scan.routing) or (of_it := _size(messages)) > self._most:
+                break
+            alone = messages[0].message_id is not None
+            if taken and (alone or size + of_it > self._most):
+                break
+            together += messages
+            taken, size, length = taken + 1, size + of_it, length + len(data)
+            if alone:
+                break
+        if taken:
+            self._put(connection, together, size, length, stored)
+        return taken
+
+    def _put(
+        self, connection: int, messages: Sequence[Encoded], size: int, length: int, stored: Stored
+    ) -> None:
         number = next(self._numbers) % NUMBERS
         if not self._offers:
             self._loop.call_soon(self._flush)
-        self._offers.append(Offer(number, connection, len(data), len(messages), messages[0].message_id))
+        self._offers.append(Offer(number, connection, length, len(messages), messages[0].message_id))
         self._messages += messages
         self._told[number] = stored
         self._bytes += size
         if self._bytes >= MOST_BYTES or len(self._messages) >= MOST:
             self._flush()
-        return True
 
     def _flush(self) -> None:
         offers, messages = self._offers, self._messages
