@@ -51,6 +51,9 @@ class PushSender:
     def __init__(self, pusher: Pusher, batch: int) -> None:
         self._pusher = pusher
         self._batch = batch
+        self._sent: Sequence[Notification] = ()
+        self._content: Callable[[Notification], bytes] | None = None
+        self._contents: Sequence[bytes] = ()
         self._ids = itertools.count(1)
         # Unique to this start of the process, and of one length; only the number changes.
         self._id_form = f"urn:uuid:{str(uuid.uuid4())[:24]}%012x".encode()
@@ -73,11 +76,15 @@ class PushSender:
     ) -> None:
         """Post one envelope with all of the notifications."""
         prepared = subscription.prepared or _prepared(subscription)
+        if notifications is not self._sent or prepared.content is not self._content:
+            # The same go to one consumer after another, so what they share is made once.
+            self._sent, self._content = notifications, prepared.content
+            self._contents = tuple(map(prepared.content, notifications))
         body = (
             prepared.before_id,
             self._id_form % next(self._ids),
             prepared.before_first,
-            prepared.between.join(map(prepared.content, notifications)),
+            prepared.between.join(self._contents),
             prepared.after_last,
         )
         self._pusher.post(prepared.url, prepared.headers, body, done)
