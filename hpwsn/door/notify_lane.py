@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 from hpwsn.broker.intake import Intake, Stored
 from hpwsn.broker.publisher import Publisher
-from hpwsn.door.lane import Offer
 from hpwsn.notification import PARTIAL, RELIABLE, Notification
 from hpwsn_client.wsn.notify_scan import NotifyScan
 from hpwsn_client.wsn.soap_faults import SoapFault
@@ -24,10 +23,6 @@ class NotifyLane:
         self._publisher = publisher
         self._scan = NotifyScan(limits)
         self._intake = Intake(publisher.send_ready)
-
-    def connect(self) -> Offer:
-        """What takes the bodies of one more connection: the order of calls is theirs."""
-        return self.offer
 
     def offer(self, bodies: Sequence[bytes], stored: Stored) -> int:
         """Publish Notifies in UTF-8, up to the first that is not for here; how many, all of one fate."""
