@@ -2,10 +2,18 @@
 
 It owns nothing but the shape. The content is the wire form that deliveries are joined from (Topic,
 ProducerReference and Message elements, see hpwsn_client.wsn.messages), so no stage builds it twice.
+
+Notifications of one Notify that differ in their payloads only are carried as a Run, and what comes together
+as a Batch of runs and of lists. Both are sequences like any other, and make single notifications only for
+who asks for them: where nobody does, a hundred cost little more than one.
 """
 
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import NamedTuple, overload
 
+from hpwsn_client.wsn.notifications import MESSAGE_CLOSE
+from hpwsn_client.wsn.shapes import split_row
 from hpwsn_client.wsn.topics import Topic
 
 RELIABLE = 1
@@ -14,6 +22,8 @@ PARTIAL = 2
 """Other nodes may hand out its pieces one by one."""
 FOREIGN = 8
 """It came from another node, and goes to no further one from here."""
+
+_new = tuple.__new__
 
 
 class Notification(NamedTuple):
@@ -33,3 +43,99 @@ class Notification(NamedTuple):
     def payload(self) -> bytes:
         """The payload element, self-contained."""
         return self.content[self.start : self.end]
+
+
+class _Lazy(Sequence[Notification]):
+    """A sequence whose elements are made, all of them, when the first is asked for."""
+
+    __slots__ = ("_made",)
+
+    def __init__(self) -> None:
+        self._made: list[Notification] | None = None
+
+    def _make(self) -> list[Notification]:
+        raise NotImplementedError
+
+    def _all(self) -> list[Notification]:
+        if self._made is None:
+            self._made = self._make()
+        return self._made
+
+    def __iter__(self) -> Iterator[Notification]:
+        return iter(self._all())
+
+    @overload
+    def __getitem__(self, index: int) -> Notification: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Notification]: ...
+
+    def __getitem__(self, index: int | slice) -> Notification | list[Notification]:
+        return self._all()[index]
+
+
+class Run(_Lazy):
+    """Notifications without a target, alike but for their payloads, which are in one row (see split_row)."""
+
+    __slots__ = ("before", "message_id", "payloads", "routing", "size", "time", "topic")
+
+    def __init__(
+        self,
+        topic: Topic | None,
+        before: bytes,
+        payloads: bytes,
+        size: int,
+        time: float,
+        message_id: str | None = None,
+        routing: int = 0,
+    ) -> None:
+        super().__init__()
+        self.topic = topic
+        self.before = before
+        self.payloads = payloads
+        self.size = size
+        self.time = time
+        self.message_id = message_id
+        self.routing = routing
+
+    def __len__(self) -> int:
+        return self.size
+
+    def _make(self) -> list[Notification]:
+        topic, before, start = self.topic, self.before, len(self.before)
+        rest = self.time, self.message_id, None, self.routing
+        return [
+            _new(Notification, (topic, before + each + MESSAGE_CLOSE, start, start + len(each), *rest))
+            for each in split_row(self.payloads)
+        ]
+
+
+class Batch(_Lazy):
+    """Runs and lists, one after another."""
+
+    __slots__ = ("_size", "parts")
+
+    def __init__(self, parts: Sequence[Sequence[Notification]]) -> None:
+        super().__init__()
+        self.parts = parts
+        self._size = sum(map(len, parts))
+
+    def __len__(self) -> int:
+        return self._size
+
+    def _make(self) -> list[Notification]:
+        return list(chain.from_iterable(self.parts))
+
+
+def parts_of(notifications: Sequence[Notification]) -> Sequence[Sequence[Notification]]:
+    """The runs and lists that these come in."""
+    return notifications.parts if isinstance(notifications, Batch) else (notifications,)
+
+
+def content_size(notifications: Sequence[Notification]) -> int:
+    """The bytes of all contents, or a little less."""
+    return sum(map(_size, parts_of(notifications)))
+
+
+def _size(part: Sequence[Notification]) -> int:
+    return len(part.payloads) if isinstance(part, Run) else sum([len(each.content) for each in part])

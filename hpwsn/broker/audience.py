@@ -13,7 +13,7 @@ from hpwsn.broker.subscription import Subscriber, Subscription
 from hpwsn.matching.content import ContentFilters
 from hpwsn.matching.content_group import ContentGroup
 from hpwsn.matching.content_index import Engines
-from hpwsn.notification import Notification
+from hpwsn.notification import Notification, Run
 from hpwsn.topics.tree import TopicTree
 from hpwsn_client.wsn.topics import TopicExpression
 
@@ -67,10 +67,11 @@ class Audience:
 
     def match_alike(self, notifications: Sequence[Notification]) -> list[Subscription] | None:
         """The subscriptions that want all of these, which are on one topic; None if the content counts."""
-        found = self._tree.match(notifications[0].topic, accepted=True)
+        topic = notifications.topic if isinstance(notifications, Run) else notifications[0].topic
+        found = self._tree.match(topic, accepted=True)
         if self._groups and len(notifications) > 1 and any(isinstance(each, ContentGroup) for each in found):
             return None
-        return self._match(found, notifications[0])
+        return self._match(found, notifications[0]) if found else []
 
     def _match(self, subscribers: Iterable[Subscriber], notification: Notification) -> list[Subscription]:
         evaluation = None

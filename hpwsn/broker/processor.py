@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
 from hpwsn.broker.audience import Audience
 from hpwsn.broker.delivery import Delivery
@@ -15,7 +16,7 @@ from hpwsn.broker.pull_points import PullPoints
 from hpwsn.broker.readers import Readers
 from hpwsn.broker.recent import Recent
 from hpwsn.broker.subscription import Subscriber, Subscription
-from hpwsn.notification import Notification
+from hpwsn.notification import Notification, Run, parts_of
 from hpwsn.topics.tree import TopicTree
 from hpwsn_client.wsn.faults import SoapFault
 from hpwsn_client.wsn.topics import Topic
@@ -49,7 +50,7 @@ class Processor:
     def process(self, first: int, notifications: Sequence[Notification]) -> None:
         """Offer each notification of one commit to its subscribers, in order."""
         offset = first
-        for run in _runs(notifications):
+        for run in chain.from_iterable(map(_runs, parts_of(notifications))):
             self._process(offset, run)
             offset += len(run)
             self._delivery.head = offset - 1
@@ -72,7 +73,7 @@ class Processor:
 
     def _find_wanted(self, first: int, run: Sequence[Notification]) -> list[Subscription] | None:
         """Who wants all of them; None where each has to be asked for by itself."""
-        topic, target = run[0].topic, run[0].target
+        topic, target = (run.topic, None) if isinstance(run, Run) else (run[0].topic, run[0].target)
         if target is not None:
             self._pull_points.filled(target)
             self._pull_points.arrived(target)
@@ -97,6 +98,9 @@ class Processor:
 
 def _runs(notifications: Sequence[Notification]) -> Iterator[Sequence[Notification]]:
     """Those in a row that are on one topic: most of a commit are, and are wanted by the same."""
+    if isinstance(notifications, Run):
+        yield notifications
+        return
     begin = 0
     topic: object = notifications[0].topic
     for index, notification in enumerate(notifications):

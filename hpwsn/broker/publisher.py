@@ -18,11 +18,11 @@ from hpwsn.backbone.port import Backbone
 from hpwsn.broker.subscription import Subscriber
 from hpwsn.errors import BackboneUnavailable, JournalUnavailable
 from hpwsn.journal.records import MessageId
-from hpwsn.notification import Notification
+from hpwsn.notification import Notification, Run
 from hpwsn.topics.tree import TopicTree
 from hpwsn_client.wsn import faults
-from hpwsn_client.wsn.notifications import NotificationMessage, encode_content
-from hpwsn_client.wsn.notify_scan import Encoded
+from hpwsn_client.wsn.notifications import MESSAGE_CLOSE, NotificationMessage, encode_content
+from hpwsn_client.wsn.notify_scan import Encoded, EncodedRun
 from hpwsn_client.wsn.topics import Topic
 
 log = logging.getLogger(__name__)
@@ -102,11 +102,27 @@ class Publisher:
             return await self._send(notifications)
         return await self._send_once(message_id, notifications, now)
 
-    def ready(self, messages: Sequence[Encoded], routing: int = 0) -> list[Notification]:
+    def ready(self, messages: Sequence[Encoded], routing: int = 0) -> Sequence[Notification]:
         """The notifications of a Notify in its final form; raises the fault where publish would."""
-        now, limit, notifications = self._clock(), self._content_limit, []
-        known = own = None
         carried = routing if self.in_cluster else 0
+        if isinstance(messages, EncodedRun):
+            notifications = self._ready_run(messages, carried)
+        else:
+            notifications = self._ready_each(messages, carried)
+        self._admit(notifications)
+        return notifications
+
+    def _ready_run(self, run: EncodedRun, carried: int) -> Sequence[Notification]:
+        # What is added to a payload belongs to its content.
+        if len(run.before) + len(MESSAGE_CLOSE) + len(run.payloads) > self._content_limit:
+            return self._ready_each(run, carried)
+        topic = None if run.topic is None else self._tree.own(run.topic)
+        return Run(topic, run.before, run.payloads, run.size, self._clock(), run.message_id, carried)
+
+    def _ready_each(self, messages: Iterable[Encoded], carried: int) -> list[Notification]:
+        now, limit = self._clock(), self._content_limit
+        notifications: list[Notification] = []
+        known = own = None
         for topic, content, start, end, message_id in messages:
             # Most of a Notify are on one topic, which is one object.
             if topic is not known:
@@ -116,7 +132,6 @@ class Publisher:
             notifications.append(
                 _new(Notification, (own, content, start, end, now, message_id, None, carried))
             )
-        self._admit(notifications)
         return notifications
 
     def take_once(

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from hpwsn.broker.intake import Intake, Stored
 from hpwsn.broker.publisher import Publisher
-from hpwsn.notification import PARTIAL, RELIABLE, Notification
-from hpwsn_client.wsn.notify_scan import NotifyScan
+from hpwsn.notification import PARTIAL, RELIABLE, Batch, Notification, Run
+from hpwsn_client.wsn.notify_scan import EncodedRun, NotifyScan
 from hpwsn_client.wsn.soap_faults import SoapFault
 from hpwsn_client.wsn.xml import Limits
 
@@ -26,13 +26,30 @@ class NotifyLane:
 
     def offer(self, bodies: Sequence[bytes], stored: Stored) -> int:
         """Publish Notifies in UTF-8, up to the first that is not for here; how many, all of one fate."""
-        together: list[Notification] = []
+        return (len(bodies) > 1 and self._offer_alike(bodies, stored)) or self._offer_each(bodies, stored)
+
+    def _offer_alike(self, bodies: Sequence[bytes], stored: Stored) -> int:
+        """Those that differ in their payloads only are one run, as if one Notify had brought them."""
+        run = self._scan.read_alike(bodies)
+        if run is None:
+            return 0
+        try:
+            notifications = self._publisher.ready(run)
+        except SoapFault:
+            return 0
+        self._intake.put(notifications, len(run.payloads), stored)
+        return len(run)
+
+    def _offer_each(self, bodies: Sequence[bytes], stored: Stored) -> int:
+        parts: list[Sequence[Notification]] = []
         taken = size = 0
         for data in bodies:
             messages = self._scan.read(data)
-            id_ = None if messages is None else messages[0].message_id
+            if messages is None:
+                break
+            id_ = messages.message_id if isinstance(messages, EncodedRun) else messages[0].message_id
             # What is a repetition has the fate of another, and so is taken alone.
-            if messages is None or (taken and id_ is not None and self._publisher.knows(id_)):
+            if taken and id_ is not None and self._publisher.knows(id_):
                 break
             try:
                 reliable, partial = self._scan.routing
@@ -43,9 +60,17 @@ class NotifyLane:
             if first is not None:
                 first.add_done_callback(lambda end: stored(not end.cancelled() and end.exception() is None))
                 return 1
-            together += notifications
+            _add(parts, notifications)
             taken += 1
             size += len(data)
         if taken:
-            self._intake.put(together, size, stored)
+            self._intake.put(parts[0] if len(parts) == 1 else Batch(parts), size, stored)
         return taken
+
+
+def _add(parts: list[Sequence[Notification]], notifications: Sequence[Notification]) -> None:
+    last = parts[-1] if parts else None
+    if isinstance(last, list) and not isinstance(notifications, Run):
+        last += notifications
+    else:
+        parts.append(notifications)

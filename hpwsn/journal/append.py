@@ -2,7 +2,8 @@
 
 SQLite's module gives the interpreter lock away with every step of a statement and has to win it back from the
 event loop, which takes up to 5 ms each time when the loop is busy. So rows do not go in one by one: one
-statement carries up to 256 of them, and a group costs a handful of steps, whatever its size.
+statement carries up to 256 of them, and a group costs a handful of steps, whatever its size. A run of alike
+notifications is one row (see rows.py), or a few where it is long.
 """
 
 import json
@@ -11,8 +12,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from hpwsn.journal.records import NO_TOPIC
+from hpwsn.journal.rows import cut_run, run_content
 from hpwsn.journal.schema import NEVER_CURRENT
-from hpwsn.notification import RELIABLE, Notification
+from hpwsn.notification import RELIABLE, Notification, Run, parts_of
 from hpwsn_client.wsn.topics import Topic
 
 _CHUNKS = (256, 64)
@@ -39,11 +41,10 @@ class Streams:
         self._by_topic: dict[Topic | None, int] = {}
         self._new: dict[tuple[str, str], int] = {}
 
-    def number(self, notification: Notification) -> int:
-        """The stream of a notification, made if it is the first on it."""
-        if notification.target is not None:
-            return self._find(_key(notification.topic), notification.target)
-        topic = notification.topic
+    def number(self, topic: Topic | None, target: str | None = None) -> int:
+        """The stream of a topic, and a target if there is one, made if it is new."""
+        if target is not None:
+            return self._find(_key(topic), target)
         known = self._by_topic.get(topic)
         if known is None:
             known = self._find(_key(topic), "")
@@ -84,36 +85,69 @@ class Streams:
         return number
 
 
-def insert_appends(db: sqlite3.Connection, streams: Streams, appends: Sequence[Appended]) -> None:
-    """Write the notifications of all appends and the ids that came with them."""
-    values: list[Any] = []
-    ids: list[Any] = []
-    routed: list[Any] = []
-    stream = moment = 0
-    before: Notification | None = None
-    for first, notifications in appends:
+class _Rows:
+    """The rows of a group, as flat values."""
+
+    def __init__(self, streams: Streams) -> None:
+        self._streams = streams
+        self.log: list[Any] = []
+        self.ids: list[Any] = []
+        self.routed: list[Any] = []
+
+    def add_run(self, first: int, run: Run) -> None:
+        """Take a run, with next to no work for each of its notifications."""
+        stream, moment, last = self._streams.number(run.topic), micros(run.time), first - 1
+        for payloads, size in cut_run(run):
+            last += size
+            content = run_content(run.before, payloads)
+            self.log += (last, stream, moment, len(run.before), -size, run.message_id, content)
+        if run.message_id is not None:
+            self.ids += (first, last, run.message_id, moment)
+        if run.routing & RELIABLE:
+            self.routed += [value for offset in range(first, last + 1) for value in (offset, run.routing)]
+
+    def add_each(self, first: int, notifications: Sequence[Notification]) -> None:
+        """Take notifications one by one."""
+        stream = moment = 0
+        before: Notification | None = None
         for offset, n in enumerate(notifications, first):
             topic, content, start, end, time, message_id, target, routing = n
             # Most that come together are on one topic and of one moment.
             if before is None or topic is not before.topic or target is not None or before.target is not None:
-                stream = streams.number(n)
+                stream = self._streams.number(topic, target)
             if before is None or time is not before.time:
                 moment = micros(time)
             before = n
-            values += (offset, stream, moment, start, end, message_id, content)
+            self.log += (offset, stream, moment, start, end, message_id, content)
             if routing & RELIABLE:
-                routed += (offset, routing)
+                self.routed += (offset, routing)
         if notifications[0].message_id is not None or len(notifications) > 1:
-            ids += _ids(first, notifications)
+            self.ids += _ids(first, notifications)
+
+
+def insert_appends(db: sqlite3.Connection, streams: Streams, appends: Sequence[Appended]) -> None:
+    """Write the notifications of all appends and the ids that came with them."""
+    rows = _Rows(streams)
+    for first, notifications in appends:
+        for part in parts_of(notifications):
+            if isinstance(part, Run):
+                rows.add_run(first, part)
+            else:
+                rows.add_each(first, part)
+            first += len(part)
     streams.insert_new(db)
-    insert_rows(db, _INTO_LOG, 7, values)
-    insert_rows(db, "INSERT INTO message_ids (first, last, id, time) VALUES", 4, ids)
-    insert_rows(db, "INSERT INTO routed (offset, flags) VALUES", 2, routed)
+    insert_rows(db, _INTO_LOG, 7, rows.log)
+    insert_rows(db, "INSERT INTO message_ids (first, last, id, time) VALUES", 4, rows.ids)
+    insert_rows(db, "INSERT INTO routed (offset, flags) VALUES", 2, rows.routed)
 
 
 def queue_targeted(db: sqlite3.Connection, first: int, notifications: Sequence[Notification]) -> None:
     """Give the notifications of one append their places in the queues of their targets, if they have any."""
-    targeted = [(n.target, offset) for offset, n in enumerate(notifications, first) if n.target is not None]
+    targeted: list[tuple[str, int]] = []
+    for part in parts_of(notifications):
+        if not isinstance(part, Run):
+            targeted += [(n.target, offset) for offset, n in enumerate(part, first) if n.target is not None]
+        first += len(part)
     if targeted:
         db.execute(_INTO_QUEUES, (json.dumps(targeted),))
 

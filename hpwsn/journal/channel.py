@@ -14,7 +14,7 @@ from hpwsn.errors import JournalUnavailable
 from hpwsn.journal.records import OnCommit
 from hpwsn.journal.schema import is_damage
 from hpwsn.journal.writer import Change, Work, Writer
-from hpwsn.notification import Notification
+from hpwsn.notification import Notification, content_size
 
 log = logging.getLogger(__name__)
 
@@ -64,7 +64,7 @@ class Channel:
         if not notifications:
             raise ValueError("an append needs at least one notification")
         future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        size = sum([len(n.content) for n in notifications]) + ENTRY_OVERHEAD * len(notifications)
+        size = content_size(notifications) + ENTRY_OVERHEAD * len(notifications)
         if self._writer is None or (self.waiting_bytes and self.waiting_bytes + size > self._max_waiting):
             future.set_exception(self._refusal())
             return future

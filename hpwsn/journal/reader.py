@@ -6,30 +6,36 @@ one blob), for the reason given in append.py. What one call returns is bounded i
 
 import json
 import sqlite3
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from hpwsn.journal.records import NO_TOPIC, DeadLetter, Pulled, Scan, Stored
+from hpwsn.journal.rows import FIRST, MOST, SIZE, Row, parse_rows, read_row
 from hpwsn.journal.schema import unavailable
-from hpwsn.notification import Notification
 from hpwsn_client.wsn.topics import Topic
 
 MAX_BYTES = 16 << 20
 _FIRST_WINDOW = 1024
-_SIZE = 6  # the place of length(content) in a row
 
 _ROWS = (
     "SELECT json_group_array(json_array(offset, stream, time, head, tail, message_id, length(content)))"
     " FROM (SELECT * FROM log WHERE {} ORDER BY offset LIMIT ?)"
 )
-_ROWS_AT = _ROWS.format("offset IN (SELECT value FROM json_each(?))")
-_ROWS_ALL = _ROWS.format("offset > ? AND offset <= ? AND stream > 0")
+# The row of an offset is the first that does not end before it, if that one does not begin after it.
+_ROWS_AT = _ROWS.format(
+    f"offset IN (SELECT (SELECT CASE WHEN {FIRST} <= j.value THEN offset END FROM log"
+    " WHERE offset >= j.value ORDER BY offset LIMIT 1) FROM json_each(?) AS j)"
+)
+# A row is looked for by where it ends, which may be beyond the end of what is looked at.
+_ROWS_ALL = _ROWS.format(f"offset > ? AND offset < ? + {MOST} AND {FIRST} <= ? AND stream > 0")
 # The inner search stays within the index: sorting whole rows to keep the first few would read them all.
 _ROWS_OF = _ROWS.format(
     "offset IN (SELECT found.offset FROM json_each(?) AS s CROSS JOIN log AS found"
-    " WHERE found.stream = s.value AND found.offset > ? AND found.offset <= ? ORDER BY found.offset LIMIT ?)"
+    f" WHERE found.stream = s.value AND found.offset > ? AND found.offset < ? + {MOST}"
+    f" AND {FIRST} <= ? ORDER BY found.offset LIMIT ?)"
 )
 _CONTENTS = (
     "SELECT CAST(group_concat(content, '') AS BLOB) FROM (SELECT content FROM log"
@@ -42,8 +48,8 @@ _PULL = (
 )
 _LENGTH = "SELECT coalesce(max(length), 0) FROM pull_points WHERE id = ?"
 _COUNT = (
-    "SELECT coalesce(sum((SELECT count(*) FROM log WHERE log.stream = s.value AND log.offset > ?)), 0)"
-    " FROM json_each(?) AS s"
+    f"SELECT coalesce(sum((SELECT sum(min({SIZE}, offset - :after)) FROM log"
+    " WHERE log.stream = s.value AND log.offset > :after)), 0) FROM json_each(:streams) AS s"
 )
 _DEAD = (
     "SELECT json_group_array(json_array(offset, id, subscription, reason, time, consumer))"
@@ -56,7 +62,8 @@ _STREAMS = (
     "SELECT json_group_array(json_array(id, topic, target))"
     " FROM (SELECT id, topic, target FROM streams WHERE id > ? OR id < ?)"
 )
-Row = list[Any]
+Noted = list[Any]
+"""An offset, and whatever is kept about it."""
 
 
 class Reader:
@@ -85,8 +92,10 @@ class Reader:
 
     def read(self, offsets: Collection[int], room: int | None = None) -> list[Stored]:
         """The entries at these offsets that are there, in order; of large ones the first."""
+        room, wanted = room or MAX_BYTES, set(offsets)
         with self._snapshot():
-            return self._load(_within(self._rows_at(offsets), room or MAX_BYTES))
+            found = self._load(_within(self._rows_at(wanted), room))
+            return _fitting([stored for stored in found if stored.offset in wanted], room)
 
     def scan(
         self,
@@ -105,15 +114,18 @@ class Reader:
             streams = self._streams_of(topics, target)
             rows = self._search(streams, after, last, limit)
             kept = _within(rows, room or MAX_BYTES)
-            upto = kept[-1][0] if len(rows) == limit or len(kept) < len(rows) else max(after, last)
-            return Scan(self._load(kept), upto)
+            found = [stored for stored in self._load(kept) if after < stored.offset <= last]
+            entries = _fitting(found[:limit], room or MAX_BYTES)
+            whole = len(rows) < limit and len(kept) == len(rows) and len(entries) == len(found)
+            return Scan(entries, max(after, last) if whole else entries[-1].offset)
 
     def count(self, after: int, topics: Collection[str] | None) -> int:
         """How many entries without a target there are after an offset, on some topics or on all."""
         with self._snapshot():
             numbers = self._numbers.get("", {})
             streams = list(numbers.values()) if topics is None else self._streams_of(set(topics), None)
-            return int(self._one(_COUNT, after, json.dumps(streams)))
+            values = {"after": after, "streams": json.dumps(streams)}
+            return int(self._db.execute(_COUNT, values).fetchone()[0])
 
     def pull(self, pull_point_id: str, limit: int, after: int) -> list[Pulled]:
         """What waits in a pull point's queue."""
@@ -184,46 +196,48 @@ class Reader:
         while after < last and len(rows) < limit and streams != []:
             upto = min(last, after + window)
             rows += self._stretch(streams, after, upto, limit - len(rows))
-            after, window = upto, window * 8
+            after, window = max(upto, rows[-1].offset if rows else 0), window * 8
         return rows
 
     def _stretch(self, streams: list[int] | None, after: int, upto: int, limit: int) -> list[Row]:
         if streams is None:
-            return self._rows(_ROWS_ALL, after, upto, limit)
-        return self._rows(_ROWS_OF, json.dumps(streams), after, upto, limit, -1)
+            return self._rows(_ROWS_ALL, after, upto, upto, limit)
+        return self._rows(_ROWS_OF, json.dumps(streams), after, upto, upto, limit, -1)
 
     def _rows_at(self, offsets: Iterable[int]) -> list[Row]:
         return self._rows(_ROWS_AT, json.dumps(list(offsets)), -1)
 
     def _rows(self, statement: str, *values: Any) -> list[Row]:
-        rows: list[Row] = json.loads(self._one(statement, *values))
-        return rows
+        return parse_rows(json.loads(self._one(statement, *values)))
 
-    def _join(self, rows: Sequence[Row]) -> list[tuple[Row, Stored]]:
-        entries = {row[0]: row for row in self._rows_at({row[0] for row in rows})}
-        kept = _within([entries[row[0]] for row in rows if row[0] in entries], MAX_BYTES)
-        stored = {entry.offset: entry for entry in self._load(_distinct(kept))}
-        there = [row for row in rows if row[0] in entries][: len(kept)]
-        return [(row, stored[row[0]]) for row in there]
+    def _join(self, noted: Sequence[Noted]) -> list[tuple[Noted, Stored]]:
+        """What was noted about offsets, with what is there; the first that fit."""
+        offsets = {each[0] for each in noted}
+        row_of = _by_offset(self._rows_at(offsets), offsets)
+        there = [each for each in noted if each[0] in row_of]
+        kept = there[: _count_within([row_of[each[0]] for each in there], MAX_BYTES)]
+        stored = {entry.offset: entry for entry in self._load(_distinct(row_of[each[0]] for each in kept))}
+        return [(each, stored[each[0]]) for each in kept]
 
     def _load(self, rows: Sequence[Row]) -> list[Stored]:
         loaded: list[Stored] = []
-        while len(loaded) < len(rows):
-            loaded += self._load_piece(_within(rows[len(loaded) :], MAX_BYTES))
+        at = 0
+        while at < len(rows):
+            piece = _within(rows[at:], MAX_BYTES)
+            loaded += self._load_piece(piece)
+            at += len(piece)
         return loaded
 
     def _load_piece(self, rows: Sequence[Row]) -> list[Stored]:
-        contents = self._one(_CONTENTS, json.dumps([row[0] for row in rows]))
+        contents = self._one(_CONTENTS, json.dumps([row.offset for row in rows]))
         loaded = []
         at = 0
-        for offset, stream, time, head, tail, message_id, size in rows:
-            content = contents[at : at + size]
-            at += size
-            target = self._texts[stream][1] or None
-            topic = self._topic(stream)
-            loaded.append(
-                Stored(offset, Notification(topic, content, head, tail, time / 1e6, message_id, target))
-            )
+        for row in rows:
+            content = contents[at : at + row.length]
+            at += row.length
+            target = self._texts[row.stream][1] or None
+            read = read_row(row, content, self._topic(row.stream), target)
+            loaded += [Stored(offset, notification) for offset, notification in read]
         return loaded
 
     def _topic(self, stream: int) -> Topic | None:
@@ -233,16 +247,42 @@ class Reader:
         return self._topics[stream]
 
 
-def _within(rows: Sequence[Row], size: int) -> list[Row]:
+def _within(rows: Sequence[Row], size: int) -> Sequence[Row]:
     """The first rows that together are no larger, and one at least."""
-    taken: list[Row] = []
-    for row in rows:
-        size -= row[_SIZE]
-        if size < 0 and taken:
-            break
-        taken.append(row)
-    return taken
+    return rows[: _count_within(rows, size)]
 
 
-def _distinct(rows: Sequence[Row]) -> list[Row]:
-    return sorted({row[0]: row for row in rows}.values())
+def _count_within(rows: Sequence[Row], size: int) -> int:
+    """How many of the first rows fit, and one at least; a run that comes again costs nothing."""
+    runs: set[int] = set()
+    for number, row in enumerate(rows):
+        if row.offset not in runs:
+            size -= row.length
+        if size < 0 and number:
+            return number
+        if row.tail < 0:
+            runs.add(row.offset)
+    return len(rows)
+
+
+def _fitting(entries: list[Stored], size: int) -> list[Stored]:
+    """The first entries that together are no larger, and one at least."""
+    for number, stored in enumerate(entries):
+        size -= len(stored.notification.content)
+        if size < 0 and number:
+            return entries[:number]
+    return entries
+
+
+def _by_offset(rows: Sequence[Row], offsets: Iterable[int]) -> dict[int, Row]:
+    """The row of each offset that is in one of these rows, which are in order."""
+    found, ends = {}, [row.offset for row in rows]
+    for offset in offsets:
+        at = bisect_left(ends, offset)
+        if at < len(rows) and rows[at].first <= offset:
+            found[offset] = rows[at]
+    return found
+
+
+def _distinct(rows: Iterable[Row]) -> list[Row]:
+    return sorted({row.offset: row for row in rows}.values())

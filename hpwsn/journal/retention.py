@@ -3,8 +3,8 @@
 Each function is the work of one bounded step, so that appends come in between. An entry is free to go unless
 it lies after the head or after what the readers of its topic have seen, waits in a pull point's queue, or is
 a dead letter. A topic's current message goes by age alone, never by size. What is needed is in each stream
-the end, so the index finds the first free entry of a stream at once, however much stays. The size is that of
-the database's pages in use.
+the end, so the index finds the first free entry of a stream at once, however much stays. A run goes when all
+of it may go. The size is that of the database's pages in use.
 """
 
 import json
@@ -15,6 +15,7 @@ from typing import Any
 
 from hpwsn.journal.append import micros
 from hpwsn.journal.records import Retention
+from hpwsn.journal.rows import SIZE
 from hpwsn.journal.schema import used_bytes
 from hpwsn.journal.writer import Work
 
@@ -35,16 +36,17 @@ _CURRENT = """
  AND l.offset > (SELECT forgotten FROM streams WHERE streams.id = l.stream))
 """
 _UNUSED = """
-NOT EXISTS (SELECT 1 FROM queue WHERE queue.offset = l.offset)
-AND NOT EXISTS (SELECT 1 FROM dead_letters WHERE dead_letters.offset = l.offset)
+NOT EXISTS (SELECT 1 FROM queue WHERE queue.offset BETWEEN l.offset + min(l.tail, -1) + 1 AND l.offset)
+AND NOT EXISTS (
+  SELECT 1 FROM dead_letters WHERE dead_letters.offset BETWEEN l.offset + min(l.tail, -1) + 1 AND l.offset)
 """
 _STRETCH = """
 SELECT count(*), max(offset), min(time)
 FROM (SELECT offset, time FROM log WHERE offset > :after AND offset <= :head ORDER BY offset LIMIT :step)
 """
 _FREE = f"""
-SELECT json_group_array(json_array(offset, stream, size, time < :cut, current)) FROM (
-  SELECT l.offset, l.stream, l.time, length(l.content) AS size, {_CURRENT} AS current FROM log AS l
+SELECT json_group_array(json_array(offset, stream, size, time < :cut, current, {SIZE})) FROM (
+  SELECT l.offset, l.stream, l.time, l.tail, length(l.content) AS size, {_CURRENT} AS current FROM log AS l
   WHERE l.offset > :after AND l.offset <= :upto AND (:all OR l.time < :cut)
     AND l.offset <= {_UPTO.format("l.stream")} AND {_UNUSED}
   ORDER BY l.offset LIMIT -1) WHERE time < :cut OR NOT current
@@ -72,7 +74,7 @@ SELECT json_group_array(j.value) FROM json_each(?) AS j WHERE NOT EXISTS (
   SELECT 1 FROM streams AS s WHERE s.topic = j.value AND s.target = ''
   AND (SELECT max(offset) FROM log WHERE stream = s.id) > s.forgotten)
 """
-Row = tuple[int, int, int, int, int]  # offset, stream, size, expired, current
+Row = tuple[int, int, int, int, int, int]  # offset, stream, size, expired, current, notifications
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +139,7 @@ class LogRetention:
             values = self._bounds | {"after": after, "upto": upto, "all": excess > 0}
             free = sorted(json.loads(db.execute(_FREE, values).fetchone()[0]))
             gone, upto = _choose(free, excess, upto)
-            return LogStep(upto, looked, len(gone), _remove(db, gone))
+            return LogStep(upto, looked, sum(row[5] for row in gone), _remove(db, gone))
 
         return work
 
@@ -169,7 +171,7 @@ def _choose(free: list[Row], excess: int, upto: int) -> tuple[list[Row], int]:
     gone: list[Row] = []
     by_size = excess > 0
     for row in free:
-        offset, _, size, expired, _ = row
+        offset, _, size, expired, _, _ = row
         if not expired and by_size and excess <= 0:
             return gone, offset - 1
         gone.append(row)
@@ -183,7 +185,7 @@ def _remove(db: sqlite3.Connection, gone: list[Row]) -> tuple[str, ...]:
     offsets = json.dumps([row[0] for row in gone])
     db.execute("DELETE FROM log WHERE offset IN (SELECT value FROM json_each(?))", (offsets,))
     db.execute("UPDATE removed SET upto = max(upto, ?)", (gone[-1][0],))
-    last = {stream: offset for offset, stream, _, _, current in gone if current}
+    last = {stream: offset for offset, stream, _, _, current, _ in gone if current}
     return _forget(db, last) if last else ()
 
 

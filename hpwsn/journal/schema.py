@@ -93,7 +93,12 @@ _ROUTING = """
 CREATE TABLE routed (offset INTEGER PRIMARY KEY, flags INTEGER NOT NULL);
 CREATE TABLE routing (epoch INTEGER NOT NULL);
 """
-_VERSIONS = (_VERSION_1, _VERSION_2, _VERSION_3, _BACKBONE, _ROUTING)
+# Rows may hold runs: see rows.py. The index has what is needed to count without looking at them.
+_RUNS = """
+DROP INDEX log_by_stream;
+CREATE INDEX log_by_stream ON log (stream, offset, tail);
+"""
+_VERSIONS = (_VERSION_1, _VERSION_2, _VERSION_3, _BACKBONE, _ROUTING, _RUNS)
 VERSION = len(_VERSIONS)
 # For one pruning: what each topic's readers have not seen yet begins after `upto`.
 _TEMPORARY = "CREATE TEMP TABLE needs (stream INTEGER PRIMARY KEY, upto INTEGER NOT NULL)"

@@ -73,6 +73,8 @@ class Opening(NamedTuple):
     closed: bytes
     head: bytes
     """All that stands before the payload, to the byte."""
+    between: bytes
+    """What stands between two payloads that are opened alike."""
     tail: re.Pattern[bytes]
 
 
@@ -146,6 +148,7 @@ def read_opening(data: bytes, at: int, scope: Scope) -> tuple[Opening, int]:
         close=b"</%bMessage" % m,
         closed=closed,
         head=found[0],
+        between=closed + found[0],
         tail=_closing(m + b"Message", n + b"NotificationMessage"),
     )
     return opening, found.end()

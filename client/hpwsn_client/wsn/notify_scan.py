@@ -7,16 +7,20 @@ instruction), so that regular expressions find the parts, whole and in order, an
 What stands around the messages and before a payload is the same from message to message, so its meaning is
 remembered by its bytes (hpwsn_client.wsn.notify_parts). Another Notify of the same parts differs in headers
 and payloads only, and these are all that libxml2 then has to see: each must be balanced by itself, which
-makes the whole well-formed. None is the answer to all that is not ordinary, right or wrong: the full parser
+makes the whole well-formed. Payloads of a shape that it has passed before it need not see at all
+(hpwsn_client.wsn.shapes). None is the answer to all that is not ordinary, right or wrong: the full parser
 has the say.
+
+Most Notifies of many messages have them on one topic and opened alike. These stay together, as slices of one
+run of bytes, and only who needs a single one cuts it out.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain, count
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
 from lxml import etree
 
@@ -25,6 +29,7 @@ from .notify_parts import (
     NO_ROUTING,
     Frame,
     Opening,
+    Routing,
     Unusual,
     find_after,
     match_envelope,
@@ -33,9 +38,11 @@ from .notify_parts import (
     read_opening,
     read_payload,
 )
+from .scope import Scope
+from .shapes import END, Shapes, split_row
 from .soap_faults import SoapFault
 from .topics import Topic
-from .xml import Limits, may_hold_mark, parse_content, parse_contents, parse_plain
+from .xml import Limits, may_hold_mark, parse_content, parse_contents, parse_header, parse_plain
 
 MOST_FRAMES = 256
 MOST_OPENINGS = 4096
@@ -61,8 +68,47 @@ class Encoded(NamedTuple):
     """The id that the whole Notify was given."""
 
 
-Run = tuple[Opening, Sequence[bytes]]
-"""Messages that are opened alike, one after another."""
+class EncodedRun(Sequence[Encoded]):
+    """Notifications on one topic, alike but for their payloads, which are in one row with END behind each."""
+
+    __slots__ = ("before", "message_id", "payloads", "size", "topic")
+
+    def __init__(
+        self, topic: Topic | None, before: bytes, payloads: bytes, size: int, message_id: str | None
+    ) -> None:
+        self.topic = topic
+        self.before = before
+        self.payloads = payloads
+        self.size = size
+        self.message_id = message_id
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __iter__(self) -> Iterator[Encoded]:
+        topic, before, start, message_id = self.topic, self.before, len(self.before), self.message_id
+        for each in split_row(self.payloads):
+            content = before + each + MESSAGE_CLOSE
+            yield _new(Encoded, (topic, content, start, start + len(each), message_id))
+
+    @overload
+    def __getitem__(self, index: int) -> Encoded: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Encoded]: ...
+
+    def __getitem__(self, index: int | slice) -> Encoded | list[Encoded]:
+        return list(self)[index]
+
+
+class Row(NamedTuple):
+    """Payloads that are opened alike, one after another, with END behind each."""
+
+    opening: Opening
+    payloads: bytes
+    size: int
+    fits: bool = False
+    """Whether all are of a known shape, and so need not be looked at."""
 
 
 class NotifyScan:
@@ -75,13 +121,16 @@ class NotifyScan:
         self._singles: dict[bytes, tuple[Opening, bytes]] = {}
         """What opens a Notify of one message without headers, as far as its payload, and what closes it."""
         self._numbers = count(1)
+        self._shapes = Shapes()
         self.routing = NO_ROUTING
         """What the header Routing of the envelope read last asked for."""
 
-    def read(self, data: bytes) -> list[Encoded] | None:
+    def read(self, data: bytes) -> list[Encoded] | EncodedRun | None:
         """The notifications of an envelope in UTF-8; None where the full parser has to look at it."""
         # A search for one byte is much faster than one for two, and hardly a message has any of these.
         begun = data.find(b"?>") + 2 if data.startswith(b"<?") else 0
+        if END in data:
+            return None
         if (b"!" in data and b"<!" in data) or (data.find(b"?", begun) >= 0 and data.find(b"<?", begun) >= 0):
             return None
         try:
@@ -94,7 +143,38 @@ class NotifyScan:
             return None
         return found
 
-    def _recognise_single(self, data: bytes) -> list[Encoded] | None:
+    def read_alike(self, envelopes: Sequence[bytes]) -> EncodedRun | None:
+        """The first of these in UTF-8 as one run: each of one message and no headers, alike but for payloads.
+
+        As many as are alike, two at least, and all of known shapes; None where `read` has to look at each.
+        """
+        first = envelopes[0]
+        begin = _find_payload(first, first.find(b"Message"))
+        head = first[:begin]
+        known = self._singles.get(head)
+        if known is None:
+            return None
+        opening, closing = known
+        size, shortest = len(closing), begin + len(closing)
+        raw: list[bytes] = []
+        for data in envelopes:
+            if len(data) < shortest or not (data.startswith(head) and data.endswith(closing)):
+                break
+            raw.append(data[begin:-size])
+        payloads = END.join((*raw, b""))
+        if (
+            len(raw) < 2
+            or len(payloads) > self._limits.body // GROWTH
+            or payloads.count(END) != len(raw)
+            or opening.close in payloads
+            or not opening.scope.is_unused(payloads)
+            or not self._shapes.fit(payloads)
+        ):
+            return None
+        self.routing = NO_ROUTING
+        return EncodedRun(opening.topic, opening.before, payloads, len(raw), None)
+
+    def _recognise_single(self, data: bytes) -> list[Encoded] | EncodedRun | None:
         """The one notification of a Notify that is as one before to the byte, but for its payload."""
         begin = _find_payload(data, data.find(b"Message"))
         known = self._singles.get(data[:begin])
@@ -104,13 +184,17 @@ class NotifyScan:
         end = len(data) - len(closing)
         if not data.endswith(closing) or data.find(opening.close, begin, end) >= 0:
             return None
-        payloads = _payloads(opening, (data[begin:end],))
-        self._check_size(data, payloads)
-        parse_content(payloads[0], self._limits, LEVELS)
+        raw = data[begin:end]
+        (payload,) = _complete((raw,), opening.scope, opening.scope.is_unused(raw))
+        row = payload + END
+        self._check_size(data, [Row(opening, row, 1)])
+        if not self._shapes.fit(row):
+            parse_content(payload, self._limits, LEVELS)
+            self._shapes.learn(payload)
         self.routing = NO_ROUTING
-        return _encoded(opening, payloads, None)
+        return [_encoded(opening, payload, None)]
 
-    def _recognise(self, data: bytes) -> list[Encoded] | None:
+    def _recognise(self, data: bytes) -> list[Encoded] | EncodedRun | None:
         """The notifications, if all that stands around them is remembered."""
         start, stop = _header_content(data)
         at = _skip_blank(data, data.find(b">", data.find(b"Notify", stop)) + 1)
@@ -118,63 +202,80 @@ class NotifyScan:
         end = data.rfind(frame.close) if frame is not None else -1
         if frame is None or end < at or not frame.tail.fullmatch(data, end) or may_hold_mark(data):
             return None
-        runs = self._runs(data, at, end, frame)
-        if runs is None:
+        found = self._rows(data, at, end, frame)
+        if found is None:
             return None
-        payloads = [_payloads(opening, raw) for opening, raw in runs]
-        together = list(chain.from_iterable(payloads))
-        self._check_size(data, together)
-        message_id, self.routing = read_headers(self._parse(frame, data, data[start:stop], together))
-        found: list[Encoded] = []
-        for (opening, _), ready in zip(runs, payloads, strict=True):
-            found += _encoded(opening, ready, message_id)
-        if len(found) == 1 and start == stop:
-            self._remember_single(data, at, runs[0][0])
-        return found
+        rows = [self._ready_row(*each) for each in found]
+        self._check_size(data, rows)
+        message_id, self.routing = self._check(frame, data, data[start:stop], rows)
+        if start == stop and len(rows) == 1 and rows[0].size == 1:
+            self._remember_single(data, at, rows[0].opening)
+        return _join(rows, message_id)
 
-    def _runs(self, data: bytes, at: int, end: int, frame: Frame) -> list[Run] | None:
-        """The messages in order; None where the opening of one is not remembered."""
-        runs: list[Run] = []
-        alike = True
+    def _rows(self, data: bytes, at: int, end: int, frame: Frame) -> list[tuple[Opening, list[bytes]]] | None:
+        """The payloads in order, those together that are opened alike; None if an opening is not known."""
+        rows: list[tuple[Opening, list[bytes]]] = []
         while at < end:
             begin = _find_payload(data, at)
             opening = self._openings.get((frame.number, data[at:begin]))
             if opening is None:
                 return None
-            stop = data.find(opening.close, begin, end)
-            payloads: Sequence[bytes] = (data[begin:stop],)
-            if alike and data.startswith(opening.head, stop + len(opening.closed)):
-                # Most are opened alike to the last, and then one cut finds them all; it is tried once.
-                last = data.rfind(opening.closed, begin, end)
-                parts = data[begin:last].split(opening.closed)
-                head, size = opening.head, len(opening.head)
-                cut = [parts[0], *[each[size:] for each in parts[1:] if each.startswith(head)]]
-                alike = len(cut) == len(parts)
-                if alike:
-                    payloads, stop = cut, last
+            close, between, size = opening.close, opening.between, len(opening.between)
+            stop = data.find(close, begin, end)
+            payloads = [data[begin:stop]]
+            while data.startswith(between, stop):
+                begin = stop + size
+                stop = data.find(close, begin, end)
+                payloads.append(data[begin:stop])
             at = find_after(data, stop, opening)
-            runs.append((opening, payloads))
-        return runs if runs and at == end else None
+            rows.append((opening, payloads))
+        return rows if rows and at == end else None
 
-    def _parse(self, frame: Frame, data: bytes, headers: bytes, payloads: Sequence[bytes]) -> etree._Element:
-        """Refuse what is not in order; an element with the headers."""
-        if len(payloads) > 1 or not headers:
-            return parse_contents(payloads, self._limits, LEVELS, frame.header.declarations, headers)
-        # There is little besides them, so that the whole is parsed sooner than its parts.
+    def _ready_row(self, opening: Opening, raw: list[bytes]) -> Row:
+        """Payloads as self-contained elements."""
+        payloads = END.join((*raw, b""))
+        unused = opening.scope.is_unused(payloads)
+        if unused and self._shapes.fit(payloads):
+            return Row(opening, payloads, len(raw), fits=True)
+        ready = END.join((*_complete(raw, opening.scope, unused), b""))
+        return Row(opening, ready, len(raw), ready != payloads and self._shapes.fit(ready))
+
+    def _check(
+        self, frame: Frame, data: bytes, headers: bytes, rows: Sequence[Row]
+    ) -> tuple[str | None, Routing]:
+        """Refuse what is not in order; what the headers say."""
+        unknown = [split_row(row.payloads) for row in rows if not row.fits]
+        if not unknown and not headers:
+            return None, NO_ROUTING
+        if not unknown:
+            return read_headers(parse_header(headers, self._limits, LEVELS, frame.header.declarations))
+        if headers and len(rows) == 1 and len(unknown[0]) == 1:
+            found = read_headers(self._parse_whole(data, unknown[0][0]))
+        else:
+            together = list(chain.from_iterable(unknown))
+            declared = frame.header.declarations
+            found = read_headers(parse_contents(together, self._limits, LEVELS, declared, headers))
+        for payloads in unknown:
+            self._shapes.learn(payloads[0])
+        return found
+
+    def _parse_whole(self, data: bytes, payload: bytes) -> etree._Element:
+        """The Header of a Notify of one message: the whole is parsed sooner than its parts."""
         root = parse_plain(data, self._limits)
         message = root[-1][0][0][-1]
-        alone = payloads[0].find(b">", payloads[0].rfind(b"<")) == len(payloads[0]) - 1
+        alone = payload.find(b">", payload.rfind(b"<")) == len(payload) - 1
         if len(message) > 1 or not alone:
             raise Unusual
         return root[0]
 
-    def _check_size(self, data: bytes, payloads: Sequence[bytes]) -> None:
+    def _check_size(self, data: bytes, rows: Sequence[Row]) -> None:
         limits = self._limits
-        if (
-            len(data) > limits.body
-            or len(payloads) > limits.messages
-            or max(map(len, payloads)) > limits.body // GROWTH
-        ):
+        longest, messages = limits.body // GROWTH, 0
+        for _, payloads, size, _ in rows:
+            messages += size
+            if len(payloads) > longest and max(map(len, split_row(payloads))) > longest:
+                raise Unusual
+        if len(data) > limits.body or messages > limits.messages:
             raise Unusual
 
     def _remember_single(self, data: bytes, at: int, opening: Opening) -> None:
@@ -215,20 +316,23 @@ class NotifyScan:
         return frame
 
 
-def _payloads(opening: Opening, raw: Sequence[bytes]) -> Sequence[bytes]:
+def _complete(raw: Sequence[bytes], scope: Scope, unused: bool) -> list[bytes]:
     """What each Message holds as one self-contained element."""
-    scope = opening.scope
-    if scope.is_unused(raw[0] if len(raw) == 1 else b"".join(raw)):
+    if unused:
         return [each if each[:1] == b"<" and each[-1:] == b">" else read_payload(each, scope) for each in raw]
     return [read_payload(each, scope) for each in raw]
 
 
-def _encoded(opening: Opening, payloads: Sequence[bytes], message_id: str | None) -> list[Encoded]:
-    topic, before, start = opening.topic, opening.before, len(opening.before)
-    return [
-        _new(Encoded, (topic, before + each + MESSAGE_CLOSE, start, start + len(each), message_id))
-        for each in payloads
-    ]
+def _join(rows: Sequence[Row], message_id: str | None) -> list[Encoded] | EncodedRun:
+    opening, payloads, size, _ = rows[0]
+    if len(rows) == 1 and size > 1:
+        return EncodedRun(opening.topic, opening.before, payloads, size, message_id)
+    return [_encoded(row.opening, each, message_id) for row in rows for each in split_row(row.payloads)]
+
+
+def _encoded(opening: Opening, payload: bytes, message_id: str | None) -> Encoded:
+    start, content = len(opening.before), opening.before + payload + MESSAGE_CLOSE
+    return _new(Encoded, (opening.topic, content, start, start + len(payload), message_id))
 
 
 def _header_content(data: bytes) -> tuple[int, int]:

@@ -89,7 +89,7 @@ class Scope:
 
     def is_unused(self, elements: bytes) -> bool:
         """Whether nothing of it is for any of these elements: they are complete as they are."""
-        if self._default or b"&#" in elements:
+        if self._default or (b"&" in elements and b"&#" in elements):
             return False
         for each in self._prefixed:
             if each.colon in elements and each.mentioned.search(elements):

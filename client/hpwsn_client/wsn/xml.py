@@ -119,6 +119,16 @@ def parse_contents(
     return root[0]
 
 
+def parse_header(header: bytes, limits: Limits, levels: int, declarations: bytes) -> etree._Element:
+    """An element with the header, as parse_contents gives it where there are contents to look at, too."""
+    text = b"<%b%b>%b</%b>" % (_MARK, declarations, header, _MARK)
+    _check_attributes(text, limits.attributes)
+    root = _parse(text, limits)
+    if len(text) > 7 * (limits.depth - levels) and _deeper(root, limits.depth - levels + 1):
+        raise _too_deep(limits)
+    return root
+
+
 _has_others = etree.XPath("boolean(*[position() > 1][text() or count(*) != 1])")
 
 
