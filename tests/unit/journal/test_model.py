@@ -2,7 +2,7 @@
 
 import asyncio
 import tempfile
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -10,8 +10,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from hpwsn.journal import Journal, PullPointRecord, Recovered, SubscriptionRecord
-from hpwsn.notification import Notification
+from hpwsn.journal import Journal, PullPointRecord, Recovered, SubscriptionRecord, rows
+from hpwsn.journal.rows import cut_run
+from hpwsn.notification import Batch, Notification, Run, parts_of
 from hpwsn_client.wsn.topics import Topic
 
 T = TypeVar("T")
@@ -29,6 +30,16 @@ notifications = st.builds(
     st.integers(0, 100),
     st.one_of(st.none(), pull_points),
 )
+runs = st.builds(
+    lambda topic, payloads, time: Run(
+        Topic.parse(topic) if topic else None, b"<t/>", b"".join(payloads), len(payloads), float(time)
+    ),
+    keys,
+    st.lists(st.sampled_from([b"<x/>\x1e", b"<y>text</y>\x1e"]), min_size=2, max_size=9),
+    st.integers(0, 100),
+)
+lists = st.lists(notifications, min_size=1, max_size=4)
+appends = st.one_of(lists, runs, st.builds(Batch, st.lists(st.one_of(lists, runs), min_size=1, max_size=3)))
 
 
 class JournalMachine(RuleBasedStateMachine):
@@ -38,7 +49,10 @@ class JournalMachine(RuleBasedStateMachine):
     def begin(self) -> None:
         self.folder = tempfile.TemporaryDirectory()
         self.runner = asyncio.Runner()
+        self.most, rows.MOST = rows.MOST, 4
         self.log: dict[int, Notification] = {}
+        self.ends: dict[int, int] = {}
+        """The last offset in the row of each, which go together."""
         self.next = self.given = 1
         self.forgotten: dict[str, int] = {}
         self.cursors: dict[str, int] = {}
@@ -51,6 +65,7 @@ class JournalMachine(RuleBasedStateMachine):
         self.run(self.journal.close())
         self.runner.close()
         self.folder.cleanup()
+        rows.MOST = self.most
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         return self.runner.run(work)
@@ -72,18 +87,25 @@ class JournalMachine(RuleBasedStateMachine):
                 last[str(n.topic)] = offset
         return {key: offset for key, offset in last.items() if offset > self.forgotten.get(key, 0)}
 
-    @rule(group=st.lists(st.lists(notifications, min_size=1, max_size=4), min_size=1, max_size=4))
-    def append(self, group: list[list[Notification]]) -> None:
+    @rule(group=st.lists(appends, min_size=1, max_size=4))
+    def append(self, group: list[Sequence[Notification]]) -> None:
         async def all_of_them() -> list[int]:
             return await asyncio.gather(*[self.journal.append(one) for one in group])
 
         for first, one in zip(self.run(all_of_them()), group, strict=True):
             assert first == self.next
             self.log |= dict(enumerate(one, first))
+            self.note_rows(first, one)
             for offset, n in enumerate(one, first):
                 if n.target in self.queues:
                     self.queues[n.target].append((offset, None))
             self.next = self.given = first + len(one)
+
+    def note_rows(self, first: int, appended: Sequence[Notification]) -> None:
+        for part in parts_of(appended):
+            for size in [n for _, n in cut_run(part)] if isinstance(part, Run) else [1] * len(part):
+                self.ends |= dict.fromkeys(range(first, first + size), first + size - 1)
+                first += size
 
     @rule(
         after=offsets,
@@ -228,6 +250,9 @@ class JournalMachine(RuleBasedStateMachine):
                 kept.add(offset)
         old = {offset for offset, n in self.log.items() if age is not None and n.time < now - age}
         gone = old if size is None else set(self.log) - (set(current.values()) - old)
+        kept |= {offset for offset in self.log if offset not in gone}
+        held = {self.ends[offset] for offset in kept}
+        kept |= {offset for offset in self.log if self.ends[offset] in held}
         assert pruned.entries == len(gone - kept)
         before = {str(n.topic) for n in self.log.values() if n.topic is not None and n.target is None}
         self.log = {offset: n for offset, n in self.log.items() if offset not in gone - kept}

@@ -355,3 +355,22 @@ def test_envelopes_are_read_together_as_far_as_they_are_alike() -> None:
     assert found is not None
     assert [one.content[one.start : one.end] for one in found] == [b"<n>1</n>", b"<n>2</n>"]
     assert scan.read_alike([alike("<n>3</n>", "b"), alike("<n>4</n>", "b")]) is None
+
+
+def test_a_byte_that_ends_payloads_makes_no_two_of_one() -> None:
+    scan = NotifyScan(DEFAULT_LIMITS)
+    for _ in range(3):
+        assert len(scan.read(notify(message("<x/>"))) or ()) == 1
+        assert len(scan.read(notify(message("<x/>") * 2)) or ()) == 2
+    assert scan.read(notify(message("<x/>\x1e<x/>"))) is None
+    assert scan.read(notify(message("<x/>\x1e<x/>") * 2)) is None
+
+
+def test_payloads_of_known_and_of_unknown_shapes_and_headers_go_together() -> None:
+    scan = NotifyScan(DEFAULT_LIMITS)
+    for payload in ("<x>1</x>", "<x>2</x>", "<x>3</x>", "<x><y/></x>", "<x>4</x>"):
+        for several in (1, 2):
+            for header in ("", f'<s:Header><h:MessageId xmlns:h="{HPWSN}">i</h:MessageId></s:Header>'):
+                data = notify(message("<x>0</x>") + message(payload) * several)
+                data = data.replace(b"<s:Body>", f"{header}<s:Body>".encode())
+                assert_equal(scan.read(data) or (), full(data), data)
