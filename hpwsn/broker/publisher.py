@@ -11,14 +11,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from hpwsn.backbone.port import Backbone
 from hpwsn.broker.subscription import Subscriber
 from hpwsn.errors import BackboneUnavailable, JournalUnavailable
 from hpwsn.journal.records import MessageId
-from hpwsn.notification import Notification, Run
+from hpwsn.notification import Notification, Run, parts_of
 from hpwsn.topics.tree import TopicTree
 from hpwsn_client.wsn import faults
 from hpwsn_client.wsn.notifications import MESSAGE_CLOSE, NotificationMessage, encode_content
@@ -69,7 +69,8 @@ class Publisher:
         self._claims: dict[str, asyncio.Future[Span]] = {}
         """The ids of what is with send_ready."""
         self._trouble: str | None = None
-        self.in_cluster = False
+        self.carried = 0
+        """What of `routing` means anything here: nothing where there is no other node."""
         self.accepted = 0
         self.repeated = 0
         self.refused = 0
@@ -93,8 +94,8 @@ class Publisher:
             if target is None:
                 self._registered(messages, registration)
             notifications = [self.notification(message, now, message_id, target) for message in messages]
-            if routing and self.in_cluster and target is None:
-                notifications = [each._replace(routing=routing) for each in notifications]
+            if routing & self.carried and target is None:
+                notifications = [each._replace(routing=routing & self.carried) for each in notifications]
         except faults.SoapFault:
             self.refused += len(messages)
             raise
@@ -104,7 +105,7 @@ class Publisher:
 
     def ready(self, messages: Sequence[Encoded], routing: int = 0) -> Sequence[Notification]:
         """The notifications of a Notify in its final form; raises the fault where publish would."""
-        carried = routing if self.in_cluster else 0
+        carried = routing & self.carried
         if isinstance(messages, EncodedRun):
             notifications = self._ready_run(messages, carried)
         else:
@@ -165,10 +166,12 @@ class Publisher:
 
     def _settle_claims(self, first: int | None, notifications: Sequence[Notification]) -> None:
         spans: dict[str, Span] = {}
-        for index, notification in enumerate(notifications):
-            if (id_ := notification.message_id) is not None:
-                offset = None if first is None else first + index
-                spans[id_] = Span(spans[id_].first if id_ in spans else offset, offset)
+        at = 0
+        for id_, size in _ids(notifications):
+            if id_ is not None:
+                span = Span(None, None) if first is None else Span(first + at, first + at + size - 1)
+                spans[id_] = Span(spans[id_].first, span.last) if id_ in spans else span
+            at += size
         for id_, span in spans.items():
             if (claim := self._claims.pop(id_, None)) is not None:
                 claim.set_result(span)
@@ -270,6 +273,16 @@ class Publisher:
             done: asyncio.Future[Span] = loop.create_future()
             done.set_result(Span(known.first, known.last))
             self._ids.add(known.id, known.time, done)
+
+
+def _ids(notifications: Sequence[Notification]) -> Iterator[tuple[str | None, int]]:
+    """The ids in order, and for how many in a row each stands."""
+    for part in parts_of(notifications):
+        if isinstance(part, Run):
+            yield part.message_id, len(part)
+        else:
+            for each in part:
+                yield each.message_id, 1
 
 
 class RecentIds:
