@@ -47,12 +47,6 @@ class Key(NamedTuple):
         return f'<m i="{self.number}">{self.publisher}.{self.topic}.{self.number}</m>'
 
 
-def find_key(data: bytes) -> Key:
-    """The key in a payload; one that is not whole is an error."""
-    (found,) = _KEY.findall(data)
-    return Key(*map(int, found))
-
-
 def find_keys(body: bytes) -> list[Key]:
     """The keys in a Notify or in the answer to GetMessages, which must be whole XML."""
     messages = etree.fromstring(body).iterfind(".//w:NotificationMessage/w:Message", NAMES)

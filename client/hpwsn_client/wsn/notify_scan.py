@@ -121,7 +121,7 @@ class NotifyScan:
         self._singles: dict[bytes, tuple[Opening, bytes]] = {}
         """What opens a Notify of one message without headers, as far as its payload, and what closes it."""
         self._numbers = count(1)
-        self._shapes = Shapes()
+        self._shapes = Shapes(lambda element: parse_content(element, limits, LEVELS))
         self.routing = NO_ROUTING
         """What the header Routing of the envelope read last asked for."""
 
