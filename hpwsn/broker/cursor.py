@@ -98,8 +98,11 @@ class Cursor:
 
     def acknowledge(self, upto: int) -> None:
         """Move past everything up to a delivered offset."""
-        while self.waiting and self.waiting[0] <= upto:
-            self.waiting.popleft()
+        waiting = self.waiting
+        if waiting and waiting[-1] <= upto:
+            waiting.clear()
+        while waiting and waiting[0] <= upto:
+            waiting.popleft()
         self.acknowledged = max(self.acknowledged, upto)
         if self.gaps:
             self.gaps = tuple(gap for gap in self.gaps if gap[1] > self.acknowledged)

@@ -40,6 +40,10 @@ READERS = 8
 JOURNAL_PAUSE = 1.0
 """Seconds until something that the journal refused is tried again."""
 
+# A member of an Enum is a call to look up, and these are looked up for every send.
+_DELIVERED = OutcomeKind.DELIVERED
+_LIVE, _ENDED = State.LIVE, State.ENDED
+
 
 class Delivery:
     """Moves every subscription's cursor."""
@@ -67,6 +71,7 @@ class Delivery:
         self._tasks: set[asyncio.Task[None]] = set()
         self._settling: dict[Subscription, list[asyncio.Future[None]]] = {}
         self._offered: dict[Subscription, None] = {}
+        self._gathered: tuple[Sequence[int], Sequence[Notification]] = ((), ())
         self._reading = asyncio.Semaphore(READERS)
         self._closing = False
         self.head = 0
@@ -124,7 +129,7 @@ class Delivery:
         cursor = subscription.cursor
         if subscription.progress.busy:
             return
-        if self._closing or subscription.state is not State.LIVE:
+        if self._closing or subscription.state is not _LIVE:
             self._settled(subscription)
             return
         if excess := self._overflow.excess(subscription):
@@ -150,16 +155,32 @@ class Delivery:
         sender = self._reach.sender(subscription)
         count = next_count(subscription, sender)
         offsets = subscription.cursor.batch(count if subscription.expires is None else max(count, LOOKED_AT))
-        notifications, size = [], 0
+        notifications = self._gather(offsets)
+        if not notifications:
+            self._in_background(subscription, self._read(subscription, sender, offsets))
+            return
+        if len(notifications) < len(offsets):
+            offsets = offsets[: len(notifications)]
+        self._send(subscription, sender, offsets, notifications)
+
+    def _gather(self, offsets: Sequence[int]) -> Sequence[Notification]:
+        """As many of the first as memory has and one send may carry.
+
+        Consumers of the same topic ask one after another for the same ones, which then are the same object.
+        """
+        known, notifications = self._gathered
+        if offsets == known:
+            return notifications
+        found: list[Notification] = []
+        size = 0
         for notification in map(self._recent.get, offsets):
             if notification is None or size > BATCH_BYTES:
                 break
-            notifications.append(notification)
+            found.append(notification)
             size += len(notification.content)
-        if notifications:
-            self._send(subscription, sender, offsets[: len(notifications)], notifications)
-        else:
-            self._in_background(subscription, self._read(subscription, sender, offsets))
+        if found:
+            self._gathered = offsets, found
+        return found
 
     def _send(
         self,
@@ -191,7 +212,7 @@ class Delivery:
     ) -> None:
         progress = subscription.progress
         progress.busy = False
-        if outcome.kind is OutcomeKind.DELIVERED:
+        if outcome.kind is _DELIVERED:
             progress.attempt, progress.same, progress.first_failure = 0, 0, None
             if progress.alone:
                 progress.alone = max(0, progress.alone - len(offsets))
@@ -213,7 +234,7 @@ class Delivery:
         subscription.cursor.acknowledge(upto)
         if subscription.rejects is not False:
             self._overflow.watch(subscription)
-        if subscription.state is not State.ENDED:
+        if subscription.state is not _ENDED:
             self._journal.advance(subscription.id, subscription.cursor.acknowledged)
 
     def _failed(self, subscription: Subscription, batch: Batch, outcome: Outcome) -> None:
@@ -380,7 +401,7 @@ class Delivery:
     def _count_once(self, subscription: Subscription, count: int, outcome: Outcome) -> None:
         """Count what was sent beside the queue, and is not tried again."""
         subscription.progress.busy = False
-        if outcome.kind is OutcomeKind.DELIVERED:
+        if outcome.kind is _DELIVERED:
             self._count_delivered(subscription, count)
         else:
             self._count_failure(subscription, outcome)
@@ -417,7 +438,7 @@ class Delivery:
 
     def _present_sent(self, subscription: Subscription, count: int, outcome: Outcome) -> None:
         self._count_once(subscription, count, outcome)
-        if outcome.kind is not OutcomeKind.DELIVERED:
+        if outcome.kind is not _DELIVERED:
             subscription.progress.present = ()
             log.warning(
                 "subscription %s: the present state was not taken: %s", subscription.id, outcome.reason
@@ -482,6 +503,8 @@ class Delivery:
             await asyncio.wait(waiting)
 
     def _settled(self, subscription: Subscription) -> None:
+        if not self._settling:
+            return
         for future in self._settling.pop(subscription, ()):
             if not future.done():
                 future.set_result(None)

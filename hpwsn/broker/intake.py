@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
-from hpwsn.notification import Batch, Notification, Run
+from hpwsn.notification import Batch, Notification, Run, parts_of
 
 MOST = 2048
 """Notifications after which a send goes at once."""
@@ -34,16 +34,17 @@ class Intake:
         self._sending: set[asyncio.Future[bool]] = set()
 
     def put(self, notifications: Sequence[Notification], size: int, stored: Stored) -> None:
-        """Take the notifications of one Notify, of that size in all; `stored` is told, never at once."""
+        """Take the notifications of some Notifies, of that size in all; `stored` is told, never at once."""
         if not self._told:
             asyncio.get_running_loop().call_soon(self._flush)
-        if isinstance(notifications, Run):
-            self._parts.append(notifications)
-            self._waiting = []
-        else:
-            if not self._waiting:
-                self._parts.append(self._waiting)
-            self._waiting += notifications
+        for part in parts_of(notifications):
+            if isinstance(part, Run):
+                self._parts.append(part)
+                self._waiting = []
+            else:
+                if not self._waiting:
+                    self._parts.append(self._waiting)
+                self._waiting += part
         self._count += len(notifications)
         self._told.append(stored)
         self._bytes += size

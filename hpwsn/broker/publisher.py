@@ -147,6 +147,10 @@ class Publisher:
         self._ids.add(message_id, now, claim)
         return None
 
+    def knows(self, message_id: str) -> bool:
+        """Whether a Notify of that id would be a repetition."""
+        return self._ids.find(message_id, self._clock()) is not None
+
     async def send_ready(self, notifications: Sequence[Notification]) -> bool:
         """Whether these are stored; if not, none is, and each Notify of them is to be published by itself."""
         try:

@@ -145,6 +145,9 @@ class Pusher:
         else:
             connection.drop()
         self._settle(ticket, outcome)
+        # Mostly the callback has made a post that went out on it.
+        if connection.idle:
+            self._deadlines.set(connection, self._idle_timeout)
 
     def spoiled(self, connection: Connection) -> None:
         """See push_connection.Owner."""
@@ -192,6 +195,7 @@ class Pusher:
         return host
 
     def _send(self, connection: Connection, ticket: Ticket) -> None:
+        connection.idle = False
         self._deadlines.set(connection, self._response_timeout)
         connection.take(ticket)
         # Written together, once the loop has read all that came: system calls in a row cost far less.
@@ -215,8 +219,8 @@ class Pusher:
             self._tidy(host)
             self._send(connection, ticket)
         else:
+            connection.idle = True
             host.idle.append(connection)
-            self._deadlines.set(connection, self._idle_timeout)
 
     def _make_room(self, host: _Host) -> None:
         """Queue for a connection where only the limit for all hosts stands in the way."""
@@ -245,8 +249,9 @@ class Pusher:
 
     def _leave_idle(self, connection: Connection) -> None:
         host = self._hosts.get(connection.host)
-        if host is not None and connection in host.idle:
+        if host is not None and connection.idle:
             host.idle.remove(connection)
+            connection.idle = False
 
     def _open(self, host: _Host, ticket: Ticket) -> None:
         connection = Connection(self, host.key, self._limit)

@@ -110,8 +110,8 @@ class Connection(asyncio.Protocol):
 
     __slots__ = (
         "_complete", "_excerpt", "_framed", "_keep", "_limit", "_owner", "_parser", "_received",
-        "_retry_after", "_status", "_surplus", "_transport", "_written", "deadline", "host", "opening",
-        "reused", "ticket",
+        "_retry_after", "_status", "_surplus", "_transport", "_written", "deadline", "host", "idle",
+        "opening", "reused", "ticket",
     )  # fmt: skip
 
     def __init__(self, owner: Owner, host: HostKey, limit: int) -> None:
@@ -120,6 +120,7 @@ class Connection(asyncio.Protocol):
         self.host = host
         self.ticket: Ticket | None = None
         self.opening: asyncio.Task[None] | None = None
+        self.idle = False
         self.reused = False
         self.deadline = math.inf
         self._transport: asyncio.Transport | None = None

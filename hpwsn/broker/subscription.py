@@ -31,6 +31,10 @@ class State(Enum):
     ENDED = "ended"
 
 
+_LIVE = State.LIVE
+"""A member of an Enum is a call to look up, and this one is looked up for every send."""
+
+
 @dataclass(slots=True)
 class Progress:
     """What delivery remembers between two attempts."""
@@ -132,7 +136,7 @@ class Subscription:
     @property
     def deliverable(self) -> bool:
         """Whether notifications may go out now."""
-        return self.state is State.LIVE and not self.paused
+        return not self.paused and self.state is _LIVE
 
 
 Subscriber = Subscription | ContentGroup[Subscription]

@@ -2,9 +2,10 @@
 
 Every connection of the port begins here. At the first request that is not ordinary (hpwsn.door.heads) the
 transport goes, with the bytes so far and once all before is answered, to a request handler of aiohttp for the
-rest of the connection's life. An ordinary Notify goes through the Notify lane, several at a time; any other
-body gets the full SOAP door, alone, so that requests of one connection take effect in their order. Answers
-are in order too. What waits is bounded: beyond that, reading pauses.
+rest of the connection's life. Ordinary Notifies go through the Notify lane, those of one read together: they
+are one object, with one fate and one answer to write. Any other body gets the full SOAP door, alone, so that
+requests of one connection take effect in their order. Answers are in order too. What waits is bounded: beyond
+that, reading pauses.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import cast
 
 from hpwsn.door.exchange import BrokerDoor, Post
@@ -23,6 +24,8 @@ MOST_UNANSWERED = 256
 """Requests of one connection that are taken before the first of them is answered."""
 MOST_BYTES = 4 << 20
 """Bytes of such requests."""
+TOGETHER = 32
+"""Requests that are offered at once: those behind one that is refused have to be offered again."""
 HEAD_READS = 3
 """Reads after which a head that is still not whole goes to the full lane."""
 IDLE_FOR = 3630.0
@@ -34,8 +37,11 @@ DRAIN_LINGER = 1.0
 
 _END = b"\r\n\r\n"
 
-Offer = Callable[[bytes, Callable[[bool], None]], bool]
-"""Takes the body of a Notify and whom to tell whether it is stored; False if that is not for here."""
+Offer = Callable[[Sequence[bytes], Callable[[bool], None]], int]
+"""Takes bodies in their order, and whom to tell, never at once, whether those taken are stored.
+
+How many of the first are taken, all of which are stored or none is; 0 if the first is not for here.
+"""
 
 
 class Lanes:
@@ -59,6 +65,7 @@ class Lanes:
         self.draining = False
         self._arrive_within = arrive_within
         self._open: set[Lane] = set()
+        self._told: list[Lane] = []
         self._empty = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
 
@@ -94,6 +101,17 @@ class Lanes:
         if self._open:
             self._sweep_later()
 
+    def proceed_soon(self, lane: Lane) -> None:
+        """Have a connection proceed at the end of this turn, with all others of which that is said."""
+        if not self._told:
+            self.loop.call_soon(self._proceed)
+        self._told.append(lane)
+
+    def _proceed(self) -> None:
+        told, self._told = self._told, []
+        for lane in told:
+            lane.proceed()
+
     async def close(self, within: float) -> None:
         """Answer what is under way, within that time, and end every connection."""
         self.draining = True
@@ -109,22 +127,29 @@ class Lanes:
             self._timer.cancel()
 
 
-class _Request:
-    """A request on its way; `reply` is what to write, once that is known."""
+class _Batch:
+    """Requests in a row that share one fate; `reply` is what to write, once that is known."""
 
-    __slots__ = ("body", "full", "head", "lane", "reply")
+    __slots__ = ("bodies", "full", "heads", "lane", "reply")
 
-    def __init__(self, lane: Lane, head: Head, body: bytes) -> None:
+    def __init__(self, lane: Lane, heads: list[Head], bodies: list[bytes], full: bool = False) -> None:
         self.lane = lane
-        self.head = head
-        self.body = body
-        self.full = False
+        self.heads = heads
+        self.bodies = bodies
+        self.full = full
         self.reply: bytes | None = None
+
+    def singly(self) -> list[_Batch]:
+        """Each of the requests by itself, all for the full door."""
+        return [
+            _Batch(self.lane, [head], [body], full=True)
+            for head, body in zip(self.heads, self.bodies, strict=True)
+        ]
 
     def stored(self, stored: bool) -> None:
         """What the Notify lane tells: answered, or to be tried again by the full door."""
         if stored:
-            self.reply = self.lane.responses.accepted(self.head.close)
+            self.reply = self.lane.responses.accepted(len(self.heads), self.heads[-1].close)
         else:
             self.lane.needs_full(self)
         self.lane.proceed_soon()
@@ -140,12 +165,15 @@ class Lane(asyncio.Protocol):
         self._offer = lanes.offer
         self._time = lanes.loop.time
         self._transport: asyncio.Transport
-        self._unanswered: deque[_Request] = deque()
+        self._unanswered: deque[_Batch] = deque()
+        self._count = 0
         self._bytes = 0
         self._full = 0
         self._task: asyncio.Task[None] | None = None
         self._buffer = b""
         self._reads = 0
+        self._usual: tuple[bytes, Head] | None = None
+        """The head that came last, to the byte with its end: most are equal to it."""
         self._head: Head | None = None
         self._parts: list[bytes] = []
         self._missing = 0
@@ -213,7 +241,7 @@ class Lane(asyncio.Protocol):
         body = b"".join(self._parts)
         self._parts, self._missing, self._head = [], 0, None
         assert head is not None
-        self._begin(head, body)
+        self._begin([head], [body])
         self._consume(data[missing:])
 
     def _consume(self, data: bytes) -> None:
@@ -223,21 +251,55 @@ class Lane(asyncio.Protocol):
                 self._buffer = data[at:]
                 self._pause()
                 return
-            end = data.find(_END, at)
-            if end < 0:
-                self._await_head(data[at:])
+            heads, bodies, ends = self._cut(data, at)
+            if not heads:
+                self._await_rest(data[at:])
                 return
-            head = self._find_head(data[at:end])
-            if head is None:
-                self._leave(data[at:])
-                return
-            at = end + 4 + head.length
-            if at > size:
-                self._await_body(head, data[end + 4 :], at - size)
-                return
-            self._begin(head, data[end + 4 : at])
+            at = ends[self._begin(heads, bodies) - 1]
         self._buffer = b""
         self._reads = 0
+
+    def _cut(self, data: bytes, at: int) -> tuple[list[Head], list[bytes], list[int]]:
+        """The next requests that are whole and ordinary, and where each ends."""
+        heads: list[Head] = []
+        bodies: list[bytes] = []
+        ends: list[int] = []
+        size, room = len(data), MOST_BYTES - self._bytes
+        most = min(TOGETHER, MOST_UNANSWERED - self._count)
+        usual = self._usual
+        while len(heads) < most and room >= 0:
+            if usual is None or not data.startswith(usual[0], at):
+                usual = self._read_head(data, at)
+                if usual is None:
+                    break
+                self._usual = usual
+            begin, head = at + len(usual[0]), usual[1]
+            at = begin + head.length
+            if at > size:
+                break
+            heads.append(head)
+            bodies.append(data[begin:at])
+            ends.append(at)
+            room -= head.length
+            if head.close:
+                break
+        return heads, bodies, ends
+
+    def _read_head(self, data: bytes, at: int) -> tuple[bytes, Head] | None:
+        end = data.find(_END, at)
+        head = self._find_head(data[at:end]) if end >= 0 else None
+        return None if head is None else (data[at : end + len(_END)], head)
+
+    def _await_rest(self, data: bytes) -> None:
+        """Wait for more of a request that is not whole, or leave one that is not ordinary."""
+        found = self._read_head(data, 0)
+        if found is not None:
+            whole, head = found
+            self._await_body(head, data[len(whole) :], len(whole) + head.length - len(data))
+        elif _END in data:
+            self._leave(data)
+        else:
+            self._await_head(data)
 
     def _await_head(self, data: bytes) -> None:
         self._reads += 1
@@ -255,28 +317,38 @@ class Lane(asyncio.Protocol):
 
     # Requests to answers
 
-    def _begin(self, head: Head, body: bytes) -> None:
-        request = _Request(self, head, body)
+    def _begin(self, heads: list[Head], bodies: list[bytes]) -> int:
+        """Begin with the first of these, and all that go with it; how many that are."""
         self._begun = True
-        self._unanswered.append(request)
-        self._bytes += len(body)
-        if head.close:
+        batch = _Batch(self, heads, bodies)
+        taken = 0 if self._full else self._offer(bodies, batch.stored)
+        full, taken = not taken, taken or 1
+        if taken < len(bodies):
+            batch.heads, batch.bodies = heads[:taken], bodies[:taken]
+        self._unanswered.append(batch)
+        self._count += taken
+        self._bytes += sum(map(len, batch.bodies))
+        if batch.heads[-1].close:
             self._ending = True
-        if not self._full and self._offer(body, request.stored):
-            return
-        self.needs_full(request)
-        self.proceed()
+        if full:
+            self.needs_full(batch)
+            self.proceed()
+        return taken
 
-    def needs_full(self, request: _Request) -> None:
-        """Have the full SOAP door answer a request when its turn comes."""
-        request.full = True
-        self._full += 1
+    def needs_full(self, batch: _Batch) -> None:
+        """Have the full SOAP door answer each of these requests when its turn comes."""
+        self._full += len(batch.heads)
+        batch.full = True
+        if len(batch.heads) > 1:
+            self._unanswered = deque(
+                one for each in self._unanswered for one in (each.singly() if each is batch else [each])
+            )
 
     def proceed_soon(self) -> None:
         """Proceed at the end of this turn: many are told at once, and their answers go out together."""
         if not self._proceeding:
             self._proceeding = True
-            self._lanes.loop.call_soon(self.proceed)
+            self._lanes.proceed_soon(self)
 
     def proceed(self) -> None:
         """Write the answers whose turn it is, and begin what was waiting for them."""
@@ -284,15 +356,17 @@ class Lane(asyncio.Protocol):
         answers, waiting = [], self._unanswered
         while waiting and (reply := waiting[0].reply) is not None:
             answers.append(reply)
-            self._bytes -= len(waiting.popleft().body)
+            batch = waiting.popleft()
+            self._count -= len(batch.bodies)
+            self._bytes -= sum(map(len, batch.bodies))
         if answers and not self._transport.is_closing():
             self._transport.write(answers[0] if len(answers) == 1 else b"".join(answers))
         if self._lost:
             return
-        if waiting and waiting[0].full and self._task is None and self._all_settled():
-            self._task = self._lanes.loop.create_task(self._answer(waiting[0]))
-        elif not waiting:
+        if not waiting:
             self._all_answered()
+        elif self._full and waiting[0].full and self._task is None and self._all_settled():
+            self._task = self._lanes.loop.create_task(self._answer(waiting[0]))
         if self._paused:
             self.go_on()
 
@@ -300,9 +374,9 @@ class Lane(asyncio.Protocol):
         """Whether the Notify lane has told what it made of each: some may share the fate of the first."""
         return all(other.full or other.reply is not None for other in self._unanswered)
 
-    async def _answer(self, request: _Request) -> None:
-        head = request.head
-        post = Post(request.body, head.charset, head.hint)
+    async def _answer(self, request: _Batch) -> None:
+        head = request.heads[0]
+        post = Post(request.bodies[0], head.charset, head.hint)
         if any(not other.full for other in self._unanswered):
             # To try it again would put it behind those, and nobody would know.
             reply = self._lanes.soap.overtaken(post)
@@ -351,7 +425,7 @@ class Lane(asyncio.Protocol):
             or self._writing_paused
             or self._lanes.draining
             or self._bytes > MOST_BYTES
-            or len(self._unanswered) >= MOST_UNANSWERED
+            or self._count >= MOST_UNANSWERED
         )
 
     def _pause(self) -> None:

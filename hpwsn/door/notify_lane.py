@@ -6,9 +6,11 @@ and has the words for the fault. So both give the same answers.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hpwsn.broker.intake import Intake, Stored
 from hpwsn.broker.publisher import Publisher
-from hpwsn.notification import PARTIAL, RELIABLE
+from hpwsn.notification import PARTIAL, RELIABLE, Batch, Notification, Run
 from hpwsn_client.wsn.notify_scan import EncodedRun, NotifyScan
 from hpwsn_client.wsn.soap_faults import SoapFault
 from hpwsn_client.wsn.xml import Limits
@@ -22,20 +24,53 @@ class NotifyLane:
         self._scan = NotifyScan(limits)
         self._intake = Intake(publisher.send_ready)
 
-    def offer(self, data: bytes, stored: Stored) -> bool:
-        """Publish a Notify in UTF-8, with `stored` told what became of it; False if that is not for here."""
-        messages = self._scan.read(data)
-        if messages is None:
-            return False
+    def offer(self, bodies: Sequence[bytes], stored: Stored) -> int:
+        """Publish Notifies in UTF-8, up to the first that is not for here; how many, all of one fate."""
+        return (len(bodies) > 1 and self._offer_alike(bodies, stored)) or self._offer_each(bodies, stored)
+
+    def _offer_alike(self, bodies: Sequence[bytes], stored: Stored) -> int:
+        """Those that differ in their payloads only are one run, as if one Notify had brought them."""
+        run = self._scan.read_alike(bodies)
+        if run is None:
+            return 0
         try:
-            reliable, partial = self._scan.routing
-            notifications = self._publisher.ready(messages, RELIABLE * reliable + PARTIAL * partial)
+            notifications = self._publisher.ready(run)
         except SoapFault:
-            return False
-        message_id = messages.message_id if isinstance(messages, EncodedRun) else messages[0].message_id
-        first = None if message_id is None else self._publisher.take_once(message_id, notifications)
-        if first is None:
-            self._intake.put(notifications, len(data), stored)
-        else:
-            first.add_done_callback(lambda ended: stored(not ended.cancelled() and ended.exception() is None))
-        return True
+            return 0
+        self._intake.put(notifications, len(run.payloads), stored)
+        return len(run)
+
+    def _offer_each(self, bodies: Sequence[bytes], stored: Stored) -> int:
+        parts: list[Sequence[Notification]] = []
+        taken = size = 0
+        for data in bodies:
+            messages = self._scan.read(data)
+            if messages is None:
+                break
+            id_ = messages.message_id if isinstance(messages, EncodedRun) else messages[0].message_id
+            # What is a repetition has the fate of another, and so is taken alone.
+            if taken and id_ is not None and self._publisher.knows(id_):
+                break
+            try:
+                reliable, partial = self._scan.routing
+                notifications = self._publisher.ready(messages, RELIABLE * reliable + PARTIAL * partial)
+            except SoapFault:
+                break
+            first = None if id_ is None else self._publisher.take_once(id_, notifications)
+            if first is not None:
+                first.add_done_callback(lambda end: stored(not end.cancelled() and end.exception() is None))
+                return 1
+            _add(parts, notifications)
+            taken += 1
+            size += len(data)
+        if taken:
+            self._intake.put(parts[0] if len(parts) == 1 else Batch(parts), size, stored)
+        return taken
+
+
+def _add(parts: list[Sequence[Notification]], notifications: Sequence[Notification]) -> None:
+    last = parts[-1] if parts else None
+    if isinstance(last, list) and not isinstance(notifications, Run):
+        last += notifications
+    else:
+        parts.append(notifications)

@@ -21,11 +21,12 @@ class Responses:
         self._common = b""
         self._accepted = (b"", b"")
 
-    def accepted(self, close: bool) -> bytes:
-        """The answer to a notification."""
+    def accepted(self, count: int, close: bool) -> bytes:
+        """The answers to so many notifications in a row, the last of which may end the connection."""
         if int(time.time()) != self._second:
             self._next_second()
-        return self._accepted[close]
+        going_on, ending = self._accepted
+        return going_on * (count - 1) + ending if close else going_on * count
 
     def encode(self, reply: Reply, close: bool) -> bytes:
         """Any answer."""

@@ -143,6 +143,37 @@ class NotifyScan:
             return None
         return found
 
+    def read_alike(self, envelopes: Sequence[bytes]) -> EncodedRun | None:
+        """The first of these in UTF-8 as one run: each of one message and no headers, alike but for payloads.
+
+        As many as are alike, two at least, and all of known shapes; None where `read` has to look at each.
+        """
+        first = envelopes[0]
+        begin = _find_payload(first, first.find(b"Message"))
+        head = first[:begin]
+        known = self._singles.get(head)
+        if known is None:
+            return None
+        opening, closing = known
+        size, shortest = len(closing), begin + len(closing)
+        raw: list[bytes] = []
+        for data in envelopes:
+            if len(data) < shortest or not (data.startswith(head) and data.endswith(closing)):
+                break
+            raw.append(data[begin:-size])
+        payloads = END.join((*raw, b""))
+        if (
+            len(raw) < 2
+            or len(payloads) > self._limits.body // GROWTH
+            or payloads.count(END) != len(raw)
+            or opening.close in payloads
+            or not opening.scope.is_unused(payloads)
+            or not self._shapes.fit(payloads)
+        ):
+            return None
+        self.routing = NO_ROUTING
+        return EncodedRun(opening.topic, opening.before, payloads, len(raw), None)
+
     def _recognise_single(self, data: bytes) -> list[Encoded] | EncodedRun | None:
         """The one notification of a Notify that is as one before to the byte, but for its payload."""
         begin = _find_payload(data, data.find(b"Message"))

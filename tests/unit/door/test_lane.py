@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import takewhile
 
 import pytest
 
@@ -54,18 +55,19 @@ class Wire(asyncio.Transport):
 
 
 class Notify:
-    """Takes bodies that begin with n, and stores them when the test says so."""
+    """Takes bodies that begin with n, so many at once, and stores them when the test says so."""
 
-    def __init__(self) -> None:
+    def __init__(self, together: int) -> None:
+        self.together = together
         self.bodies: list[bytes] = []
         self.waiting: list[Callable[[bool], None]] = []
 
-    def offer(self, data: bytes, stored: Callable[[bool], None]) -> bool:
-        if not data.startswith(b"n"):
-            return False
-        self.bodies.append(data)
-        self.waiting.append(stored)
-        return True
+    def offer(self, bodies: Sequence[bytes], stored: Callable[[bool], None]) -> int:
+        taken = list(takewhile(lambda data: data.startswith(b"n"), bodies[: self.together]))
+        if taken:
+            self.bodies += taken
+            self.waiting.append(stored)
+        return len(taken)
 
     async def store(self, stored: bool = True) -> None:
         waiting, self.waiting = self.waiting, []
@@ -94,8 +96,8 @@ class Soap:
 class Bench:
     """A lane on a wire."""
 
-    def __init__(self) -> None:
-        self.wire, self.notify, self.soap = Wire(), Notify(), Soap()
+    def __init__(self, together: int = module.TOGETHER) -> None:
+        self.wire, self.notify, self.soap = Wire(), Notify(together), Soap()
         self.handed_over: list[bytes] = []
         self.lanes = Lanes(
             self.soap,  # type: ignore[arg-type]
@@ -117,10 +119,11 @@ async def turns() -> None:
         await asyncio.sleep(0)
 
 
-async def test_requests_are_the_same_wherever_they_are_split() -> None:
+@pytest.mark.parametrize("together", [1, module.TOGETHER])
+async def test_requests_are_the_same_wherever_they_are_split(together: int) -> None:
     stream = ORDINARY + b"n0000" + ORDINARY + b"n1111"
     for at in range(len(stream)):
-        bench = Bench()
+        bench = Bench(together)
         bench.feed(stream[:at], stream[at:])
         await bench.notify.store()
         assert bench.notify.bodies == [b"n0000", b"n1111"]
@@ -156,8 +159,9 @@ async def test_other_bodies_are_answered_alone_and_in_their_turn() -> None:
     assert not bench.wire.paused
 
 
-async def test_what_could_not_be_stored_together_is_tried_alone_in_order() -> None:
-    bench = Bench()
+@pytest.mark.parametrize("together", [1, module.TOGETHER])
+async def test_what_could_not_be_stored_together_is_tried_alone_in_order(together: int) -> None:
+    bench = Bench(together)
     bench.feed(ORDINARY + b"n0000" + ORDINARY + b"n1111")
     await bench.notify.store(False)
     await turns()
@@ -167,7 +171,7 @@ async def test_what_could_not_be_stored_together_is_tried_alone_in_order() -> No
 
 @pytest.mark.parametrize("first_to_be_told", [0, 1])
 async def test_what_could_not_be_stored_is_not_put_behind_what_came_later(first_to_be_told: int) -> None:
-    bench = Bench()
+    bench = Bench(together=1)
     bench.feed(ORDINARY + b"n0000" + ORDINARY + b"n1111")
     outcomes = [(bench.notify.waiting[0], False), (bench.notify.waiting[1], True)]
     for tell, stored in (outcomes[first_to_be_told], outcomes[1 - first_to_be_told]):
@@ -175,6 +179,41 @@ async def test_what_could_not_be_stored_is_not_put_behind_what_came_later(first_
         await turns()
     assert bench.soap.bodies == []
     assert bench.wire.statuses == [503, 202]
+
+
+async def test_what_comes_in_one_read_has_one_fate_and_heads_of_other_lengths_are_no_obstacle() -> None:
+    bench = Bench()
+    longer = ORDINARY.replace(b"Length: 5", b"Length: 7")
+    bench.feed(ORDINARY + b"n0000" + longer + b"n111111" + ORDINARY + b"n2222" + ORDINARY + b"other")
+    assert bench.notify.bodies == [b"n0000", b"n111111", b"n2222"]
+    assert len(bench.notify.waiting) == 1
+    await bench.notify.store()
+    assert bench.wire.statuses == [202, 202, 202, 200]
+
+
+async def test_more_than_are_taken_together_are_taken_one_after_another() -> None:
+    bench = Bench()
+    bench.feed((ORDINARY + b"n0000") * (module.TOGETHER + 1))
+    assert len(bench.notify.waiting) == 2
+    await bench.notify.store()
+    assert bench.wire.statuses == [202] * (module.TOGETHER + 1)
+
+
+async def test_of_several_requests_that_are_refused_together_none_overtakes_those_behind() -> None:
+    bench = Bench(together=2)
+    bench.feed((ORDINARY + b"n0000") * 2 + (ORDINARY + b"n1111") * 2)
+    refused, stored = bench.notify.waiting
+    stored(True)
+    refused(False)
+    await turns()
+    assert bench.soap.bodies == []
+    assert bench.wire.statuses == [503, 503, 202, 202]
+
+
+async def test_an_empty_line_before_a_request_is_for_the_full_lane() -> None:
+    bench = Bench()
+    bench.feed(b"\r\n\r\n" + ORDINARY + b"n0000")
+    assert bench.handed_over == [b"\r\n\r\n" + ORDINARY + b"n0000"]
 
 
 async def test_a_connection_is_handed_over_when_all_before_is_answered() -> None:

@@ -309,6 +309,54 @@ def test_the_routing_header_is_heeded_and_an_unclear_one_left_to_the_full_parser
         assert scan.routing == asked
 
 
+def alike(text: str, topic: str = "a") -> bytes:
+    return notify(
+        f'<w:NotificationMessage><w:Topic Dialect="{CONCRETE}">{topic}</w:Topic>'
+        f"<w:Message>{text}</w:Message></w:NotificationMessage>"
+    )
+
+
+ODD = (
+    "<n>1</n>\x1e<n>2</n>",
+    "<n>1</n><n>2</n>",
+    "<n>1</n></w:Message><w:Message><n>2</n>",
+    "<n><!-- 1 --></n>",
+    "<n>&unknown;</n>",
+    "<n>\ufffe</n>",
+    "<n><m>1</n></m>",
+    "<w:n>1</w:n>",
+    " <n>1</n>",
+    "<n>1",
+    "",
+)
+
+
+@given(st.lists(st.sampled_from([*map(str, range(5)), "&amp;", "é", *ODD]), min_size=2, max_size=6))
+def test_envelopes_that_are_read_together_mean_what_each_means(texts: list[str]) -> None:
+    scan = NotifyScan(DEFAULT_LIMITS)
+    for number in range(8):
+        scan.read(alike(f"<n>{number}</n>"))
+    envelopes = [alike(text if text in ODD else f"<n>{text}</n>") for text in texts]
+    found = scan.read_alike(envelopes)
+    if all(text not in ODD for text in texts):
+        assert found is not None
+    assert found is None or len(found) >= 2
+    for one, data in zip(found or (), envelopes, strict=False):
+        read = scan.read(data)
+        assert read is not None
+        assert [one] == list(read)
+
+
+def test_envelopes_are_read_together_as_far_as_they_are_alike() -> None:
+    scan = NotifyScan(DEFAULT_LIMITS)
+    for number in range(8):
+        scan.read(alike(f"<n>{number}</n>"))
+    found = scan.read_alike([alike("<n>1</n>"), alike("<n>2</n>"), alike("<n>3</n>", "b"), alike("<n>4</n>")])
+    assert found is not None
+    assert [one.content[one.start : one.end] for one in found] == [b"<n>1</n>", b"<n>2</n>"]
+    assert scan.read_alike([alike("<n>3</n>", "b"), alike("<n>4</n>", "b")]) is None
+
+
 def test_a_byte_that_ends_payloads_makes_no_two_of_one() -> None:
     scan = NotifyScan(DEFAULT_LIMITS)
     for _ in range(3):
