@@ -42,7 +42,15 @@ from .scope import Scope
 from .shapes import END, Shapes, split_row
 from .soap_faults import SoapFault
 from .topics import Topic
-from .xml import Limits, may_hold_mark, parse_content, parse_contents, parse_header, parse_plain
+from .xml import (
+    Limits,
+    check_attributes,
+    may_hold_mark,
+    parse_content,
+    parse_contents,
+    parse_header,
+    parse_plain,
+)
 
 MOST_FRAMES = 256
 MOST_OPENINGS = 4096
@@ -207,7 +215,8 @@ class NotifyScan:
         if unused and self._shapes.fit(payloads):
             return Row(opening, payloads, len(raw), fits=True)
         ready = END.join((*_complete(raw, opening.scope, unused), b""))
-        return Row(opening, ready, len(raw), ready != payloads and self._shapes.fit(ready))
+        tried = unused and ready == payloads
+        return Row(opening, ready, len(raw), fits=not tried and self._shapes.fit(ready))
 
     def _check(
         self, frame: Frame, data: bytes, headers: bytes, rows: Sequence[Row]
@@ -230,6 +239,8 @@ class NotifyScan:
 
     def _parse_whole(self, data: bytes, payload: bytes) -> etree._Element:
         """The Header of a Notify of one message: the whole is parsed sooner than its parts."""
+        # What the whole does not show: with what it takes along it may have more than its sender wrote.
+        check_attributes(payload, self._limits.attributes)
         root = parse_plain(data, self._limits)
         message = root[-1][0][0][-1]
         alone = payload.find(b">", payload.rfind(b"<")) == len(payload) - 1

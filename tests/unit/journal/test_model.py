@@ -2,7 +2,7 @@
 
 import asyncio
 import tempfile
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from hpwsn.journal import Journal, PullPointRecord, Recovered, SubscriptionRecord
-from hpwsn.notification import Notification
+from hpwsn.notification import Batch, Notification, Run
+from hpwsn_client.wsn.shapes import END
 from hpwsn_client.wsn.topics import Topic
 
 T = TypeVar("T")
@@ -29,6 +30,22 @@ notifications = st.builds(
     st.integers(0, 100),
     st.one_of(st.none(), pull_points),
 )
+runs = st.builds(
+    lambda topic, before, payloads, time, message_id: Run(
+        Topic.parse(topic) if topic else None,
+        before,
+        b"".join(payload + END for payload in payloads),
+        len(payloads),
+        float(time),
+        message_id,
+    ),
+    keys,
+    st.binary(max_size=9),
+    st.lists(st.binary(max_size=9).filter(lambda payload: END not in payload), min_size=1, max_size=9),
+    st.integers(0, 100),
+    st.one_of(st.none(), st.text(st.characters(codec="utf-8"), min_size=1)),
+)
+parts = st.one_of(runs, st.lists(notifications, min_size=1, max_size=3))
 
 
 class JournalMachine(RuleBasedStateMachine):
@@ -39,6 +56,7 @@ class JournalMachine(RuleBasedStateMachine):
         self.folder = tempfile.TemporaryDirectory()
         self.runner = asyncio.Runner()
         self.log: dict[int, Notification] = {}
+        self.row_of: dict[int, range] = {}
         self.next = self.given = 1
         self.forgotten: dict[str, int] = {}
         self.cursors: dict[str, int] = {}
@@ -74,6 +92,18 @@ class JournalMachine(RuleBasedStateMachine):
 
     @rule(group=st.lists(st.lists(notifications, min_size=1, max_size=4), min_size=1, max_size=4))
     def append(self, group: list[list[Notification]]) -> None:
+        self.append_all(group)
+
+    @rule(group=st.lists(st.lists(parts, min_size=1, max_size=4).map(Batch), min_size=1, max_size=3))
+    def append_runs(self, group: list[Batch]) -> None:
+        first = self.next
+        self.append_all(group)
+        for part in [part for batch in group for part in batch.parts]:
+            row = range(first, first + len(part))
+            self.row_of |= dict.fromkeys(row, row) if isinstance(part, Run) else {}
+            first += len(part)
+
+    def append_all(self, group: Sequence[Sequence[Notification]]) -> None:
         async def all_of_them() -> list[int]:
             return await asyncio.gather(*[self.journal.append(one) for one in group])
 
@@ -228,11 +258,14 @@ class JournalMachine(RuleBasedStateMachine):
                 kept.add(offset)
         old = {offset for offset, n in self.log.items() if age is not None and n.time < now - age}
         gone = old if size is None else set(self.log) - (set(current.values()) - old)
-        assert pruned.entries == len(gone - kept)
+        # A run goes when all of it may go.
+        free = gone - kept
+        gone = {offset for offset in free if free.issuperset(self.row_of.get(offset, ()))}
+        assert pruned.entries == len(gone)
         before = {str(n.topic) for n in self.log.values() if n.topic is not None and n.target is None}
-        self.log = {offset: n for offset, n in self.log.items() if offset not in gone - kept}
+        self.log = {offset: n for offset, n in self.log.items() if offset not in gone}
         after_it = {str(n.topic) for n in self.log.values() if n.topic is not None and n.target is None}
-        lost = {topic for topic, offset in current.items() if offset in gone - kept}
+        lost = {topic for topic, offset in current.items() if offset in gone}
         for topic in lost:
             self.forgotten[topic] = current[topic]
         assert set(pruned.forgotten) == lost | (before - after_it)
