@@ -22,7 +22,6 @@ FLAGS = MappingProxyType(
     {
         "server.host": "--host",
         "server.port": "--port",
-        "server.workers": "--workers",
         "data.dir": "--data",
         "node.name": "--name",
         "node.cluster": "--cluster",
@@ -238,13 +237,5 @@ def _check_together(config: Config, sources: Mapping[str, str]) -> Iterator[Prob
             yield problem(key, "needs server.tls_certificate; name the certificate too, or leave both out")
     for key, remedy in check_backbone(config.backbone):
         yield problem(key, remedy)
-    if config.server.workers > 1 and not config.server.fast_lane:
-        yield problem("server.workers", "needs the fast lane; leave it out, or server.fast_lane = false")
-    if config.server.workers > 1 and config.registrations.required:
-        yield problem(
-            "server.workers",
-            "cannot be with registrations.required, since only the full lane sees who publishes;"
-            " leave one of them out",
-        )
     if cluster.secret and cluster.secret_file:
         yield problem("cluster.secret_file", "is given beside cluster.secret; keep one of the two")

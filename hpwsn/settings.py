@@ -44,12 +44,6 @@ class ServerSettings:
         60.0, Seconds(0.1), "Time for a request to arrive whole, and for answers to be read."
     )
     connections: int = setting(10_000, Whole(1, 1_000_000), "Most connections open at once.")
-    workers: int = setting(
-        0,
-        Whole(0, 64),
-        "Processes that read requests for the one that accepts connections, stores and delivers;"
-        " 0 or 1 is one process for all.",
-    )
     drain_timeout: float = setting(10.0, Seconds(0), "Time for what is under way to finish at SIGTERM.")
     fast_lane: bool = setting(
         True, Flag(), "Ordinary requests take a shorter way; the answers are the same without it."

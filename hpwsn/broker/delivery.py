@@ -351,7 +351,8 @@ class Delivery:
 
     def replay(self, subscription: Subscription, letters: Iterable[int]) -> None:
         """Send dead letters, by id, once more, before what waits; those that fail again stay dead letters."""
-        subscription.progress.replays.update(dict.fromkeys(letters))
+        progress = subscription.progress
+        progress.replays = (progress.replays or {}) | dict.fromkeys(letters)
         self.wake(subscription)
 
     async def _replay(self, subscription: Subscription) -> None:
@@ -417,7 +418,7 @@ class Delivery:
     def _present_sent(self, subscription: Subscription, count: int, outcome: Outcome) -> None:
         self._count_once(subscription, count, outcome)
         if outcome.kind is not OutcomeKind.DELIVERED:
-            subscription.progress.present = []
+            subscription.progress.present = ()
             log.warning(
                 "subscription %s: the present state was not taken: %s", subscription.id, outcome.reason
             )

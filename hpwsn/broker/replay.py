@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 async def next_letters(journal: Journal, subscription: Subscription, size: int) -> list[DeadLetter]:
     """The next ones that are still there; those that are not are forgotten."""
-    replays = subscription.progress.replays
+    replays = subscription.progress.replays or {}
     return [
         letter
         for id_ in list(replays)[:size]
@@ -35,11 +35,11 @@ def note_replayed(
     if delivered:
         journal.drop_dead_letters(letters)
     if not delivered and outcome.status is None:
-        progress.replays.clear()
+        progress.replays = None
         log.warning("subscription %s: dead letters stay: %s", subscription.id, outcome.reason)
     elif not delivered and len(letters) > 1:
         progress.alone = len(letters)
     else:
         for id_ in letters:
-            progress.replays.pop(id_, None)
+            (progress.replays or {}).pop(id_, None)
         progress.alone = max(0, progress.alone - len(letters))

@@ -6,7 +6,7 @@ State only; `subscriptions` changes it for its owner, `delivery` moves its curso
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -51,9 +51,9 @@ class Progress:
     failures: int = 0
     last_error: str | None = None
     expired: int = 0
-    replays: dict[int, None] = field(default_factory=dict)
-    """Dead letters, by id, that an operator wants sent again."""
-    present: list[int] = field(default_factory=list)
+    replays: dict[int, None] | None = None
+    """Dead letters, by id, that an operator wants sent again; None rather than empty, as with most."""
+    present: Sequence[int] = ()
     """Offsets of current messages that the subscriber wants sent once more."""
 
 
@@ -85,8 +85,8 @@ class Subscription:
     created: float
     terminates: float | None
     cursor: Cursor
-    address: str
-    """The subscription's own address, where its manager answers."""
+    base_url: str
+    """What the node's own addresses begin with."""
     pull_point: str | None = None
     paused: bool = False
     producer_holds: bool = True
@@ -97,6 +97,11 @@ class Subscription:
     """What its sender keeps for the next send."""
     rejects: bool | None = None
     """Whether a full queue turns publishers away; None until `overflow` has looked."""
+
+    @property
+    def address(self) -> str:
+        """The subscription's own address, where its manager answers."""
+        return f"{self.base_url}/wsn/subscriptions/{self.id}"
 
     @property
     def topics(self) -> tuple[TopicExpression, ...]:

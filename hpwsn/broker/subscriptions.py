@@ -170,7 +170,7 @@ class Subscriptions:
             created=created,
             terminates=terminates,
             cursor=Cursor(cursor, window=self._settings.window, head=self._journal.last_offset),
-            address=f"{self._base_url()}/wsn/subscriptions/{id_}",
+            base_url=self._base_url(),
             pull_point=pull_point,
         )
 

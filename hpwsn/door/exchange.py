@@ -1,7 +1,7 @@
 """A request and its answer, whichever way they come and go, and the answers that need no broker.
 
-Owns no socket and no operation: the full SOAP door, the HTTP lane and the doors in processes of their own
-share these. SOAP 1.1 section 6, SOAP 1.2 part 2 section 7.
+Owns no socket and no operation: the full SOAP door and the HTTP lane share these. SOAP 1.1 section 6,
+SOAP 1.2 part 2 section 7.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ import asyncio
 import contextlib
 from collections import deque
 from collections.abc import Callable
-from typing import Protocol, cast
+from typing import cast
 
 from hpwsn.door.exchange import BrokerDoor, Post
 from hpwsn.door.heads import Head, Heads, may_be_ordinary
@@ -38,33 +38,25 @@ Offer = Callable[[bytes, Callable[[bool], None]], bool]
 """Takes the body of a Notify and whom to tell whether it is stored; False if that is not for here."""
 
 
-class NotifyDoor(Protocol):
-    """The Notify lane, here or in another process."""
-
-    def connect(self) -> Offer:
-        """What takes the bodies of one more connection, in their order."""
-
-
 class Lanes:
     """All connections that are in the lane, with what they share."""
 
     def __init__(
         self,
         soap: BrokerDoor,
-        notify: NotifyDoor,
+        offer: Offer,
         *,
         body_limit: int,
         arrive_within: float,
         hand_over: Callable[[asyncio.Transport, bytes], None],
     ) -> None:
         self.soap = soap
-        self.notify = notify
+        self.offer = offer
         self.heads = Heads(body_limit)
         self.responses = Responses()
         self.hand_over = hand_over
         self.loop = asyncio.get_running_loop()
         self.draining = False
-        self.held = False
         self._arrive_within = arrive_within
         self._open: set[Lane] = set()
         self._empty = asyncio.Event()
@@ -101,13 +93,6 @@ class Lanes:
         self._timer = None
         if self._open:
             self._sweep_later()
-
-    def hold(self, held: bool) -> None:
-        """Take no more requests from any connection, or go on: whoever stores them is behind."""
-        self.held = held
-        if not held:
-            for lane in list(self._open):
-                lane.go_on()
 
     async def close(self, within: float) -> None:
         """Answer what is under way, within that time, and end every connection."""
@@ -152,7 +137,7 @@ class Lane(asyncio.Protocol):
         self.responses = lanes.responses
         self._lanes = lanes
         self._find_head = lanes.heads.find
-        self._offer = lanes.notify.connect()
+        self._offer = lanes.offer
         self._time = lanes.loop.time
         self._transport: asyncio.Transport
         self._unanswered: deque[_Request] = deque()
@@ -365,7 +350,6 @@ class Lane(asyncio.Protocol):
             self._full
             or self._writing_paused
             or self._lanes.draining
-            or self._lanes.held
             or self._bytes > MOST_BYTES
             or len(self._unanswered) >= MOST_UNANSWERED
         )

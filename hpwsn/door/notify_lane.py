@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from hpwsn.broker.intake import Intake, Stored
 from hpwsn.broker.publisher import Publisher
-from hpwsn.door.lane import Offer
 from hpwsn.notification import PARTIAL, RELIABLE
 from hpwsn_client.wsn.notify_scan import EncodedRun, NotifyScan
 from hpwsn_client.wsn.soap_faults import SoapFault
@@ -22,10 +21,6 @@ class NotifyLane:
         self._publisher = publisher
         self._scan = NotifyScan(limits)
         self._intake = Intake(publisher.send_ready)
-
-    def connect(self) -> Offer:
-        """What takes the bodies of one more connection: the order of calls is theirs."""
-        return self.offer
 
     def offer(self, data: bytes, stored: Stored) -> bool:
         """Publish a Notify in UTF-8, with `stored` told what became of it; False if that is not for here."""

@@ -369,8 +369,7 @@ class Node:
             check_filter=self.services.check,
             origins=server.websocket_origins,
         ).join(app)
-        if doors := await self.port.open(app, soap, self.broker.publisher):
-            operations.reports["doors"] = doors
+        await self.port.open(app, soap, self.broker.publisher)
 
     def reload(self) -> None:
         """Read again what is in files: the certificate and the topics."""

@@ -1,6 +1,6 @@
 """The node's port: what listens, with TLS or without, and where the bytes of a connection are read.
 
-Connections begin in the fast lane or in aiohttp, in this process or in doors of their own (`server.workers`).
+Connections begin in the fast lane or in aiohttp.
 """
 
 from __future__ import annotations
@@ -8,12 +8,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections.abc import Callable, Mapping
 from typing import cast
 
 from aiohttp import web
 
-from hpwsn.broker.intake import Intake
 from hpwsn.broker.publisher import Publisher
 from hpwsn.door.gate import Gate
 from hpwsn.door.http import SoapDoor
@@ -22,8 +20,6 @@ from hpwsn.door.notify_lane import NotifyLane
 from hpwsn.door.tls import load_certificate, server_context
 from hpwsn.errors import HpwsnError
 from hpwsn.settings import Config
-from hpwsn.workers.core_link import Core
-from hpwsn.workers.front import Front
 from hpwsn_client.wsn.xml import Limits
 
 log = logging.getLogger(__package__)
@@ -37,15 +33,18 @@ class Port:
         self._limits = limits
         self._tls = server_context(config.server)
         self._number = config.server.port
+        self._base_url = ""
+        """Once it is asked for: one text, since every subscription has it."""
         self._listener: socket.socket
         self._runner: web.AppRunner
         self._lanes: Lanes
         self._server: asyncio.Server
-        self._front: Front | None = None
 
     def base_url(self) -> str:
         """The start of every address that the node hands out."""
-        return self._config.server.base_url(self._number, socket.gethostname())
+        if not self._base_url:
+            self._base_url = self._config.server.base_url(self._number, socket.gethostname())
+        return self._base_url
 
     @property
     def listening_url(self) -> str:
@@ -73,32 +72,19 @@ class Port:
             ) from error
         self._listener = listener
         self._number = listener.getsockname()[1]
+        self._base_url = ""
 
-    async def open(
-        self, app: web.Application, soap: SoapDoor, publisher: Publisher
-    ) -> Callable[[], Mapping[str, object]] | None:
-        """Accept connections; the figures of doors in processes of their own, if there are any."""
+    async def open(self, app: web.Application, soap: SoapDoor, publisher: Publisher) -> None:
+        """Accept connections."""
         server = self._config.server
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=server.drain_timeout)
         gate = Gate(limit=server.connections, head_within=server.request_timeout)
         app.middlewares.append(gate.middleware)
         await self._runner.setup()
         gate.server = cast(web.Server, self._runner.server)
-        if server.workers > 1:
-            core = Core(
-                publisher.ready, publisher.take_once, Intake(publisher.send_ready), soap.answer_broker
-            )
-            self._front = Front(self._config, self._listener, gate, core)
-            await self._front.start()
-            return self._front.figures
-        await self._accept(gate, soap, publisher)
-        return None
-
-    async def _accept(self, gate: Gate, soap: SoapDoor, publisher: Publisher) -> None:
-        server = self._config.server
         self._lanes = Lanes(
             soap,
-            NotifyLane(publisher, self._limits),
+            NotifyLane(publisher, self._limits).offer,
             body_limit=server.body_limit,
             arrive_within=server.request_timeout,
             hand_over=gate.hand_over,
@@ -122,19 +108,13 @@ class Port:
         except HpwsnError as error:
             log.error("%s; connections go on with the certificate from before", error)
             return
-        if self._front is not None:
-            self._front.reload()
         log.info("read the certificate again: new connections get it")
 
     def stop(self) -> None:
         """Accept no more connections."""
-        if self._front is not None:
-            self._front.drain(self._config.server.drain_timeout)
-        else:
-            self._server.close()
+        self._server.close()
 
     async def drained(self) -> None:
         """Answer what is under way within the drain time, and end every connection."""
         within = self._config.server.drain_timeout
-        doors = self._lanes.close(within) if self._front is None else self._front.drained()
-        await asyncio.gather(doors, self._runner.cleanup())
+        await asyncio.gather(self._lanes.close(within), self._runner.cleanup())

@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from benchmarks.frame import Check, Options, Row, Table, progress, take_turns
 from benchmarks.tools.load import Load
 from benchmarks.tools.lossy_relay import LossyRelay
-from benchmarks.tools.members import RunningMember, cluster, free_port
+from benchmarks.tools.members import RunningMember, cluster, free_port, quiet, reach
 from benchmarks.tools.messages import READING, payload, request
 from benchmarks.tools.nodes import running
 from benchmarks.tools.sink import Tally
@@ -73,7 +73,7 @@ def _rates(
         source = alone if name == ALONE else members["a"].url
         tallies = [Tally() for _ in urls]
         for url, tally in zip(urls, tallies, strict=True):
-            load.run(_subscribe(url, topic, load, tally, source))
+            load.run(reach(url, topic, load, tally, source))
         body = _envelope(topic, content, reliable=name == RELIABLE)
         posts = [request(f"{source}/wsn", body)]
 
@@ -91,28 +91,6 @@ def _envelope(topic: str, content: bytes, *, reliable: bool) -> bytes:
     expression = TopicExpression.of(Topic.parse(topic))
     body = encode_notify([NotificationMessage(expression, content)])
     return encode_envelope(SoapVersion.SOAP11, body, routing_headers(reliable, False))
-
-
-async def _subscribe(url: str, topic: str, load: Load, tally: Tally, source: str) -> None:
-    """Subscribe at one node, and wait until what another publishes arrives."""
-    async with Client(f"{url}/wsn") as client, Client(f"{source}/wsn") as publisher:
-        await client.subscribe(topic, await load.listen(tally))
-        await _reach(publisher, topic, tally)
-
-
-async def _reach(publisher: Client, topic: str, tally: Tally) -> None:
-    while not tally.notifications:
-        await publisher.notify(topic, "<probe/>")
-        await asyncio.sleep(0.05)
-    await _quiet(tally)
-
-
-async def _quiet(tally: Tally) -> None:
-    """Wait until nothing has come for a while."""
-    before = -1
-    while tally.notifications != before:
-        before = tally.notifications
-        await asyncio.sleep(1.0)
 
 
 def _megabytes(row: Row) -> Row:
@@ -134,7 +112,7 @@ def _ratios(options: Options) -> tuple[tuple[Row, ...], ...]:
             settings[name] = (f"routing.port={port}", f"routing.public={host}:{public}")
         members = stack.enter_context(cluster({"x": "one", "y": "one"}, settings))
         tally = Tally()
-        load.run(_subscribe(members["y"].url, "loss", load, tally, members["x"].url))
+        load.run(reach(members["y"].url, "loss", load, tally, members["x"].url))
         groups = []
         for reliable in (False, True):
             rows = []
@@ -157,5 +135,5 @@ async def _delivered(url: str, tally: Tally, count: int, reliable: bool) -> floa
             began = time.perf_counter()
             await publisher.notify("loss", content, reliable=reliable)
             await asyncio.sleep(max(0.0, 0.005 - (time.perf_counter() - began)))
-        await _quiet(tally)
+        await quiet(tally)
     return 100 * (tally.notifications - before) / count

@@ -214,9 +214,10 @@ def _disordered(firsts: Iterable[Key]) -> int:
 
 
 def stored(data: Path) -> Counter[Key]:
-    """How often each key is in the journal of a node that has stopped; each entry has its own offset."""
+    """How often each key is in the journal of a node that has stopped; a row may hold a run of them."""
     with closing(sqlite3.connect(f"file:{data / 'journal.db'}?mode=ro", uri=True)) as db:
-        return Counter(find_key(content) for (content,) in db.execute("SELECT content FROM log"))
+        rows = db.execute("SELECT content FROM log")
+        return Counter(Key(*map(int, found)) for (content,) in rows for found in _KEY.findall(content))
 
 
 def quiet_port() -> int:

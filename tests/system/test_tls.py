@@ -45,12 +45,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("tls")
 
 
-@pytest.fixture(scope="module", params=["0", "2"], ids=["one-process", "two-workers"])
-def node(folder: Path, request: pytest.FixtureRequest) -> Iterator[NodeProcess]:
+@pytest.fixture(scope="module")
+def node(folder: Path) -> Iterator[NodeProcess]:
     shown, key = certificate(folder, "node")
     arguments = "--set", f"server.tls_certificate={shown}", "--set", f"server.tls_key={key}"
-    data = folder / f"data-{request.param}"
-    with NodeProcess(data, "--workers", request.param, *arguments) as running:
+    with NodeProcess(folder / "data", *arguments) as running:
         yield running
 
 

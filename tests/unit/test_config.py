@@ -138,8 +138,6 @@ def test_a_file_that_is_missing_or_not_text_is_told_by_its_name(tmp_path: Path) 
         ),
         (["cluster.secret=a", "cluster.secret_file=b"], "cluster.secret_file"),
         (["cluster.admin=http://a:8070"], "cluster.admin"),
-        (["server.workers=2", "server.fast_lane=false"], "server.workers"),
-        (["server.workers=2", "registrations.required=true"], "server.workers"),
         (["backbone.url=stomp://a:x"], "backbone.url"),
         (["backbone.url=stomp://a,,b"], "backbone.url"),
         (["backbone.url=stomp://a", "backbone.password=p"], "backbone.url"),
@@ -187,12 +185,3 @@ def test_a_configuration_cannot_be_changed() -> None:
 )
 def test_addresses_handed_out_are_ones_that_others_can_reach(server: ServerSettings, url: str) -> None:
     assert server.base_url(81, "box") == url
-
-
-def test_one_worker_is_one_process_and_goes_with_everything() -> None:
-    for workers in ("0", "1"):
-        loaded = load_config(
-            flags={"server.workers": workers},
-            assignments=["server.fast_lane=false", "registrations.required=true"],
-        )
-        assert loaded.config.server.workers == int(workers)

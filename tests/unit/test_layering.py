@@ -89,9 +89,6 @@ PURE = (
     "hpwsn.streams.schema",
     "hpwsn.streams.service",
     "hpwsn.streams.windows",
-    "hpwsn.workers.frames",
-    "hpwsn.workers.bodies",
-    "hpwsn.workers.terms",
 )
 OUTSIDE_WORLD = (
     "asyncio",
@@ -126,7 +123,7 @@ OWNERS: Mapping[str, tuple[str, ...]] = {
     "ldap": ("hpwsn.topics.ldap",),
     "pyspark": ("hpwsn.streams.spark",),
     "pyarrow": ("hpwsn.streams.spark",),
-    "uvloop": ("hpwsn.node", "hpwsn.workers.process", "hpwsn_admin", "hpwsn.cli"),
+    "uvloop": ("hpwsn.node", "hpwsn_admin", "hpwsn.cli"),
 }
 CONCRETE: Mapping[str, str] = {
     "hpwsn.backbone.embedded": "hpwsn.backbone",
@@ -167,9 +164,8 @@ RULES = (
             "hpwsn.broker",
             "hpwsn.routing",
         ),
-        ("hpwsn.door", "hpwsn.workers"),
+        ("hpwsn.door",),
     ),
-    Rule("a door in the node's own process knows no other", ("hpwsn.door",), ("hpwsn.workers",)),
     Rule("a backbone knows nothing above it", ("hpwsn.backbone",), ("hpwsn.broker", "hpwsn.topics")),
     Rule(
         "jobs know a node by its door, and the broker knows no jobs",
@@ -291,7 +287,6 @@ def test_the_contracts_are_found_as_a_package() -> None:
         ("import hpwsn", {"pyspark", "ldap", "stomp", "spyne", "aiohttp", "sqlite3"}),
         ("import hpwsn_client", {"aiohttp", "hpwsn"}),
         ("import hpwsn.node, hpwsn.backbone.internal", {"stomp", "ldap", "pyspark"}),
-        ("import hpwsn.workers.process", {"spyne", "sqlite3", "stomp", "ldap", "pyspark"}),
         ("import hpwsn_client.wsn", {"asyncio", "aiohttp", "hpwsn"}),
         (
             "import hpwsn.streams.loading, hpwsn.streams.reference, hpwsn.streams.drawing",

@@ -92,7 +92,8 @@ def _read_shape(element: bytes) -> bytes | None:
 
 
 def _read_tag(tag: bytes) -> bytes:
-    parts, at = [], 0
+    parts: list[bytes] = []
+    at = 0
     for attribute in _attributes(tag):
         if attribute[2].startswith(b"xml"):
             continue

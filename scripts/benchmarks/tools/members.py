@@ -1,5 +1,6 @@
 """An admin node and nodes that are its members, as processes of their own."""
 
+import asyncio
 import socket
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -7,7 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from benchmarks.tools.load import Load
 from benchmarks.tools.nodes import await_ready, launch, node_arguments, stop
+from benchmarks.tools.sink import Tally
+from hpwsn_client import Client
 
 SECRET = "cluster.secret=of-the-benchmark"
 
@@ -44,3 +48,21 @@ def free_port() -> int:
     """A port that nobody uses at this moment."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         return int(server.getsockname()[1])
+
+
+async def reach(url: str, topic: str, load: Load, tally: Tally, source: str) -> None:
+    """Subscribe at one node, and wait until what another publishes arrives."""
+    async with Client(f"{url}/wsn") as client, Client(f"{source}/wsn") as publisher:
+        await client.subscribe(topic, await load.listen(tally))
+        while not tally.notifications:
+            await publisher.notify(topic, "<probe/>")
+            await asyncio.sleep(0.05)
+        await quiet(tally)
+
+
+async def quiet(tally: Tally) -> None:
+    """Wait until nothing has come for a while."""
+    before = -1
+    while tally.notifications != before:
+        before = tally.notifications
+        await asyncio.sleep(1.0)

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 
 from hpwsn.broker import intake
 from hpwsn.broker.intake import Intake
-from hpwsn.notification import Notification
+from hpwsn.notification import Notification, Run
+from hpwsn_client.wsn.notifications import MESSAGE_CLOSE
 
 
 def notification(number: int) -> Notification:
@@ -42,6 +43,21 @@ async def test_what_comes_in_one_turn_is_one_send_in_order() -> None:
     backbone.outcome.set_result(True)
     await turns()
     assert told == [(0, True), (1, True), (2, True)]
+
+
+async def test_runs_keep_their_place_among_the_others() -> None:
+    backbone = Backbone()
+    entry = Intake(backbone.send)
+    run = Run(None, b"", b"<a/>\x1e<b/>\x1e", 2, 0.0)
+    taken: list[Sequence[Notification]] = [[notification(1)], [notification(2)], run, [notification(3)]]
+    for each in taken:
+        entry.put(each, 1, lambda stored: None)
+    await turns()
+    close = MESSAGE_CLOSE
+    assert backbone.sent == [[b"1", b"2", b"<a/>" + close, b"<b/>" + close, b"3"]]
+    assert len(taken[0]) == 1, "the caller's list is its own"
+    backbone.outcome.set_result(True)
+    await turns()
 
 
 async def test_what_comes_later_does_not_wait_for_the_send_before() -> None:

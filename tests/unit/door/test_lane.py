@@ -60,9 +60,6 @@ class Notify:
         self.bodies: list[bytes] = []
         self.waiting: list[Callable[[bool], None]] = []
 
-    def connect(self) -> module.Offer:
-        return self.offer
-
     def offer(self, data: bytes, stored: Callable[[bool], None]) -> bool:
         if not data.startswith(b"n"):
             return False
@@ -102,7 +99,7 @@ class Bench:
         self.handed_over: list[bytes] = []
         self.lanes = Lanes(
             self.soap,  # type: ignore[arg-type]
-            self.notify,  # type: ignore[arg-type]
+            self.notify.offer,
             body_limit=1000,
             arrive_within=10.0,
             hand_over=lambda transport, data: self.handed_over.append(data),

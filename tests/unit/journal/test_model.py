@@ -10,9 +10,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from hpwsn.journal import Journal, PullPointRecord, Recovered, SubscriptionRecord
-from hpwsn.notification import Batch, Notification, Run
-from hpwsn_client.wsn.shapes import END
+from hpwsn.journal import Journal, PullPointRecord, Recovered, SubscriptionRecord, rows
+from hpwsn.journal.rows import cut_run
+from hpwsn.notification import Batch, Notification, Run, parts_of
 from hpwsn_client.wsn.topics import Topic
 
 T = TypeVar("T")
@@ -31,21 +31,15 @@ notifications = st.builds(
     st.one_of(st.none(), pull_points),
 )
 runs = st.builds(
-    lambda topic, before, payloads, time, message_id: Run(
-        Topic.parse(topic) if topic else None,
-        before,
-        b"".join(payload + END for payload in payloads),
-        len(payloads),
-        float(time),
-        message_id,
+    lambda topic, payloads, time: Run(
+        Topic.parse(topic) if topic else None, b"<t/>", b"".join(payloads), len(payloads), float(time)
     ),
     keys,
-    st.binary(max_size=9),
-    st.lists(st.binary(max_size=9).filter(lambda payload: END not in payload), min_size=1, max_size=9),
+    st.lists(st.sampled_from([b"<x/>\x1e", b"<y>text</y>\x1e"]), min_size=2, max_size=9),
     st.integers(0, 100),
-    st.one_of(st.none(), st.text(st.characters(codec="utf-8"), min_size=1)),
 )
-parts = st.one_of(runs, st.lists(notifications, min_size=1, max_size=3))
+lists = st.lists(notifications, min_size=1, max_size=4)
+appends = st.one_of(lists, runs, st.builds(Batch, st.lists(st.one_of(lists, runs), min_size=1, max_size=3)))
 
 
 class JournalMachine(RuleBasedStateMachine):
@@ -55,8 +49,10 @@ class JournalMachine(RuleBasedStateMachine):
     def begin(self) -> None:
         self.folder = tempfile.TemporaryDirectory()
         self.runner = asyncio.Runner()
+        self.most, rows.MOST = rows.MOST, 4
         self.log: dict[int, Notification] = {}
-        self.row_of: dict[int, range] = {}
+        self.ends: dict[int, int] = {}
+        """The last offset in the row of each, which go together."""
         self.next = self.given = 1
         self.forgotten: dict[str, int] = {}
         self.cursors: dict[str, int] = {}
@@ -69,6 +65,7 @@ class JournalMachine(RuleBasedStateMachine):
         self.run(self.journal.close())
         self.runner.close()
         self.folder.cleanup()
+        rows.MOST = self.most
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         return self.runner.run(work)
@@ -90,30 +87,25 @@ class JournalMachine(RuleBasedStateMachine):
                 last[str(n.topic)] = offset
         return {key: offset for key, offset in last.items() if offset > self.forgotten.get(key, 0)}
 
-    @rule(group=st.lists(st.lists(notifications, min_size=1, max_size=4), min_size=1, max_size=4))
-    def append(self, group: list[list[Notification]]) -> None:
-        self.append_all(group)
-
-    @rule(group=st.lists(st.lists(parts, min_size=1, max_size=4).map(Batch), min_size=1, max_size=3))
-    def append_runs(self, group: list[Batch]) -> None:
-        first = self.next
-        self.append_all(group)
-        for part in [part for batch in group for part in batch.parts]:
-            row = range(first, first + len(part))
-            self.row_of |= dict.fromkeys(row, row) if isinstance(part, Run) else {}
-            first += len(part)
-
-    def append_all(self, group: Sequence[Sequence[Notification]]) -> None:
+    @rule(group=st.lists(appends, min_size=1, max_size=4))
+    def append(self, group: list[Sequence[Notification]]) -> None:
         async def all_of_them() -> list[int]:
             return await asyncio.gather(*[self.journal.append(one) for one in group])
 
         for first, one in zip(self.run(all_of_them()), group, strict=True):
             assert first == self.next
             self.log |= dict(enumerate(one, first))
+            self.note_rows(first, one)
             for offset, n in enumerate(one, first):
                 if n.target in self.queues:
                     self.queues[n.target].append((offset, None))
             self.next = self.given = first + len(one)
+
+    def note_rows(self, first: int, appended: Sequence[Notification]) -> None:
+        for part in parts_of(appended):
+            for size in [n for _, n in cut_run(part)] if isinstance(part, Run) else [1] * len(part):
+                self.ends |= dict.fromkeys(range(first, first + size), first + size - 1)
+                first += size
 
     @rule(
         after=offsets,
@@ -258,14 +250,14 @@ class JournalMachine(RuleBasedStateMachine):
                 kept.add(offset)
         old = {offset for offset, n in self.log.items() if age is not None and n.time < now - age}
         gone = old if size is None else set(self.log) - (set(current.values()) - old)
-        # A run goes when all of it may go.
-        free = gone - kept
-        gone = {offset for offset in free if free.issuperset(self.row_of.get(offset, ()))}
-        assert pruned.entries == len(gone)
+        kept |= {offset for offset in self.log if offset not in gone}
+        held = {self.ends[offset] for offset in kept}
+        kept |= {offset for offset in self.log if self.ends[offset] in held}
+        assert pruned.entries == len(gone - kept)
         before = {str(n.topic) for n in self.log.values() if n.topic is not None and n.target is None}
-        self.log = {offset: n for offset, n in self.log.items() if offset not in gone}
+        self.log = {offset: n for offset, n in self.log.items() if offset not in gone - kept}
         after_it = {str(n.topic) for n in self.log.values() if n.topic is not None and n.target is None}
-        lost = {topic for topic, offset in current.items() if offset in gone}
+        lost = {topic for topic, offset in current.items() if offset in gone - kept}
         for topic in lost:
             self.forgotten[topic] = current[topic]
         assert set(pruned.forgotten) == lost | (before - after_it)

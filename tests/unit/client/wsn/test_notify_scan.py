@@ -333,10 +333,11 @@ def test_a_shape_has_no_more_attributes_than_are_accepted() -> None:
 
 SHAPED = "<p:a k='%s' xml:lang='de' xmlns:p=\"urn:a\"><b l=\"%s\">%s</b>%s<c/></p:a>"
 PLAIN = (
-    "", "1", " p:b\t", "\r\n", "&amp;&lt;&gt;&quot;&apos;", "]]", "\u4eac\U0001f600\x7f\u0085\ufffd", "w:x s:",
+    "", "1", " p:b\t", "\r\n", "&amp;&lt;&gt;&quot;&apos;", "]]", "\u4eac\U0001f600\x7f\u0085\ufffd",
+    "w:x s:",
 )  # fmt: skip
 WRONG = (
-    "&", "&amp", "&no;", "&&amp;;", "&#0;", "<", "<b/>", "</b>", "]]><", "\x00", "\x0b", "\x1e", "\x1f",
+    "&", "&amp", "&no;", "&&amp;;", "&#0;", "<", "<b>", "</b>", "]]><", "\x00", "\x0b", "\x1e", "\x1f",
     "\ufffe", "\uffff", "\\xff", "\\xc0\\xaf", "\\xed\\xa0\\x80", "\\xf4\\x90\\x80\\x80", "\\xe4\\xba",
 )  # fmt: skip
 
@@ -385,3 +386,22 @@ def test_a_shape_is_of_the_names_that_stand_in_it_wherever_it_is_used() -> None:
                 assert (scanned is None) == (full(data) is None)
                 if scanned is not None:
                     assert_equal(scanned, full(data), data)
+
+
+def test_a_byte_that_ends_payloads_makes_no_two_of_one() -> None:
+    scan = NotifyScan(DEFAULT_LIMITS)
+    for _ in range(3):
+        assert len(scan.read(notify(message("<x/>"))) or ()) == 1
+        assert len(scan.read(notify(message("<x/>") * 2)) or ()) == 2
+    assert scan.read(notify(message("<x/>\x1e<x/>"))) is None
+    assert scan.read(notify(message("<x/>\x1e<x/>") * 2)) is None
+
+
+def test_payloads_of_known_and_of_unknown_shapes_and_headers_go_together() -> None:
+    scan = NotifyScan(DEFAULT_LIMITS)
+    for payload in ("<x>1</x>", "<x>2</x>", "<x>3</x>", "<x><y/></x>", "<x>4</x>"):
+        for several in (1, 2):
+            for header in ("", f'<s:Header><h:MessageId xmlns:h="{HPWSN}">i</h:MessageId></s:Header>'):
+                data = notify(message("<x>0</x>") + message(payload) * several)
+                data = data.replace(b"<s:Body>", f"{header}<s:Body>".encode())
+                assert_equal(scan.read(data) or (), full(data), data)

@@ -1,1 +1,0 @@
-"""Doors in processes of their own: `hpwsn serve --workers N`."""

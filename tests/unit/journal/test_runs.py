@@ -1,0 +1,92 @@
+"""A run of alike notifications is one row or a few, and comes out as single notifications."""
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hpwsn.journal import PullPointRecord, rows
+from hpwsn.notification import Batch, Run
+from hpwsn_client.wsn.shapes import END
+from hpwsn_client.wsn.topics import Topic
+
+TOPIC = Topic.parse("A:B")
+
+
+def run(size: int, length: int = 8, message_id: str | None = None, time: float = 1000.5) -> Run:
+    payloads = b"".join(b"<m>%0*d</m>%b" % (length, number, END) for number in range(size))
+    return Run(TOPIC, b"<t/>", payloads, size, time, message_id)
+
+
+def count_rows(path: Path) -> int:
+    db = sqlite3.connect(path)
+    try:
+        return int(db.execute("SELECT count(*) FROM log").fetchone()[0])
+    finally:
+        db.close()
+
+
+@pytest.mark.parametrize(
+    ("size", "length", "expected"),
+    [
+        (rows.MOST, 8, 1),
+        (rows.MOST + 1, 8, 2),
+        (4, rows.MOST_BYTES // 4 - 8, 1),
+        (4, rows.MOST_BYTES // 4 - 7, 2),
+        (3, rows.MOST_BYTES + 1, 3),
+    ],
+)
+async def test_a_run_has_as_few_rows_as_it_may(
+    opened: Any, path: Path, size: int, length: int, expected: int
+) -> None:
+    sent = run(size, length)
+    async with opened() as (journal, _):
+        await journal.append(sent)
+        assert count_rows(path) == expected
+        stored = await journal.read(range(1, size + 1))
+        assert [(entry.offset, entry.notification) for entry in stored] == list(enumerate(sent, 1))
+
+
+async def test_what_begins_and_ends_inside_of_a_run_is_read_and_counted_exactly(opened: Any) -> None:
+    async with opened() as (journal, _):
+        await journal.append(run(10))
+        assert [entry.offset for entry in await journal.read([4, 7, 11])] == [4, 7]
+        scan = await journal.scan(3, limit=4, topics={"A:B"})
+        assert ([entry.offset for entry in scan.entries], scan.upto) == ([4, 5, 6, 7], 7)
+        scan = await journal.scan(3, limit=100, topics=None, head=6)
+        assert ([entry.offset for entry in scan.entries], scan.upto) == ([4, 5, 6], 6)
+        size = len(scan.entries[0].notification.content)
+        scan = await journal.scan(3, limit=100, topics=None, room=2 * size)
+        assert ([entry.offset for entry in scan.entries], scan.upto) == ([4, 5], 5)
+        assert (await journal.count(3, None), await journal.count(10, {"A:B"})) == (7, 0)
+
+
+async def test_one_that_waits_or_is_buried_holds_its_run(opened: Any) -> None:
+    limits = {"id_window": 1.0, "retention_age": 1.0, "retention_bytes": None, "needs": {}, "needs_all": None}
+    async with opened() as (journal, _):
+        await journal.append(run(10))
+        await journal.put_pull_point(PullPointRecord("p", None, 1.0))
+        await journal.enqueue("p", [(3, "s")], {})
+        await journal.bury("s", [10], "refused", 1000.0)
+        assert (await journal.prune(2000.0, head=10, **limits)).entries == 0
+        ((pulled,), (letter,)) = await journal.pull("p", 5), await journal.dead_letters(5)
+        assert (pulled.stored.offset, letter.stored.offset) == (3, 10)
+        await journal.confirm("p", pulled.seq)
+        assert (await journal.prune(2000.0, head=10, **limits)).entries == 0
+        await journal.drop_dead_letters([letter.id])
+        assert (await journal.prune(2000.0, head=9, **limits)).entries == 0
+        assert (await journal.prune(2000.0, head=10, **limits)).entries == 10
+
+
+async def test_a_run_between_others_survives_a_restart_with_its_id(opened: Any, note: Any) -> None:
+    sent = Batch([[note("A:B", "one")], run(3, message_id="m"), [note("C", "two", message_id="n")]])
+    async with opened() as (journal, _):
+        assert await journal.append(sent) == 1
+    async with opened() as (journal, recovered):
+        assert (recovered.next_offset, recovered.current) == (6, {"A:B": 4, "C": 5})
+        assert [(known.id, known.first, known.last) for known in recovered.message_ids] == [
+            ("m", 2, 4),
+            ("n", 5, 5),
+        ]
+        assert [entry.notification for entry in await journal.read(range(9))] == list(sent)
