@@ -11,14 +11,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from hpwsn.backbone.port import Backbone
 from hpwsn.broker.subscription import Subscriber
 from hpwsn.errors import BackboneUnavailable, JournalUnavailable
 from hpwsn.journal.records import MessageId
-from hpwsn.notification import Notification, Run
+from hpwsn.notification import Notification, Run, parts_of
 from hpwsn.topics.tree import TopicTree
 from hpwsn_client.wsn import faults
 from hpwsn_client.wsn.notifications import MESSAGE_CLOSE, NotificationMessage, encode_content
@@ -161,10 +161,12 @@ class Publisher:
 
     def _settle_claims(self, first: int | None, notifications: Sequence[Notification]) -> None:
         spans: dict[str, Span] = {}
-        for index, notification in enumerate(notifications):
-            if (id_ := notification.message_id) is not None:
-                offset = None if first is None else first + index
-                spans[id_] = Span(spans[id_].first if id_ in spans else offset, offset)
+        at = 0
+        for id_, size in _ids(notifications):
+            if id_ is not None:
+                span = Span(None, None) if first is None else Span(first + at, first + at + size - 1)
+                spans[id_] = Span(spans[id_].first, span.last) if id_ in spans else span
+            at += size
         for id_, span in spans.items():
             if (claim := self._claims.pop(id_, None)) is not None:
                 claim.set_result(span)
@@ -266,6 +268,16 @@ class Publisher:
             done: asyncio.Future[Span] = loop.create_future()
             done.set_result(Span(known.first, known.last))
             self._ids.add(known.id, known.time, done)
+
+
+def _ids(notifications: Sequence[Notification]) -> Iterator[tuple[str | None, int]]:
+    """The ids in order, and for how many in a row each stands."""
+    for part in parts_of(notifications):
+        if isinstance(part, Run):
+            yield part.message_id, len(part)
+        else:
+            for each in part:
+                yield each.message_id, 1
 
 
 class RecentIds:

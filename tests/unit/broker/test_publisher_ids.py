@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from hpwsn.broker.publisher import Publisher, Span
 from hpwsn.errors import JournalUnavailable
-from hpwsn.notification import Notification
+from hpwsn.notification import Batch, Notification
 from hpwsn.topics.tree import TopicTree
-from hpwsn_client.wsn.notify_scan import Encoded
+from hpwsn_client.wsn.notify_scan import Encoded, EncodedRun
 
 
 class Backbone:
@@ -50,6 +50,17 @@ async def test_a_repetition_is_told_where_the_first_one_is() -> None:
     assert await taker.send_ready([*plain, *once])
     assert await repeated == Span(11, 12)
     assert (taker.accepted, taker.repeated) == (3, 2)
+
+
+async def test_a_run_among_others_is_found_where_all_of_it_is() -> None:
+    taker = publisher(Backbone())
+    plain, once = taker.ready([encoded(None)]), taker.ready(EncodedRun(None, b"", b"<a/>\x1e" * 3, 3, "a"))
+    assert taker.take_once("a", once) is None
+    repeated = taker.take_once("a", once)
+    assert repeated is not None
+    assert await taker.send_ready(Batch([plain, once, plain]))
+    assert await repeated == Span(11, 13)
+    assert (taker.accepted, taker.repeated) == (5, 3)
 
 
 async def test_an_id_whose_notifications_were_not_stored_is_new_again() -> None:
