@@ -232,6 +232,10 @@ def _check_together(config: Config, sources: Mapping[str, str]) -> Iterator[Prob
             "is less than twice server.body_limit, so that what is published at one node could never be put"
             " together at another; raise it, or lower server.body_limit",
         )
+    try:
+        config.routing.original_addresses()
+    except ValueError:
+        yield problem("routing.originals", "must be a list of host:port, such as 10.0.0.7:5000")
     for key in ("server.tls_key", "server.tls_client_ca"):
         if value_of(config, SETTINGS[key]) and not config.server.tls_certificate:
             yield problem(key, "needs server.tls_certificate; name the certificate too, or leave both out")

@@ -6,6 +6,7 @@ HpwsnError
 ├── JournalDamaged       the database file is not usable; moving or repairing it is a person's decision
 ├── JournalTooNew        written by a later version of HPwsn
 ├── BackboneUnavailable  the backbone cannot take this now; the reason says why and what to do
+├── ClientLeft           whoever asked has gone while the answer was waited for
 └── DataDirectoryInUse   another node has the data directory
 
 The faults that travel to a client are hpwsn_client.wsn.faults; the door turns these into those.
@@ -55,6 +56,10 @@ class JournalUnavailable(HpwsnError):
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
+
+
+class ClientLeft(HpwsnError):
+    """The client has gone while its answer was waited for, so that nobody will read one."""
 
 
 class BackboneUnavailable(HpwsnError):

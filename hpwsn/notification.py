@@ -20,6 +20,8 @@ RELIABLE = 1
 """Other nodes must get it, whatever the routing policy would have chosen."""
 PARTIAL = 2
 """Other nodes may hand out its pieces one by one."""
+ORIGINAL = 4
+"""It came from a node of the original, and goes to none from here."""
 FOREIGN = 8
 """It came from another node, and goes to no further one from here."""
 
@@ -37,7 +39,7 @@ class Notification(NamedTuple):
     message_id: str | None = None
     target: str | None = None
     routing: int = 0
-    """How it travels between nodes: RELIABLE, PARTIAL and FOREIGN, added."""
+    """How it travels between nodes: RELIABLE, PARTIAL, ORIGINAL and FOREIGN, added."""
 
     @property
     def payload(self) -> bytes:

@@ -409,9 +409,16 @@ class AdminSettings:
     forget: float = setting(86_400.0, Seconds(0), "How long a node that died or left stays listed.")
 
 
+def _host_and_port(key: str, text: str) -> tuple[str, int]:
+    host, colon, port = text.rpartition(":")
+    if not (host and colon and port.isdecimal() and 0 < int(port) < 65536):
+        raise ValueError(f"{key} is {text!r}, and must be host:port")
+    return host.strip("[]"), int(port)
+
+
 @dataclass(frozen=True, slots=True)
 class RoutingSettings:
-    """How nodes of clusters carry notifications to each other; only where `cluster.admin` is set."""
+    """How nodes carry notifications to each other; save `originals` only where `cluster.admin` is set."""
 
     host: str = setting(
         "",
@@ -450,14 +457,23 @@ class RoutingSettings:
     dead_grace: float = setting(
         60.0, Seconds(0), "How long reliable notifications are kept for a node that is dead or gone."
     )
+    originals: tuple[str, ...] = setting(
+        (),
+        Texts("a list of host:port"),
+        "Nodes of the original: they get what is published here in its form by UDP, and may send the same.",
+    )
+    original_port: int = setting(
+        0, Whole(0, 65535), "UDP port for them, at `host`; 0 takes a free one. Nothing proves who sends."
+    )
+
+    def original_addresses(self) -> list[tuple[str, int]]:
+        """Where the nodes of the original are."""
+        return [_host_and_port("routing.originals", text) for text in self.originals]
 
     def announced(self, port: int, hostname: str) -> tuple[str, int]:
         """Where others reach a node whose links have this port; `hostname` stands for every address."""
-        host, colon, public_port = self.public.rpartition(":")
         if self.public:
-            if not (host and colon and public_port.isdecimal() and 0 < int(public_port) < 65536):
-                raise ValueError(f"routing.public is {self.public!r}, and must be host:port")
-            return host.strip("[]"), int(public_port)
+            return _host_and_port("routing.public", self.public)
         return (hostname if self.host in ANY_HOST else self.host), port
 
 

@@ -7,7 +7,6 @@ import os
 import re
 import selectors
 import signal
-import socket
 import subprocess
 import time
 import urllib.error
@@ -20,7 +19,7 @@ from typing import Any, Self
 
 import pytest
 
-from tests.harness import ROOT, NodeProcess
+from tests.harness import ROOT, NodeProcess, quiet_port
 
 READY_WITHIN = 60.0
 
@@ -31,7 +30,7 @@ class ActiveMQ:
     def __init__(self, folder: Path, *arguments: str) -> None:
         self.folder = folder
         self.arguments = arguments
-        self.stomp_port, self.mqtt_port = free_port(), free_port()
+        self.stomp_port, self.mqtt_port = quiet_port(), quiet_port()
         self.process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -95,12 +94,6 @@ class ActiveMQ:
         if self.process is not None:
             self.signal(signal.SIGCONT)
             self.kill()
-
-
-def free_port() -> int:
-    """A port that nobody uses now."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""What all tests share: the normative schemas of OASIS, and how hypothesis runs."""
+"""What all tests share: the normative schemas of OASIS, how hypothesis runs, and which files come first."""
 
 import os
 from pathlib import Path
@@ -6,6 +6,32 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 from lxml import etree
+
+LONG = (
+    "system/test_streams_job.py",
+    "system/test_benchmarks.py",
+    "system/test_activemq.py",
+    "system/test_streams_tutorial.py",
+    "faults/test_kill.py",
+    "system/test_docs.py",
+    "contract/test_stream_operators.py",
+    "faults/test_clock.py",
+    "system/test_streams_io.py",
+    "system/test_admin.py",
+    "system/test_process.py",
+    "unit/matching/test_churn.py",
+    "unit/matching/test_engines.py",
+    "system/test_activemq_internal.py",
+    "system/test_activemq_peers.py",
+    "system/test_cluster.py",
+    "system/test_client_cli.py",
+    "system/test_delivery.py",
+    "system/test_demand.py",
+    "system/test_every_fault.py",
+    "system/test_removed_topics.py",
+)
+"""Files that take 20 seconds or more, the longest first, so that none is left for the end of a run in several
+processes. Those that start Spark stand apart, so that not all processes do so at once."""
 
 settings.register_profile("hpwsn", deadline=None, database=None)
 settings.load_profile("hpwsn")
@@ -48,6 +74,13 @@ class Oasis:
         assert known is None or name.localname in known, f"{name} is not an element of the schemas"
         errors = "" if self._schema.validate(document) else "\n".join(map(str, self._schema.error_log))
         assert not errors, f"{errors}\nin {data.decode()}"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the files that take long first; all others keep their order."""
+    here = Path(__file__).parent
+    places = {here / name: place for place, name in enumerate(LONG)}
+    items.sort(key=lambda item: places.get(item.path, len(places)))
 
 
 @pytest.fixture(scope="session")

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import os
+import random
 import selectors
 import signal
+import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import IO, Self
+
+from tests.forks import Fork, Mother
 
 ROOT = Path(__file__).resolve().parent.parent
-READY_WITHIN = 20.0
+READY_WITHIN = 40.0
 
 
 def environment() -> dict[str, str]:
@@ -25,19 +31,44 @@ def environment() -> dict[str, str]:
     return {**kept, "PYTHONPATH": path, "PYTHONWARNINGS": "default", "PYTHONUNBUFFERED": "1"}
 
 
+@functools.cache
+def mother() -> Mother:
+    """The process that this one's nodes are copies of, started when it is first needed."""
+    return Mother(environment(), ROOT)
+
+
+def hpwsn(*arguments: str, stdin: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
+    """The command as somebody types it, with these variables in its environment, run to its end."""
+    settings = {**environment(), **variables}
+    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as errors:
+        given.write(stdin.encode())
+        given.seek(0)
+        process = mother().fork(arguments, environment=settings, cwd=ROOT, stdin=given, stderr=errors)
+        with process.stdout:
+            output = process.stdout.read()
+        status = process.wait(60)
+        errors.seek(0)
+        return subprocess.CompletedProcess(arguments, status, output.decode(), errors.read().decode())
+
+
 class NodeProcess:
-    """`hpwsn serve` as a child; `url` is the broker's address once it is ready."""
+    """`hpwsn serve` as a process; `url` is the broker's address once it is ready.
+
+    It is a copy of a process that has imported all it needs, unless it is to be `fresh`, or behind a prefix.
+    """
 
     command = "serve"
 
-    def __init__(self, data: Path, *arguments: str, port: int = 0, prefix: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, data: Path, *arguments: str, port: int = 0, prefix: tuple[str, ...] = (), fresh: bool = False
+    ) -> None:
         self.data = data
         self.port = port
         self.arguments = arguments
         self.prefix = prefix
+        self.fresh = fresh or bool(prefix)
         self.url = ""
-        self.ready_after = 0.0
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: subprocess.Popen[bytes] | Fork | None = None
         self.log_file = data.parent / f"{data.name}.log"
 
     def start(self) -> Self:
@@ -46,19 +77,24 @@ class NodeProcess:
 
     def launch(self) -> Self:
         """Start it, and do not wait."""
-        command = [*self.prefix, sys.executable, "-m", "hpwsn", self.command, "--port", str(self.port)]
-        command += ["--data", str(self.data), *self.arguments]
+        arguments = [self.command, "--port", str(self.port), "--data", str(self.data), *self.arguments]
         self.began = time.monotonic()
         with self.log_file.open("ab") as log:
-            self.process = subprocess.Popen(
-                command, stdout=subprocess.PIPE, stderr=log, env=environment(), cwd=self.data.parent
-            )
+            self.process = self._exec(arguments, log) if self.fresh else self._fork(arguments, log)
         return self
+
+    def _exec(self, arguments: list[str], log: IO[bytes]) -> subprocess.Popen[bytes]:
+        command = [*self.prefix, sys.executable, "-m", "hpwsn", *arguments]
+        return subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=log, env=environment(), cwd=self.data.parent
+        )
+
+    def _fork(self, arguments: list[str], log: IO[bytes]) -> Fork:
+        return mother().fork(arguments, environment=environment(), cwd=self.data.parent, stderr=log)
 
     def wait_ready(self) -> Self:
         """Wait for the ready line."""
         self.url = self._ready_line(self.began).removeprefix("ready ").strip()
-        self.ready_after = time.monotonic() - self.began
         self.port = int(self.url.split(":")[2].split("/")[0])
         return self
 
@@ -133,3 +169,20 @@ async def eventually(condition: Callable[[], Awaitable[bool]], timeout: float = 
     async with asyncio.timeout(timeout):
         while not await condition():  # noqa: ASYNC110
             await asyncio.sleep(0.02)
+
+
+def quiet_port() -> int:
+    """A free port outside of the range that outgoing connections take theirs from.
+
+    For a server that takes it later, or again: until then it could otherwise be given to whoever asks for any
+    port, even to a client that knocks while the server is down, and is then connected to itself.
+    """
+    for port in random.sample(range(20_000, 30_000), 100):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise AssertionError("no free port between 20000 and 30000")

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from aiohttp import web
 
-from hpwsn.routing.signing import SIGNATURE, Unsigned, Verifier
+from hpwsn.routing.signing import SIGNATURE, TooEarly, Unsigned, Verifier
 from hpwsn.routing.topology import MalformedTopology, check_name
 from hpwsn.topics.directory import TopicDirectoryError
 from hpwsn_admin.members import Members
@@ -145,7 +145,11 @@ class AdminApi:
                 self._complained.clear()
             self._complained[key] = now
             log.warning("%s %s from %s is refused: %s", request.method, request.path, key[0], error)
-        return _refusal(401, str(error))
+        response = _refusal(401, str(error), **({"now": time.time()} if isinstance(error, TooEarly) else {}))
+        if isinstance(error, TooEarly):
+            assert isinstance(response.body, bytes)
+            response.headers[SIGNATURE] = self._verifier.sign_answer(error.nonce, 401, response.body)
+        return response
 
     async def _register(self, request: web.Request, body: bytes) -> dict[str, Any]:
         announced = _announcement(body, request.remote or "")
@@ -220,8 +224,8 @@ def _known(request: web.Request) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
 
 
-def _refusal(status: int, words: str) -> web.Response:
-    return web.json_response({"error": words}, status=status)
+def _refusal(status: int, words: str, **more: float) -> web.Response:
+    return web.json_response({"error": words, **more}, status=status)
 
 
 def _announcement(body: bytes, remote: str) -> Announcement:

@@ -2,7 +2,8 @@
 
 Every change is saved soon after, and wakes the streams to the nodes. A node whose stream broke, or that a
 peer cannot reach, is looked after at once, so that a process that was killed is known to be dead well before
-its heartbeats are missed.
+its heartbeats are missed. One whose heartbeat is overdue is looked after, too: where its host answers nothing
+at all, two missed ones are enough, since even a process that hangs has a kernel that answers.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any
 from hpwsn.routing.topology import Topology
 from hpwsn.routing.topology_changes import changes
 from hpwsn.settings import Config
-from hpwsn_admin.probe import is_gone
+from hpwsn_admin.probe import is_gone, is_silent
 from hpwsn_admin.registry import Announcement, NameTaken, NotRegistered, Now, Record, Registry
 from hpwsn_admin.store import Store
 
@@ -27,9 +28,11 @@ log = logging.getLogger(__name__)
 SETTLE = 0.02
 """Seconds in which several changes become one push and one save, and more where a push is much work."""
 PACE = 50_000_000
-"""Bytes a second that all nodes together are told at most, if each change were told whole."""
+"""Bytes a second that all nodes together are told at most, save that nobody waits longer than a heartbeat."""
 _REMEMBERED = 100
 """Versions since which changes can be told; who is further behind is told all."""
+_DOUBT = 0.2
+"""How long, in heartbeats, an attempt to connect to a host that may be gone may take."""
 _LOOKS = (0.0, 0.05, 0.1, 0.2, 0.4)
 """When a node is looked after, in heartbeats: the sockets of a dying process do not all close at once."""
 
@@ -50,8 +53,10 @@ class Members:
         self._pushed = asyncio.Event()
         self._shown = Topology()
         self._text = b""
+        self._last_told = 0
         self._past: OrderedDict[int, Topology] = OrderedDict()
         self._news: dict[int, bytes] = {}
+        self._doubted: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
 
     def start(self) -> None:
@@ -151,11 +156,29 @@ class Members:
                 self._lose(record)
                 return
 
-    def _lose(self, record: Record) -> None:
+    def _lose(self, record: Record, why: str = "nothing listens there") -> None:
         self.registry.lost(record.name, record.session, _now())
         if self.registry.find(record.name) is not record:
-            log.warning("node %s at %s is dead: nothing listens there", record.name, record.url)
+            log.warning("node %s at %s is dead: %s", record.name, record.url, why)
             self._note_change()
+
+    def _doubt_late(self) -> None:
+        for record in self.registry.late(_now()):
+            if record.name not in self._doubted:
+                self._doubted.add(record.name)
+                self._spawn(self._doubt(record))
+
+    async def _doubt(self, record: Record) -> None:
+        """See whether the host of a node whose heartbeat is overdue answers, until two are missed."""
+        within = _DOUBT * self.registry.heartbeat
+        try:
+            while await is_silent(record, within):
+                if self.registry.silent(record, _now()):
+                    self._lose(record, "it was not heard, and its host does not answer")
+                    return
+                await asyncio.sleep(within / 4)
+        finally:
+            self._doubted.discard(record.name)
 
     async def _watch(self) -> None:
         while True:
@@ -165,6 +188,7 @@ class Members:
                 log.warning("node %s at %s is dead: it was not heard", record.name, record.url)
             if self.registry.version != before:
                 self._note_change()
+            self._doubt_late()
 
     def _note_change(self) -> None:
         if self.registry.version != self._shown.version:
@@ -174,7 +198,7 @@ class Members:
         """Tell and save what has changed, several changes at once."""
         while True:
             await self._changed.wait()
-            await asyncio.sleep(SETTLE + len(self.registry) * len(self._text) / PACE)
+            await asyncio.sleep(SETTLE + min(self._last_told / PACE, self.registry.heartbeat))
             self._changed.clear()
             self._show()
             try:
@@ -186,12 +210,14 @@ class Members:
         """Make the registry's present state the one that is told."""
         if self._shown.version == self.registry.version:
             return
-        self._past[self._shown.version] = self._shown
+        before = self._shown.version
+        self._past[before] = self._shown
         if len(self._past) > _REMEMBERED:
             self._past.popitem(last=False)
         self._news.clear()
         self._shown = self.registry.topology()
         self._text = json.dumps(self._shown.encode(), separators=(",", ":")).encode()
+        self._last_told = len(self.registry) * len(self.news(before))
         pushed, self._pushed = self._pushed, asyncio.Event()
         pushed.set()
 

@@ -71,12 +71,19 @@ _SCHEMAS: dict[str, Schema] = {
         nodes={"type": "object", "additionalProperties": {"type": "integer"}},
     ),
     "Done": {"type": "object"},
-    "Error": _object(error={"type": "string"}),
+    "Error": {
+        "type": "object",
+        "required": ["error"],
+        "properties": {
+            "error": {"type": "string"},
+            "now": {"type": "number", "description": "The time here, for one who signed before the start."},
+        },
+    },
 }
 
 _REASONS = {
     400: "Something in it cannot be used.",
-    401: "It is not signed with the cluster secret.",
+    401: "It is not signed with the cluster secret, or not at this time.",
     404: "There is no such thing here; a node must register.",
     409: "Another live node has the name, or the node is alive.",
     413: "The body is too large.",

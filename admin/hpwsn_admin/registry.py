@@ -17,6 +17,10 @@ from hpwsn.routing.topology import Cluster, Member, State, Topology
 ALIVE: State = "alive"
 DEAD: State = "dead"
 LEFT: State = "left"
+LATE = 1.25
+"""Heartbeats without a word of a node after which one looks whether its host is there."""
+SILENT = 1.75
+"""And after which it is dead where its host has not answered since: well within two of them."""
 
 
 class RegistryError(Exception):
@@ -166,6 +170,17 @@ class Registry:
             if not record.alive and now.utc - record.since >= self._forget:
                 self._drop(record)
         return silent
+
+    def late(self, now: Now) -> list[Record]:
+        """Those whose heartbeat is overdue, and who may be gone."""
+        after = LATE * self.heartbeat
+        return [one for one in self if one.alive and now.running - self._heard[one.name] >= after]
+
+    def silent(self, record: Record, now: Now) -> bool:
+        """Whether a node was not heard for so long that it is dead if its host is silent, too."""
+        if self.find(record.name) is not record or now.running - self._looked >= self.heartbeat:
+            return False
+        return now.running - self._heard[record.name] >= SILENT * self.heartbeat
 
     def _excuse_own_pause(self, now: Now) -> None:
         """While this process stood still, nobody could be heard: that is no fault of theirs."""

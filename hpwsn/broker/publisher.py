@@ -69,7 +69,8 @@ class Publisher:
         self._claims: dict[str, asyncio.Future[Span]] = {}
         """The ids of what is with send_ready."""
         self._trouble: str | None = None
-        self.in_cluster = False
+        self.carried = 0
+        """What of `routing` means anything here: nothing where there is no other node."""
         self.accepted = 0
         self.repeated = 0
         self.refused = 0
@@ -93,8 +94,8 @@ class Publisher:
             if target is None:
                 self._registered(messages, registration)
             notifications = [self.notification(message, now, message_id, target) for message in messages]
-            if routing and self.in_cluster and target is None:
-                notifications = [each._replace(routing=routing) for each in notifications]
+            if routing & self.carried and target is None:
+                notifications = [each._replace(routing=routing & self.carried) for each in notifications]
         except faults.SoapFault:
             self.refused += len(messages)
             raise
@@ -104,7 +105,7 @@ class Publisher:
 
     def ready(self, messages: Sequence[Encoded], routing: int = 0) -> Sequence[Notification]:
         """The notifications of a Notify in its final form; raises the fault where publish would."""
-        carried = routing if self.in_cluster else 0
+        carried = routing & self.carried
         if isinstance(messages, EncodedRun):
             notifications = self._ready_run(messages, carried)
         else:

@@ -28,6 +28,7 @@ from hpwsn.door.openapi import document
 from hpwsn.errors import JournalUnavailable
 from hpwsn.journal.records import Stored
 from hpwsn.matching.content import compile_condition
+from hpwsn.notification import PARTIAL, RELIABLE
 from hpwsn_client.wsn import faults
 from hpwsn_client.wsn.filters import ContentFilter, Filter, likely_dialect
 from hpwsn_client.wsn.json_events import decode_event, encode_event
@@ -122,7 +123,10 @@ class EventsDoor:
         on = TopicExpression.of(topic)
         messages = [NotificationMessage(on, payload) for payload in payloads]
         span = await self._broker.publisher.publish(
-            messages, message_id=message_id, registration=_registration(request)
+            messages,
+            message_id=message_id,
+            registration=_registration(request),
+            routing=_routing(request),
         )
         return _answer({"first": span.first, "last": span.last}, 202)
 
@@ -222,6 +226,17 @@ def _message_id(request: web.Request) -> str | None:
         if not _is_id(value):
             raise _bad(f"the id {shown(value)} is not 1 to 1024 characters without controls")
     return next(iter(given), None)
+
+
+def _routing(request: web.Request) -> int:
+    """How it travels to other nodes."""
+    asked = 0
+    for name, flag in (("reliable", RELIABLE), ("partial", PARTIAL)):
+        text = request.query.get(name, "false")
+        if text not in ("true", "false"):
+            raise _bad(f"{name} is {shown(text)}; give true or false, or leave it out")
+        asked |= flag * (text == "true")
+    return asked
 
 
 def _registration(request: web.Request) -> str | None:

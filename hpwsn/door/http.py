@@ -21,7 +21,7 @@ from hpwsn.door.exchange import Post, Refusals, Reply
 from hpwsn.door.operation import Context
 from hpwsn.door.relays import Relays
 from hpwsn.door.soap import endpoints
-from hpwsn.errors import JournalUnavailable
+from hpwsn.errors import ClientLeft, JournalUnavailable
 from hpwsn_client.wsn import faults
 from hpwsn_client.wsn.addressing import Addressing, encode_addressing
 from hpwsn_client.wsn.messages import Message, encode_message
@@ -134,6 +134,11 @@ class SoapDoor(Refusals):
             return self.refuse(fault, fault.version or version, relates_to)
         except JournalUnavailable as error:
             return self.refuse(faults.Busy(f"nothing was changed: {error}"), version, relates_to)
+        except ClientLeft as left:
+            # An everyday event, which an operator's log does not tell of.
+            return self.refuse(
+                faults.SoapFault(str(left), code=faults.FaultCode.RECEIVER), version, relates_to
+            )
         except Exception:
             return self._failed(post.path, version, relates_to)
 

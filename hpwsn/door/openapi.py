@@ -107,6 +107,8 @@ def _publish() -> Schema:
         "summary": "Publish one event, or several, all or none.",
         "parameters": [
             parameter("id", id_, "An id: repeated, it is accepted and not published again."),
+            parameter("reliable", {"type": "boolean"}, "Whether other nodes of clusters must get it."),
+            parameter("partial", {"type": "boolean"}, "Whether they may hand out its pieces as they come."),
             parameter("Hpwsn-Message-Id", id_, "The same as `id`; give one of them.", "header"),
             parameter("Hpwsn-Registration", {"type": "string"}, _REGISTRATION, "header"),
         ],

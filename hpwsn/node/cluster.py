@@ -21,7 +21,7 @@ from hpwsn.door.elsewhere import Elsewhere
 from hpwsn.door.http import SoapDoor
 from hpwsn.errors import HpwsnError
 from hpwsn.journal.journal import Journal
-from hpwsn.notification import Notification
+from hpwsn.notification import PARTIAL, RELIABLE, Notification
 from hpwsn.routing.effects import RouterSettings
 from hpwsn.routing.forwarding import Forwarding
 from hpwsn.routing.membership import Membership
@@ -54,7 +54,7 @@ class InCluster:
         self._elsewhere: Elsewhere | None = None
         self._link_port = 0
         self._started = False
-        publisher.in_cluster = True
+        publisher.carried |= RELIABLE | PARTIAL
         self.forwarding = _forwarding(name, config, journal, tree, publisher, clock)
 
     def attach(

@@ -64,7 +64,8 @@ from hpwsn.logs import set_up_logging
 from hpwsn.matching.content import ContentFilters
 from hpwsn.node.cluster import InCluster
 from hpwsn.node.port import Port
-from hpwsn.notification import Notification
+from hpwsn.notification import ORIGINAL, PARTIAL, Notification
+from hpwsn.routing.original_peers import OriginalPeers
 from hpwsn.settings import Config
 from hpwsn.streams.registry import Services
 from hpwsn.streams.store import ServiceStore
@@ -216,8 +217,28 @@ class Node:
                 self.name, config, journal=self.journal, tree=self.tree, publisher=publisher, clock=clock
             )
             self.cluster.attach(self.journal, self.processor, subscriptions, self.readers, demand)
+        self.originals = self._beside_originals(publisher) if config.routing.originals else None
         if config.delivery.on_gone == "end":
             self.delivery.on_gone = subscriptions.consumer_gone
+
+    def _beside_originals(self, publisher: Publisher) -> OriginalPeers:
+        """Have nodes of the original told of what is committed, and publish what they send."""
+        publisher.carried |= PARTIAL | ORIGINAL
+        originals = OriginalPeers(
+            self.config.routing,
+            self.config.server.host,
+            self._limits,
+            lambda messages, routing: publisher.publish(messages, routing=routing),
+        )
+        before = self.journal.on_commit
+        assert before is not None
+
+        def committed(first: int, notifications: Sequence[Notification]) -> None:
+            before(first, notifications)
+            originals.committed(first, notifications)
+
+        self.journal.on_commit = committed
+        return originals
 
     def _admission(self, overflow: Overflow) -> Callable[[Sequence[Notification]], None]:
         if not self.config.cluster.admin:
@@ -297,6 +318,8 @@ class Node:
             await self.cluster.start(self.broker.subscriptions)
         arrivals = Arrivals(self.broker.publisher, self._limits, self._clock)
         await self.backbone.start(self._receive, arrivals.screen)
+        if self.originals:
+            await self.originals.start()
         self._reaper = Reaper(self.broker.subscriptions, self._clock)
         self._registrations_reaper = Reaper(self.broker.registrations, self._clock)
         self._housekeeping = Housekeeping(self.broker, self.config)
@@ -359,6 +382,8 @@ class Node:
         if self.cluster:
             operations.reports["routing"] = self.cluster.forwarding.figures
             operations.reports["cluster"] = self.cluster.figures
+        if self.originals:
+            operations.reports["originals"] = self.originals.figures
         app.add_routes(operations.routes())
         app.add_routes(StreamsDoor(self.services, self._service_store).routes())
         EventsDoor(
@@ -380,6 +405,8 @@ class Node:
     async def close(self) -> None:
         """Take nothing new, finish what is under way within the drain time, and put everything on disk."""
         self.port.stop()
+        if self.originals:
+            await self.originals.close()
         if self.cluster:
             await self.cluster.leave()
         if self.topics:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import secrets
 import ssl
 import time
@@ -22,8 +23,12 @@ from yarl import URL
 from hpwsn.errors import HpwsnError
 from hpwsn.routing.signing import SIGNATURE, Signer, Unsigned
 
+log = logging.getLogger(__name__)
+
 _LONGEST_LINE = 64 * 1024**2
 _UNAUTHORIZED = 401
+_WORTH_TELLING = 1.0
+"""Seconds; a request that was under way when the admin node began is refused for less."""
 
 
 class AdminAway(HpwsnError):
@@ -44,18 +49,29 @@ def node_path(name: str, *rest: str, **query: str) -> str:
     return f"{path}?{urlencode(query)}" if query else path
 
 
-class AdminClient:
-    """The admin node at a URL, from the side of a node."""
+class _ClockBehind(AdminRefused):
+    """The admin node began after the time that our clock tells, and has told its own."""
 
-    def __init__(self, url: str, secret: bytes, tls: ssl.SSLContext) -> None:
+
+class AdminClient:
+    """The admin node at a URL, from the side of a node; `behind` is how far our clock is behind its own."""
+
+    def __init__(self, url: str, secret: bytes, tls: ssl.SSLContext | None) -> None:
         self.url = url.rstrip("/")
         self._tls = tls
         self._signer = Signer(secret)
         self._session: aiohttp.ClientSession | None = None
+        self.behind = 0.0
 
     async def call(self, method: str, path: str, body: object = None, *, within: float) -> dict[str, Any]:
         """Ask, and return what it answers."""
         data = b"" if body is None else json.dumps(body).encode()
+        try:
+            return await self._ask(method, path, data, within)
+        except _ClockBehind:
+            return await self._ask(method, path, data, within)
+
+    async def _ask(self, method: str, path: str, data: bytes, within: float) -> dict[str, Any]:
         headers, nonce = self._headers(method, path, data)
         try:
             async with asyncio.timeout(within):
@@ -87,7 +103,7 @@ class AdminClient:
     def _open(self) -> aiohttp.ClientSession:
         if self._session is None:
             limits = aiohttp.ClientTimeout(total=None, sock_connect=5)
-            connector = aiohttp.TCPConnector(ssl=self._tls)
+            connector = aiohttp.TCPConnector(ssl=self._tls or True)
             self._session = aiohttp.ClientSession(timeout=limits, connector=connector, trust_env=False)
         return self._session
 
@@ -96,21 +112,37 @@ class AdminClient:
 
     def _headers(self, method: str, path: str, data: bytes) -> tuple[dict[str, str], str]:
         nonce = secrets.token_hex(16)
-        headers = self._signer.headers(method, path, data, now=time.time(), nonce=nonce)
+        now = time.time() + self.behind
+        headers = self._signer.headers(method, path, data, now=now, nonce=nonce)
         return {**headers, "Content-Type": "application/json"}, nonce
 
     def _checked(self, answer: aiohttp.ClientResponse, nonce: str, content: bytes) -> dict[str, Any]:
         said = _object(content)
         words = str(said.get("error") or f"HTTP {answer.status}")
-        if answer.status != _UNAUTHORIZED:
+        signature = answer.headers.get(SIGNATURE, "")
+        if answer.status != _UNAUTHORIZED or signature:
             try:
-                signature = answer.headers.get(SIGNATURE, "")
                 self._signer.check_answer(nonce, answer.status, content, signature)
             except Unsigned as error:
                 raise AdminRefused(_UNAUTHORIZED, f"{error} (it says: {words})") from error
+            if answer.status == _UNAUTHORIZED and type(said.get("now")) is float:
+                self._set_clock(said["now"])
+                raise _ClockBehind(_UNAUTHORIZED, words)
+        if answer.status == _UNAUTHORIZED:
+            self.behind = 0.0  # our clock may have been set meanwhile
         if answer.status >= 400:
             raise AdminRefused(answer.status, words)
         return said
+
+    def _set_clock(self, now: float) -> None:
+        """Sign by the admin node's clock from now on: ours would be refused until it has caught up."""
+        self.behind = now - time.time()
+        if self.behind >= _WORTH_TELLING:
+            log.warning(
+                "the clock of this host is %.1f s behind that of the admin node %s; set it",
+                self.behind,
+                self.url,
+            )
 
     def _away(self, error: Exception, within: float) -> AdminAway:
         reason = f"no answer within {within:g} s" if isinstance(error, TimeoutError) else str(error)

@@ -9,6 +9,7 @@ sent again.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Generic, TypeVar
 
@@ -27,12 +28,18 @@ class _Sources(Generic[T]):
     __slots__ = ("_most", "all")
 
     def __init__(self, most: int) -> None:
-        self.all: dict[Source, T] = {}
+        self.all: OrderedDict[Source, T] = OrderedDict()
         self._most = most
+
+    def get(self, source: Source) -> T | None:
+        found = self.all.get(source)
+        if found is not None:
+            self.all.move_to_end(source)
+        return found
 
     def put(self, source: Source, value: T) -> T:
         while len(self.all) >= self._most:
-            del self.all[next(iter(self.all))]
+            self.all.popitem(last=False)
         self.all[source] = value
         return value
 
@@ -60,7 +67,7 @@ class RecentNumbers:
         """Whether it has not come before; from now on it has."""
         origin, epoch, number = publication
         source = (origin, epoch)
-        window = self._sources.all.get(source)
+        window = self._sources.get(source)
         if window is None:
             window = self._sources.put(source, _Window(number))
         ahead = number - window.newest
@@ -125,7 +132,7 @@ class StoredNumbers:
 
     def has(self, publication: PublicationId) -> bool:
         """Whether it is stored."""
-        numbers = self._sources.all.get(publication[:2])
+        numbers = self._sources.get(publication[:2])
         return numbers is not None and publication.number in numbers
 
     def stored(self, publication: PublicationId) -> None:
@@ -144,7 +151,7 @@ class StoredNumbers:
 
     def _numbers(self, publication: PublicationId) -> _Numbers:
         source = publication[:2]
-        return self._sources.all.get(source) or self._sources.put(source, _Numbers())
+        return self._sources.get(source) or self._sources.put(source, _Numbers())
 
     def floors(self) -> Iterator[PublicationId]:
         """The floor of each source, as the number of an id: what is below need not be kept anywhere."""

@@ -30,9 +30,10 @@ class Deliver(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Abandoned:
-    """A reliable publication of this node that some target (a node or cluster) will never acknowledge.
+    """A reliable publication that some target (a node or cluster) will never acknowledge.
 
-    It has been dead or gone for longer than `RouterSettings.dead_grace`.
+    It is of this node, or this node carries it for its cluster or another. The target has been dead or gone
+    for longer than `RouterSettings.dead_grace`.
     """
 
     number: int

@@ -134,7 +134,7 @@ class Forwarding:
         """Take up a topology."""
         alive = [member for member in topology if member.alive and member.name != self._name]
         self._links.set_members({member.name: (member.host, member.port) for member in alive})
-        self._do(self._router.topology_changed(topology, self._loop.time()))
+        self._do(self._router.topology_changed(topology, self._loop.time(), self._clock()))
 
     def _tick(self) -> None:
         self._timer = self._loop.call_later(TICK, self._tick)

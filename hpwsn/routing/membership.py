@@ -47,7 +47,9 @@ class Membership:
         self.topology: Topology | None = None
         self._on_topology = on_topology
         self._settings = config.cluster
-        self._client = AdminClient(config.cluster.admin, shared_secret(config.cluster), peer_context(config))
+        # To read the system's authorities takes longer than all the rest of a registration.
+        tls = peer_context(config) if config.cluster.admin.lower().startswith("https:") else None
+        self._client = AdminClient(config.cluster.admin, shared_secret(config.cluster), tls)
         self._last = LastTopology(directory, self._client.url)
         self._session = secrets.token_hex(8)
         self._identity = identity_of(directory)

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from hpwsn.routing.fragments import LAST_INDEX, Fragment, cut_text
 from hpwsn_client.wsn.names import HPWSN
 from hpwsn_client.wsn.notifications import NotificationMessage, text_payload
-from hpwsn_client.wsn.original import Package, PackedNotification
+from hpwsn_client.wsn.original import Package, PackedNotification, encode_packed
 from hpwsn_client.wsn.soap_faults import InvalidMessage, MalformedXml
 from hpwsn_client.wsn.xml import STORED_LIMITS, Limits, encode_element, escape, escape_attribute, parse_xml
 
@@ -32,10 +32,10 @@ def pack(
 ) -> Iterator[PackedNotification]:
     """A notification as the original sends it: whole, or in pieces whose text has at most `room` bytes."""
     content = message_content(message)
-    if len(content) <= room:
+    escaped = escape(content.decode()).encode()
+    if len(content if message.text is None else escaped) <= room:
         yield PackedNotification(message, Package(identification, partial=partial))
         return
-    escaped = escape(content.decode()).encode()
     pieces = cut_text(escaped, room)
     if len(pieces) > LAST_INDEX + 1:
         raise InvalidMessage(f"the message is {len(pieces)} pieces, and {LAST_INDEX + 1} are the most")
@@ -43,6 +43,16 @@ def pack(
         part = NotificationMessage(message.topic, _text_element(piece), message.producer)
         package = Package(identification, True, index < len(pieces) - 1, partial, index)
         yield PackedNotification(part, package)
+
+
+def datagrams(
+    message: NotificationMessage, identification: str, size: int, *, partial: bool = False
+) -> Iterator[bytes]:
+    """A notification as datagrams of at most `size` bytes for a node of the original."""
+    empty = NotificationMessage(message.topic, _text_element(b""), message.producer)
+    beside = len(encode_packed(PackedNotification(empty, Package(identification, index=LAST_INDEX))))
+    for packed in pack(message, identification, max(size - beside, 64), partial=partial):
+        yield encode_packed(packed)
 
 
 def _text_element(escaped: bytes) -> bytes:
@@ -80,6 +90,13 @@ def whole_payload(content: bytes, limits: Limits = STORED_LIMITS) -> bytes:
         except MalformedXml:
             pass  # then it is text that begins like an element
     return text_payload(content.decode())
+
+
+def piece_message(piece: NotificationMessage, fragment: Fragment) -> NotificationMessage:
+    """A piece that is handed out by itself, as a notification of its own."""
+    escaped = escape(fragment.content.decode()).encode()
+    payload = encode_piece(str(fragment.identification), fragment.index, fragment.more, escaped)
+    return NotificationMessage(piece.topic, payload, piece.producer)
 
 
 def encode_piece(identification: str, index: int, more: bool, escaped: bytes) -> bytes:

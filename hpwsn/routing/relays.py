@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from hpwsn.routing.acks import Answers
-from hpwsn.routing.effects import Effect, RouterSettings, Send
+from hpwsn.routing.effects import Abandoned, Effect, RouterSettings, Send
 from hpwsn.routing.messages import Leg, Publication, PublicationId, Scope, Subject
 from hpwsn.routing.outbox import moved
 from hpwsn.routing.told import FOREIGN
@@ -144,8 +144,8 @@ class Relays:
                 self._answers.again(carried.upstream, key[1], key[0])
             self._finish(key, carried)
 
-    def view_changed(self, before: View, view: View) -> None:
-        """Forget who is not waited for, and ask again for what has a new way."""
+    def view_changed(self, before: View, view: View) -> Iterator[Abandoned]:
+        """Forget who is not waited for, which is told, and ask again for what has a new way."""
         gone = {Subject(Scope.NODE, name) for name in set(before.peers()) - set(view.peers())}
         gone |= {Subject(Scope.CLUSTER, name) for name in before.others.keys() - view.others.keys()}
         for key, carried in list(self._carried.items()):
@@ -153,6 +153,8 @@ class Relays:
                 # The nodes of the cluster turn to the next representative.
                 self._forget(key)
                 continue
+            # The origin is told that all is done: nobody but this node knows whom it did not reach.
+            yield from (Abandoned(key[0].number, subject.name) for subject in carried.pending & gone)
             carried.pending -= gone
             carried.unsure -= gone
             new = self._decide(key, carried)

@@ -75,15 +75,15 @@ class Router:
 
     # Who is there, and who wants what here.
 
-    def topology_changed(self, topology: Topology, now: float) -> list[Effect]:
+    def topology_changed(self, topology: Topology, now: float, utc: float | None = None) -> list[Effect]:
         """Take up a topology; all local interest should be known before the first."""
         before = self.view
-        return self._view_changed(before, self._viewer.topology_changed(topology, now))
+        return self._view_changed(before, self._viewer.topology_changed(topology, now, utc))
 
     def _view_changed(self, before: View, view: View) -> list[Effect]:
         effects = list(self._exchange.view_changed(before, view))
         effects += self._outbox.view_changed(before, view)
-        self._relays.view_changed(before, view)
+        effects += self._relays.view_changed(before, view)
         return self._all(effects)
 
     def want(self, expressions: Expressions, now: float) -> list[Effect]:

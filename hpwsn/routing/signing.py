@@ -25,6 +25,20 @@ class Unsigned(Exception):
     """A request or an answer that is not from this cluster, or not from now; the words are for its sender."""
 
 
+class TooEarly(Unsigned):
+    """A request of this cluster that was signed before the verifier began, as by a clock that is behind.
+
+    It may be one of the verifier's former life, sent again; an answer to its `nonce` that tells the time
+    lets its sender, and nobody who has only recorded it, sign anew.
+    """
+
+    def __init__(self, early: float, nonce: str) -> None:
+        super().__init__(
+            f"the request was signed {early:.1f} s before this process began: sign it again, or set the clock"
+        )
+        self.nonce = nonce
+
+
 def derive_key(secret: bytes) -> bytes:
     """The key of requests, which tells nothing about the secret's other keys."""
     return hmac.digest(secret, b"hpwsn 1 requests", "sha256")
@@ -73,6 +87,8 @@ class Verifier:
         if not _same(_mac(self._key, method, target, time, nonce, body), headers[SIGNATURE]):
             raise Unsigned("the signature is wrong: the sender has another cluster.secret")
         self._check_time(float(time), now)
+        if float(time) < self._began:
+            raise TooEarly(self._began - float(time), nonce)
         if self._once:
             self._check_nonce(nonce, now)
         return nonce
@@ -91,8 +107,6 @@ class Verifier:
                 f"the request was signed {abs(now - time):.0f} s {'before' if time < now else 'after'} now,"
                 f" more than cluster.clock_window ({self._window:g} s): set the clocks of both hosts"
             )
-        if time < self._began:
-            raise Unsigned("the request was signed before this process began: sign it again")
 
     def _check_nonce(self, nonce: str, now: float) -> None:
         # Nonces of requests too old to be believed by their time need no memory.

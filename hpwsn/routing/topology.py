@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, cast, get_args
+from functools import lru_cache
+from typing import Any, Final, Literal, cast, get_args
 
 State = Literal["alive", "dead", "left"]
 _STATES = get_args(State)
@@ -46,21 +47,13 @@ class Member:
 
     @classmethod
     def parse(cls, document: object, cluster: str) -> Member:
-        """Read one entry of a cluster's `nodes`."""
+        """Read one entry of a cluster's `nodes`; most are as they were in the topology before."""
         entry = _object(document, "a node")
-        state = _text(entry, "state", "alive")
-        if state not in _STATES:
-            raise MalformedTopology(f"the state {state!r} is none of {', '.join(_STATES)}")
-        return cls(
-            name=check_name(_text(entry, "name")),
-            cluster=cluster,
-            url=_text(entry, "url", ""),
-            host=_text(entry, "host"),
-            port=_port(entry),
-            version=_text(entry, "version", ""),
-            state=cast(State, state),
-            since=_number(entry, "since"),
-        )
+        values = [entry.get(key, _ABSENT) for key in _FIELDS]
+        try:
+            return _read_member(cluster, *values)
+        except TypeError:  # a list or an object, which is none of the values
+            return _read_member.__wrapped__(cluster, *values)
 
     def encode(self) -> dict[str, Any]:
         """The entry of a cluster's `nodes`."""
@@ -73,6 +66,28 @@ class Member:
             "state": self.state,
             "since": self.since,
         }
+
+
+_FIELDS = ("name", "url", "host", "port", "version", "state", "since")
+_ABSENT: Final = object()
+
+
+@lru_cache(16384, typed=True)
+def _read_member(cluster: str, *values: object) -> Member:
+    entry = {key: value for key, value in zip(_FIELDS, values, strict=True) if value is not _ABSENT}
+    state = _text(entry, "state", "alive")
+    if state not in _STATES:
+        raise MalformedTopology(f"the state {state!r} is none of {', '.join(_STATES)}")
+    return Member(
+        name=check_name(_text(entry, "name")),
+        cluster=cluster,
+        url=_text(entry, "url", ""),
+        host=_text(entry, "host"),
+        port=_port(entry),
+        version=_text(entry, "version", ""),
+        state=cast(State, state),
+        since=_number(entry, "since"),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,7 @@ log = logging.getLogger(__name__)
 REPORT_WITHIN = 0.005
 REPORT_AFTER = 64 * 1024
 ACTIVE_FOR = 5.0
+FORGET_AFTER = 60.0
 OnMessage = Callable[[str, bytes], None]
 
 
@@ -119,7 +120,7 @@ class UdpLinks(asyncio.DatagramProtocol):
             known.reset()
 
     def remove_member(self, member: str) -> None:
-        """Forget a member that is no more."""
+        """Forget a member that is no more; what it sends is taken as long as it does."""
         if (known := self._outgoing.pop(member, None)) is not None:
             self._dropped += known.close()
 
@@ -186,6 +187,8 @@ class UdpLinks(asyncio.DatagramProtocol):
                 outgoing.reset()
 
     def _welcome(self, frame: Frame, address: Address) -> None:
+        if frame.sender not in self._incoming:
+            self._forget_silent()
         incoming = self._incoming.setdefault(frame.sender, _Incoming())
         session = next(
             (s for s in (incoming.current, incoming.asked) if s is not None and s.number == frame.session),
@@ -197,6 +200,20 @@ class UdpLinks(asyncio.DatagramProtocol):
             session = incoming.asked = _Session(frame.session, answer, key, heard=self.loop.time())
         body = encode_pair(session.answer, self._window())
         self.write(Kind.WELCOME, frame.session, 0, body, self.greeting_to(frame.sender), address)
+
+    def _forget_silent(self) -> None:
+        """Forget who is no member, or never was, and says nothing any more."""
+        since = self.loop.time() - FORGET_AFTER
+        for name, incoming in list(self._incoming.items()):
+            sessions = (incoming.current, incoming.asked)
+            if name not in self._outgoing and all(s is None or s.heard < since for s in sessions):
+                self._stop_reports(self._incoming.pop(name))
+
+    @staticmethod
+    def _stop_reports(incoming: _Incoming) -> None:
+        for session in (incoming.current, incoming.asked):
+            if session is not None and session.report is not None:
+                session.report.cancel()
 
     def _data(self, frame: Frame, address: Address) -> None:
         session = self._session(frame, address)
@@ -280,6 +297,7 @@ class UdpLinks(asyncio.DatagramProtocol):
             "refused": self._refused,
             "replayed": self._replayed,
             "stalls": self.stalls,
+            "senders": len(self._incoming),
             "waiting_bytes": sum(each.waiting_bytes for each in self._outgoing.values()),
             "incomplete": len(assembly),
             "incomplete_bytes": assembly.bytes,
@@ -293,7 +311,5 @@ class UdpLinks(asyncio.DatagramProtocol):
         for outgoing in self._outgoing.values():
             outgoing.close()
         for incoming in self._incoming.values():
-            for session in (incoming.current, incoming.asked):
-                if session is not None and session.report is not None:
-                    session.report.cancel()
+            self._stop_reports(incoming)
         self._transport.close()

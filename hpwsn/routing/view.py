@@ -2,7 +2,8 @@
 
 Owns how long a node or cluster that is dead, or is not listed any more, is waited for: what is reliable is
 kept for it that long, and its interest counts. One that left is waited for as long where this node knew it
-before, since a node that is stopped and started has its subscriptions still; one that had left before is not.
+before, or starts shortly after, since a node that is stopped and started has its subscriptions still; one
+that left longer ago is not.
 The work follows the number of clusters and of nodes in the own one, not that of all nodes.
 """
 
@@ -72,14 +73,17 @@ class Viewer:
 
     def __init__(self, name: str, dead_grace: float) -> None:
         self._name = name
+        self._grace = dead_grace
         self._nodes = _Waiting(dead_grace)
         self._clusters = _Waiting(dead_grace)
         self._topology = Topology()
+        self._recently = float("inf")
         self.view = View(name)
 
-    def topology_changed(self, topology: Topology, now: float) -> View:
-        """The view of a topology."""
+    def topology_changed(self, topology: Topology, now: float, utc: float | None = None) -> View:
+        """The view of a topology; without the time of day nobody knows who has left just now."""
         self._topology = topology
+        self._recently = float("inf") if utc is None else utc - self._grace
         before, me = self.view, topology.member(self._name)
         cluster = me.cluster if me else before.cluster
         known = set(before.peers()) if cluster == before.cluster else set()
@@ -118,14 +122,17 @@ class Viewer:
     def _missed_nodes(self, cluster: str | None, known: set[str]) -> Iterator[str]:
         """The nodes of the cluster that are listed as dead, or were known and left or are not listed."""
         for member in self._of(cluster):
-            missed = member.state == "dead" or (not member.alive and member.name in known)
+            missed = not member.alive and (self._may_come_back(member) or member.name in known)
             if missed and member.name != self._name:
                 yield member.name
         yield from (name for name in known if self._topology.member(name) is None)
 
+    def _may_come_back(self, member: Member) -> bool:
+        return member.state == "dead" or (member.state == "left" and member.since > self._recently)
+
     def _missed_clusters(self, own: str | None, known: set[str]) -> Iterator[str]:
         for each in self._topology.clusters:
-            missed = each.name in known or any(node.state == "dead" for node in each.nodes)
+            missed = each.name in known or any(map(self._may_come_back, each.nodes))
             if each.name != own and not _lives(each) and missed:
                 yield each.name
         yield from (name for name in known if self._topology.cluster(name) is None and name != own)

@@ -4,6 +4,9 @@
 # stamp is written last: an install that was broken off is done again, and one that is up to date costs nothing and
 # needs no network. Everything here writes to standard error, so that standard output is the command's own.
 
+# Python keeps what it compiles of the checkout: else each process compiles some 200 modules, for half a second.
+unset PYTHONDONTWRITEBYTECODE
+
 ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)"
 VENV="$ROOT/.venv"
 
@@ -90,8 +93,10 @@ install_checkout() {
     need_for "$extra"
     rm -f "$VENV"/installed-*
     say "installing hpwsn${extra:+[$extra]} into .venv (once; a minute or so)"
-    "$VENV/bin/python" -m pip install --disable-pip-version-check --editable "$target" >&2 ||
+    "$VENV/bin/python" -m pip install --disable-pip-version-check --no-compile --editable "$target" >&2 ||
         fail "the installation failed; the lines above say why. Run this again to retry"
+    # As pip does without --no-compile, but on all cores; what some packages carry for other Pythons does not compile.
+    "$VENV/bin/python" -m compileall -qq -j 0 "$VENV/lib" || true
     [ -z "$extra" ] || fingerprint "" >"$VENV/installed-core"
     fingerprint "$extra" >"$VENV/installed-${extra:-core}"
 }

@@ -22,8 +22,8 @@ from pathlib import Path
 
 import aiohttp
 
-from tests.faults.load import Inbox, Key, Publisher, PullReader, Verdict, judge, quiet_port, stored
-from tests.harness import NodeProcess, eventually
+from tests.faults.load import Inbox, Key, Publisher, PullReader, Verdict, judge, stored
+from tests.harness import NodeProcess, eventually, quiet_port
 from tests.raw_soap import XPATH
 
 MOMENTS = ("while it started", "right after a 202", "under load")
@@ -78,7 +78,7 @@ class KillTest:
     def __init__(
         self, folder: Path, *, rounds: int, publishers: int = 4, seed: int = 1, ids: bool = False
     ) -> None:
-        self.node = NodeProcess(folder / "data", *SETTINGS, port=quiet_port())
+        self.node = NodeProcess(folder / "data", *SETTINGS, port=quiet_port(), fresh=True)
         self.kills = dict.fromkeys(MOMENTS, 0)
         self._rounds = rounds
         self._random = random.Random(seed)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import random
 import re
-import socket
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -46,12 +45,6 @@ class Key(NamedTuple):
     def payload(self) -> str:
         """What is published for it; the attribute is for content filters."""
         return f'<m i="{self.number}">{self.publisher}.{self.topic}.{self.number}</m>'
-
-
-def find_key(data: bytes) -> Key:
-    """The key in a payload; one that is not whole is an error."""
-    (found,) = _KEY.findall(data)
-    return Key(*map(int, found))
 
 
 def find_keys(body: bytes) -> list[Key]:
@@ -218,20 +211,3 @@ def stored(data: Path) -> Counter[Key]:
     with closing(sqlite3.connect(f"file:{data / 'journal.db'}?mode=ro", uri=True)) as db:
         rows = db.execute("SELECT content FROM log")
         return Counter(Key(*map(int, found)) for (content,) in rows for found in _KEY.findall(content))
-
-
-def quiet_port() -> int:
-    """A free port outside of the range that outgoing connections take theirs from.
-
-    A client that knocks while the node is down could otherwise be given the node's own port, and be connected
-    to itself.
-    """
-    for port in random.sample(range(20_000, 30_000), 100):
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return port
-    raise AssertionError("no free port between 20000 and 30000")

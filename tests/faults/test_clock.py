@@ -15,12 +15,13 @@ import aiohttp
 import pytest
 
 from hpwsn.broker.reaper import LONGEST_SLEEP
+from tests.cluster import AdminProcess, Member
 from tests.faults.load import ROOT_TOPIC, Inbox, Key, Publisher, PullReader, judge, notify_keys, stored
 from tests.faults.wall_clock import DAY, HOUR, MINUTE, WallClock
 from tests.harness import NodeProcess, eventually
 from tests.raw_soap import call, send, subscribe
 
-SETTINGS = ("--set", "delivery.retry_first=0.02", "--set", "delivery.retry_max=0.1")
+SETTINGS = ("--set", "delivery.retry_first=0.005", "--set", "delivery.retry_max=0.02")
 NO_GRACE = (*SETTINGS, "--set", "subscriptions.grace=0")
 
 
@@ -201,7 +202,7 @@ async def test_a_load_under_a_clock_that_jumps_about_loses_nothing(tmp_path: Pat
             await inbox.subscribe(node.url)
             await moody.subscribe(node.url)
             async with aiohttp.ClientSession() as session:
-                for _ in range(60):
+                for _ in range(30):
                     clock.set(chance.choice((0, 1, -1, MINUTE, -MINUTE, HOUR, -HOUR, 2 * DAY, -2 * DAY)))
                     for publisher in publishers:
                         assert await publisher.publish(session) == 202
@@ -247,3 +248,16 @@ async def test_what_expired_while_the_node_was_away_is_not_sent_and_what_came_by
             delivery = (await status(node))["delivery"]
             assert isinstance(delivery, dict)
             assert (delivery["expired"], delivery["buried"]) == (2, 0)
+
+
+def test_a_node_whose_clock_is_behind_joins_an_admin_node_that_has_just_started(
+    tmp_path: Path, clock: WallClock
+) -> None:
+    clock.set(-4 * MINUTE)
+    with AdminProcess(tmp_path / "admin") as admin:
+        node = Member(tmp_path / "node", "slow", "one", admin.base)
+        node.prefix = clock.node(tmp_path).prefix
+        with node:
+            assert admin.states() == {"slow": "alive"}
+            assert "s behind that of the admin node" in node.log()
+            assert node.status()["cluster"]["registered"] == 1

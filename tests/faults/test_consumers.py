@@ -37,9 +37,9 @@ BEHAVIOURS = {
 
 @pytest.fixture(scope="module")
 def impatient_node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NodeProcess]:
-    """A node that gives an answer 0.2 seconds."""
+    """A node that gives an answer half a second."""
     data = tmp_path_factory.mktemp("impatient") / "data"
-    with NodeProcess(data, *SETTINGS, "--set", "delivery.response_timeout=0.2") as running:
+    with NodeProcess(data, *SETTINGS, "--set", "delivery.response_timeout=0.5") as running:
         yield running
 
 
@@ -161,7 +161,7 @@ async def test_a_stopped_consumer_process_delays_nobody_and_gets_all_in_order_wh
 
 
 async def test_a_consumer_process_stopped_while_the_node_is_killed_gets_all_in_order(tmp_path: Path) -> None:
-    with NodeProcess(tmp_path / "data", *SETTINGS, "--set", "delivery.response_timeout=0.2") as node:
+    with NodeProcess(tmp_path / "data", *SETTINGS, "--set", "delivery.response_timeout=0.5") as node:
         async with ConsumerProcess() as process:
             await subscribe_odd(node, process)
             keys = await publish(node, 1, 10)

@@ -44,7 +44,7 @@ NOTIFY_ACTION = "http://docs.oasis-open.org/wsn/bw-2/NotificationConsumer/Notify
 DIALECT = "http://docs.oasis-open.org/wsn/t-1/TopicExpression/"
 XPATH = "http://www.w3.org/TR/1999/REC-xpath-19991116"
 DECLARED = " ".join(f'xmlns:{prefix}="{uri}"' for prefix, uri in NS.items())
-PATIENCE = 10.0
+PATIENCE = 30.0
 
 # zeep knows no mixed content, so a Topic's text needs a type of its own.
 TopicText = xsd.ComplexType(xsd.Element("_value_1", xsd.String()), [xsd.Attribute("Dialect", xsd.AnyURI())])

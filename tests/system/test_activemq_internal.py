@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 import urllib.error
 from collections.abc import Iterator
 from pathlib import Path
@@ -153,6 +154,7 @@ def test_a_closed_publisher_and_a_bad_address_say_so(activemq: ActiveMQ) -> None
     publisher = InternalPublisher(activemq.url, "nobody")
     publisher.close()
     publisher.close()
+    assert publisher._link._thread.name not in {thread.name for thread in threading.enumerate()}
     with pytest.raises(HpwsnError, match="closed"):
         publisher.publish("A", "x")
     with pytest.raises(HpwsnError, match="begins with stomp://"):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -17,7 +15,7 @@ import psutil
 import pytest
 
 from tests.cluster import SECRET, AdminProcess, Member
-from tests.harness import environment
+from tests.harness import hpwsn
 
 CALM = 3.0
 """A heartbeat so long that what happens within two of them was not noticed by silence, which takes three."""
@@ -44,13 +42,6 @@ def members(folder: Path, admin: AdminProcess) -> Iterator[dict[str, Member]]:
             name: stack.enter_context(Member(folder / name, name, cluster, admin.base))
             for name, cluster in (("p2", "plant"), ("p1", "plant"), ("o1", "office"))
         }
-
-
-def hpwsn(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "hpwsn", *arguments]
-    return subprocess.run(
-        command, env={**environment(), **variables}, capture_output=True, text=True, timeout=60
-    )
 
 
 def refusal(request: Request) -> tuple[int, str]:

@@ -6,14 +6,13 @@ One set of processes for all: n1 and n2 in the cluster `one`, n3 in `two`, n4 in
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from aiohttp import ClientSession
 from lxml import etree
 
 from hpwsn_client import Client, DemandPublisher, Receiver
@@ -22,7 +21,7 @@ from hpwsn_client.wsn.faults import SoapFault
 from hpwsn_client.wsn.names import hp
 from tests.cluster import AdminProcess, Member
 from tests.consumer import Consumer
-from tests.harness import environment
+from tests.harness import hpwsn
 from tests.original_messages import CREATE, NOTIFICATION, SUBSCRIBE
 from tests.raw_soap import NAMES, WSA, call, notify, send
 
@@ -245,16 +244,25 @@ async def test_the_command_line_asks_for_reliable_and_partial(nodes: dict[str, M
         here, there = at.values()
         await there.client.subscribe("CLI", there.receiver)
         await reaches(here, "CLI", there)
-        command = [sys.executable, "-m", "hpwsn", "publish", "CLI", "-", "--url", nodes["n1"].url]
-        ended = await asyncio.to_thread(
-            subprocess.run,
-            [*command, "--reliable", "--partial"],
-            input=text_of(3).encode(),
-            env=environment(),
-            capture_output=True,
-        )
-        assert (ended.returncode, ended.stderr) == (0, b"")
+        words = ("publish", "CLI", "-", "--url", nodes["n1"].url, "--reliable", "--partial")
+        ended = await asyncio.to_thread(hpwsn, *words, stdin=text_of(3))
+        assert (ended.returncode, ended.stderr) == (0, "")
         assert await take_pieces(there) == text_of(3)
+
+
+async def test_events_in_json_may_be_reliable_and_partial(nodes: dict[str, Member]) -> None:
+    async with places(nodes, "n1", "n3") as at, ClientSession() as session:
+        here, there = at.values()
+        await there.client.subscribe("JSON", there.receiver)
+        await reaches(here, "JSON", there)
+        address = f"{nodes['n1'].base}/topics/JSON/events"
+        before = nodes["n1"].status()["routing"]["tcp"]["messages_sent"]
+        async with session.post(f"{address}?reliable=true&partial=true", json={"v": text_of(2)}) as answer:
+            assert answer.status == 202
+        assert text_of(2) in "".join(etree.fromstring(await take_pieces(there)).itertext())
+        assert nodes["n1"].status()["routing"]["tcp"]["messages_sent"] > before
+        async with session.post(f"{address}?reliable=maybe", json={}) as answer:
+            assert answer.status == 400
 
 
 async def test_the_originals_pieces_reach_its_receivers_at_another_node_as_bare_text(

@@ -7,14 +7,17 @@ import socket
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 from benchmarks.tools.lossy_relay import LossyRelay
+from lxml import etree
 
 from hpwsn_client import Client, Receiver
 from tests.cluster import AdminProcess, Member
+
+TEXT = "".join(f"{number:09d} " for number in range(60_000))
 
 
 @dataclass
@@ -25,6 +28,7 @@ class Network:
     publisher: Client
     subscriber: Client
     receiver: Receiver
+    pieces: list[etree._Element] = field(default_factory=list)
 
     def becomes(self, *, loss: float = 0.0, twice: float = 0.0, late: float = 0.0, cut: bool = False) -> None:
         """Have the network do this from now on."""
@@ -43,12 +47,26 @@ class Network:
         found: list[int] = []
         while len(found) < count:
             received = await self.receiver.get(timeout=30)
+            if received.topic == "N:pieces":
+                self.pieces.append(etree.fromstring(received.payload))
+                continue
             number = int(received.payload.split(b">")[1].split(b"<")[0])
             if received.topic == topic:
                 found.append(number)
             else:
                 others[str(received.topic), number] += 1
         return found
+
+    def pieces_are_some_of(self, text: str) -> None:
+        """Some pieces of a large one were lost, and the others were handed out, each once."""
+        indexes = [int(piece.get("index")) for piece in self.pieces]
+        length = max(len(piece.text) for piece in self.pieces)
+        last = (len(text) - 1) // length
+        assert len(set(indexes)) == len(indexes)
+        assert 0.5 * last < len(indexes) < last + 1
+        for index, piece in zip(indexes, self.pieces, strict=True):
+            assert piece.get("more") == ("0" if index == last else "1")
+            assert piece.text == text[index * length : (index + 1) * length]
 
     async def connects(self) -> None:
         """Publish probes until one has come."""
@@ -91,6 +109,7 @@ async def test_a_bad_network_loses_some_of_best_effort_and_nothing_reliable_and_
 
         between.becomes(loss=0.1, twice=0.1, late=0.2)
         await between.publish("N:lossy", 300, reliable=False)
+        await between.publisher.notify("N:pieces", TEXT, partial=True)
         await between.publish("N:sure", 300, reliable=True)
         assert sorted(await between.take("N:sure", 300, others)) == list(range(300))
 
@@ -101,6 +120,7 @@ async def test_a_bad_network_loses_some_of_best_effort_and_nothing_reliable_and_
 
         await between.publish("N:end", 1, reliable=True)
         await between.take("N:end", 1, others)
+        between.pieces_are_some_of(TEXT)
         lossy = Counter({key: count for key, count in others.items() if key[0] == "N:lossy"})
         assert 150 < len(lossy) < 300
         assert {key: count for key, count in others.items() if count > 1 and key[0] != "N:probe"} == {}

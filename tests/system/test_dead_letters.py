@@ -2,11 +2,10 @@
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 from tests.consumer import Consumer
-from tests.harness import NodeProcess, environment, eventually
+from tests.harness import NodeProcess, eventually, hpwsn
 from tests.raw_soap import call, notify, send, subscribe
 
 ADDRESS = "w:SubscriptionReference/a:Address"
@@ -14,8 +13,7 @@ QUICK = ("--set", "delivery.retry_first=0.01", "--set", "delivery.retry_max=0.02
 
 
 def _hpwsn(node: NodeProcess, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "hpwsn", *arguments, "--url", node.url]
-    return subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=30)
+    return hpwsn(*arguments, "--url", node.url)
 
 
 async def _letters(node: NodeProcess) -> list[dict[str, object]]:

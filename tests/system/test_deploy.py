@@ -14,8 +14,8 @@ import pytest
 import stomp
 
 from hpwsn.config import load_config
-from tests.activemq import BackedNode, free_port, until
-from tests.harness import ROOT
+from tests.activemq import BackedNode, until
+from tests.harness import ROOT, quiet_port
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -38,7 +38,7 @@ def installed(tmp_path: Path) -> Iterator[int]:
     conf.mkdir()
     for name in JARS:
         (base / "lib" / f"{name}.jar").symlink_to(f"/usr/share/java/{name}.jar")
-    stomp_port, mqtt_port = free_port(), free_port()
+    stomp_port, mqtt_port = quiet_port(), quiet_port()
     config = (DEPLOY / "activemq.xml").read_text()
     config = config.replace("0.0.0.0:61613", f"127.0.0.1:{stomp_port}")
     (conf / "activemq.xml").write_text(config.replace("0.0.0.0:1883", f"127.0.0.1:{mqtt_port}"))

@@ -140,7 +140,12 @@ async def test_a_paused_queue_that_rejects_has_room_again_once_what_waits_has_ex
         return (await call(clocked.url, notify("A", "<n/>"))).status == 202
 
     await eventually(room)
-    assert clocked.expired == 30
+
+    async def all_expired() -> bool:
+        return clocked.expired == 30
+
+    # Room comes with the first of them; the others go beside it.
+    await eventually(all_expired)
 
 
 async def test_what_waits_in_a_pull_point_is_not_handed_out_once_it_expired(clocked: Clocked) -> None:

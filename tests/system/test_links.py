@@ -10,6 +10,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 import pytest
 from benchmarks.tools.lossy_relay import LossyRelay
 
+from hpwsn.routing import udp
 from hpwsn.routing.frames import Kind, encode_frame, encode_pair, greeting_key
 from hpwsn.routing.links import Links
 from hpwsn.routing.options import LinkOptions
@@ -264,6 +265,21 @@ async def test_a_recorded_greeting_holds_one_connection_at_most_and_not_that_of_
         await until(lambda: b.payloads == [b"one", b"two"])
     assert a.states[0] == ("b", True)
     assert len(a.states) == 1
+
+
+async def test_who_sent_once_and_is_no_member_any_more_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    receiver, senders = Peer("r"), [Peer("a"), Peer("b"), Peer("c")]
+    async with running(receiver, *senders) as places:
+        receiver.links.set_members({"a": places[1], "b": places[2]})
+        for number, sender in enumerate(senders):
+            if number == 2:
+                assert receiver.links.figures()["udp"]["senders"] == 2
+                monkeypatch.setattr(udp, "FORGET_AFTER", 0.0)
+                receiver.links.set_members({"b": places[2]})
+            sender.links.set_members({"r": places[0]})
+            sender.links.send("r", b"x", reliable=False)
+            await until(lambda number=number: len(receiver.received) == number + 1)  # type: ignore[misc]
+        assert receiver.links.figures()["udp"]["senders"] == 2
 
 
 async def test_what_is_too_long_for_udp_goes_by_tcp() -> None:

@@ -3,7 +3,12 @@
 import asyncio
 import contextlib
 import json
+import re
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Self
+from urllib.parse import urlsplit
 
 import psutil
 import pytest
@@ -11,9 +16,16 @@ import pytest
 from hpwsn_client import Client, Receiver
 from tests.consumer import Consumer
 from tests.harness import NodeProcess
-from tests.raw_soap import call, notify, send, subscribe
+from tests.raw_soap import CONCRETE, call, envelope, notify, send, subscribe
 
 MIB = 2**20
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Iterator[NodeProcess]:
+    """A node with nobody's memory but its own."""
+    with NodeProcess(tmp_path / "data", fresh=True) as running:
+        yield running
 
 
 async def test_an_idle_node_stays_under_70_megabytes(node: NodeProcess) -> None:
@@ -49,22 +61,52 @@ async def test_sigterm_under_load_finishes_deliveries_and_loses_nothing(tmp_path
             assert mine == sorted(mine, key=lambda p: int(p.split("-")[1]))
 
 
+class Line:
+    """Requests one after the other on one connection, with next to no work for this side."""
+
+    def __init__(self, node: NodeProcess) -> None:
+        self._port = node.port
+
+    async def __aenter__(self) -> Self:
+        self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self._port)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._writer.close()
+        await self._writer.wait_closed()
+
+    async def ask(self, path: str, body: str) -> bytes:
+        data = envelope(body)
+        fields = f"Host: node\r\nContent-Type: text/xml\r\nContent-Length: {len(data)}"
+        head = f"POST {path} HTTP/1.1\r\n{fields}\r\n\r\n"
+        self._writer.write(head.encode() + data)
+        answer = (await self._reader.readuntil(b"\r\n\r\n")).lower()
+        assert answer.startswith(b"http/1.1 200 "), answer
+        return await self._reader.readexactly(int(answer.partition(b"content-length: ")[2].split()[0]))
+
+    async def rounds(self, names: range) -> None:
+        """Subscribe and unsubscribe, to another topic for another consumer each time."""
+        for name in names:
+            hour = "<w:InitialTerminationTime>PT1H</w:InitialTerminationTime>"
+            wanted = subscribe(f"http://127.0.0.1:9/{name}", f"T/n{name}", dialect=CONCRETE, more=hour)
+            answer = await self.ask("/wsn", wanted)
+            (address,) = re.findall(rb"Address>([^<]+)<", answer)
+            await self.ask(urlsplit(address.decode()).path, "<w:Unsubscribe/>")
+
+
 @pytest.mark.timeout(300)
 async def test_10000_subscribe_and_unsubscribe_rounds_leave_nothing_behind(node: NodeProcess) -> None:
     process = psutil.Process(node.pid)
 
-    async def rounds(client: Client, names: range) -> None:
-        for name in names:
-            subscription = await client.subscribe(f"T:n{name}", f"http://127.0.0.1:9/{name}", expires=3600)
-            await subscription.unsubscribe()
-
-    async def many(client: Client, first: int, count: int) -> int:
-        await asyncio.gather(*(rounds(client, range(first + lane, first + count, 8)) for lane in range(8)))
+    async def many(lines: list[Line], first: int, count: int) -> int:
+        shares = (range(first + lane, first + count, len(lines)) for lane in range(len(lines)))
+        await asyncio.gather(*(line.rounds(share) for line, share in zip(lines, shares, strict=True)))
         return process.memory_info().rss
 
-    async with Client(node.url) as client:
-        before = await many(client, 0, 5_000)  # Caches of bounded size are full after this.
-        after = await many(client, 5_000, 10_000)
+    async with AsyncExitStack() as stack:
+        lines = [await stack.enter_async_context(Line(node)) for _ in range(8)]
+        before = await many(lines, 0, 5_000)  # Caches of bounded size are full after this.
+        after = await many(lines, 5_000, 10_000)
     status = json.loads((await send(f"{node.base}/status", b"", method="GET")).body)
     assert (status["subscriptions"], status["topics"]) == (0, 0)
     assert after - before < 2 * MIB

@@ -3,11 +3,9 @@
 import asyncio
 import json
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
-from tests.harness import NodeProcess, environment, eventually
+from tests.harness import NodeProcess, eventually, hpwsn
 from tests.raw_soap import call, notify, send
 
 
@@ -19,8 +17,8 @@ async def test_the_command_edits_the_topics_of_a_running_node(tmp_path: Path) ->
     file = tmp_path / "topics.toml"
     file.write_text("[topics.A]\n")
     with NodeProcess(tmp_path / "data", "--topics", str(file)) as node:
-        command = [sys.executable, "-m", "hpwsn", "topics", "add", "A:B", "--topics", str(file)]
-        await asyncio.to_thread(subprocess.run, command, env=environment(), check=True)
+        ended = await asyncio.to_thread(hpwsn, "topics", "add", "A:B", "--topics", str(file))
+        assert ended.returncode == 0
         await eventually(lambda: publishes(node, "A:B"))
 
 

@@ -214,10 +214,29 @@ def _encode(request: Request) -> bytes:
     if isinstance(request, EndSubscription):
         to = f'<wsa:To xmlns:wsa="{WSA}">{escape(request.address)}</wsa:To>'
         return encode_sequence("Unsubscribe", to.encode())
-    content, start, _ = encode_content(request.message)
+    return _encode_notification(request, *encode_content(request.message))
+
+
+def encode_packed(notification: PackedNotification) -> bytes:
+    """Write a notification as nodes of the original send it to each other: in no wrapper, text as text."""
+    content, start, end = encode_content(notification.message)
+    return _encode_notification(notification, original_content(content, start, end), start, end)
+
+
+def parse_packed(element: etree._Element, limits: Limits = DEFAULT_LIMITS) -> PackedNotification:
+    """Read a notification of a node of the original, bare or in a WsnProcess."""
+    if element.tag == wsnt("NotificationMessage"):
+        return _parse_notification(element)
+    request = parse_process(element, None, limits)
+    if not isinstance(request, PackedNotification):
+        raise ActionNotSupported("nodes send each other a NotificationMessage; other requests go to the door")
+    return request
+
+
+def _encode_notification(notification: PackedNotification, content: bytes, start: int, end: int) -> bytes:
     opens = content.rindex(b"<wsnt:Message", 0, start)
     return encode_sequence(
-        "NotificationMessage", content[:opens], _encode_package(request.package), content[opens:]
+        "NotificationMessage", content[:opens], _encode_package(notification.package), content[opens:]
     )
 
 

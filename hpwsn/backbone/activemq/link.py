@@ -175,6 +175,9 @@ class Link:
             self._attempts -= 1  # the host that works is the first to try again
             self._failures = 0
             self._session = session
+            if self._stopping.is_set():
+                # Who stopped it found no session yet that could be told.
+                session.commands.put(_End("stopped"))
             session.subscribe(self._consume)
             self._listener.up(place(host))
             return session.serve()

@@ -1,9 +1,10 @@
-"""A network between two ports that loses, repeats and delays datagrams, and cuts connections on demand."""
+"""A network in front of a port that loses, repeats and delays datagrams, and cuts connections on demand."""
 
 from __future__ import annotations
 
 import asyncio
 import random
+import socket
 from collections.abc import Callable
 from typing import Any
 
@@ -17,7 +18,11 @@ class _Datagrams(asyncio.DatagramProtocol):
 
 
 class LossyRelay:
-    """Stands for `target` at `address`; one client at a time by UDP, any number by TCP."""
+    """Stands for `target` at an address of its own, for any number of clients.
+
+    `carries` is asked with the first bytes of a connection, and with each datagram of a client, whether the
+    network carries what this client sends and gets.
+    """
 
     def __init__(
         self,
@@ -31,48 +36,65 @@ class LossyRelay:
         self._target = target
         self.loss, self.twice, self.late = loss, twice, late
         self.cut = False
+        self.carries: Callable[[bytes], bool] = lambda first: True
         self.recorded: list[bytes] = []
         self._chance = random.Random(seed)
-        self._client: Any = None
+        self._ways: dict[Any, socket.socket] = {}
+        """For each client by UDP the socket that speaks to the target for it."""
         self._writers: set[asyncio.StreamWriter] = set()
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def start(self) -> tuple[str, int]:
         """Open both ports, of one number."""
+        self._loop = asyncio.get_running_loop()
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
         port = self._server.sockets[0].getsockname()[1]
-        loop = asyncio.get_running_loop()
-        self._near, _ = await loop.create_datagram_endpoint(
+        self._near, _ = await self._loop.create_datagram_endpoint(
             lambda: _Datagrams(self._forth), local_addr=("127.0.0.1", port)
         )
-        self._far, _ = await loop.create_datagram_endpoint(
-            lambda: _Datagrams(self._back), local_addr=("127.0.0.1", 0)
-        )
+        self._inject = socket.socket(type=socket.SOCK_DGRAM)
+        self.address = f"127.0.0.1:{port}"
         return ("127.0.0.1", port)
 
     def _forth(self, data: bytes, source: Any) -> None:
-        self._client = source
+        if not self.carries(data):
+            self._forget(source)
+            return
         self.recorded.append(data)
-        self._carry(self._far, data, self._target)
+        way = self._ways.get(source) or self._way(source)
+        self._carry(lambda: way.sendto(data, self._target))
 
-    def _back(self, data: bytes, source: Any) -> None:
-        self._carry(self._near, data, self._client)
+    def _way(self, source: Any) -> socket.socket:
+        way = self._ways[source] = socket.socket(type=socket.SOCK_DGRAM)
+        way.setblocking(False)
+        self._loop.add_reader(way, self._back, way, source)
+        return way
 
-    def _carry(self, transport: asyncio.DatagramTransport, data: bytes, to: Any) -> None:
+    def _forget(self, source: Any) -> None:
+        if (way := self._ways.pop(source, None)) is not None:
+            self._loop.remove_reader(way)
+            way.close()
+
+    def _back(self, way: socket.socket, source: Any) -> None:
+        data = way.recv(65536)
+        self._carry(lambda: self._near.sendto(data, source))
+
+    def _carry(self, send: Callable[[], object]) -> None:
         if self.cut or self._chance.random() < self.loss:
             return
         for _ in range(2 if self._chance.random() < self.twice else 1):
             if self._chance.random() < self.late:
-                asyncio.get_running_loop().call_later(0.01, transport.sendto, data, to)
+                self._loop.call_later(0.01, _unless_closed, send)
             else:
-                transport.sendto(data, to)
+                _unless_closed(send)
 
     def inject(self, data: bytes) -> None:
-        """Send a datagram to the target as if it came from the client."""
-        self._far.sendto(data, self._target)
+        """Send a datagram to the target as if it came from a client."""
+        self._inject.sendto(data, self._target)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if self.cut:
+        first = b"" if self.cut else await reader.read(65536)
+        if not first or not self.carries(first):
             writer.close()
             return
         try:
@@ -81,8 +103,9 @@ class LossyRelay:
             writer.close()
             return
         self._writers |= {writer, far_writer}
+        far_writer.write(first)
         for source, sink in ((reader, far_writer), (far_reader, writer)):
-            task = asyncio.get_running_loop().create_task(self._pump(source, sink))
+            task = self._loop.create_task(self._pump(source, sink))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
@@ -98,7 +121,7 @@ class LossyRelay:
             self._writers.discard(sink)
 
     def cut_connections(self) -> None:
-        """End every connection at once, with whatever is under way."""
+        """End every connection at once, with whatever is under way; what is carried may come again."""
         for writer in tuple(self._writers):
             writer.transport.abort()
 
@@ -109,5 +132,15 @@ class LossyRelay:
         for task in tuple(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        for source in tuple(self._ways):
+            self._forget(source)
         self._near.close()
-        self._far.close()
+        self._inject.close()
+
+
+def _unless_closed(send: Callable[[], object]) -> None:
+    """What is late, or meets a closed port of the target, is lost."""
+    try:
+        send()
+    except OSError:
+        return

@@ -36,6 +36,29 @@ def states(registry: Registry) -> dict[str, str]:
     return {member.name: member.state for member in registry.topology()}
 
 
+class TestSilence:
+    def test_one_whose_heartbeat_is_overdue_is_late_and_before_two_it_is_silent(
+        self, registry: Registry
+    ) -> None:
+        record = registry.register(node("a"), at(0))
+        for seconds in (1.0, 2.4):
+            registry.tick(at(seconds))
+        assert registry.late(at(2.4)) == [] and registry.late(at(2.5)) == [record]
+        assert not registry.silent(record, at(3.4)) and registry.silent(record, at(3.5))
+        registry.heartbeat_of("a", "s1", at(4.1))
+        assert registry.late(at(4.2)) == [] and not registry.silent(record, at(4.2))
+
+    def test_nobody_is_silent_who_has_gone_or_could_not_be_heard_while_this_process_stood_still(
+        self, registry: Registry
+    ) -> None:
+        record = registry.register(node("a"), at(0))
+        assert not registry.silent(record, at(60))
+        registry.tick(at(60))
+        assert registry.late(at(60)) == []
+        registry.leave("a", "s1", at(60))
+        assert registry.late(at(70)) == [] and not registry.silent(record, at(60.1))
+
+
 class TestRepresentatives:
     def test_the_first_to_register_represents_its_cluster(self, registry: Registry) -> None:
         for name in ("b", "a", "c"):

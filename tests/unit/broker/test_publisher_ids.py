@@ -75,4 +75,4 @@ async def test_an_id_whose_notifications_were_not_stored_is_new_again() -> None:
     assert isinstance(repeated.exception(), Exception)
     assert taker.take_once("a", once) is None
     backbone.fails = False
-    assert await asyncio.wait_for(taker.send_ready(once), 5)
+    assert await asyncio.wait_for(taker.send_ready(once), 20)

@@ -26,6 +26,15 @@ def test_sources_are_told_apart_and_bounded() -> None:
     assert len(recent) == 2
 
 
+def test_the_source_that_was_silent_longest_is_forgotten_first() -> None:
+    recent, stored = RecentNumbers(64, 2), StoredNumbers(2)
+    for number, origin in enumerate("abac"):
+        assert recent.is_new(one(number, origin))
+        stored.stored(one(number, origin))
+    assert not recent.is_new(one(2, "a")) and stored.has(one(2, "a"))
+    assert not stored.has(one(1, "b"))
+
+
 def test_what_is_reliable_is_known_however_old_it_is() -> None:
     stored = StoredNumbers(10)
     for number in (5, 100_000, 7):

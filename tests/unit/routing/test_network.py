@@ -236,6 +236,17 @@ def test_what_is_kept_for_a_node_that_stays_dead_is_given_up_and_said() -> None:
     assert not any(node.router.wanted(TOPICS[0]) for node in simulation.running())
 
 
+def test_a_representative_says_so_too_when_it_gives_up_what_came_from_another_cluster() -> None:
+    simulation = three_clusters(given=RouterSettings(dead_grace=30.0))
+    simulation.subscribe("c1n2", "A")
+    simulation.run(1)
+    simulation.kill("c1n2", noticed_after=0.1)
+    publication = simulation.publish("c0n1", TOPICS[0], True)
+    simulation.run(35)
+    assert simulation.nodes["c0n1"].router.floor is None
+    assert [(each.number, each.target) for each in simulation.abandoned] == [(publication.number, "c1n2")]
+
+
 @pytest.mark.parametrize("names", [("c1n2",), ("c0n2",), ("c1n2", "c1n0", "c1n1")])
 def test_a_node_that_is_stopped_and_started_gets_what_was_reliable_meanwhile(names: tuple[str, ...]) -> None:
     simulation = three_clusters()

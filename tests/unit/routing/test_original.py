@@ -9,11 +9,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from hpwsn.routing.fragments import Reassembly, Whole
-from hpwsn.routing.original import fragment_of, pack, piece_payloads, whole_message
+from hpwsn.routing.fragments import Piece, Reassembly, Whole
+from hpwsn.routing.original import (
+    datagrams,
+    fragment_of,
+    pack,
+    piece_message,
+    piece_payloads,
+    whole_message,
+)
 from hpwsn_client.wsn.notifications import NotificationMessage, text_payload
-from hpwsn_client.wsn.original import Package, PackedNotification, encode_process, parse_process
-from hpwsn_client.wsn.soap_faults import InvalidMessage
+from hpwsn_client.wsn.original import (
+    CreateEndpoint,
+    Package,
+    PackedNotification,
+    encode_process,
+    parse_packed,
+    parse_process,
+)
+from hpwsn_client.wsn.soap_faults import InvalidMessage, SoapFault
 from hpwsn_client.wsn.topics import Topic, TopicExpression
 from hpwsn_client.wsn.xml import DEFAULT_LIMITS, parse_xml
 
@@ -87,3 +101,41 @@ def test_pieces_for_subscribers_fit_and_together_are_the_content(text: str, room
     assert [piece.get("index") for piece in pieces] == list(map(str, range(len(pieces))))
     assert [piece.get("more") for piece in pieces] == ["1"] * (len(pieces) - 1) + ["0"]
     assert {piece.get("identification") for piece in pieces} == {"n:1:5"}
+
+
+@given(texts, st.booleans(), st.integers(600, 900), st.randoms())
+def test_datagrams_fit_and_give_the_message_back(
+    text: str, is_text: bool, size: int, chance: random.Random
+) -> None:
+    element = etree.Element("reading")
+    element.text = "<&>京" * 100 + text
+    payload = text_payload(element.text) if is_text else etree.tostring(element)
+    sent = list(datagrams(NotificationMessage(TOPIC, payload), "1:2", size))
+    assert all(len(data) <= size for data in sent)
+    chance.shuffle(sent)
+    receiver = Reassembly(timeout=1, most_bytes=1 << 20, most_messages=4)
+    read = [parse_packed(parse_xml(data)) for data in sent]
+    taken = [receiver.add("a", fragment_of(packed), 0.0) for packed in read]
+    (whole,) = [each for each in taken if isinstance(each, Whole)]
+    back = whole_message(read[0].message, whole.content, DEFAULT_LIMITS)
+    assert "".join(etree.fromstring(back.payload).itertext()) == element.text
+
+
+def test_a_partial_piece_becomes_a_notification_of_its_own() -> None:
+    message = NotificationMessage(TOPIC, text_payload("<&>" * 100))
+    first, *_ = pack(message, "1:<2>", 64, partial=True)
+    receiver = Reassembly(timeout=1, most_bytes=1 << 20, most_messages=4)
+    piece = receiver.add("a", fragment_of(through_the_wire(first)), 0.0)
+    assert isinstance(piece, Piece)
+    handed = piece_message(message, piece.fragment)
+    element = etree.fromstring(handed.payload)
+    assert handed.topic == TOPIC
+    assert (element.get("identification"), element.get("index"), element.get("more")) == ("1:<2>", "0", "1")
+    assert ("<&>" * 100).startswith(element.text) and element.text
+
+
+def test_only_a_notification_comes_from_a_node_of_the_original() -> None:
+    with pytest.raises(SoapFault, match="NotificationMessage"):
+        parse_packed(parse_xml(encode_process(CreateEndpoint())))
+    with pytest.raises(SoapFault):
+        parse_packed(parse_xml(b"<m/>"))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hpwsn.routing.signing import NONCE, SIGNATURE, TIME, Signer, Unsigned, Verifier
+from hpwsn.routing.signing import NONCE, SIGNATURE, TIME, Signer, TooEarly, Unsigned, Verifier
 
 SECRET = b"the secret"
 NOW = 1_800_000_000.0
@@ -84,6 +84,14 @@ def test_the_same_request_is_believed_once_however_late_within_the_window(verifi
 def test_a_request_recorded_before_the_verifier_began_is_refused(verifier: Verifier) -> None:
     with pytest.raises(Unsigned, match="before this process began"):
         check(verifier, signed(now=NOW - 101))
+
+
+def test_who_signs_by_a_clock_that_is_behind_is_told_so_by_the_nonce_of_its_own_request(
+    verifier: Verifier,
+) -> None:
+    with pytest.raises(TooEarly, match=r"signed 1\.0 s before") as refused:
+        check(verifier, signed("mine", now=NOW - 101))
+    assert refused.value.nonce == "mine"
 
 
 def test_an_answer_belongs_to_its_request_alone(verifier: Verifier) -> None:

@@ -1,5 +1,6 @@
 """The hardened parser at its edges, and elements that are cut out of their document."""
 
+import re
 import threading
 from contextlib import suppress
 
@@ -11,6 +12,7 @@ from lxml import etree
 from hpwsn_client.wsn.faults import InvalidMessage, MalformedXml, SoapFault, TooLarge
 from hpwsn_client.wsn.xml import (
     DEFAULT_LIMITS,
+    NCNAME,
     Limits,
     encode_element,
     escape,
@@ -22,6 +24,14 @@ from hpwsn_client.wsn.xml import (
 )
 
 XML_TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\ufffe\uffff"))
+
+
+# NameStartChar without the colon, and what NameChar has beyond it, as XML 1.0 lists them.
+STARTS = (
+    "AZ", "__", "az", "\xc0\xd6", "\xd8\xf6", "\xf8\u02ff", "\u0370\u037d", "\u037f\u1fff", "\u200c\u200d",
+    "\u2070\u218f", "\u2c00\u2fef", "\u3001\ud7ff", "\uf900\ufdcf", "\ufdf0\ufffd", "\U00010000\U000effff",
+)  # fmt: skip
+INNERS = ("--", "..", "09", "\xb7\xb7", "\u0300\u036f", "\u203f\u2040")
 
 
 def nested(levels: int) -> bytes:
@@ -364,6 +374,14 @@ class TestText:
     def test_qname_that_means_nothing_is_invalid(self, text: str | None) -> None:
         with pytest.raises(InvalidMessage):
             qname_text(parse_xml(b'<a xmlns:p="urn:p"/>'), text)
+
+    def test_a_name_is_of_the_characters_that_xml_lists_at_the_edges_of_each_range(self) -> None:
+        edges = {ord(edge) + step for range_ in STARTS + INNERS for edge in range_ for step in (-1, 0, 1)}
+        is_name = re.compile(NCNAME).fullmatch
+        for character in map(chr, edges):
+            starts = any(low <= character <= high for low, high in STARTS)
+            inner = starts or any(low <= character <= high for low, high in INNERS)
+            assert (is_name(character) is not None, is_name(f"a{character}") is not None) == (starts, inner)
 
     def test_prefixed_name_comes_with_its_declaration(self) -> None:
         assert prefixed("a") == ("a", "")

@@ -1,0 +1,206 @@
+"""Nodes of the original beside this one, by UDP in its own XML form (spec/hpwsn.md, part 9).
+
+Each datagram is a NotificationMessage with its Package, whole or a piece. What is published here goes to all
+of them, since they tell nobody what they want; what they send is published here, and goes to none of them
+again. Pieces are put together; where they say `partial` each is handed out by itself as it comes. The form
+knows no acknowledgement and no key: what is lost is lost, and whoever can write the address of such a node
+on a datagram is believed, so others than those named are refused and the rest is up to the network.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import socket
+from collections import deque
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
+
+from hpwsn.errors import HpwsnError
+from hpwsn.notification import FOREIGN, ORIGINAL, PARTIAL, Notification
+from hpwsn.routing.fragments import Piece, Reassembly, Whole
+from hpwsn.routing.original import datagrams, fragment_of, piece_message, whole_message
+from hpwsn.settings import RoutingSettings
+from hpwsn_client.wsn.names import DIALECT_SIMPLE
+from hpwsn_client.wsn.notifications import NotificationMessage
+from hpwsn_client.wsn.original import PackedNotification, parse_packed
+from hpwsn_client.wsn.soap_faults import SoapFault
+from hpwsn_client.wsn.topics import TopicExpression
+from hpwsn_client.wsn.xml import Limits, parse_xml
+
+log = logging.getLogger(__name__)
+
+BURST = 64 * 1024
+PAUSE = 0.002
+"""Nobody reports what has arrived, so a burst that any receiver's buffer holds goes out at a time."""
+MOST_PUBLISHING = 1000
+"""Notifications of theirs that are on the way into the journal at once."""
+TELL_EVERY = 60.0
+
+Publish = Callable[[Sequence[NotificationMessage], int], Coroutine[Any, Any, object]]
+
+
+class OriginalPeers(asyncio.DatagramProtocol):
+    """All traffic with nodes of the original."""
+
+    def __init__(self, settings: RoutingSettings, host: str, limits: Limits, publish: Publish) -> None:
+        self._settings = settings
+        self._host = settings.host or host
+        self._limits = limits
+        self._publish = publish
+        self._loop = asyncio.get_running_loop()
+        self._transport: asyncio.DatagramTransport | None = None
+        self._life = secrets.randbits(40)
+        self._peers: list[Any] = []
+        self._waiting: deque[bytes] = deque()
+        self._waiting_bytes = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._publishing: set[asyncio.Task[None]] = set()
+        self._pieces = Reassembly(
+            timeout=settings.reassembly_timeout,
+            most_bytes=settings.reassembly_bytes,
+            most_messages=settings.reassembly_messages,
+        )
+        self._told_at = -TELL_EVERY
+        self._sent = self._received = self._dropped = self._refused = 0
+
+    async def start(self) -> None:
+        """Find them, and take the port."""
+        own = (self._host, self._settings.original_port)
+        try:
+            transport, _ = await self._loop.create_datagram_endpoint(lambda: self, local_addr=own)
+            family = transport.get_extra_info("socket").family
+            for place in self._settings.original_addresses():
+                found = await self._loop.getaddrinfo(
+                    *place, family=family, type=socket.SOCK_DGRAM, flags=socket.AI_V4MAPPED
+                )
+                self._peers.append(found[0][4])
+        except OSError as error:
+            raise HpwsnError(
+                f"nodes of the original cannot be reached from {own[0]}:{own[1]}: {error};"
+                " see routing.originals, routing.original_port and routing.host"
+            ) from error
+        self._transport = transport
+        self._flush()
+        address = transport.get_extra_info("sockname")
+        log.info("nodes of the original reach this one by UDP at %s:%d", *address[:2])
+
+    # What goes to them.
+
+    def committed(self, first: int, notifications: Sequence[Notification]) -> None:
+        """Send on what was committed here; what has no topic cannot be said in their form."""
+        for offset, notification in enumerate(notifications, first):
+            if notification.target is None and not notification.routing & (FOREIGN | ORIGINAL):
+                self._send(offset, notification)
+
+    def _send(self, offset: int, notification: Notification) -> None:
+        partial = bool(notification.routing & PARTIAL)
+        try:
+            if notification.topic is None:
+                raise ValueError("it has no topic")
+            topic = TopicExpression.of(notification.topic, DIALECT_SIMPLE)
+            message = NotificationMessage(topic, notification.payload)
+            identification = f"{self._life}:{offset}"
+            made = list(datagrams(message, identification, self._settings.fragment_size, partial=partial))
+        except (ValueError, SoapFault) as error:
+            self._dropped += 1
+            self._tell("a notification does not go to nodes of the original: %s", error)
+            return
+        size = sum(map(len, made))
+        if self._waiting_bytes + size > self._settings.queue_bytes:
+            self._dropped += 1
+            return
+        self._waiting += made
+        self._waiting_bytes += size
+        if self._timer is None:
+            self._flush()
+
+    def _flush(self) -> None:
+        self._timer = None
+        burst = 0
+        while self._transport is not None and self._waiting and burst < BURST:
+            data = self._waiting.popleft()
+            burst += len(data)
+            for peer in self._peers:
+                self._transport.sendto(data, peer)
+                self._sent += 1
+        self._waiting_bytes -= burst
+        if burst:
+            self._timer = self._loop.call_later(PAUSE, self._flush)
+
+    def error_received(self, exc: Exception) -> None:
+        """A port is closed there; nothing else is known of them."""
+
+    # What they send.
+
+    def datagram_received(self, data: bytes, addr: Any) -> None:
+        """Take one datagram from anybody."""
+        if all(addr[0] != peer[0] for peer in self._peers):
+            self._refused += 1
+            self._tell("a datagram from %s is dropped: routing.originals does not name it", addr[0])
+            return
+        self._received += 1
+        try:
+            packed = parse_packed(parse_xml(data, self._limits), self._limits)
+            self._take(packed, addr[0])
+        except (SoapFault, ValueError) as error:
+            self._refused += 1
+            self._tell("a datagram of the original at %s cannot be read: %s", addr[0], error)
+
+    def _take(self, packed: PackedNotification, host: str) -> None:
+        message, partial = packed.message, packed.package is not None and packed.package.partial
+        if packed.package is None or not packed.package.split:
+            self._publish_soon(message, ORIGINAL | PARTIAL * partial)
+            return
+        topic = None if message.topic is None else message.topic.topic
+        found = self._pieces.add((host, topic), fragment_of(packed), self._loop.time())
+        if isinstance(found, Whole):
+            if len(found.content) > self._limits.body:
+                raise ValueError(f"the whole message has {len(found.content)} bytes (server.body_limit)")
+            self._publish_soon(whole_message(message, found.content, self._limits), ORIGINAL)
+        elif isinstance(found, Piece):
+            self._publish_soon(piece_message(message, found.fragment), ORIGINAL)
+
+    def _publish_soon(self, message: NotificationMessage, routing: int) -> None:
+        if len(self._publishing) >= MOST_PUBLISHING:
+            self._dropped += 1
+            return
+        task = self._loop.create_task(self._publish_one(message, routing))
+        self._publishing.add(task)
+        task.add_done_callback(self._publishing.discard)
+
+    async def _publish_one(self, message: NotificationMessage, routing: int) -> None:
+        try:
+            await self._publish([message], routing)
+        except SoapFault as error:
+            self._refused += 1
+            self._tell("a notification of the original is not published: %s", error)
+
+    def _tell(self, words: str, *parts: object) -> None:
+        """Write to the log, not more than once a minute: datagrams are many."""
+        now = self._loop.time()
+        if now - self._told_at >= TELL_EVERY:
+            self._told_at = now
+            log.warning(words, *parts)
+
+    def figures(self) -> dict[str, int]:
+        """What an operator may want to know."""
+        return {
+            "sent": self._sent,
+            "received": self._received,
+            "waiting_bytes": self._waiting_bytes,
+            "dropped": self._dropped,
+            "refused": self._refused,
+            "incomplete": len(self._pieces),
+            "timed_out": self._pieces.timed_out,
+        }
+
+    async def close(self) -> None:
+        """Give the port free; what waits to be sent is lost, and what came is stored."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._transport is not None:
+            self._transport.close()
+            self._transport = None
+        await asyncio.gather(*self._publishing)
