@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hpwsn.journal import PullPointRecord, reader, rows
-from hpwsn.notification import Batch, Run, content_size
+from hpwsn.notification import Batch, Run
 from hpwsn_client.wsn.shapes import END
 from hpwsn_client.wsn.topics import Topic
 
@@ -127,8 +127,3 @@ async def test_what_is_pulled_of_runs_is_bounded_by_its_contents(
             met += [each.stored.offset for each in pulled]
             await journal.confirm("p", pulled[-1].seq)
         assert met == [1, 2, 3, 4, 5, 6]
-
-
-def test_a_run_counts_with_all_its_contents(note: Any) -> None:
-    sent = Batch([run(7), [note()], run(1)])
-    assert content_size(sent) == sum(len(each.content) for each in sent)
