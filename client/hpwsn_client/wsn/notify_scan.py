@@ -42,15 +42,7 @@ from .scope import Scope
 from .shapes import END, Shapes, split_row
 from .soap_faults import SoapFault
 from .topics import Topic
-from .xml import (
-    Limits,
-    check_attributes,
-    may_hold_mark,
-    parse_content,
-    parse_contents,
-    parse_header,
-    parse_plain,
-)
+from .xml import Limits, may_hold_mark, parse_content, parse_contents, parse_header, parse_plain
 
 MOST_FRAMES = 256
 MOST_OPENINGS = 4096
@@ -129,7 +121,7 @@ class NotifyScan:
         self._singles: dict[bytes, tuple[Opening, bytes]] = {}
         """What opens a Notify of one message without headers, as far as its payload, and what closes it."""
         self._numbers = count(1)
-        self._shapes = Shapes()
+        self._shapes = Shapes(lambda element: parse_content(element, limits, LEVELS))
         self.routing = NO_ROUTING
         """What the header Routing of the envelope read last asked for."""
 
@@ -239,8 +231,6 @@ class NotifyScan:
 
     def _parse_whole(self, data: bytes, payload: bytes) -> etree._Element:
         """The Header of a Notify of one message: the whole is parsed sooner than its parts."""
-        # What the whole does not show: with what it takes along it may have more than its sender wrote.
-        check_attributes(payload, self._limits.attributes)
         root = parse_plain(data, self._limits)
         message = root[-1][0][0][-1]
         alone = payload.find(b">", payload.rfind(b"<")) == len(payload) - 1

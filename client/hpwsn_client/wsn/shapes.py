@@ -37,9 +37,13 @@ _ENTITIES = (b"&amp;", b"&lt;", b"&gt;", b"&quot;", b"&apos;")
 
 
 class Shapes:
-    """Remembers shapes by the name of their element."""
+    """Remembers shapes by the name of their element; `check` refuses one that is not well-formed by itself.
 
-    def __init__(self) -> None:
+    It has been among others till then, where lxml heeds but the last trouble.
+    """
+
+    def __init__(self, check: Callable[[bytes], None]) -> None:
+        self._check = check
         self._shapes: dict[bytes, list[bytes]] = {}
         self._fits: dict[bytes, Callable[[bytes], re.Match[bytes] | None]] = {}
         self._misses: dict[bytes, int] = {}
@@ -70,6 +74,7 @@ class Shapes:
         self._fits.clear()
 
     def _add(self, name: bytes, element: bytes) -> None:
+        self._check(element)
         shape = _read_shape(element)
         known = self._shapes.get(name, [])
         if shape is None or shape in known:

@@ -108,7 +108,7 @@ def parse_contents(
     head = b"<%b%b>%b</%b>" % (_MARK, declarations, header, _MARK)
     inner = _BETWEEN.join(contents)
     text = b"<%b>%b<%b>%b</%b></%b>" % (_MARK, head, _MARK, inner, _MARK, _MARK)
-    check_attributes(text, limits.attributes)
+    _check_attributes(text, limits.attributes)
     root = _parse(text, limits)
     if _has_others(root):
         raise MalformedXml("a message is not one element")
@@ -122,7 +122,7 @@ def parse_contents(
 def parse_header(header: bytes, limits: Limits, levels: int, declarations: bytes) -> etree._Element:
     """An element with the header, as parse_contents gives it where there are contents to look at, too."""
     text = b"<%b%b>%b</%b>" % (_MARK, declarations, header, _MARK)
-    check_attributes(text, limits.attributes)
+    _check_attributes(text, limits.attributes)
     root = _parse(text, limits)
     if len(text) > 7 * (limits.depth - levels) and _deeper(root, limits.depth - levels + 1):
         raise _too_deep(limits)
@@ -134,14 +134,14 @@ _has_others = etree.XPath("boolean(*[position() > 1][text() or count(*) != 1])")
 
 def parse_content(element: bytes, limits: Limits, levels: int) -> None:
     """Check one element from a document without `<!`, in which so many elements were around it."""
-    check_attributes(element, limits.attributes)
+    _check_attributes(element, limits.attributes)
     root = _parse(element, limits)
     if len(element) > 7 * (limits.depth - levels) and _deeper(root, limits.depth - levels):
         raise _too_deep(limits)
 
 
 def _parse_within(text: bytes, limits: Limits) -> etree._Element:
-    check_attributes(text, limits.attributes)
+    _check_attributes(text, limits.attributes)
     root = _parse(text, limits)
     # No level takes less than <a></a>, so that most messages are too short to be too deep.
     if len(text) > 7 * limits.depth and _deeper(root, limits.depth):
@@ -210,7 +210,7 @@ def _refuse_doctype(text: bytes) -> None:
 _NOT_TAGS = re.compile(rb"<!\[CDATA\[.*?(?:\]\]>|\Z)|<!--.*?(?:-->|\Z)|<\?.*?(?:\?>|\Z)", re.DOTALL)
 
 
-def check_attributes(text: bytes, limit: int) -> None:
+def _check_attributes(text: bytes, limit: int) -> None:
     """Refuse a start tag with too many attributes before libxml2 has to compare them with each other."""
     if _crowded(text, limit) and _crowded(_NOT_TAGS.sub(b"", text), limit):
         raise MalformedXml(f"an element has more than the {limit} attributes and namespaces accepted")

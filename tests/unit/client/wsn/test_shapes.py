@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from hpwsn_client.wsn import shapes
 from hpwsn_client.wsn.shapes import END, MOST_CREDIT, PRICE, Shapes, split_row
+from hpwsn_client.wsn.soap_faults import SoapFault
 from hpwsn_client.wsn.xml import DEFAULT_LIMITS, parse_content
 
 READING = b'<m:r xmlns:m="urn:m" at="hall"><m:v unit=\'K\'>21.5</m:v><m:empty/> <m:v/></m:r>'
@@ -17,10 +18,13 @@ SNIPPETS = [
 ]
 
 
+def check(element: bytes) -> None:
+    parse_content(element, DEFAULT_LIMITS, 0)
+
+
 def knowing(*elements: bytes) -> Shapes:
-    known = Shapes()
+    known = Shapes(check)
     for element in elements:
-        parse_content(element, DEFAULT_LIMITS, 0)
         known.learn(element)
         known.learn(element)
     return known
@@ -89,15 +93,23 @@ def test_variants_of_a_name_fit_in_one_row() -> None:
 
 
 def test_a_name_that_comes_once_is_not_learned() -> None:
-    known = Shapes()
+    known = Shapes(check)
     known.learn(READING)
     assert not known.fit(READING + END)
+
+
+def test_what_is_not_well_formed_by_itself_is_not_learned() -> None:
+    known = Shapes(check)
+    known.learn(b"<a:b/>")
+    with pytest.raises(SoapFault):
+        known.learn(b"<a:b/>")
+    assert not known.fit(b"<a:b/>" + END)
 
 
 def test_a_sender_of_ever_new_shapes_is_not_followed(monkeypatch: pytest.MonkeyPatch) -> None:
     learned: list[bytes] = []
     monkeypatch.setattr(shapes, "_read_shape", lambda element: learned.append(element))
-    known = Shapes()
+    known = Shapes(check)
     for number in range(4 * PRICE):
         known.learn(b"<a><b%d/></a>" % number)
         known.learn(b"<c%d/>" % (number // 2))
@@ -107,7 +119,7 @@ def test_a_sender_of_ever_new_shapes_is_not_followed(monkeypatch: pytest.MonkeyP
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shapes, "MOST_NAMES", 4)
     monkeypatch.setattr(shapes, "PRICE", 1)
-    known = Shapes()
+    known = Shapes(check)
     for number in range(20):
         for _ in range(2):
             known.learn(b"<a%d/>" % number)
