@@ -135,9 +135,12 @@ def parts_of(notifications: Sequence[Notification]) -> Sequence[Sequence[Notific
 
 
 def content_size(notifications: Sequence[Notification]) -> int:
-    """The bytes of all contents, or a little less."""
+    """The bytes of all contents."""
     return sum(map(_size, parts_of(notifications)))
 
 
 def _size(part: Sequence[Notification]) -> int:
-    return len(part.payloads) if isinstance(part, Run) else sum([len(each.content) for each in part])
+    if not isinstance(part, Run):
+        return sum([len(each.content) for each in part])
+    # In a run one byte is behind each payload in place of what a content has around it.
+    return len(part.payloads) + (len(part.before) + len(MESSAGE_CLOSE) - 1) * part.size

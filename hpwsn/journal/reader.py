@@ -7,7 +7,7 @@ one blob), for the reason given in append.py. What one call returns is bounded i
 import json
 import sqlite3
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -94,8 +94,7 @@ class Reader:
         """The entries at these offsets that are there, in order; of large ones the first."""
         room, wanted = room or MAX_BYTES, set(offsets)
         with self._snapshot():
-            found = self._load(_within(self._rows_at(wanted), room))
-            return _fitting([stored for stored in found if stored.offset in wanted], room)
+            return _fitting(self._load(_within(self._rows_at(wanted), room), wanted), room)
 
     def scan(
         self,
@@ -114,9 +113,9 @@ class Reader:
             streams = self._streams_of(topics, target)
             rows = self._search(streams, after, last, limit)
             kept = _within(rows, room or MAX_BYTES)
-            found = [stored for stored in self._load(kept) if after < stored.offset <= last]
+            found = self._load(kept, range(after + 1, last + 1))
             entries = _fitting(found[:limit], room or MAX_BYTES)
-            whole = len(rows) < limit and len(kept) == len(rows) and len(entries) == len(found)
+            whole = len(kept) == len(rows) and len(entries) == len(found) < limit
             return Scan(entries, max(after, last) if whole else entries[-1].offset)
 
     def count(self, after: int, topics: Collection[str] | None) -> int:
@@ -193,10 +192,12 @@ class Reader:
         # dense topic, and grow, for a sparse one.
         rows: list[Row] = []
         window = max(_FIRST_WINDOW, 4 * limit, len(streams or ()))
-        while after < last and len(rows) < limit and streams != []:
+        while after < last and limit > 0 and streams != []:
             upto = min(last, after + window)
-            rows += self._stretch(streams, after, upto, limit - len(rows))
-            after, window = max(upto, rows[-1].offset if rows else 0), window * 8
+            more = _enough(self._stretch(streams, after, upto, limit), after, limit)
+            limit -= sum(row.count_after(after) for row in more)
+            rows += more
+            after, window = max(upto, more[-1].offset if more else 0), window * 8
         return rows
 
     def _stretch(self, streams: list[int] | None, after: int, upto: int, limit: int) -> list[Row]:
@@ -216,19 +217,22 @@ class Reader:
         row_of = _by_offset(self._rows_at(offsets), offsets)
         there = [each for each in noted if each[0] in row_of]
         kept = there[: _count_within([row_of[each[0]] for each in there], MAX_BYTES)]
-        stored = {entry.offset: entry for entry in self._load(_distinct(row_of[each[0]] for each in kept))}
-        return [(each, stored[each[0]]) for each in kept]
+        loaded = self._load(_distinct(row_of[each[0]] for each in kept), {each[0] for each in kept})
+        stored = {entry.offset: entry for entry in loaded}
+        # The contents of a run are larger than the run, which has but once what stands before each payload.
+        fitting = _fitting([stored[each[0]] for each in kept], MAX_BYTES)
+        return list(zip(kept, fitting, strict=False))
 
-    def _load(self, rows: Sequence[Row]) -> list[Stored]:
+    def _load(self, rows: Sequence[Row], wanted: Container[int]) -> list[Stored]:
         loaded: list[Stored] = []
         at = 0
         while at < len(rows):
             piece = _within(rows[at:], MAX_BYTES)
-            loaded += self._load_piece(piece)
+            loaded += self._load_piece(piece, wanted)
             at += len(piece)
         return loaded
 
-    def _load_piece(self, rows: Sequence[Row]) -> list[Stored]:
+    def _load_piece(self, rows: Sequence[Row], wanted: Container[int]) -> list[Stored]:
         contents = self._one(_CONTENTS, json.dumps([row.offset for row in rows]))
         loaded = []
         at = 0
@@ -236,7 +240,7 @@ class Reader:
             content = contents[at : at + row.length]
             at += row.length
             target = self._texts[row.stream][1] or None
-            read = read_row(row, content, self._topic(row.stream), target)
+            read = read_row(row, content, self._topic(row.stream), target, wanted)
             loaded += [Stored(offset, notification) for offset, notification in read]
         return loaded
 
@@ -245,6 +249,15 @@ class Reader:
             text = self._texts[stream][0]
             self._topics[stream] = None if text == NO_TOPIC else Topic.parse(text)
         return self._topics[stream]
+
+
+def _enough(rows: list[Row], after: int, limit: int) -> list[Row]:
+    """The first rows, as many as hold so many entries after an offset: a row may hold many."""
+    for number, row in enumerate(rows, 1):
+        limit -= row.count_after(after)
+        if limit <= 0:
+            return rows[:number]
+    return rows
 
 
 def _within(rows: Sequence[Row], size: int) -> Sequence[Row]:

@@ -6,7 +6,7 @@ minus its number (`tail`), and its content is what stands before each payload, a
 each, and what stands behind each payload. Pure; owns how rows are read, not where they come from.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from hpwsn.notification import Notification, Run
@@ -42,6 +42,10 @@ class Row(NamedTuple):
         """The offset of its first notification."""
         return self.offset + min(self.tail, -1) + 1
 
+    def count_after(self, offset: int) -> int:
+        """How many of its notifications, which are not all before it, come after an offset."""
+        return self.offset - max(self.first - 1, offset)
+
 
 def cut_run(run: Run) -> Iterator[tuple[bytes, int]]:
     """The payloads of a run for each of its rows, and how many they are."""
@@ -65,9 +69,9 @@ def run_content(before: bytes, payloads: bytes) -> bytes:
 
 
 def read_row(
-    row: Row, content: bytes, topic: Topic | None, target: str | None
+    row: Row, content: bytes, topic: Topic | None, target: str | None, wanted: Container[int]
 ) -> Sequence[tuple[int, Notification]]:
-    """The notifications of a row with their offsets."""
+    """The notifications of a row with their offsets; of a run those that are wanted."""
     offset, _, time, head, tail, message_id, _ = row
     if tail >= 0:
         return ((offset, Notification(topic, content, head, tail, time / 1e6, message_id, target)),)
@@ -76,6 +80,7 @@ def read_row(
     return [
         (at, _new(Notification, (topic, before + each + after, head, head + len(each), *rest)))
         for at, each in enumerate(payloads, row.first)
+        if at in wanted
     ]
 
 

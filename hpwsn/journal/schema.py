@@ -136,9 +136,10 @@ def open_writer(
         try:
             _check_version(db, path)
             _set_up(db, durability, checkpoint_bytes)
+            # A full journal is not to stay closed for the little that a later version adds to it.
+            _bring_up_to_date(db)
             if max_bytes is not None:
                 limit_size(db, max_bytes)
-            _bring_up_to_date(db)
         except BaseException:
             db.close()
             raise

@@ -238,7 +238,8 @@ class NotifyScan:
         if unused and self._shapes.fit(payloads):
             return Row(opening, payloads, len(raw), fits=True)
         ready = END.join((*_complete(raw, opening.scope, unused), b""))
-        return Row(opening, ready, len(raw), ready != payloads and self._shapes.fit(ready))
+        tried = unused and ready == payloads
+        return Row(opening, ready, len(raw), fits=not tried and self._shapes.fit(ready))
 
     def _check(
         self, frame: Frame, data: bytes, headers: bytes, rows: Sequence[Row]

@@ -21,8 +21,10 @@ MOST_TAGS = 64
 MOST_NAMES = 512
 VARIANTS = 4
 """Shapes of one name."""
+LONGEST_EXPRESSION = 8192
+"""Bytes of the expression for one name, which takes some ten times as many when it is compiled."""
 PRICE = 128
-"""What learning a shape costs, counted in elements that libxml2 has to see."""
+"""What each begun kilobyte of an expression costs, counted in elements that libxml2 has to see."""
 MOST_CREDIT = 16 * PRICE
 
 _name = re.compile(rb"<[^\s/>]++").match
@@ -63,8 +65,7 @@ class Shapes:
             self._forget()
         misses = self._misses[name[0]] = self._misses.get(name[0], 0) + 1
         # The second, the fourth, the eighth of a name that fits no shape.
-        if misses > 1 and not misses & (misses - 1) and self._credit >= PRICE:
-            self._credit -= PRICE
+        if misses > 1 and not misses & (misses - 1) and self._pay(PRICE):
             self._add(name[0], element)
 
     def _forget(self) -> None:
@@ -75,17 +76,31 @@ class Shapes:
     def _add(self, name: bytes, element: bytes) -> None:
         self._check(element)
         shape = _read_shape(element)
-        known = self._shapes.setdefault(name, [])
+        known = self._shapes.get(name, [])
         if shape is None or shape in known:
             return
-        known.insert(0, shape)
-        del known[VARIANTS:]
-        self._fits[name] = re.compile(rb"(?:(?:%b)%b)++" % (b"|".join(known), END)).fullmatch
+        known = [shape, *known][:VARIANTS]
+        while len(expression := _row_of(known)) > LONGEST_EXPRESSION:
+            known.pop()
+        if known and self._pay(len(expression) // 1024 * PRICE):
+            self._shapes[name] = known
+            self._fits[name] = re.compile(expression).fullmatch
+
+    def _pay(self, price: int) -> bool:
+        """Whether there is credit for it, which then is less."""
+        if self._credit < price:
+            return False
+        self._credit -= price
+        return True
 
 
 def split_row(elements: bytes) -> list[bytes]:
     """The elements that stand in a row, with END behind each."""
     return elements[:-1].split(END)
+
+
+def _row_of(known: list[bytes]) -> bytes:
+    return rb"(?:(?:%b)%b)++" % (b"|".join(known), END)
 
 
 def _read_shape(element: bytes) -> bytes | None:

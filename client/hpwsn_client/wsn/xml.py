@@ -154,7 +154,7 @@ def _parse(text: bytes, limits: Limits) -> etree._Element:
     parser = _parsers.ordinary if ordinary else _parsers.huge
     try:
         root = etree.fromstring(text, parser)
-        if b"xml:space" in text:
+        if len(parser.error_log):
             _refuse_hidden(parser)
         return root
     except etree.XMLSyntaxError as error:
@@ -164,7 +164,10 @@ def _parse(text: bytes, limits: Limits) -> etree._Element:
 
 
 def _refuse_hidden(parser: etree.XMLParser) -> None:
-    """Refuse a prefix that is not bound, where lxml heeds but the last trouble: a wrong xml:space is none."""
+    """Refuse a prefix that is not bound, where lxml heeds but the last trouble.
+
+    That may be a wrong xml:space or the relative name of a namespace, which are none.
+    """
     for trouble in parser.error_log.filter_from_errors():
         raise MalformedXml(f"the message is not well-formed XML: {trouble.message}, line {trouble.line}")
 

@@ -132,6 +132,15 @@ async def test_an_old_file_that_cannot_be_brought_up_to_date_stays_as_it_was(old
     assert shape(old) == before
 
 
+async def test_a_full_journal_of_an_old_version_opens_and_is_full(old: Path, opened: Any, note: Any) -> None:
+    size = old.stat().st_size
+    async with opened(max_bytes=size) as (journal, recovered):
+        assert recovered.next_offset == 3
+        assert len(await journal.read([1, 2])) == 2
+        with pytest.raises(JournalUnavailable, match="is full"):
+            await journal.append([note(text="x" * size)])
+
+
 def shape(path: Path) -> tuple[int, list[tuple[str, str]]]:
     db = sqlite3.connect(path)
     try:

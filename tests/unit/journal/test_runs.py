@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hpwsn.journal import PullPointRecord, rows
+from hpwsn.journal import PullPointRecord, reader, rows
 from hpwsn.notification import Batch, Run
 from hpwsn_client.wsn.shapes import END
 from hpwsn_client.wsn.topics import Topic
@@ -90,3 +90,40 @@ async def test_a_run_between_others_survives_a_restart_with_its_id(opened: Any, 
             ("n", 5, 5),
         ]
         assert [entry.notification for entry in await journal.read(range(9))] == list(sent)
+
+
+async def test_no_more_of_a_run_is_made_than_somebody_asked_for(
+    opened: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[int] = []
+
+    def read_row(*arguments: Any) -> Any:
+        read = rows.read_row(*arguments)
+        made.extend(offset for offset, _ in read)
+        return read
+
+    monkeypatch.setattr(reader, "read_row", read_row)
+    async with opened() as (journal, _):
+        await journal.append(Batch([run(100) for _ in range(20)]))
+        scan = await journal.scan(150, limit=60, topics={"A:B"})
+        assert ([scan.entries[0].offset, scan.upto], made) == ([151, 210], list(range(151, 301)))
+        made.clear()
+        await journal.read([7, 8, 907])
+        assert made == [7, 8, 907]
+
+
+async def test_what_is_pulled_of_runs_is_bounded_by_its_contents(
+    opened: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader, "MAX_BYTES", 5000)
+    sent = Run(TOPIC, b"<t>%b</t>" % (b"x" * 1000), b"<m/>" + END + b"<n/>" + END, 2, 1.0)
+    async with opened() as (journal, _):
+        await journal.append(Batch([sent, sent, sent]))
+        await journal.put_pull_point(PullPointRecord("p", None, 1.0))
+        await journal.enqueue("p", [(offset, "s") for offset in range(1, 7)], {})
+        met: list[int] = []
+        while pulled := await journal.pull("p", 9):
+            assert len(pulled) <= 4
+            met += [each.stored.offset for each in pulled]
+            await journal.confirm("p", pulled[-1].seq)
+        assert met == [1, 2, 3, 4, 5, 6]

@@ -357,6 +357,85 @@ def test_envelopes_are_read_together_as_far_as_they_are_alike() -> None:
     assert scan.read_alike([alike("<n>3</n>", "b"), alike("<n>4</n>", "b")]) is None
 
 
+def learn(scan: NotifyScan, *payloads: str, scope: str = "") -> None:
+    """Have the shape of the first payload known."""
+    for _ in range(3):
+        scan.read(notify("".join(map(message, payloads)), scope))
+
+
+def test_a_shape_is_not_learned_from_what_a_later_warning_hid() -> None:
+    scan = NotifyScan(DEFAULT_LIMITS)
+    learn(scan, "<q:a>1</q:a>", "<b xmlns='relative'/>")
+    assert scan.read(notify(message("<q:a>1</q:a>"))) is None
+
+
+def test_a_shape_has_no_more_attributes_than_are_accepted() -> None:
+    scan = NotifyScan(Limits(attributes=3))
+    header = f"<s:Header><a:Action xmlns:a='{WSA}'>x</a:Action></s:Header><s:Body>".encode()
+    for _ in range(3):
+        scan.read(notify(message("<p:a b='' c='' d=''/>"), ' xmlns:p="urn:p"').replace(b"<s:Body>", header))
+    declared = notify(message("<p:a xmlns:p=\"urn:p\" b='' c='' d=''/>"))
+    assert full(declared, Limits(attributes=3)) is None
+    assert scan.read(declared) is None
+
+
+SHAPED = "<p:a k='%s' xml:lang='de' xmlns:p=\"urn:a\"><b l=\"%s\">%s</b>%s<c/></p:a>"
+PLAIN = (
+    "", "1", " p:b\t", "\r\n", "&amp;&lt;&gt;&quot;&apos;", "]]", "\u4eac\U0001f600\x7f\u0085\ufffd",
+    "w:x s:",
+)  # fmt: skip
+WRONG = (
+    "&", "&amp", "&no;", "&&amp;;", "&#0;", "<", "<b>", "</b>", "]]><", "\x00", "\x0b", "\x1e", "\x1f",
+    "\ufffe", "\uffff", "\\xff", "\\xc0\\xaf", "\\xed\\xa0\\x80", "\\xf4\\x90\\x80\\x80", "\\xe4\\xba",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("place", range(4))
+@pytest.mark.parametrize("messages", [1, 3])
+def test_what_fits_a_shape_is_what_libxml2_would_pass(place: int, messages: int) -> None:
+    scan = NotifyScan(DEFAULT_LIMITS)
+    learn(scan, *[SHAPED % ("1", "2", "3", "4")] * messages, scope=' xmlns:p="urn:p"')
+    for text in (*PLAIN, *WRONG, *"'\"", "' l='", '" k="', ">", "]]>", "&#65;"):
+        texts = ["x"] * 4
+        texts[place] = text
+        data = notify(message(SHAPED % ("1", "2", "3", "4")) * (messages - 1) + message(SHAPED % (*texts,)))
+        data = data.replace(b" xmlns:w", b' xmlns:p="urn:p" xmlns:w', 1)
+        data = re.sub(rb"\\x(..)", lambda found: bytes([int(found[1], 16)]), data)
+        scanned = scan.read(data)
+        assert (scanned is None) or text not in WRONG, data
+        assert (scanned is not None) or text not in PLAIN, data
+        if scanned is not None:
+            assert_equal(scanned, full(data), data)
+
+
+@settings(max_examples=300)
+@given(st.integers(0, 2**32), st.integers(0, 2**32))
+def test_damage_to_a_payload_of_a_known_shape_is_found(seed: int, harm: int) -> None:
+    scan, element = NotifyScan(DEFAULT_LIMITS), Envelopes(seed).element()
+    learn(scan, element, element, scope=' xmlns:p="urn:p" xmlns:a="urn:a"')
+    harmed = Envelopes(harm).damage(element.encode())
+    data = notify(message("?") + message(element), ' xmlns:p="urn:p" xmlns:a="urn:a"').replace(
+        b"?", harmed, 1
+    )
+    scanned = scan.read(data)
+    event("in the lane" if scanned else "left alone")
+    if scanned is not None:
+        assert_equal(scanned, full(data), data)
+
+
+def test_a_shape_is_of_the_names_that_stand_in_it_wherever_it_is_used() -> None:
+    scan = NotifyScan(DEFAULT_LIMITS)
+    for uri in ("urn:1", "urn:2", "urn:1"):
+        for around in (f' xmlns="{uri}"', f' xmlns:p="{uri}"', ""):
+            for payload in ("<a k='p:x'>1</a>", "<p:a>1</p:a>"):
+                learn(scan, payload, payload, scope=around)
+                data = notify(message(payload) * 2, around)
+                scanned = scan.read(data)
+                assert (scanned is None) == (full(data) is None)
+                if scanned is not None:
+                    assert_equal(scanned, full(data), data)
+
+
 def test_a_byte_that_ends_payloads_makes_no_two_of_one() -> None:
     scan = NotifyScan(DEFAULT_LIMITS)
     for _ in range(3):

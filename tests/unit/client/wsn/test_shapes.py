@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpwsn_client.wsn import shapes
-from hpwsn_client.wsn.shapes import END, PRICE, Shapes, split_row
+from hpwsn_client.wsn.shapes import END, MOST_CREDIT, PRICE, Shapes, split_row
 from hpwsn_client.wsn.soap_faults import SoapFault
 from hpwsn_client.wsn.xml import DEFAULT_LIMITS, parse_content
 
@@ -131,3 +131,23 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_long_elements_are_left_to_libxml2(inside: bytes) -> None:
     element = b"<a>%b</a>" % inside
     assert not knowing(element).fit(element + END)
+
+
+def test_an_expression_has_no_more_than_its_length() -> None:
+    slots = "".join(f' k{n}=""' for n in range(100)).encode()
+    one, other, many = b"<a%b/>" % slots, b"<a%b />" % slots, b"<a%b l=''><b%b/></a>" % (slots, slots)
+    known = knowing(one, many)
+    assert known.fit(one + END)
+    assert not known.fit(many + END)
+    for _ in range(4):
+        known.learn(other)
+    assert known.fit(other + END)
+    assert not known.fit(one + END)
+
+
+def test_a_long_expression_costs_more() -> None:
+    known = knowing(b"<a/>")
+    cheap = MOST_CREDIT - known._credit
+    slots = "".join(f' k{n}=""' for n in range(60)).encode()
+    dear = MOST_CREDIT - knowing(b"<a%b/>" % slots)._credit
+    assert (cheap, dear > 2 * PRICE) == (PRICE, True)
