@@ -27,7 +27,7 @@ LARGE = 256
 DENSE = 4
 """Words are picked out where less than this part of them is left, else taken as they are."""
 
-JOINING, FINDING, LEFT = 60_000, 140_000, 35
+JOINING, FINDING, LEFT = 60_000, 200_000, 40
 """What it costs to join bits, to find what is left of them, and each row that is left, in comparisons of a
 row with a value in an array of all: measured with 1,000 to 65,000 rows of twenty columns."""
 
