@@ -75,6 +75,12 @@ def add_run_parsers(actions: "argparse._SubParsersAction[argparse.ArgumentParser
     )
     run.add_argument("--node", default="", metavar="NAME", help="with --backbone: the name of the node")
     run.add_argument(
+        "--registration",
+        default="",
+        metavar="ID",
+        help="the publisher's registration, by its id or address, where the node wants one",
+    )
+    run.add_argument(
         "--every", type=float, default=5.0, metavar="S", help="seconds between lines of progress"
     )
     run.add_argument(
@@ -176,6 +182,7 @@ def _run(arguments: argparse.Namespace) -> int:
         history=arguments.history,
         backbone=arguments.backbone,
         node=arguments.node,
+        registration=arguments.registration,
         every=arguments.every,
         rows=max(1, arguments.rows),
     )

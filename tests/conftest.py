@@ -8,15 +8,14 @@ from hypothesis import settings
 from lxml import etree
 
 LONG = (
-    "system/test_streams_job.py",
+    "system/test_streams_spark.py",
     "system/test_benchmarks.py",
     "system/test_activemq.py",
-    "system/test_streams_tutorial.py",
+    "system/test_streams_job.py",
     "faults/test_kill.py",
     "system/test_docs.py",
-    "contract/test_stream_operators.py",
+    "system/test_streams_tutorial.py",
     "faults/test_clock.py",
-    "system/test_streams_io.py",
     "system/test_admin.py",
     "system/test_process.py",
     "unit/matching/test_churn.py",

@@ -12,6 +12,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import importlib
+import io
 import json
 import os
 import select
@@ -198,8 +199,7 @@ def _become(request: dict[str, object], files: Sequence[int]) -> int:
     os.environ.clear()
     os.environ.update(request["environment"])
     if encoding := os.environ.get("PYTHONIOENCODING"):
-        for stream in (sys.stdin, sys.stdout, sys.stderr):
-            stream.reconfigure(encoding=encoding, errors=stream.errors)
+        sys.stdout = io.TextIOWrapper(io.FileIO(1, "w", closefd=False), encoding, write_through=True)
     sys.argv = ["hpwsn", *request["arguments"]]
     return sys.modules["hpwsn.cli"].main(sys.argv[1:])
 

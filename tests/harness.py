@@ -66,7 +66,7 @@ class NodeProcess:
         self.port = port
         self.arguments = arguments
         self.prefix = prefix
-        self.fresh = fresh or bool(prefix)
+        self.fresh = fresh
         self.url = ""
         self.process: subprocess.Popen[bytes] | Fork | None = None
         self.log_file = data.parent / f"{data.name}.log"
@@ -79,8 +79,9 @@ class NodeProcess:
         """Start it, and do not wait."""
         arguments = [self.command, "--port", str(self.port), "--data", str(self.data), *self.arguments]
         self.began = time.monotonic()
+        own_program = self.fresh or bool(self.prefix)
         with self.log_file.open("ab") as log:
-            self.process = self._exec(arguments, log) if self.fresh else self._fork(arguments, log)
+            self.process = self._exec(arguments, log) if own_program else self._fork(arguments, log)
         return self
 
     def _exec(self, arguments: list[str], log: IO[bytes]) -> subprocess.Popen[bytes]:

@@ -10,7 +10,6 @@ the machine where this was written has no netem, so loss is the relay's in eithe
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
@@ -22,6 +21,7 @@ from benchmarks.tools.lossy_relay import LossyRelay
 
 from hpwsn.routing.frames import MalformedFrame, parse_frame
 from tests.cluster import AdminProcess, Member
+from tests.harness import quiet_port
 
 Side = Literal["left", "right"]
 SIDES: tuple[Side, Side] = ("left", "right")
@@ -168,8 +168,7 @@ class Relayed:
 
     async def member(self, folder: Path, name: str, side: Side, *arguments: str) -> Member:
         self._sides[name] = side
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
+        port = quiet_port()
         links = await self._relay(port)
         links.carries = lambda first: not self._cut or self._sides.get(_sender(first)) == side
         to_admin = await self._relay(urlsplit(self._admin.base).port or 0)

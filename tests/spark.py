@@ -25,7 +25,7 @@ CHEAP = {
 SMALL = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.shuffle.partitions": "1",
     "spark.driver.memory": "1g",
     **CHEAP,
 }
@@ -41,11 +41,11 @@ def cheap_environment(folder: Path) -> dict[str, str]:
 
 @contextmanager
 def spark_session(folder: Path) -> Iterator[SparkSession]:
-    """A session on two cores, whose workers find the project as pytest does; stopped with its JVM."""
+    """A session on one core, whose workers find the project as pytest does; stopped with its JVM."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), str(ROOT / "client")]))
         patch.setenv("PYSPARK_PYTHON", sys.executable)
-        builder = SparkSession.builder.master("local[2]").config("spark.sql.warehouse.dir", str(folder))
+        builder = SparkSession.builder.master("local[1]").config("spark.sql.warehouse.dir", str(folder))
         for key, value in {**SMALL, **CONFIGURATION}.items():
             builder = builder.config(key, value)
         spark = builder.getOrCreate()

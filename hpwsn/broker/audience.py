@@ -1,8 +1,8 @@
 """Who gets a notification: topic first, then content.
 
 Subscriptions without a content filter are in the topic tree one by one. Those with one are there as one group
-for each set of topic expressions, which one look at the payload finds the members of, so that a hundred
-thousand that do not want a notification cost its publisher next to nothing.
+for each set of topic expressions, which one look at the payloads of a run finds the members of, so that a
+hundred thousand that do not want a notification cost its publisher next to nothing.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Audience:
 
         It has been accepted, so it is theirs even where its topic was removed since.
         """
-        return self._match(self._tree.match(notification.topic, accepted=True), notification)
+        return self.match_each((notification,))[0]
 
     def match_alike(self, notifications: Sequence[Notification]) -> list[Subscription] | None:
         """The subscriptions that want all of these, which are on one topic; None if the content counts."""
@@ -71,16 +71,27 @@ class Audience:
         found = self._tree.match(topic, accepted=True)
         if self._groups and len(notifications) > 1 and any(isinstance(each, ContentGroup) for each in found):
             return None
-        return self._match(found, notifications[0]) if found else []
+        return self._match_each(found, notifications[:1])[0] if found else []
 
-    def _match(self, subscribers: Iterable[Subscriber], notification: Notification) -> list[Subscription]:
-        evaluation = None
-        wanted: list[Subscription] = []
-        for subscriber in subscribers:
-            if not isinstance(subscriber, ContentGroup):
-                wanted.append(subscriber)
-                continue
-            if evaluation is None:
-                evaluation = self._content.evaluation(notification.payload)
-            wanted += subscriber.match(evaluation)
+    def match_each(self, notifications: Sequence[Notification]) -> list[list[Subscription]]:
+        """The subscriptions that want each of these, which are on one topic."""
+        return self._match_each(self._tree.match(notifications[0].topic, accepted=True), notifications)
+
+    def _match_each(
+        self, found: Iterable[Subscriber], notifications: Sequence[Notification]
+    ) -> list[list[Subscription]]:
+        plain: list[Subscription] = []
+        groups: list[ContentGroup[Subscription]] = []
+        for subscriber in found:
+            if isinstance(subscriber, ContentGroup):
+                groups.append(subscriber)
+            else:
+                plain.append(subscriber)
+        if not groups:
+            return [plain] * len(notifications)
+        wanted = [plain.copy() for _ in notifications]
+        evaluations = [self._content.evaluation(notification.payload) for notification in notifications]
+        for group in groups:
+            for some, more in zip(wanted, group.match(evaluations), strict=True):
+                some += more
         return wanted

@@ -68,8 +68,24 @@ class Processor:
             log.exception("notification %d could not be matched", first)
             return
         if wanted is None:
+            self._process_each(first, run)
+
+    def _process_each(self, first: int, run: Sequence[Notification]) -> None:
+        """Offer each to those who want its content; all over again one by one where one cannot be matched."""
+        try:
+            found = self._audience.match_each(run)
+        except Exception:
+            if len(run) == 1:
+                log.exception("notification %d could not be matched", first)
+                return
             for offset, notification in enumerate(run, first):
-                self._process(offset, (notification,))
+                self._process_each(offset, (notification,))
+            return
+        for offset, wanted in enumerate(found, first):
+            if wanted:
+                self._recent.put(offset, run[offset - first : offset - first + 1])
+                for subscription in wanted:
+                    self._delivery.offer(subscription, range(offset, offset + 1))
 
     def _find_wanted(self, first: int, run: Sequence[Notification]) -> list[Subscription] | None:
         """Who wants all of them; None where each has to be asked for by itself."""

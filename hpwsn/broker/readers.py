@@ -180,6 +180,11 @@ class Readers:
         upto = found[limit - 1].offset if len(found) > limit else min(scan.upto, head)
         return Page(found[:limit], upto, complete=upto >= head)
 
+    async def count(self, topic: Topic, after: int) -> int:
+        """How many entries on the topic, and below it, lie after an offset."""
+        topics = self._tree.keys((TopicExpression.of(topic, DIALECT_SIMPLE),))
+        return await self._journal.count(after, topics) if topics else 0
+
     def close(self) -> None:
         """End every wait; streams end and polls answer with what they have."""
         self.closed = True

@@ -42,7 +42,7 @@ from hpwsn_client.wsn.xml import Limits
 log = logging.getLogger(__name__)
 
 ID_HEADER = "Hpwsn-Message-Id"
-AFTER_HEADER = "Hpwsn-After"
+AFTER_HEADER, WAITING_HEADER = "Hpwsn-After", "Hpwsn-Waiting"
 REGISTRATION_HEADER = "Hpwsn-Registration"
 PAGE, LARGEST_PAGE = 100, 1000
 LONGEST_WAIT = 300.0
@@ -172,11 +172,13 @@ class EventsDoor:
 
     @_answers_in_json
     async def _end(self, request: web.Request) -> web.StreamResponse:
-        """Where a stream that began now would begin."""
-        self._readers.check(_topic(request))
-        return web.Response(
-            content_type="application/json", headers={AFTER_HEADER: str(self._readers.head())}
-        )
+        """Where a stream that began now would begin, and how many events lie between an offset and there."""
+        topic, after = _topic(request), _offset("after", request.query)
+        self._readers.check(topic)
+        headers = {AFTER_HEADER: str(self._readers.head())}
+        if after is not None:
+            headers[WAITING_HEADER] = str(await self._readers.count(topic, after))
+        return web.Response(content_type="application/json", headers=headers)
 
     def _query(self, request: web.Request) -> Query:
         """What the client asks for, by whichever way it is to get it."""

@@ -169,11 +169,19 @@ def _end() -> Schema:
         "schema": OFFSET,
         "description": "The offset of the last event in the log.",
     }
-    refused = {status: {"description": "As for GET, without words."} for status in ("400", "404", "500")}
+    waiting: Schema = {
+        "schema": {"type": "integer", "minimum": 0},
+        "description": "Where `after` is given: the events on the topic, and below it, after that offset.",
+    }
+    headers = {"Hpwsn-After": after, "Hpwsn-Waiting": waiting}
+    refused = {
+        status: {"description": "As for GET, without words."} for status in ("400", "404", "500", "503")
+    }
     return {
         "operationId": "end",
         "summary": "Where the log ends now: what a stream that begins now begins after.",
-        "responses": {"200": {"description": "There.", "headers": {"Hpwsn-After": after}}, **refused},
+        "parameters": [parameter("after", OFFSET, "Count the events after this offset, too.")],
+        "responses": {"200": {"description": "There.", "headers": headers}, **refused},
     }
 
 

@@ -107,7 +107,7 @@ def _match(
             while doubtful:
                 one = doubtful & (~doubtful + np.uint64(1))
                 row = word * 64 + _place(one)
-                if not (bounds[0, column, row] <= values[column] <= bounds[1, column, row]):
+                if not (bounds[0, column, row] <= values[column] <= -bounds[1, column, row]):
                     left ^= one
                 doubtful ^= one
         if n + 64 > found.size:
@@ -189,7 +189,7 @@ def _missing(values: Any, columns: int) -> Any:
 def _holds(values: Any, bounds: Any, row: int) -> bool:
     for column in range(bounds.shape[1]):
         value = values[column]
-        if value < bounds[0, column, row] or value > bounds[1, column, row]:
+        if value < bounds[0, column, row] or value > -bounds[1, column, row]:
             return False
     return True
 

@@ -3,8 +3,8 @@ for the same, and their answers for one payload.
 
 Owns the sharing and the two dialects' way in; the languages are hpwsn_client.wsn.filters' (XPath 1.0) and
 hpwsn.matching.language's (predicates). Several predicate filters are joined by `and` into one normal form, so
-those that exclude each other are refused. A payload is parsed at the first filter that looks at it, made an
-event at the first predicate, and neither for subscribers without a filter.
+those that exclude each other are refused. A payload is parsed at the first XPath that looks at it, made an
+event at the first predicate, by the parser only if it is no flat one, and neither without a filter.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from lxml import etree
 
 from hpwsn.matching.attributes import event_of
 from hpwsn.matching.expressions import And
+from hpwsn.matching.flat_events import flat_event
 from hpwsn.matching.normal_form import TooLarge, normalise
 from hpwsn.matching.predicates import Disjunction, Event, disjunction_holds
 from hpwsn.matching.values import Scalar
@@ -135,8 +136,11 @@ class Evaluation:
     def event(self) -> Event:
         """The payload as an event, made once."""
         if self._event is None:
-            self._event = event_of(self.element)
+            self._event = self._flat() or event_of(self.element)
         return self._event
+
+    def _flat(self) -> Event | None:
+        return flat_event(self._payload) if self._element is None else None
 
     def holds(self, filters: Filters) -> bool:
         """Whether every one of the filters accepts the payload; those that nobody holds accept none."""

@@ -1,4 +1,4 @@
-"""Subscribers to the same topics who differ in what content they want, found by one look at a payload.
+"""Subscribers to the same topics who differ in what content they want, found by one look at each payload.
 
 Those who want the same are one entry. A small group is asked entry after entry; in a larger one the requests
 are in an index. Knows neither topics nor the broker; which engine is the builder's choice.
@@ -6,7 +6,7 @@ are in an index. Knows neither topics nor the broker; which engine is the builde
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Generic, TypeVar
 
 from hpwsn.matching.content import Evaluation, Wanted
@@ -67,13 +67,15 @@ class ContentGroup(Generic[S]):
         else:
             self._index.remove(wanted)
 
-    def match(self, evaluation: Evaluation) -> list[S]:
-        """Those who want the payload."""
+    def match(self, evaluations: Sequence[Evaluation]) -> list[list[S]]:
+        """Those who want each of the payloads."""
+        entries = self._entries
+        found: Iterable[Iterable[Wanted]]
         if self._index is not None:
-            found: Iterable[Wanted] = self._index.match(evaluation)
+            found = self._index.match(evaluations)
         else:
-            found = filter(evaluation.accepts, self._entries)
-        return [subscriber for wanted in found for subscriber in self._entries[wanted]]
+            found = (filter(evaluation.accepts, entries) for evaluation in evaluations)
+        return [[subscriber for wanted in each for subscriber in entries[wanted]] for each in found]
 
     def __iter__(self) -> Iterator[S]:
         return (subscriber for members in self._entries.values() for subscriber in members)

@@ -6,7 +6,8 @@ share one. Which engine it is, is the builder's choice.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import operator
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from hpwsn.matching.content import Evaluation, Wanted
@@ -68,16 +69,20 @@ class ContentIndex:
         else:
             del self._conditions[wanted]
 
-    def match(self, evaluation: Evaluation) -> list[Wanted]:
-        """What the payload is as it is wanted."""
-        found: list[Wanted] = []
+    def match(self, evaluations: Sequence[Evaluation]) -> list[list[Wanted]]:
+        """What each of the payloads is as it is wanted."""
         if self._requests:
-            found = self._requests.match(evaluation.event)
+            found = self._requests.match([evaluation.event for evaluation in evaluations])
+        else:
+            found = [[] for _ in evaluations]
         if self._mixed:
-            found = [wanted for wanted in found if evaluation.conditions_hold(wanted.xpaths)]
+            for index, holds in enumerate(evaluation.conditions_hold for evaluation in evaluations):
+                found[index] = [wanted for wanted in found[index] if holds(wanted.xpaths)]
         if self._shapes is not None:
-            found += self._shapes.match(evaluation)
-        found += [wanted for wanted in self._conditions if evaluation.conditions_hold(wanted.xpaths)]
+            found = list(map(operator.add, found, self._shapes.match(evaluations)))
+        if self._conditions:
+            for some, evaluation in zip(found, evaluations, strict=True):
+                some += [wanted for wanted in self._conditions if evaluation.conditions_hold(wanted.xpaths)]
         return found
 
 
@@ -103,8 +108,8 @@ class _Numbered:
         del self._wanted[number]
         self._engine.remove(number)
 
-    def match(self, event: Event) -> list[Wanted]:
-        return [self._wanted[number] for number in self._engine.match(event)]
+    def match(self, events: Sequence[Event]) -> list[list[Wanted]]:
+        return [[self._wanted[number] for number in found] for found in self._engine.match_batch(events)]
 
     def __len__(self) -> int:
         return len(self._wanted)
@@ -132,7 +137,18 @@ class _ShapeIndex:
             if not users:
                 del self._users[path.key]
 
-    def match(self, evaluation: Evaluation) -> list[Wanted]:
+    def match(self, evaluations: Sequence[Evaluation]) -> list[list[Wanted]]:
+        looked = [self._look(evaluation) for evaluation in evaluations]
+        found = self._requests.match([event for event, _ in looked])
+        for index, (_, doubtful) in enumerate(looked):
+            if doubtful:
+                holds = evaluations[index].conditions_hold
+                sure = [wanted for wanted in found[index] if wanted not in doubtful]
+                found[index] = sure + [wanted for wanted in doubtful if holds(wanted.xpaths)]
+        return found
+
+    def _look(self, evaluation: Evaluation) -> tuple[Event, dict[Wanted, None]]:
+        """The values of all paths, and who looks at a path that has several."""
         event: dict[str, Scalar] = {}
         doubtful: dict[Wanted, None] = {}
         for path, users in self._users.values():
@@ -142,5 +158,4 @@ class _ShapeIndex:
                 doubtful |= users
             else:
                 event |= values
-        found = [wanted for wanted in self._requests.match(event) if wanted not in doubtful]
-        return found + [wanted for wanted in doubtful if evaluation.conditions_hold(wanted.xpaths)]
+        return event, doubtful

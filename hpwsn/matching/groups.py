@@ -1,8 +1,9 @@
 """Rows that look at the same few channels, in segments that grow and shrink with the number of live rows.
 
-A group has at most 64 channels, each with a column. A segment that is too small, too large, or half of holes
-is superseded: its rows are moved into the newest one, a few with each change, so that memory follows the
-live rows and no change waits for a rebuild.
+A group has at most 64 channels, each with a column. A full segment is copied into a larger one, up to the
+largest, after which there is another; that takes milliseconds and happens three times. A segment that is too
+large, half of holes or lacks a column is superseded: its rows are moved into the newest one, a few with each
+change, so that memory follows the live rows and no change waits for a rebuild.
 """
 
 from __future__ import annotations
@@ -44,6 +45,11 @@ class Tenants:
         self.ids: NDArray[np.int64] = np.zeros(segment.size, np.int64)
         self.entries: list[Entry | None] = []
         self.clearing = False
+
+    def grow(self, size: int) -> None:
+        """Make room for more rows."""
+        self.segment.grow(size)
+        self.ids = np.concatenate((self.ids, np.zeros(size - len(self.ids), np.int64)))
 
     def add(self, entry: Entry, bounds: Bounds, remainder: bool) -> None:
         """Give the entry the next row."""
@@ -137,11 +143,15 @@ class Group:
         return column
 
     def open_for(self, columns: int) -> Tenants:
-        """Where the next row goes: a new segment where the last is superseded, full or lacks a column."""
+        """Where the next row goes: a new segment where the last lacks a column or cannot grow."""
         last = self.tenants[-1] if self.tenants else None
-        if last is None or last.clearing or last.segment.full or last.segment.columns < columns:
+        if last is None or last.clearing or last.segment.columns < columns or last.segment.full:
             wanted = 2 * self.live
-            segment = Segment(next((size for size in SIZES if size >= wanted), SIZES[-1]), self._width())
+            size = next((size for size in SIZES if size >= wanted), SIZES[-1])
+            if last and not last.clearing and last.segment.columns >= columns and size > last.segment.size:
+                last.grow(size)
+                return last
+            segment = Segment(size, self._width())
             for (_, kind), column in self.channels.items():
                 if kind in CODED:
                     segment.look_up(column)

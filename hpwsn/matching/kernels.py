@@ -12,9 +12,8 @@ from collections.abc import Callable, Sequence
 from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hpwsn.matching.segments import BUCKETS, DOUBT, FAIL, MISSING, Numbers, Rows, Segment, Words
+from hpwsn.matching.segments import BUCKETS, DOUBT, FAIL, MISSING, PIECE, Bits, Numbers, Rows, Segment, Words
 
 Kernel = Callable[[Segment, Numbers], list[Rows]]
 """From a segment and the values of some events, a row for each, to the rows that hold for each."""
@@ -28,16 +27,19 @@ LARGE = 256
 DENSE = 4
 """Words are picked out where less than this part of them is left, else taken as they are."""
 
-SMALL = 2048
-"""Rows that are compared one by one sooner than their bits are joined."""
+JOINING, FINDING, LEFT = 60_000, 140_000, 35
+"""What it costs to join bits, to find what is left of them, and each row that is left, in comparisons of a
+row with a value in an array of all: measured with 1,000 to 65,000 rows of twenty columns."""
 
-MANY = 32
-"""A doubt costs as much as so many comparisons of all rows with a value."""
+MANY = 64
+"""What a doubt costs, in the same unit."""
 
-PIECE = 16384
-"""Rows that are compared at once."""
+SEVERAL = 2048
+"""Rows that are compared with all values sooner than their doubts are looked for."""
 
-Bits = NDArray[np.bool_]
+FEW, UNBUFFERED = 800, 2752
+"""Of more rows than the first and fewer than the second numpy makes copies in a buffer of 8,192 elements, of
+the value one for each row, which takes longer than to compare the second number of rows."""
 
 
 def buckets_of(segment: Segment, values: Sequence[float]) -> list[int]:
@@ -58,9 +60,9 @@ def match_numpy(segment: Segment, values: Numbers) -> list[Rows]:
 
 
 def _match(segment: Segment, values: Numbers) -> Rows:
-    if segment.count <= SMALL:
+    rows = _packed_rows(segment, values) if segment.sealed * segment.columns > JOINING else None
+    if rows is None:
         return _compared_rows(segment, values, 0)
-    rows = _packed_rows(segment, values)
     if segment.count > segment.sealed:
         rows = np.concatenate((rows, _compared_rows(segment, values, segment.sealed)))
     return rows
@@ -79,27 +81,52 @@ def match_repeated(segment: Segment, values: Sequence[tuple[float, ...]]) -> Row
     return np.concatenate((np.flatnonzero(_bits(~failed)), young))
 
 
-def _packed_rows(segment: Segment, values: Numbers) -> Rows:
-    """The rows that hold, of those that are packed into words."""
+def _packed_rows(segment: Segment, values: Numbers) -> Rows | None:
+    """The rows that hold, of those that are packed into words; None where all are better compared."""
     buckets = np.array(buckets_of(segment, values.tolist()))
-    left, at = _candidates(segment, buckets)
+    failing = segment.failing[_PLACES[: segment.columns], buckets]
+    if not _bits_pay(segment, failing):
+        return None
+    left, at = _candidates(segment, buckets, failing)
     if not left.size:
         return _NONE
     holds = _bits(left)
-    _clear_doubts(segment, holds, left, at, buckets, values)
+    rows = _numbers(holds, at)
+    if rows.size <= SEVERAL:
+        return _holding(segment, rows, values)
+    return _numbers(holds, at) if _clear_doubts(segment, holds, left, at, buckets, values) else None
+
+
+def _numbers(holds: Bits, at: Rows | None) -> Rows:
+    """The rows of bits that are set, in words at these places."""
     rows = np.flatnonzero(holds)
     return rows if at is None else cast(Rows, at[rows >> 6] * 64 + (rows & 63))
 
 
-def _candidates(segment: Segment, buckets: Rows) -> tuple[Words, Rows | None]:
+def _holding(segment: Segment, rows: Rows, values: Numbers) -> Rows:
+    """Those of some rows that hold, by all their bounds; rows that miss a value were left out before."""
+    asked = np.concatenate((values, -values))[:, None]
+    fails = segment.bounds.reshape(2 * segment.columns, -1).take(rows, axis=1) > asked
+    return cast(Rows, rows[~np.logical_or.reduce(fails, axis=0)])
+
+
+def _bits_pay(segment: Segment, failing: Rows) -> bool:
+    """Whether joining bits is less work than comparing all rows, if columns fail independently."""
+    left = float(segment.sealed)
+    for each in failing.tolist():
+        left *= 1 - each / segment.sealed
+    return JOINING + FINDING * min(left, 1) + LEFT * left < segment.sealed * segment.columns
+
+
+def _candidates(segment: Segment, buckets: Rows, failing: Rows) -> tuple[Words, Rows | None]:
     """Words with the bits of the rows that do not fail; their places, or None where that is all of them."""
-    count, columns = segment.sealed >> 6, np.arange(segment.columns)
+    count = segment.sealed >> 6
     # One row of bits for each column and bucket: whole rows are copied faster than words are picked.
     fail = segment.bits[FAIL].reshape(-1, segment.bits.shape[-1])
-    chosen = columns * (BUCKETS + 1) + buckets
+    chosen = _PLACES[: segment.columns] * (BUCKETS + 1) + buckets
     rest = chosen[:0]
     if count >= LARGE:
-        chosen = chosen[np.argsort(-segment.failing[columns, buckets])]
+        chosen = chosen[np.argsort(-failing)]
         chosen, rest = chosen[:FIRST], chosen[FIRST:]
     failed = _joined(fail, chosen, count)
     failed |= segment.dead[:count]
@@ -127,44 +154,52 @@ def _bits(words: Words) -> Bits:
 
 def _clear_doubts(
     segment: Segment, holds: Bits, left: Words, at: Rows | None, buckets: Rows, values: Numbers
-) -> None:
-    """Compare each interval whose border lies in the bucket, and clear the rows that fail."""
+) -> bool:
+    """Compare each interval whose border lies in the bucket, and clear what fails; False if they are many."""
     doubt = segment.bits[DOUBT].reshape(-1, segment.bits.shape[-1])
-    chosen = np.arange(segment.columns) * (BUCKETS + 1) + buckets
+    chosen = _PLACES[: segment.columns] * (BUCKETS + 1) + buckets
     words = doubt.take(chosen, axis=0)[:, : left.size] if at is None else doubt[chosen[:, None], at]
     words = (words & left).reshape(-1)
     some = np.flatnonzero(words != 0)
     places = np.flatnonzero(_bits(words[some]))
-    if at is None and places.size * MANY > holds.size * segment.columns:
-        holds &= ~_failing(segment, values, slice(0, segment.sealed))
-        return
+    if places.size * MANY > segment.sealed * segment.columns:
+        return False
     word, bit = some[places >> 6], places & 63
     column = word // left.size
     word -= column * left.size
-    cells = column * segment.size + (word if at is None else at[word]) * 64 + bit
+    cells = column * segment.bounds.shape[2] + (word if at is None else at[word]) * 64 + bit
     low, high = segment.bounds.reshape(2, -1).take(cells, axis=1)
     value = values[column]
-    wrong = (low > value) | (value > high)
+    wrong = (low > value) | (high > -value)
     holds[(word * 64 + bit)[wrong]] = False
-
-
-def _failing(segment: Segment, values: Numbers, rows: slice) -> Bits:
-    """Whether an interval of each row fails, all of them compared, a piece at a time that a cache holds."""
-    pieces = []
-    for start in range(rows.start, rows.stop, PIECE):
-        low, high = segment.bounds[:, :, start : min(start + PIECE, rows.stop)]
-        fails = low > values[:, None]
-        fails |= high < values[:, None]
-        # What the method of an array does with a detour through Python.
-        pieces.append(np.logical_or.reduce(fails, axis=0))
-    return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
+    return True
 
 
 def _compared_rows(segment: Segment, values: Numbers, start: int) -> Rows:
-    """Rows from one on, each interval compared with its value."""
-    # NaN, which stands for what the event lacks, compares with nothing: who asks for it fails by that.
-    rows = np.flatnonzero(~_failing(segment, values, slice(start, segment.count))) + start
-    return _without_dead(segment, rows, cast(Bits, np.isnan(values))) if rows.size else rows
+    """Rows from one on, all bounds compared, a piece at a time that a cache holds."""
+    bounds, count = segment.bounds.reshape(2 * segment.columns, -1), segment.count
+    scratch, holds = segment.scratch()
+    asked = np.concatenate((values, -values))[:, None]
+    missing = np.isnan(asked)
+    # Where a value is missing, only who asks for none holds: such bounds are as low as can be.
+    asked[missing] = -np.inf
+    for first in range(start, count, PIECE):
+        # What lies behind the last row is compared too where that is faster; nobody looks at it.
+        least = first + UNBUFFERED if count - first > FEW else count
+        last = min(max(least, count), first + PIECE, segment.size)
+        compared = np.less_equal(bounds[:, first:last], asked, scratch[:, : last - first])
+        # What the method of an array does with a detour through Python.
+        np.logical_and.reduce(compared, axis=0, out=holds[first:last])
+    rows = np.flatnonzero(holds[start:count])
+    if start:
+        rows += start
+    return _without_wide(segment, rows, missing[: segment.columns, 0]) if segment.wide else rows
+
+
+def _without_wide(segment: Segment, rows: Rows, missing: Bits) -> Rows:
+    """The rows that ask for nothing that is missing, not even that it be there."""
+    absent = np.bitwise_or.reduce(_BIT[: segment.columns][missing], initial=np.uint64(0))
+    return cast(Rows, rows[(segment.uses[rows] & absent) == 0])
 
 
 def _young_rows_of_several(segment: Segment, values: Numbers) -> Rows:
@@ -173,7 +208,7 @@ def _young_rows_of_several(segment: Segment, values: Numbers) -> Rows:
     low, high = segment.bounds[:, :, start:stop]
     holds = np.zeros(low.shape, np.bool_)
     for value in values.T:
-        holds |= (low <= value[:, None]) & (value[:, None] <= high)
+        holds |= (low <= value[:, None]) & (high <= -value[:, None])
     missing = cast(Bits, np.isnan(values).all(1))
     holds[missing] = True
     return _without_dead(segment, np.flatnonzero(holds.all(0)) + start, missing)
@@ -190,3 +225,4 @@ def _without_dead(segment: Segment, rows: Rows, missing: Bits) -> Rows:
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 _NONE: Rows = np.empty(0, np.int64)
 _BIT: Words = np.uint64(1) << np.arange(64, dtype=np.uint64)
+_PLACES: Rows = np.arange(64)

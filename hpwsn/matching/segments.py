@@ -1,11 +1,11 @@
 """Rows of intervals as bitsets: for each column and bucket of values, the rows that fail and those in doubt.
 
-A segment holds a fixed number of rows, so nothing is ever copied as the index grows. The newest rows are
-young: they are compared one by one until there are enough of them to be packed into words. A row that is
-removed is only marked; its segment goes when its last row does.
+A segment that is full can be made larger as it is: bits and bounds are copied, nothing is worked out again.
+The newest rows are young: they are compared one by one until there are enough of them to be packed into
+words. A row that is removed is only marked; its segment goes when its last row does.
 
 Memory for each row: 16 bytes and two bits per bucket for each column of the segment, so about 32 bytes a
-column with 64 buckets, and 17 bytes for the row itself.
+column with 64 buckets, and 18 bytes for the row itself.
 """
 
 from __future__ import annotations
@@ -24,12 +24,21 @@ MISSING = BUCKETS
 YOUNG = 256
 """Rows that are packed together."""
 
+PIECE = 16384
+"""Rows whose bounds are compared at once."""
+
+APART = 4104
+"""Numbers between the bounds of two columns in large segments: a power of two apart, they would compete for
+the same part of a cache."""
+
 FAIL, DOUBT = 0, 1
 """Which bits of a column: the rows that fail in a bucket, and those that must be compared there."""
 
 LOW, HIGH = 0, 1
-"""Which bound of a row."""
+"""Which bound of a row. High ones are kept with the opposite sign, so that all bounds of a row that holds are
+at most the value, or its opposite, and one comparison of a whole array says so."""
 
+Bits = NDArray[np.bool_]
 Words = NDArray[np.uint64]
 Numbers = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -43,30 +52,48 @@ class Segment:
     """Rows whose intervals are compared as words of bits; at most 64 columns."""
 
     __slots__ = (
-        "_cells", "_edge_lists", "bits", "bounds", "columns", "count", "dead", "edges", "failing", "learned",
-        "live", "remainder", "remainders", "sealed", "size", "uses",
+        "_cells", "_edge_lists", "_scratch", "bits", "bounds", "columns", "count", "dead", "edges", "failing",
+        "learned", "live", "remainder", "remainders", "sealed", "size", "uses", "wide",
     )  # fmt: skip
 
     def __init__(self, size: int, columns: int) -> None:
-        words = size // 64
-        self.size = size
         self.columns = columns
         self.count = 0
         self.live = 0
         self.sealed = 0
         self.remainders = 0
-        # Memory that is not written to yet costs nothing, so nothing is written here that grows with size.
-        self.bounds: Numbers = np.empty((2, columns, size))
-        # One cache line more than needed: rows of bits a power of two apart would compete for the same lines.
-        self.bits: Words = np.zeros((2, columns, BUCKETS + 1, words + 8), np.uint64)
+        self.wide = 0
         self.failing = np.zeros((columns, BUCKETS + 1), np.int64)
-        self.dead: Words = np.zeros(words, np.uint64)
-        self.uses: Words = np.zeros(size, np.uint64)
-        self.remainder = np.zeros(size, np.bool_)
         self.edges: Numbers = np.full((columns, BUCKETS - 1), np.inf)
         self.learned = np.zeros(columns, np.bool_)
         self._edge_lists: list[list[float]] | None = None
+        self._make_room(size)
+        self._open_young()
+
+    def _make_room(self, size: int) -> None:
+        """Arrays for so many rows; memory that is not written to yet costs nothing, so little is written."""
+        words = size // 64
+        self.size = size
+        self._scratch: tuple[Bits, Bits] | None = None
+        apart = APART if size >= PIECE else 8
+        self.bounds: Numbers = np.zeros((2, self.columns, size + apart))
+        # One cache line more than needed: rows of bits a power of two apart would compete for the same lines.
+        self.bits: Words = np.zeros((2, self.columns, BUCKETS + 1, words + 8), np.uint64)
+        self.dead: Words = np.zeros(words, np.uint64)
+        self.uses: Words = np.zeros(size, np.uint64)
+        self.remainder = np.zeros(size, np.bool_)
         self._cells: Any = memoryview(self.bounds.reshape(-1))  # type: ignore[arg-type]
+
+    def grow(self, size: int) -> None:
+        """Make room for more rows where it is full; those that are there keep their places."""
+        rows, words = slice(0, self.size), slice(0, self.size >> 6)
+        bounds, bits, dead, uses, remainder = self.bounds, self.bits, self.dead, self.uses, self.remainder
+        self._make_room(size)
+        self.bounds[:, :, rows] = bounds[:, :, rows]
+        self.bits[..., words] = bits[..., words]
+        self.dead[words] = dead
+        self.uses[rows] = uses
+        self.remainder[rows] = remainder
         self._open_young()
 
     def look_up(self, column: int) -> None:
@@ -86,12 +113,14 @@ class Segment:
 
     def add(self, bounds: Bounds, remainder: bool) -> int:
         """Append a row; its place."""
-        row, cells, size, uses = self.count, self._cells, self.size, 0
-        highs = self.columns * size
+        row, cells, width, uses = self.count, self._cells, self.bounds.shape[2], 0
+        highs = self.columns * width
         for column, low, high in bounds:
-            place = column * size + row
-            cells[place], cells[place + highs] = low, high
+            place = column * width + row
+            cells[place], cells[place + highs] = low, -high
             uses |= 1 << column
+            if low == -math.inf and high == math.inf:
+                self.wide |= 1 << column
         self.uses[row] = uses
         if remainder:
             self.remainder[row] = True
@@ -108,6 +137,7 @@ class Segment:
         self.uses[mine] = other.uses[rows]
         self.remainder[mine] = other.remainder[rows]
         self.remainders += int(self.remainder[mine].sum())
+        self.wide |= other.wide
         self._grown(len(rows))
         return len(rows)
 
@@ -123,15 +153,27 @@ class Segment:
             self._edge_lists = self.edges.tolist()
         return self._edge_lists
 
+    def scratch(self) -> tuple[Bits, Bits]:
+        """Room for what one event's comparisons say, of each bound and of each row.
+
+        Kept, since memory that is fresh for each event costs as much as the comparisons.
+        """
+        if self._scratch is None:
+            piece = min(PIECE, self.size)
+            self._scratch = np.empty((2 * self.columns, piece), np.bool_), np.empty(self.size, np.bool_)
+        return self._scratch
+
     def remove(self, row: int) -> None:
         """Mark a row so that it is found no more."""
         self.dead[row >> 6] |= np.uint64(1 << (row & 63))
+        # No value is so large, nor its opposite: what compares all bounds finds it no more.
+        self._cells[row] = self._cells[self.columns * self.bounds.shape[2] + row] = math.inf
         self.live -= 1
 
     def _open_young(self) -> None:
         """A row that does not look at a column is content with every value there."""
         young = slice(self.sealed, self.sealed + YOUNG)
-        self.bounds[LOW, :, young], self.bounds[HIGH, :, young] = -math.inf, math.inf
+        self.bounds[:, :, young] = -math.inf
 
     def _seal(self) -> None:
         """Pack the young rows: for each column where intervals begin and end, as bits, then the rest."""
@@ -139,6 +181,7 @@ class Segment:
         used = (self.uses[rows] & _BIT[: self.columns, None]) != 0
         columns = np.flatnonzero(used.any(1))
         used, bounds = used[columns], self.bounds[:, columns, rows].transpose(1, 2, 0)
+        np.negative(bounds[..., HIGH], out=bounds[..., HIGH])
         places = np.stack([self._places(*each) for each in zip(columns, bounds, used, strict=True)])
         first, last = _one_hot(places[..., 0]), _one_hot(places[..., 1])
         begun, ended = np.bitwise_or.accumulate(first, 1), np.bitwise_or.accumulate(last, 1)
@@ -178,7 +221,7 @@ class Segment:
 
     def _learn(self, column: np.int64, low: Numbers, high: Numbers) -> None:
         """Edges where the bounds are, as many to each bucket."""
-        borders = np.concatenate((low, np.nextafter(high, np.inf)))
+        borders = np.concatenate((low, np.nextafter(high[np.isfinite(high)], np.inf)))
         borders = np.unique(borders[np.isfinite(borders)])
         if len(borders) > BUCKETS - 1:
             steps = np.linspace(0, len(borders) - 1, BUCKETS + 1)[1:-1]

@@ -7,6 +7,7 @@ means.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import cast
@@ -22,6 +23,9 @@ _OPPOSITES = {
     Operator.EQ: Operator.NE,
     Operator.NE: Operator.EQ,
 }
+
+_PLAIN = re.compile(r"(?:[^%_\\]|\\.)*", re.DOTALL)
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
 _SINGLE = frozenset(_OPPOSITES) | {Operator.LIKE, Operator.HAS, Operator.EXISTS}
 """Operators of predicates that nothing is to be done about where they are alone."""
@@ -94,7 +98,7 @@ def _negation(predicate: Predicate) -> Predicate:
 
 def _simplify_compared(positive: list[Predicate], negated: list[Predicate]) -> set[Predicate] | None:
     """Comparisons of one value, at least one of which says of what type it is."""
-    if not frozenset.intersection(*map(_accepted, positive)):
+    if not frozenset.intersection(*map(_accepted, positive)) or not _begin_alike(positive):
         return None
     listed = next((p for p in positive if _lists_values(p)), None)
     if listed is not None:
@@ -110,6 +114,19 @@ def _simplify_compared(positive: list[Predicate], negated: list[Predicate]) -> s
             return None
         result |= simple
     return result
+
+
+def _begin_alike(predicates: list[Predicate]) -> bool:
+    """Whether one text can begin as all the patterns do."""
+    starts = [_start(str(p.operands[0])) for p in predicates if p.operator is Operator.LIKE]
+    longest = max(starts, key=len, default="")
+    return all(longest.startswith(start) for start in starts)
+
+
+def _start(pattern: str) -> str:
+    """What stands before the first `%` or `_` of a pattern."""
+    plain = _PLAIN.match(pattern)
+    return _ESCAPED.sub(r"\1", plain[0]) if plain else ""
 
 
 def _lists_values(predicate: Predicate) -> bool:

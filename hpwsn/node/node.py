@@ -12,7 +12,8 @@ import logging
 import signal
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import cast
 
@@ -111,7 +112,9 @@ class Node:
         )
         self.tree = self._open_tree()
         self.content = ContentFilters()
-        audience = Audience(self.tree, self.content, BrokerEngines(config.matching.compiled))
+        audience = Audience(
+            self.tree, self.content, BrokerEngines(config.matching.compiled, Path(config.data.dir) / "kernel")
+        )
         self.recent = Recent(config.delivery.cache_bytes)
         self.backbone = choose_backbone(config, self.name, self.journal, clock, self._limits)
         self.pusher = Pusher(
@@ -312,7 +315,8 @@ class Node:
         self.port.listen()
         if self.topics:
             await self.topics.start()
-        self._restore(recovered)
+        with _uncollected():
+            self._restore(recovered)
         await self.conditions.look()
         if self.cluster:
             await self.cluster.start(self.broker.subscriptions)
@@ -449,6 +453,16 @@ async def _serve(config: Config) -> int:
     await node.close()
     log.info("stopped")
     return 0
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Without the search for cycles, which would walk again and again over all that is being restored."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def _collect_seldom() -> None:

@@ -62,15 +62,22 @@ class BrokerLink:
         """The offset at which the log ends now."""
         return int(self._ask("HEAD", _events(topic))[1]["Hpwsn-After"])
 
+    def waiting(self, topic: str, after: int) -> int:
+        """How many events on a topic and below it lie after an offset."""
+        headers = self._ask("HEAD", f"{_events(topic)}?{urlencode({'after': after})}")[1]
+        return int(headers["Hpwsn-Waiting"])
+
     def read(self, topic: str, after: int, *, limit: int = PAGE, wait: float = 0.0) -> Page:
         """The next events on a topic and below it."""
         query = urlencode({"after": after, "max": limit, "wait": wait})
         body, headers = self._ask("GET", f"{_events(topic)}?{query}")
         return Page(json.loads(body), int(headers["Hpwsn-After"]))
 
-    def publish(self, topic: str, lines: bytes, id_: str) -> int | None:
+    def publish(self, topic: str, lines: bytes, id_: str, registration: str = "") -> int | None:
         """Publish events, one on a line, under an id; the offset of the last, if it is known yet."""
         headers = {"Content-Type": "application/x-ndjson"}
+        if registration:
+            headers["Hpwsn-Registration"] = registration
         body, _ = self._ask("POST", f"{_events(topic)}?{urlencode({'id': id_})}", lines, headers)
         last: int | None = json.loads(body)["last"]
         return last

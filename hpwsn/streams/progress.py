@@ -25,19 +25,15 @@ def figures_of(progress: Mapping[str, Any]) -> Figures:
 
 
 def _lag(source: Mapping[str, Any]) -> int:
-    """Offsets that a topic has and no batch has read yet."""
-    latest, end = (_offset(source.get(name)) for name in ("latestOffset", "endOffset"))
-    return max(0, latest - end) if latest is not None and end is not None else 0
-
-
-def _offset(given: object) -> int | None:
-    if isinstance(given, str):
+    """Events that a topic had and the batch did not read, as its source has counted them."""
+    latest = source.get("latestOffset")
+    if isinstance(latest, str):
         try:
-            given = json.loads(given)
+            latest = json.loads(latest)
         except ValueError:
-            return None
-    found = given.get("offset") if isinstance(given, dict) else None
-    return found if isinstance(found, int) else None
+            return 0
+    found = latest.get("waiting") if isinstance(latest, dict) else None
+    return found if isinstance(found, int) else 0
 
 
 def line_of(uri: str, figures: Figures) -> str:

@@ -151,7 +151,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--output", type=Path, default=Path("build/bench"), help="folder for JSON and plots")
     parser.add_argument(
-        "--page", action="store_true", help="write docs/performance.md too, as a full run of all does"
+        "--page", action="store_true", help="write its page in docs too, as a full run of all does"
     )
     return parser
 

@@ -5,7 +5,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Self
 
 
@@ -89,7 +89,8 @@ class Check:
 class Table:
     """The results of one benchmark; ratios are against the first row of each group.
 
-    `drawing` is an SVG for results that bars of one unit would not show.
+    `drawing` is an SVG for results that bars of one unit would not show. `body` is Markdown for the page, in
+    place of a list of all rows, and `pictures` are SVGs by name that the words of the page show.
     """
 
     title: str
@@ -98,6 +99,8 @@ class Table:
     checks: tuple[Check, ...] = ()
     notes: tuple[str, ...] = ()
     drawing: str | None = None
+    body: str = ""
+    pictures: Mapping[str, str] = field(default_factory=dict)
 
     def ratios(self) -> tuple[tuple[Row, float], ...]:
         """Each row with its ratio to the first one of its group."""

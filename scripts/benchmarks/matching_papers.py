@@ -1,18 +1,21 @@
 """The papers' matching engines with the papers' parameters: matching trees, category matching, Rt-Cluster.
 
-Rates are events in a second of processor time. `python -m benchmarks.tools.paper_curves` makes the figures of
-docs/matching.md from the JSON.
+Rates are events in a second of processor time.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
 
-from benchmarks.frame import Check, Options, Row, Table
+from benchmarks.frame import Check, Options, Row, Table, figure
+from benchmarks.report import as_tables
 from benchmarks.tools.category_figures import category_figures
 from benchmarks.tools.cluster_figures import cluster_figures
+from benchmarks.tools.paper_curves import pictures_of
 from benchmarks.tools.stream_figures import stream_figures
 
 NOTES = (
     "HPwsn is the default engine; the papers do not know it",
+    "in brackets behind a rate: predicate evaluations for an event, as the engine's paper counts them",
     "9c: the rate of the slowest block, as if each had a core of its own",
     "the checks are the papers' claims: what is not met is explained in docs/matching.md",
 )
@@ -21,7 +24,24 @@ NOTES = (
 def run(options: Options) -> Table:
     """All figures of the three papers."""
     groups = [*stream_figures(options), *category_figures(options), *cluster_figures(options)]
-    return Table("matching-papers", "value", tuple(groups), _checks(groups), NOTES)
+    rows = [row for group in groups for row in group]
+    return Table(
+        "matching-papers",
+        "value",
+        tuple(groups),
+        _checks(groups),
+        NOTES,
+        body=as_tables(_cells(rows)),
+        pictures=pictures_of([asdict(row) for row in rows]),
+    )
+
+
+def _cells(rows: Iterable[Row]) -> Iterator[tuple[str, str, str, str]]:
+    """A table for each figure, a line for each point and a column for each series."""
+    for row in rows:
+        title, x, series = row.name.split(" · ")
+        evaluations = row.note.removesuffix(" evaluations an event")
+        yield title, x, series, f"{figure(row.value)} ({evaluations})" if row.note else figure(row.value)
 
 
 def _checks(groups: Sequence[Sequence[Row]]) -> tuple[Check, ...]:

@@ -12,10 +12,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks.frame import Check, Options, Table
-from benchmarks.report import as_markdown, as_svg
+from benchmarks.report import as_markdown, as_svg, write_pictures
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = ("performance.md", "scale.md")
+PAGES = ("performance.md", "scale.md", "matching.md")
 
 
 def update_page(name: str, table: Table, options: Options, docs: Path = DOCS) -> list[Path]:
@@ -26,6 +26,8 @@ def update_page(name: str, table: Table, options: Options, docs: Path = DOCS) ->
     page = next((docs / each for each in PAGES if _write(docs / each, name, content)), None)
     if page is None:
         return []
+    if table.pictures:
+        return [page, *write_pictures(plot.parent, name, table, page.read_text("utf-8"))]
     plot.parent.mkdir(exist_ok=True)
     plot.write_text(as_svg(table), "utf-8")
     return [page, plot]

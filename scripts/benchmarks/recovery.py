@@ -8,8 +8,13 @@ from benchmarks.frame import Options, Row, Table, progress
 from benchmarks.tools.journals import fill
 from benchmarks.tools.nodes import start, stop
 
-CASES = ((0, 0), (100_000, 1_000), (1_000_000, 10_000))
-QUICK = ((0, 0), (10_000, 100))
+CASES = (
+    (0, 0, False),
+    (100_000, 1_000, False),
+    (1_000_000, 10_000, False),
+    (0, 100_000, True),
+)
+QUICK = ((0, 0, False), (10_000, 100, False), (0, 1_000, True))
 
 
 def run(options: Options) -> Table:
@@ -18,13 +23,13 @@ def run(options: Options) -> Table:
     return Table("recovery", "s to ready", tuple(_measure(*case) for case in cases))
 
 
-def _measure(notifications: int, subscriptions: int) -> tuple[Row, ...]:
+def _measure(notifications: int, subscriptions: int, predicates: bool) -> tuple[Row, ...]:
     with tempfile.TemporaryDirectory(prefix="hpwsn-bench-") as folder:
         data = Path(folder) / "data"
         progress(f"writing {notifications} notifications and {subscriptions} subscriptions")
-        fill(data, notifications=notifications, subscriptions=subscriptions)
+        fill(data, notifications=notifications, subscriptions=subscriptions, predicates=predicates)
         first, second = (_time_start(data, clean) for clean in (False, True))
-    name = f"{notifications:,} and {subscriptions:,}"
+    name = f"{notifications:,} and {subscriptions:,}" + (" with predicates" if predicates else "")
     return Row(f"{name}, first start", first), Row(f"{name}, after a kill -9", second)
 
 

@@ -3,7 +3,7 @@
 import json
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from dataclasses import fields as fields_of
 from datetime import UTC, datetime
@@ -40,14 +40,15 @@ def _checks_as_text(table: Table) -> list[str]:
 
 def as_markdown(table: Table, plot: str) -> str:
     """The table, its targets and its plot for a page."""
-    lines = _rows(table) if table.drawing is None else _columns(table)
+    lines = [table.body] if table.body else _rows(table) if table.drawing is None else _columns(table)
     if table.checks:
         lines += ["", "| target | reached | wanted | |", "|---|---|---|---|"]
         lines += [
             f"| {check.what} | {check.reached} | {check.wanted} | {'yes' if check.met else '**no**'} |"
             for check in table.checks
         ]
-    lines += ["", f"![{table.title}, {table.unit}]({plot})"]
+    if not table.pictures:
+        lines += ["", f"![{table.title}, {table.unit}]({plot})"]
     if table.notes:
         lines += ["", *(f"- {note}" for note in table.notes)]
     return "\n".join(lines)
@@ -75,6 +76,28 @@ def _columns(table: Table) -> list[str]:
             for group in table.groups
         ),
     ]
+
+
+def as_tables(cells: Iterable[tuple[str, str, str, str]]) -> str:
+    """Markdown of tables by their titles, from the title, the line, the column and the text of each cell."""
+    tables: dict[str, dict[str, dict[str, str]]] = {}
+    for title, line, column, text in cells:
+        tables.setdefault(title, {}).setdefault(line, {})[column] = text
+    return "\n\n".join(_as_table(title, lines) for title, lines in tables.items())
+
+
+def _as_table(title: str, lines: Mapping[str, Mapping[str, str]]) -> str:
+    columns = list(dict.fromkeys(column for line in lines.values() for column in line))
+    return "\n".join(
+        [
+            f"| {' | '.join([title, *columns])} |",
+            "|---" * (len(columns) + 1) + "|",
+            *(
+                f"| {' | '.join([name, *(line.get(column, '') for column in columns)])} |"
+                for name, line in lines.items()
+            ),
+        ]
+    )
 
 
 def as_json(table: Table, options: Options) -> str:
@@ -120,7 +143,17 @@ def write(folder: Path, name: str, table: Table, options: Options) -> list[Path]
     files = [folder / f"{name}.json", folder / f"{name}.svg"]
     files[0].write_text(as_json(table, options), "utf-8")
     files[1].write_text(as_svg(table), "utf-8")
-    return files
+    return files + write_pictures(folder, name, table)
+
+
+def write_pictures(folder: Path, name: str, table: Table, shown_by: str | None = None) -> list[Path]:
+    """Writes the table's own pictures, all or those that a page shows, and returns where."""
+    folder.mkdir(parents=True, exist_ok=True)
+    drawings = {f"{name}-{picture}.svg": drawing for picture, drawing in table.pictures.items()}
+    wanted = [each for each in drawings if shown_by is None or f"/{each})" in shown_by]
+    for each in wanted:
+        (folder / each).write_text(drawings[each], "utf-8")
+    return [folder / each for each in wanted]
 
 
 def read_checks(folder: Path, names: Sequence[str]) -> dict[str, list[Check]]:

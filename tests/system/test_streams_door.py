@@ -145,6 +145,11 @@ async def test_a_socket_says_where_it_begins_answers_pings_and_passes_over_what_
             last = (await answer.json())["last"]
         async with session.head(url) as ended:
             assert (ended.status, int(ended.headers["Hpwsn-After"]) >= last) == (200, True)
+        # Events of other topics, which the log has as well, are none that wait.
+        await session.post(events_url(shared_node, "told-not"), json={"n": 1})
+        for after, waiting in ((0, "1"), (last, "0")):
+            async with session.head(url, params={"after": after}) as ended:
+                assert ended.headers["Hpwsn-Waiting"] == waiting
         async with session.ws_connect(url, headers={"Last-Event-ID": "0"}) as socket:
             assert (await socket_events(socket, 1))[0]["data"] == {"n": 1}
         async with session.ws_connect(url) as socket:

@@ -10,10 +10,11 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import timedelta
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import aiohttp
 import pytest
@@ -34,8 +35,11 @@ SPARK = 150
 """Seconds that Spark may take to start and to come with what is awaited, beside other tests."""
 
 
+SMALL = ("--master", "local[1]", "--conf", "spark.sql.shuffle.partitions=1")
+
+
 class JobProcess:
-    """`hpwsn streams run` in a session of its own, so that its Java can be killed with it."""
+    """`hpwsn streams run` in a session of its own, so that its Java can be killed; ends with the block."""
 
     def __init__(self, folder: Path, spark: dict[str, str], node: NodeProcess, *arguments: str) -> None:
         self.log = folder / "job.log"
@@ -49,6 +53,13 @@ class JobProcess:
                 cwd=folder,
                 start_new_session=True,
             )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        with suppress(ProcessLookupError):
+            self.kill()
 
     def kill(self) -> None:
         os.killpg(self.process.pid, signal.SIGKILL)
@@ -103,7 +114,7 @@ async def test_the_examples_lose_nothing_and_repeat_nothing_when_job_and_node_ar
     flow, busiest, integrated = load(FLOW, BUSIEST, GPS)
     fleets = {fleet: as_json(islice(gps(seed=9, fleet=fleet), 200)) for fleet in FLEETS}
     places = compute(integrated, fleets)
-    given = records(3000)
+    given = records(1500)
     flows = compute(flow, {"anpr": given})
     # The last record's own window stays open.
     flows = [event for event in flows if json_of(event["time"]) < given[-1]["time"][:16]]
@@ -113,29 +124,29 @@ async def test_the_examples_lose_nothing_and_repeat_nothing_when_job_and_node_ar
         async with Consumer() as consumer, Consumer() as second:
             await call(node.url, subscribe(consumer.url, "traffic:flow"))
             await call(node.url, subscribe(second.url, "traffic:busiest"))
-            await publish(node, "traffic:anpr", given[:2000])
+            await publish(node, "traffic:anpr", given[:1000])
             for fleet, positions in fleets.items():
                 await publish(node, f"fleet:{fleet}", positions)
-            arguments = (str(FLOW), str(BUSIEST), str(GPS), "--rows", "700")
-            job = JobProcess(tmp_path, spark, node, *arguments)
-            await consumer.wait(lambda c: bool(c.requests), SPARK)
-            job.kill()
+            arguments = (str(FLOW), str(BUSIEST), str(GPS), "--rows", "400", *SMALL)
+            with JobProcess(tmp_path, spark, node, *arguments) as job:
+                await consumer.wait(lambda c: bool(c.requests), SPARK)
+                job.kill()
             undo_last_commit(tmp_path / "checkpoints")
-            job = JobProcess(tmp_path, spark, node, *arguments)
             before = len(consumer.messages())
-            await consumer.wait(lambda c: len(c.messages()) > before, SPARK)
-            # It ends in good order, since a node that is killed may push again what it has pushed already.
-            node.terminate()
-            node.start()
-            await publish(node, "traffic:anpr", given[2000:])
-            await consumer.wait(lambda c: len(c.messages()) >= len(flows), SPARK)
-            await second.wait(lambda c: len(c.messages()) >= len(peaks), SPARK)
-            assert {one["uri"]: one["state"] for one in await services(node)} == {
-                flow.uri: "running",
-                busiest.uri: "running",
-                integrated.uri: "running",
-            }
-            assert job.terminate() == 0, job.log.read_text()
+            with JobProcess(tmp_path, spark, node, *arguments) as job:
+                await consumer.wait(lambda c: len(c.messages()) > before, SPARK)
+                # In good order, since a node that is killed may push again what it has pushed already.
+                node.terminate()
+                node.start()
+                await publish(node, "traffic:anpr", given[1000:])
+                await consumer.wait(lambda c: len(c.messages()) >= len(flows), SPARK)
+                await second.wait(lambda c: len(c.messages()) >= len(peaks), SPARK)
+                assert {one["uri"]: one["state"] for one in await services(node)} == {
+                    flow.uri: "running",
+                    busiest.uri: "running",
+                    integrated.uri: "running",
+                }
+                assert job.terminate() == 0, job.log.read_text()
             assert counted(await logged(node, "traffic:flow")) == counted(flows)
             assert pushed(consumer) == counted(flows)
             assert pushed(second) == counted(peaks)

@@ -117,6 +117,13 @@ class KdTreeEngine(ConjunctionEngine):
             candidates.update((held, None) for held in found if held in self._members)
         return [held for held in candidates if self._holds(held.conjunction, event)]
 
+    def cuts_to(self, point: tuple[float, float]) -> int:
+        """How many cuts an event at a point passes on its way to a leaf."""
+        part, cuts = self._top, 0
+        while isinstance(part, Cut):
+            part, cuts = part.below if point[part.axis] < part.at else part.above, cuts + 1
+        return cuts
+
     def _leaf_of(self, point: tuple[float, float]) -> Leaf:
         part = self._top
         while isinstance(part, Cut):

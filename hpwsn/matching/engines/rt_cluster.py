@@ -158,6 +158,10 @@ class RtCluster(ConjunctionEngine):
                 if self._holds(held.conjunction, event):
                     yield held
 
+    def clusters_around(self, x: float, y: float) -> int:
+        """How many clusters are looked at for an event at a point."""
+        return len(self._cells.get(cell_of(x, y, CLUSTERING_CELL), ()))
+
     def _led_to(self, x: float, y: float, present: frozenset[str]) -> Iterator[Cluster]:
         """The clusters that could hold a match."""
         for number in self._cells.get(cell_of(x, y, CLUSTERING_CELL), ()):

@@ -1,8 +1,9 @@
 """A job: the services of some definitions, each a streaming query, in one Spark application.
 
 Owns their life: registered before anything is published, heartbeats with figures, progress, a clean stop
-between two batches, and what ends a run. A node that is away is waited for. Where a query fails, all stop,
-and the next run goes on from the checkpoint.
+between two batches, and what ends a run. A node that is away is waited for, and a query that fails because a
+process of Python did not start is started again. Where one fails otherwise, all stop, and the next run goes
+on from the checkpoint.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from pyspark.errors import StreamingQueryException
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -38,6 +40,13 @@ BEAT = 2.0
 STOP_WITHIN = 30.0
 """Seconds that a batch may go on after a stop was asked for."""
 LOOK = 0.2
+RESTARTS = 3
+"""How often in a row a query is started again, where Spark could not start a process of Python."""
+QUERY, HISTORY = "query", "history"
+_NO_WORKER = re.compile(
+    r"Python worker (?:failed|exited)|from pyspark\.daemon|pyspark\.daemon's standard output"
+)
+"""What Spark says where a process of Python did not start, or died."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +61,7 @@ class Options:
     history: str = ""
     backbone: str = ""
     node: str = ""
+    registration: str = ""
     every: float = 5.0
     rows: int = MOST_ROWS
 
@@ -62,7 +72,8 @@ class Running:
     def __init__(self, plan: Plan, options: Options) -> None:
         self.plan, self.definition = plan, plan.definition
         self.figures: Figures = {}
-        self.queries: list[StreamingQuery] = []
+        self.queries: dict[str, StreamingQuery] = {}
+        self.restarts = 0
         self._batch = -1
         self.place = f"{options.checkpoint.rstrip('/')}/{folder_of(self.definition.uri)}"
         self.local = None if "://" in self.place else Path(self.place).resolve()
@@ -108,12 +119,13 @@ class Running:
 
     def look(self) -> bool:
         """Take up the figures of the last batch; True where there is a new one."""
-        progress = self.queries[0].lastProgress if self.queries else None
+        progress = self.queries[QUERY].lastProgress if QUERY in self.queries else None
         if progress is None:
             return False
         found: Mapping[str, Any] = progress if isinstance(progress, dict) else progress.jsonDict
         self.figures = figures_of(found)
         new = self.figures["batch"] != self._batch
+        self.restarts = 0 if new else self.restarts
         self._batch = int(self.figures["batch"])
         return new
 
@@ -149,8 +161,8 @@ class Job:
                 self._run_once()
             else:
                 for service in self._services:
-                    self._start(service)
-                    self._start_history(service)
+                    self._start(service, QUERY)
+                    self._start(service, HISTORY)
                 self._watch()
         except _Stopped:
             return
@@ -160,9 +172,9 @@ class Job:
     def _run_once(self) -> None:
         """One after another, those that others take in first, each with its history behind it."""
         for service in self._services:
-            for start in (self._start, self._start_history):
+            for part in (QUERY, HISTORY):
                 if not self._stop.is_set():
-                    start(service)
+                    self._start(service, part)
                     self._watch()
 
     def _pause(self, seconds: float) -> None:
@@ -170,7 +182,30 @@ class Job:
         if self._stop.wait(seconds):
             raise _Stopped
 
-    def _start(self, service: Running) -> None:
+    def _start(self, service: Running, part: str) -> None:
+        """Start the query of a service or that of its history, again where a process of Python did not."""
+        while True:
+            try:
+                query = self._start_query(service) if part == QUERY else self._start_history(service)
+            except (Py4JJavaError, PySparkException) as error:
+                if not self._is_tried_again(service, str(error)):
+                    raise HpwsnError(f"{service.definition.uri} has failed: {_reason(str(error))}") from error
+                continue
+            if query is not None:
+                service.queries[part] = query
+            return
+
+    def _is_tried_again(self, service: Running, error: str) -> bool:
+        if not _NO_WORKER.search(error) or service.restarts >= RESTARTS or self._stop.is_set():
+            return False
+        service.restarts += 1
+        self._say(
+            f"{service.definition.uri}: Spark could not start Python ({_reason(error)});"
+            f" tried again, {service.restarts} of {RESTARTS}"
+        )
+        return True
+
+    def _start_query(self, service: Running) -> StreamingQuery:
         options, definition = self._options, service.definition
         frame = apply(
             definition, streams_of(self._spark, definition, options.url, options.start, options.rows)
@@ -184,21 +219,22 @@ class Job:
             "order": "" if _keeps_order(service.plan) else "time",
             "backbone": options.backbone,
             "node": options.node,
+            "registration": options.registration,
             "checkpointLocation": checkpoint,
         }
         if service.local is not None:
             given["state"] = str(service.local / "published")
             given["rerun"] = str(rerun_of(service.local / "query", service.local / "published"))
-        service.queries.append(self._query(frame, definition.uri, given))
+        query = self._query(frame, definition.uri, given)
         self._say(f"{definition.uri} runs: {definition.topic} at {options.url}")
+        return query
 
-    def _start_history(self, service: Running) -> None:
+    def _start_history(self, service: Running) -> StreamingQuery | None:
         options = self._options
-        if options.history:
-            where = f"{options.history.rstrip('/')}/{folder_of(service.definition.topic)}"
-            service.queries.append(
-                keep(self._spark, service.plan, options.url, where, f"{service.place}/history", options.once)
-            )
+        if not options.history:
+            return None
+        where = f"{options.history.rstrip('/')}/{folder_of(service.definition.topic)}"
+        return keep(self._spark, service.plan, options.url, where, f"{service.place}/history", options.once)
 
     def _query(self, frame: DataFrame, name: str, given: Mapping[str, str]) -> StreamingQuery:
         writer = frame.writeStream.format(source.FORMAT).queryName(name).options(**given)
@@ -229,12 +265,15 @@ class Job:
 
     def _check(self) -> bool:
         """Whether anything still runs; raises what a query has failed with."""
-        queries = [query for service in self._services for query in service.queries]
-        for query in queries:
-            error = query.exception()
-            if error is not None:
-                raise HpwsnError(f"{query.name} has failed: {_reason(error)}")
-        return any(query.isActive for query in queries)
+        for service in self._services:
+            for part, query in service.queries.items():
+                error = query.exception()
+                if error is None:
+                    continue
+                if not self._is_tried_again(service, str(error)):
+                    raise HpwsnError(f"{query.name} has failed: {_reason(str(error))}")
+                self._start(service, part)
+        return any(query.isActive for service in self._services for query in service.queries.values())
 
     def _beat(self, link: BrokerLink, away: bool) -> bool:
         """Tell the node that all is well; True where it is away."""
@@ -253,7 +292,7 @@ class Job:
     def _end(self, link: BrokerLink) -> None:
         until = time.monotonic() + STOP_WITHIN
         for service in self._services:
-            for query in service.queries:
+            for query in service.queries.values():
                 # Between two batches nothing is left to be done again.
                 while query.isActive and query.status["isTriggerActive"] and time.monotonic() < until:
                     if query.status["message"].startswith("Getting offsets"):
@@ -290,8 +329,8 @@ class _Stopped(Exception):
     """A stop was asked for while nothing ran yet."""
 
 
-def _reason(error: StreamingQueryException) -> str:
+def _reason(error: str) -> str:
     """The last line of Python's traceback where there is one: Java's own is long and says nothing of ours."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    lines = [line.strip() for line in error.splitlines() if line.strip()]
     python = [line for line in lines if re.match(r"[\w.]+(Error|Refused|Away|Exception): ", line)]
     return python[-1] if python else lines[0]

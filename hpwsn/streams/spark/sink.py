@@ -46,14 +46,15 @@ class Written(WriterCommitMessage):
 
 
 class TopicWriter(DataSourceStreamArrowWriter):
-    """Publishes to one topic: options `url`, `topic`, `service`; `backbone` and `node` for ActiveMQ; `state`,
-    a folder beside the checkpoint; `time`, the attribute of event time; `order`, `time` to publish by it;
-    `rerun`."""
+    """Publishes to one topic: options `url`, `topic`, `service`; `backbone` and `node` for ActiveMQ;
+    `registration`, the publisher's where the node wants one; `state`, a folder beside the checkpoint;
+    `time`, the attribute of event time; `order`, `time` to publish by it; `rerun`."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self._url, self._topic = options["url"], options["topic"]
         self._service = options.get("service", self._topic)
         self._backbone, self._node = options.get("backbone", ""), options.get("node", "")
+        self._registration = options.get("registration", "")
         self._state = options.get("state", "")
         self._time, self._sorted = options.get("time", ""), options.get("order") == "time"
         self._rerun = Rerun.parse(options.get("rerun", ""))
@@ -76,7 +77,7 @@ class TopicWriter(DataSourceStreamArrowWriter):
             chunks = []
         for first, lines in chunks:
             if f"{prefix}{first}" not in known:
-                last = link.publish(self._topic, b"\n".join(lines), f"{prefix}{first}")
+                last = link.publish(self._topic, b"\n".join(lines), f"{prefix}{first}", self._registration)
         link.close()
         return Written(len(events), last)
 

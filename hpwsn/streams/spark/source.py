@@ -73,6 +73,7 @@ class TopicReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._target: int | None = None
         self._looked = 0
         self._seen: int | None = None
+        self._waiting = 0
         self._link: BrokerLink | None = None
 
     def _broker(self) -> BrokerLink:
@@ -110,16 +111,18 @@ class TopicReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if not page.events or (self._target is not None and page.events[0]["offset"] > self._target):
             # What was looked at in vain is not looked at again.
             self._looked = max(self._looked, page.upto if not page.events else 0)
-            self._seen = begin
+            self._seen, self._waiting = begin, 0
             return start
         self._seen = end = self._broker().end(self._topic) if self._target is None else self._target
         if not isinstance(limit, ReadAllAvailable):
             end = min(end, page.events[0]["offset"] - 1 + self._rows)
+        # The log has other topics, too: only the node knows how many of this one lie behind the batch.
+        self._waiting = self._broker().waiting(self._topic, end) if end < self._seen else 0
         return {"offset": end}
 
     def reportLatestOffset(self) -> dict[str, int] | None:  # noqa: N802
-        """How far the topic went at the last look, for the lag that progress shows."""
-        return None if self._seen is None else {"offset": self._seen}
+        """How far the log went at the last look, and how many events waited, which progress shows as lag."""
+        return None if self._seen is None else {"offset": self._seen, "waiting": self._waiting}
 
     def _check_end(self, link: BrokerLink, offset: int) -> None:
         """Refuse a log that ends before what was read of it: to wait would be in vain, to read on wrong."""

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from benchmarks.frame import Options, Row, progress
 from benchmarks.tools.contest import contest, rows_of
+from hpwsn.matching.engines.clusters import Cluster
 from hpwsn.matching.engines.drt_cluster import DRtCluster
 from hpwsn.matching.engines.kd_tree import KdTreeEngine
 from hpwsn.matching.engines.rt_cluster import RtCluster
@@ -32,7 +33,7 @@ def cluster_figures(options: Options) -> list[tuple[Row, ...]]:
     return [
         *_visited(requests, events, most),
         *_moved(requests, events[:20_000], most),
-        _throughput(requests, events[: options.sized(300, 50)], most, options),
+        *_throughput(requests, events[: options.sized(300, 50)], most, options),
     ]
 
 
@@ -103,11 +104,11 @@ def _moved(requests: Sequence[Disjunction], events: Sequence[Event], most: int) 
     merged, shares = [], []
     for name, between in (("InNode", False), ("InAndBetNode", True)):
         progress(f"figures 5 and 7, {name}")
-        engine = DRtCluster(
+        engine = _Counted(
             workers=WORKERS, most_clusters=most, between=between, balance_every=len(events) * 10
         )
         _train(engine, requests, events)
-        note = f"{engine.moved} of them to another worker"
+        note = f"{engine.moved:,} to another worker; {engine.merges} merges, {engine.dissolved} dissolved"
         merged.append(Row(f"clusters 5, subscriptions merged · all · {name}", engine.merged, note))
         if between:
             shares.append(_heaviest(engine, "before"))
@@ -117,23 +118,58 @@ def _moved(requests: Sequence[Disjunction], events: Sequence[Event], most: int) 
     return [tuple(merged), tuple(shares)]
 
 
+class _Counted(DRtCluster):
+    """Counts how often clusters merge and how often one is dissolved."""
+
+    merges = dissolved = 0
+
+    def merge(self, kept: Cluster, gone: Cluster) -> None:
+        self.merges += 1
+        super().merge(kept, gone)
+
+    def _dissolve(self, gone: Cluster) -> None:
+        self.dissolved += 1
+        super()._dissolve(gone)
+
+
 def _heaviest(engine: DRtCluster, stage: str) -> Row:
-    loads = engine.loads()
+    """What of the load lies on one worker, and why: what of it lies in one cluster, which moves whole."""
+    loads, clusters = engine.loads(), list(engine.clusters.values())
+    first = max(clusters, key=lambda cluster: cluster.load)
+    members = sum(len(cluster.members) for cluster in clusters)
+    note = (
+        f"one cluster has {100 * first.load / sum(loads):.0f} % and {len(first.members)} of {members} members"
+    )
     return Row(
-        f"clusters 7, % of load on the heaviest of 4 · balancing · {stage}", 100 * max(loads) / sum(loads)
+        f"clusters 7, % of load on the heaviest of 4 · balancing · {stage}",
+        100 * max(loads) / sum(loads),
+        note,
     )
 
 
 def _throughput(
     requests: Sequence[Disjunction], events: Sequence[Event], most: int, options: Options
-) -> tuple[Row, ...]:
+) -> list[tuple[Row, ...]]:
+    """Rates, and what the two indexes look at for an event before they evaluate anything."""
     progress("figure 6")
+    clusters, tree = RtCluster(most_clusters=most), KdTreeEngine()
     engines: dict[str, Engine] = {
         "naive": NaiveEngine(),
-        "kd-tree": KdTreeEngine(),
-        "Rt-Cluster": RtCluster(most_clusters=most),
+        "kd-tree": tree,
+        "Rt-Cluster": clusters,
         "HPwsn": IndexedEngine(fast_kernel()),
     }
-    return rows_of(
-        "clusters 6, events/s", f"subscriptions {len(requests)}", contest(engines, requests, events, options)
-    )
+    x = f"subscriptions {len(requests)}"
+    rates = rows_of("clusters 6, events/s", x, contest(engines, requests, events, options))
+    points = [(float(str(event["longitude"])), float(str(event["latitude"]))) for event in events]
+    looked = {
+        "kd-tree": sum(tree.cuts_to(point) for point in points),
+        "Rt-Cluster": sum(clusters.clusters_around(*point) for point in points),
+    }
+    return [
+        rates,
+        tuple(
+            Row(f"clusters 6, cuts or clusters looked at · {x} · {name}", count / len(points))
+            for name, count in looked.items()
+        ),
+    ]

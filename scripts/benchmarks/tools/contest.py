@@ -52,6 +52,12 @@ def _counts(engine: Engine, events: Sequence[Event]) -> tuple[float, float]:
     return (engine.evaluations - before) / len(events), matched / len(events)
 
 
+def evaluations(engine: Engine, events: Sequence[Event]) -> float:
+    """How many predicates it evaluates for an event."""
+    engine.match_batch(events)
+    return _counts(engine, events)[0]
+
+
 def rate(engine: Engine, events: Sequence[Event], seconds: float) -> float:
     """Events in a second of processor time, over at least so many seconds of it."""
     gc.disable()

@@ -1,34 +1,49 @@
-"""Curves over the number of subscriptions, both axes logarithmic, from the JSON of `scripts/bench matching`.
-
-`python -m benchmarks.tools.curves build/bench/matching.json docs/plots/matching-default.svg`
-"""
+"""Curves over the number of subscriptions, on logarithmic axes, and the tables of docs/matching.md."""
 
 from __future__ import annotations
 
-import json
 import math
 import re
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from html import escape
-from pathlib import Path
+
+from benchmarks.frame import Row, figure
+from benchmarks.report import as_tables
 
 Series = dict[str, list[tuple[float, float]]]
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 760, 420, 70, 250, 40, 50
 COLOURS = ("#9c9c9c", "#4878a8", "#d1495b", "#e9a13b", "#66a182", "#6a4c93", "#2e4057")
-_NAME = re.compile(r"([\d,]+) (ranges, 0 %|equalities|places and words|topic filters): (.+)")
+_NAME = re.compile(r"([\d,]+) (\w[^,:]*)(?:, ([^:]+))?: (.+)")
 
 
-def series_of(rows: list[dict[str, object]]) -> dict[str, Series]:
-    """For each kind of subscription the curve of every candidate that was measured at several sizes."""
+def pictures_of(rows: Iterable[Row]) -> dict[str, str]:
+    """For each kind of subscription a drawing, with the curve of every candidate."""
     found: dict[str, Series] = {}
     for row in rows:
-        if read := _NAME.fullmatch(str(row["name"])):
+        if read := _NAME.fullmatch(row.name):
+            kind = ", ".join(filter(None, read.group(2, 3)))
             size = float(read[1].replace(",", ""))
-            value = float(str(row["value"]))
-            found.setdefault(read[2], {}).setdefault(read[3], []).append((size, value))
-    return found
+            found.setdefault(kind, {}).setdefault(read[4], []).append((size, row.value))
+    return {_name(kind): as_curves(kind, series) for kind, series in found.items()}
+
+
+def _name(kind: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", kind.lower()).strip("-")
+
+
+def tables_of(rows: Iterable[Row]) -> str:
+    """A table for each kind of subscription, with a column for every candidate."""
+    return as_tables(_cells(rows))
+
+
+def _cells(rows: Iterable[Row]) -> Iterator[tuple[str, str, str, str]]:
+    for row in rows:
+        if read := _NAME.fullmatch(row.name):
+            kind, line = read[2], ", ".join(filter(None, read.group(1, 3)))
+            yield f"{kind}, µs", line, read[4], figure(row.value)
+            if row.note:
+                yield f"{kind}, µs", line, "", row.note
 
 
 def as_curves(title: str, series: Series, unit: str = "µs an event", across: str = "subscriptions") -> str:
@@ -71,15 +86,3 @@ def _least(points: list[tuple[float, float]], which: int) -> int:
 
 def _most(points: list[tuple[float, float]], which: int) -> int:
     return math.ceil(math.log10(max(point[which] for point in points)))
-
-
-def main(source: str, target: str) -> None:
-    """Write a drawing for each kind; its name goes before the target's suffix."""
-    for kind, series in series_of(json.loads(Path(source).read_text("utf-8"))["rows"]).items():
-        name = kind.partition(",")[0].replace(" ", "-")
-        path = Path(target)
-        path.with_stem(f"{path.stem}-{name}").write_text(as_curves(kind, series), "utf-8")
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

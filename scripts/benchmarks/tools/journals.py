@@ -8,8 +8,9 @@ from hpwsn.journal.journal import Journal
 from hpwsn.journal.records import SubscriptionRecord
 from hpwsn.notification import Notification
 from hpwsn_client.wsn.addressing import EndpointReference
-from hpwsn_client.wsn.filters import Filter
+from hpwsn_client.wsn.filters import ContentFilter, Filter
 from hpwsn_client.wsn.messages import Subscribe, SubscriptionPolicy, encode_message
+from hpwsn_client.wsn.names import DIALECT_PREDICATES
 from hpwsn_client.wsn.notifications import NotificationMessage, encode_content
 from hpwsn_client.wsn.topics import Topic, TopicExpression
 
@@ -17,13 +18,16 @@ TOPICS = 1_000
 BATCH = 5_000
 
 
-def fill(data: Path, *, notifications: int = 0, subscriptions: int = 0) -> None:
-    """Write a data directory with so much in its journal, on a thousand topics below `other`."""
+def fill(data: Path, *, notifications: int = 0, subscriptions: int = 0, predicates: bool = False) -> None:
+    """Write a data directory with so much in its journal, on a thousand topics below `other`.
+
+    With predicates all subscriptions are on one of the topics, and each asks for other content.
+    """
     data.mkdir(parents=True)
-    asyncio.run(_fill(data / "journal.db", notifications, subscriptions))
+    asyncio.run(_fill(data / "journal.db", notifications, subscriptions, predicates))
 
 
-async def _fill(path: Path, notifications: int, subscriptions: int) -> None:
+async def _fill(path: Path, notifications: int, subscriptions: int, predicates: bool) -> None:
     journal = Journal(path)
     await journal.open()
     content, begin, end = encode_content(NotificationMessage(None, b"<reading><value>21.5</value></reading>"))
@@ -38,7 +42,11 @@ async def _fill(path: Path, notifications: int, subscriptions: int) -> None:
         )
     for number in range(subscriptions):
         # Each has delivered all but the last hundredth of what it matches.
-        record = _subscription(number, topics[number % TOPICS], now, notifications - notifications // 100)
+        wanted = Filter(
+            topics=(TopicExpression.of(topics[0 if predicates else number % TOPICS]),),
+            content=(_content(number),) if predicates else (),
+        )
+        record = _subscription(number, wanted, now, notifications - notifications // 100)
         future = journal.put_subscription(record)
         if number % BATCH == BATCH - 1:
             await future
@@ -47,10 +55,19 @@ async def _fill(path: Path, notifications: int, subscriptions: int) -> None:
     await journal.close()
 
 
-def _subscription(number: int, topic: Topic, now: float, cursor: int) -> SubscriptionRecord:
+def _content(number: int) -> ContentFilter:
+    """Ranges that no other subscription has."""
+    low, lane = number / 1_000, number % 7
+    return ContentFilter(
+        DIALECT_PREDICATES,
+        f"speed between {low} and {low + 20} and lane = {lane} and weight > {number % 997}",
+    )
+
+
+def _subscription(number: int, wanted: Filter, now: float, cursor: int) -> SubscriptionRecord:
     request = Subscribe(
         consumer=EndpointReference(f"http://127.0.0.1:9/{number}"),
-        filter=Filter(topics=(TopicExpression.of(topic),)),
+        filter=wanted,
         termination=None,
         policy=SubscriptionPolicy(),
         extensions=(),

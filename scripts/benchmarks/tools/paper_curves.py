@@ -26,11 +26,18 @@ def main() -> None:
     asked = parser.parse_args()
     data = json.loads(asked.json.read_text("utf-8"))
     asked.folder.mkdir(parents=True, exist_ok=True)
-    for figure, series in figures_of(data["rows"]).items():
-        name = re.sub(r"[^a-z0-9]+", "-", figure.lower()).strip("-")
+    for name, drawing in pictures_of(data["rows"]).items():
         file = asked.folder / f"{data['title']}-{name}.svg"
-        file.write_text(as_lines(figure, series), "utf-8")
+        file.write_text(drawing, "utf-8")
         print(file)
+
+
+def pictures_of(rows: Sequence[Mapping[str, object]]) -> dict[str, str]:
+    """A drawing for each figure."""
+    return {
+        re.sub(r"[^a-z0-9]+", "-", figure.lower()).strip("-"): as_lines(figure, series)
+        for figure, series in figures_of(rows).items()
+    }
 
 
 def figures_of(rows: Sequence[Mapping[str, object]]) -> dict[str, dict[str, Points]]:

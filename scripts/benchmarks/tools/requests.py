@@ -2,8 +2,8 @@
 
 Every event is a position in a grid that has a cell for each request; one in ten is of a vehicle that moves,
 which its request wants, so as many are delivered however many requests there are. A request says its cell by
-topic, by predicates that the node indexes, or by XPath that the node has to evaluate by itself for each
-event, which is what a service for each request does.
+topic, by predicates that the node indexes, or, for either, by XPath that the node has to evaluate by itself
+for each event, which is what a service for each request does.
 """
 
 import asyncio
@@ -31,10 +31,12 @@ from hpwsn_client.wsn.notifications import NotificationMessage, encode_notify
 from hpwsn_client.wsn.soap import SoapVersion, encode_envelope
 from hpwsn_client.wsn.topics import Topic, TopicExpression
 
+ALONE = ", one service each"
 KINDS = {
     "content": "six predicates each, on one topic",
+    f"content{ALONE}": "six conditions each, evaluated for every event",
     "topic": "a topic each",
-    "each by itself": "six conditions each, evaluated for every event as one service for each request does",
+    f"topic{ALONE}": "the name of a topic each, compared for every event",
 }
 WANTED = 10
 """One event in so many satisfies a request."""
@@ -42,8 +44,9 @@ TOGETHER = 20
 """Events in one Notify."""
 WEST, EAST, SOUTH, NORTH = 115.25, 117.30, 39.26, 41.03
 WARM = 0.3
-PATIENCE = 10.0
-WARM_RATE = 1000
+PATIENCE = 2.0
+"""Seconds that are waited for what is late; what comes later still counts as having come then."""
+WARM_RATE, WARM_EVENTS = 1000, 400
 COMPILE = 60.0
 """Seconds that the first events may take, which the kernel of the index is compiled for."""
 
@@ -122,6 +125,8 @@ class RequestLoad:
         bounds += [("latitude", "<", north), ("speed", ">", 0.0), ("satelliteNum", ">=", 3.0)]
         if self._kind == "topic":
             return None, None
+        if self._kind.startswith("topic"):
+            return f"string(topic) = 'gps:c{number}'", None
         if self._kind == "content":
             return None, " and ".join(f"{name} {op} {value!r}" for name, op, value in bounds)
         return " and ".join(f"number({name}) {op} {value!r}" for name, op, value in bounds), None
@@ -170,9 +175,9 @@ class RequestLoad:
 
     async def _warm(self, flow: Flow) -> None:
         """Let the node compile what it compiles, and forget what came."""
-        await self._send(flow, WARM_RATE, WARM_RATE)
+        await self._send(flow, WARM_RATE, WARM_EVENTS)
         end = time.perf_counter() + COMPILE
-        while len(self._tally.came) < WARM_RATE // WANTED and time.perf_counter() < end:  # noqa: ASYNC110
+        while len(self._tally.came) < WARM_EVENTS // WANTED and time.perf_counter() < end:  # noqa: ASYNC110
             await asyncio.sleep(0.05)
         self._tally.came.clear()
         self._tally.bytes = 0
@@ -205,12 +210,13 @@ class RequestLoad:
         west, east, south, north = self._cell(cell)
         x = west + (east - west) * chance.uniform(0.01, 0.99)
         y = south + (north - south) * chance.uniform(0.01, 0.99)
+        wanted = "gps:still" if number % WANTED else f"gps:c{cell}"
+        named = f"<topic>{wanted}</topic>" if self._kind == f"topic{ALONE}" else ""
         payload = (
-            f"<event><n>{number}</n><vid>V{chance.randrange(500)}</vid><longitude>{x!r}</longitude>"
+            f"<event><n>{number}</n>{named}<vid>V{chance.randrange(500)}</vid><longitude>{x!r}</longitude>"
             f"<latitude>{y!r}</latitude><speed>{0 if number % WANTED else chance.randint(1, 120)}</speed>"
             f"<direction>{chance.randrange(360)}</direction>"
             f"<satelliteNum>{chance.randint(3, 12)}</satelliteNum></event>"
         ).encode()
-        wanted = "gps:still" if number % WANTED else f"gps:c{cell}"
         topic = wanted if self._kind == "topic" else "gps"
         return NotificationMessage(TopicExpression.of(Topic.parse(topic)), payload)

@@ -2,12 +2,14 @@
 
 import json
 import math
+import re
 from pathlib import Path
 
 import pytest
 from benchmarks.frame import Check, Options, Row, Table, take_turns
 from benchmarks.page import places, update_page, update_summary
 from benchmarks.report import as_json, as_markdown, as_svg, as_text, read_checks, write
+from benchmarks.tools.curves import pictures_of, tables_of
 from lxml import etree
 
 FAST, SLOW = Row.of("fast", [90, 100, 140], "server 99 %"), Row.of("slow", [30, 50, 40])
@@ -117,3 +119,31 @@ def test_a_summary_tells_of_every_target_and_of_what_failed(tmp_path: Path) -> N
     text = page.read_text()
     assert all(f"| race | {check.what} | {check.reached} |" in text for check in TABLE.checks)
     assert "| other | | it did not end well |" in text
+
+
+def test_a_table_of_curves_puts_its_own_tables_and_pictures_on_its_page(tmp_path: Path) -> None:
+    shown = "![](plots/matching-ranges-3.svg)\n<!-- bench matching -->\n<!-- end matching -->\n"
+    (tmp_path / "matching.md").write_text(shown, "utf-8")
+    rows = (
+        Row("1,000 ranges, 3 %: scan", 80.0),
+        Row("1,000 ranges, 3 %: ours", 20.0, "9 ids"),
+        Row("10,000 ranges, 3 %: scan", 130.0),
+        Row("10,000 topic filters: ours", 1.0),
+    )
+    table = Table("matching", "µs", (rows,), body=tables_of(rows), pictures=pictures_of(rows))
+    written = update_page("matching", table, Options(), tmp_path)
+    assert written == [tmp_path / "matching.md", tmp_path / "plots" / "matching-ranges-3.svg"]
+    assert etree.parse(written[1]).getroot().tag.endswith("svg")
+    page = (tmp_path / "matching.md").read_text("utf-8")
+    assert (
+        "| ranges, µs | scan | ours |  |\n|---|---|---|---|\n| 1,000, 3 % | 80.0 | 20.0 | 9 ids |\n" in page
+    )
+    assert "| 10,000, 3 % | 130 |  |  |\n" in page
+    assert "| topic filters, µs | ours |\n" in page
+
+
+def test_every_picture_of_the_matching_page_is_one_that_a_run_draws() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "matching.md").read_text("utf-8")
+    shown = set(re.findall(r"plots/matching-(?!papers)([a-z0-9-]+)\.svg", page))
+    kinds = ["ranges, 0 %", "ranges, 36 %", "equalities", "places and words", "topic filters"]
+    assert shown == set(pictures_of([Row(f"1,000 {kind}: ours", 1.0) for kind in kinds]))

@@ -55,7 +55,8 @@ def compare(engine, live, event):
 @pytest.fixture(params=[match_numpy, match_compiled], ids=["numpy", "compiled"])
 def engine(request, monkeypatch):
     # So that numpy's kernel joins bits with as few requests as these tests have.
-    monkeypatch.setattr(kernels, "SMALL", 0)
+    for cost in ("JOINING", "FINDING", "LEFT"):
+        monkeypatch.setattr(kernels, cost, 0)
     return IndexedEngine(request.param)
 
 

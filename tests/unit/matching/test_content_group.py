@@ -1,11 +1,15 @@
 """A group finds exactly those whose filters hold, small or indexed, whoever came and went."""
 
+import subprocess
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hpwsn.broker.engines import NEVER, BrokerEngines, compiled_kernel
+from hpwsn.broker.engines import NEVER, BrokerEngines
+from hpwsn.matching.compiled import match_compiled
 from hpwsn.matching.content import ContentFilters
 from hpwsn.matching.content_group import FEW, MANY, SMALL, ContentGroup
+from hpwsn.matching.kernels import match_numpy
 from hpwsn.matching.naive import NaiveEngine
 from hpwsn_client.wsn.filters import ContentFilter
 from hpwsn_client.wsn.names import DIALECT_PREDICATES, DIALECT_XPATH
@@ -63,17 +67,17 @@ def filled(engines, places):
 @given(
     st.lists(st.integers(0, len(POOL) - 1), max_size=120),
     st.sets(st.integers(0, 119), max_size=110),
-    payloads,
+    st.lists(payloads, min_size=1, max_size=3),
 )
-def test_those_are_found_whose_filters_hold(places, leaving, payload):
+def test_those_are_found_whose_filters_hold(places, leaving, several):
     filters, group = filled(BrokerEngines(NEVER), places)
     for number in leaving & set(range(len(places))):
         group.discard(number, filters.find(POOL[places[number]]))
-    evaluation = filters.evaluation(payload)
     staying = [number for number in range(len(places)) if number not in leaving]
-    expected = [number for number in staying if evaluation.holds(POOL[places[number]])]
-    found = group.match(filters.evaluation(payload))
-    assert sorted(found) == expected
+    found = group.match([filters.evaluation(payload) for payload in several])
+    for payload, each in zip(several, found, strict=True):
+        holds = filters.evaluation(payload).holds
+        assert sorted(each) == [number for number in staying if holds(POOL[places[number]])]
     assert sorted(group) == staying
     assert len(group) == len(staying)
     assert bool(group) is bool(staying)
@@ -90,7 +94,7 @@ def test_a_small_group_has_no_engine_and_gives_one_back_when_it_shrinks():
         group.discard(number, filters.find(POOL[number]))
         group.discard(number + SMALL, filters.find(POOL[number]))
     group.discard("nobody", filters.find(POOL[SMALL]))
-    assert "large" in group.match(filters.evaluation(b"<car><speed>1000</speed></car>"))
+    assert "large" in group.match([filters.evaluation(b"<car><speed>1000</speed></car>")])[0]
     for number in range(SMALL):
         filters.acquire(POOL[number])
         group.add(f"again {number}", filters.find(POOL[number]))
@@ -111,6 +115,19 @@ def test_engines_go_on_with_the_compiled_kernel_when_it_is_there():
     engines = BrokerEngines()
     filters, group = filled(engines, range(len(POOL)))
     payload = b"<car colour='red'><speed>30</speed></car>"
-    before = group.match(filters.evaluation(payload))
-    engines._kernel = compiled_kernel()
-    assert sorted(group.match(filters.evaluation(payload))) == sorted(before)
+    before = group.match([filters.evaluation(payload)])[0]
+    engines.prepare()
+    engines._thread.join()
+    assert engines._kernel is match_compiled
+    assert sorted(group.match([filters.evaluation(payload)])[0]) == sorted(before)
+
+
+def test_engines_go_on_with_numpy_where_the_compiler_fails(monkeypatch, caplog):
+    failed = subprocess.CompletedProcess([], 1, "", "no room left")
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: failed)
+    engines = BrokerEngines()
+    engines.make()
+    engines.prepare()
+    engines._thread.join()
+    assert engines._kernel is match_numpy
+    assert "no room left" in caplog.text

@@ -36,13 +36,13 @@ class CompiledEngine(IndexedEngine):
 
 def match_by_bits(segment, values):
     """numpy's kernel as it is in large segments where little is in doubt."""
-    with patch.object(kernels, "SMALL", 0), patch.object(kernels, "MANY", 0):
+    with patch.multiple(kernels, JOINING=0, FINDING=0, LEFT=0, SEVERAL=-1, MANY=0):
         return match_numpy(segment, values)
 
 
 def match_by_bits_and_comparing(segment, values):
     """The same where much is in doubt."""
-    with patch.object(kernels, "SMALL", 0), patch.object(kernels, "MANY", 10**9):
+    with patch.multiple(kernels, JOINING=0, FINDING=0, LEFT=0, SEVERAL=2, MANY=10**9):
         return match_numpy(segment, values)
 
 

@@ -124,6 +124,8 @@ def test_an_error_points_at_the_column_with_what_was_expected(text, column, word
         "x > 1 and not x > 0",
         "time > 2020-01-01 and time < 2010-01-01",
         "vid like 'a%' and vid = 5",
+        "vid like 'ab%' and vid like '%b' and vid like 'ac_'",
+        r"vid like 'a\%%' and vid like 'ab%'",
         "vid = 'b' and vid like 'a%'",
         "vid in ('b', 'c') and not vid in ('c', 'b', 'a')",
         "vid = 'a' and not vid like 'a%'",

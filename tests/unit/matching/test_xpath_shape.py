@@ -111,7 +111,7 @@ def found_by_index(sources, payload):
     for source in sources:
         filters.acquire((source,))
         group.add(source.expression, filters.find((source,)))
-    return sorted(group.match(filters.evaluation(etree.tostring(payload))))
+    return sorted(group.match([filters.evaluation(etree.tostring(payload))])[0])
 
 
 @settings(max_examples=300, deadline=None)

@@ -10,8 +10,8 @@ def test_figures_are_those_of_the_batch():
         "durationMs": {"triggerExecution": 2000},
         "sink": {"numOutputRows": 20},
         "sources": [
-            {"endOffset": {"offset": 10}, "latestOffset": {"offset": 25}},
-            {"endOffset": '{"offset": 5}', "latestOffset": '{"offset": 6}'},
+            {"endOffset": {"offset": 10}, "latestOffset": {"offset": 250, "waiting": 15}},
+            {"endOffset": '{"offset": 5}', "latestOffset": '{"offset": 60, "waiting": 1}'},
             {"endOffset": {"file": "a", "row": 3}, "latestOffset": None},
         ],
     }
@@ -28,4 +28,6 @@ def test_figures_are_those_of_the_batch():
 
 
 def test_what_spark_does_not_say_is_nothing():
-    assert set(figures_of({"sink": {"numOutputRows": -1}, "sources": [{"endOffset": "x"}]}).values()) == {0}
+    assert set(figures_of({"sink": {"numOutputRows": -1}, "sources": [{"latestOffset": "x"}]}).values()) == {
+        0
+    }
