@@ -195,6 +195,8 @@ def _become(request: dict[str, object], files: Sequence[int]) -> int:
     for file in files:
         os.close(file)
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    # Tests may run under nohup, and a process keeps what it is born to ignore.
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     os.chdir(str(request["cwd"]))
     os.environ.clear()
     os.environ.update(request["environment"])

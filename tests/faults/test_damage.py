@@ -169,7 +169,7 @@ async def test_a_damaged_page_that_is_met_later_is_made_known_and_nothing_torn_i
         with closing(node):
             reference = await inbox.subscribe(node.url)
             assert (await call(reference, "<w:PauseSubscription/>")).status == 200
-            keys = await publish_many(node, 4000)
+            keys = await publish_many(node, 12_000)
             assert await asyncio.to_thread(node.terminate) == 0
             database = node.data / "journal.db"
             with database.open("r+b") as file:

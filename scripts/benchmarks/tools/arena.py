@@ -15,7 +15,7 @@ from typing import Self
 from benchmarks.frame import Options, Row, progress, take_turns
 from benchmarks.tools.cores import pin_server, pinning
 from benchmarks.tools.load import Busy, Load, Sample
-from benchmarks.tools.messages import READING, TOPIC, envelope, request
+from benchmarks.tools.messages import READING, TOPIC, requests
 from benchmarks.tools.nodes import await_ready, launch, node_arguments, stop
 from benchmarks.tools.sink import Tally
 from hpwsn_client import SyncClient
@@ -136,8 +136,8 @@ class Arena:
 
     def saturate(self, candidate: Candidate, messages: int = 1) -> Sample:
         """One measurement of a candidate."""
-        data = request(candidate.url, envelope(candidate.topic, candidate.content, messages))
-        return self.load.saturate(candidate.url, candidate.pid, [data], messages, candidate.tallies)
+        data = requests(candidate.url, candidate.topic, candidate.content, messages)
+        return self.load.saturate(candidate.url, candidate.pid, data, messages, candidate.tallies)
 
     def contest(self, candidates: Sequence[Candidate], what: str = "", messages: int = 1) -> dict[str, Row]:
         """The rates of all, in turns."""

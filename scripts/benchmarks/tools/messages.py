@@ -14,6 +14,8 @@ READING = (
 )
 """What a sensor sends, about 200 bytes."""
 
+DIFFERENT = 61
+"""Requests that are sent in turn."""
 SOAP_HEADERS = f'Content-Type: text/xml; charset=utf-8\r\nSOAPAction: "{ACTION_NOTIFY}"\r\n'.encode()
 
 
@@ -23,11 +25,25 @@ def payload(size: int) -> bytes:
     return frame % (b"x" * (size - len(frame) + 2))
 
 
-def envelope(topic: str = TOPIC, content: bytes = READING, messages: int = 1) -> bytes:
-    """A SOAP 1.1 envelope with a Notify of equal messages."""
+def varied(content: bytes, number: int) -> bytes:
+    """Another reading of its kind: sensor, value and time differ from one number to the next."""
+    value = b"%d.%d" % (number * 7 % 130, number % 10)
+    time = b"%02d:%02d:%02dZ" % (number // 3600 % 24, number // 60 % 60, number % 60)
+    sensor = b"hall-%d" % (number * 13 % 2000)
+    return content.replace(b"hall-7", sensor).replace(b"21.5", value).replace(b"12:00:00Z", time)
+
+
+def envelope(topic: str = TOPIC, content: bytes = READING, messages: int = 1, number: int = 0) -> bytes:
+    """A SOAP 1.1 envelope with a Notify; no two readings are equal, within it or by its number."""
     expression = TopicExpression.of(Topic.parse(topic))
-    body = encode_notify([NotificationMessage(expression, content)] * messages)
+    numbers = range(number * messages, (number + 1) * messages)
+    body = encode_notify([NotificationMessage(expression, varied(content, each)) for each in numbers])
     return encode_envelope(SoapVersion.SOAP11, body)
+
+
+def requests(url: str, topic: str, content: bytes, messages: int) -> list[bytes]:
+    """Some different requests, to be sent in turn."""
+    return [request(url, envelope(topic, content, messages, number)) for number in range(DIFFERENT)]
 
 
 def request(url: str, body: bytes) -> bytes:

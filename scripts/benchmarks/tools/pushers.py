@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import aiohttp
 import uvloop
 
-from benchmarks.tools.messages import READING, TOPIC, envelope, request
+from benchmarks.tools.messages import READING, TOPIC, envelope, request, varied
 from hpwsn.broker.consumers import PushSender
 from hpwsn.broker.cursor import Cursor
 from hpwsn.broker.push import Outcome, OutcomeKind, Pusher
@@ -66,8 +66,11 @@ async def hpwsn(url: str, connections: int, messages: int) -> Callable[[], int]:
     """Start the broker's push lane."""
     sender = PushSender(Pusher(connections_per_host=connections), messages)
     topic = Topic.parse(TOPIC)
-    content, start, end = encode_content(NotificationMessage(TopicExpression.of(topic), READING))
-    notifications = [Notification(topic, content, start, end, 0.0)] * messages
+    expression = TopicExpression.of(topic)
+    encoded = [
+        encode_content(NotificationMessage(expression, varied(READING, each))) for each in range(messages)
+    ]
+    notifications = [Notification(topic, *each, 0.0) for each in encoded]
     posts = 0
 
     def keep_sending(number: int) -> None:
@@ -77,9 +80,10 @@ async def hpwsn(url: str, connections: int, messages: int) -> Callable[[], int]:
             nonlocal posts
             if outcome.kind is OutcomeKind.DELIVERED:
                 posts += 1
-                sender.send(subscription, [], notifications, done)
+                sender.send(subscription, [], notifications.copy(), done)
 
-        sender.send(subscription, [], notifications, done)
+        # A list of its own each time: what goes to many consumers together is joined but once.
+        sender.send(subscription, [], notifications.copy(), done)
 
     for number in range(connections):
         keep_sending(number)
@@ -89,8 +93,8 @@ async def hpwsn(url: str, connections: int, messages: int) -> Callable[[], int]:
 def _subscription(url: str, number: int) -> Subscription:
     request_ = Subscribe(EndpointReference(url), Filter(), None, SubscriptionPolicy(), ())
     cursor = Cursor(0, window=1, head=0)
-    address = f"http://127.0.0.1:8080/wsn/subscriptions/{number:032x}"
-    return Subscription(str(number), request_, SoapVersion.SOAP11, 0.0, None, cursor, address)
+    base = "http://127.0.0.1:8080"
+    return Subscription(f"{number:032x}", request_, SoapVersion.SOAP11, 0.0, None, cursor, base)
 
 
 async def with_aiohttp(url: str, connections: int, messages: int) -> Callable[[], int]:
