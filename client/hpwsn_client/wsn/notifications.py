@@ -18,7 +18,8 @@ from .soap_faults import InvalidMessage
 from .topics import TopicExpression, encode_topic, parse_topic
 from .xml import DEFAULT_LIMITS, Limits, encode_element, escape, parse_xml
 
-NOTIFY_OPEN = f'<wsnt:Notify xmlns:wsnt="{WSNT}">'.encode()
+_DECLARED = f' xmlns:wsnt="{WSNT}"'.encode()
+NOTIFY_OPEN = b"<wsnt:Notify%b>" % _DECLARED
 NOTIFY_CLOSE = b"</wsnt:Notify>"
 NOTIFICATION_OPEN = f'<wsnt:NotificationMessage xmlns:wsnt="{WSNT}">'.encode()
 NOTIFICATION_CLOSE = b"</wsnt:NotificationMessage>"
@@ -143,10 +144,32 @@ def parse_payload(message: etree._Element) -> bytes:
 
 def encode_notify(messages: Iterable[NotificationMessage]) -> bytes:
     """Write a Notify of these messages, of which there must be one."""
-    content = b"".join(map(encode_notification_message, messages))
+    content = b"".join(map(_encode_inside, messages))
     if not content:
         raise ValueError("a Notify must have at least one message")
     return NOTIFY_OPEN + content + NOTIFY_CLOSE
+
+
+def _encode_inside(message: NotificationMessage) -> bytes:
+    """Write one NotificationMessage of a Notify, which has declared the prefix for all of them."""
+    subscription, topic, producer = message.subscription, message.topic, message.producer
+    return b"".join(
+        (
+            b"<wsnt:NotificationMessage>",
+            b"" if subscription is None else _undeclared(encode_epr(subscription, _SUBSCRIPTION)),
+            b"" if topic is None else _undeclared(encode_topic(topic, _TOPIC)),
+            b"" if producer is None else _undeclared(encode_epr(producer, _PRODUCER)),
+            b"<wsnt:Message>",
+            message.payload,
+            b"</wsnt:Message></wsnt:NotificationMessage>",
+        )
+    )
+
+
+def _undeclared(element: bytes) -> bytes:
+    """An element of ours without what its own tag declares again."""
+    at = element.find(_DECLARED, 0, element.find(b">"))
+    return element if at < 0 else element[:at] + element[at + len(_DECLARED) :]
 
 
 def encode_notification_message(message: NotificationMessage) -> bytes:
