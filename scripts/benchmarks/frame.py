@@ -75,7 +75,7 @@ class Check:
     @property
     def wanted(self) -> str:
         """The target as a person reads it."""
-        return f"{'at most' if self.at_most else 'at least'} {self.target:g} {self.unit}"
+        return f"{'at most' if self.at_most else 'at least'} {round(self.target, 2):g} {self.unit}"
 
     @property
     def reached(self) -> str:

@@ -47,23 +47,26 @@ def on_load_core() -> Iterator[None]:
 
 
 def cpu_seconds(pid: int) -> float:
-    """What a process and those that it has started have used so far, all threads together."""
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return sum(_cpu_seconds(one) for one in (str(pid), *children))
-
-
-def _cpu_seconds(pid: str) -> float:
+    """What a process has used so far, all threads together."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / _TICK
 
 
 def settle(pid: int, longest: float = 5.0) -> None:
-    """Wait until a process has done what it still had to do, so that the next candidate has the core."""
+    """Wait until a process, with those it has started, has done what it still had to do."""
     end = time.monotonic() + longest
     before = cpu_seconds(pid)
     while time.monotonic() < end:
         time.sleep(0.05)
         now = cpu_seconds(pid)
-        if now - before < 0.02:
+        if now - before < 0.02 and not _has_children(pid):
             return
         before = now
+
+
+def _has_children(pid: int) -> bool:
+    # A thread may end while it is asked: then the process was not at rest.
+    try:
+        return any((thread / "children").read_text() for thread in Path(f"/proc/{pid}/task").iterdir())
+    except FileNotFoundError:
+        return True

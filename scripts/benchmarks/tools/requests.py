@@ -21,7 +21,7 @@ from typing import Self
 import psutil
 
 from benchmarks.frame import Options
-from benchmarks.tools.cores import cpu_seconds
+from benchmarks.tools.cores import cpu_seconds, settle
 from benchmarks.tools.load import CONNECTIONS, Flow, Load, connect
 from benchmarks.tools.messages import request
 from benchmarks.tools.nodes import start, stop
@@ -48,7 +48,7 @@ PATIENCE = 2.0
 """Seconds that are waited for what is late; what comes later still counts as having come then."""
 WARM_RATE, WARM_EVENTS = 1000, 400
 COMPILE = 60.0
-"""Seconds that the first events may take, which the kernel of the index is compiled for."""
+"""Seconds that the kernel of the index may take to be compiled or loaded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,11 +174,13 @@ class RequestLoad:
         )
 
     async def _warm(self, flow: Flow) -> None:
-        """Let the node compile what it compiles, and forget what came."""
+        """Let the node make its kernel ready, on the core that it is measured on, and forget what came."""
+        await asyncio.to_thread(settle, self._node.pid, COMPILE)
         await self._send(flow, WARM_RATE, WARM_EVENTS)
         end = time.perf_counter() + COMPILE
         while len(self._tally.came) < WARM_EVENTS // WANTED and time.perf_counter() < end:  # noqa: ASYNC110
             await asyncio.sleep(0.05)
+        await asyncio.to_thread(settle, self._node.pid)
         self._tally.came.clear()
         self._tally.bytes = 0
 
