@@ -34,6 +34,9 @@ log = logging.getLogger(__name__)
 
 AT_ONCE = 500
 PAUSE = 0.5
+SETTLE = 5.0
+"""Seconds that a node which stops waits for the confirmation of what it sent."""
+
 TELL_EVERY = 100
 """Ranges that came from peers after which the cursor is written, although nothing went out."""
 
@@ -88,6 +91,8 @@ class Peers:
         self._incoming = asyncio.Event()
         self._outgoing = asyncio.Event()
         self._storing = asyncio.Lock()
+        self._sending = asyncio.Lock()
+        self._closing = False
         self._link: Link | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self.trouble = "ActiveMQ has not answered yet"
@@ -136,8 +141,14 @@ class Peers:
         }
 
     async def close(self) -> None:
-        """Stop; both ways go on from here in the next life."""
-        link, self._link = self._link, None
+        """Stop, once what is on its way out is confirmed; both ways go on from here in the next life."""
+        self._closing = True
+        try:
+            async with asyncio.timeout(SETTLE), self._sending:
+                link, self._link = self._link, None
+        except TimeoutError:
+            log.warning("ActiveMQ did not confirm what peers were sent last; they are sent it again")
+            link, self._link = self._link, None
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -265,26 +276,31 @@ class Peers:
     async def _send_out(self) -> None:
         await self._outgoing.wait()
         self._outgoing.clear()
-        while self._connected:
+        while self._connected and not self._closing:
             async with self._storing:
                 head = self._journal.last_offset
             if head <= self._cursor:
                 return
-            scan = await self._journal.scan(self._cursor, limit=AT_ONCE, topics=self._keys, head=head)
-            ids = self._ids.copy()
-            messages = [
-                message for stored in scan.entries if (message := self._message(stored, ids)) is not None
-            ]
-            if messages and not await self._send(messages):
-                return
-            self._ids = ids
-            self.counts.sent += len(messages)
-            self._cursor = scan.upto
-            if messages or self._passed >= TELL_EVERY:
-                self._passed = 0
-                await self._journal.spool.told_peers(self._cursor)
-            while self._from_peers and self._from_peers[0][1] <= self._cursor:
-                self._from_peers.popleft()
+            async with self._sending:
+                if not await self._send_upto(head):
+                    return
+
+    async def _send_upto(self, head: int) -> bool:
+        """Send some of what lies before the head, and note where it ends; False if ActiveMQ has it not."""
+        scan = await self._journal.scan(self._cursor, limit=AT_ONCE, topics=self._keys, head=head)
+        ids = self._ids.copy()
+        messages = [message for stored in scan.entries if (message := self._message(stored, ids)) is not None]
+        if messages and not await self._send(messages):
+            return False
+        self._ids = ids
+        self.counts.sent += len(messages)
+        self._cursor = scan.upto
+        if messages or self._passed >= TELL_EVERY:
+            self._passed = 0
+            await self._journal.spool.told_peers(self._cursor)
+        while self._from_peers and self._from_peers[0][1] <= self._cursor:
+            self._from_peers.popleft()
+        return True
 
     async def _send(self, messages: Sequence[Outgoing]) -> bool:
         """Whether ActiveMQ has them; if not, they are sent again with the same ids."""
