@@ -55,7 +55,7 @@ class BrokerEngines:
             self._kernel = match_numpy
         return IndexedEngine(self._match)
 
-    def _match(self, segment: Segment, values: Numbers) -> list[Rows]:
+    def _match(self, segment: Segment, values: Numbers) -> Rows:
         return self._kernel(segment, values)  # type: ignore[misc]
 
     def prepare(self) -> None:

@@ -26,9 +26,10 @@ def compiled(function: Any) -> Any:
         return njit(nogil=True)(function)
 
 
-def match_compiled(segment: Segment, values: Numbers) -> list[Rows]:
-    """By one loop over the words for each event, all in one call: a call can cost as much as the loop."""
-    rows, ends = _match_all(
+def match_compiled(segment: Segment, values: Numbers) -> Rows:
+    """By one loop over the words, in one call; what it finds lies in room that the segment keeps."""
+    found = segment.found()
+    n = _match(
         values,
         segment.edges,
         segment.failing,
@@ -38,11 +39,9 @@ def match_compiled(segment: Segment, values: Numbers) -> list[Rows]:
         segment.uses,
         segment.sealed,
         segment.count,
+        found,
     )
-    if len(ends) == 1:
-        return [rows]
-    stops = ends.tolist()
-    return [rows[start:stop] for start, stop in zip([0, *stops[:-1]], stops, strict=True)]
+    return found[:n]
 
 
 def warm_up() -> None:
@@ -50,29 +49,7 @@ def warm_up() -> None:
     segment = Segment(512, 4)
     for number in range(257):
         segment.add([(0, float(number), float(number + 1))], False)
-    match_compiled(segment, np.array([[1.0, np.nan, np.nan, np.nan]]))
-
-
-@compiled
-def _match_all(
-    values: Any,
-    edges: Any,
-    failing: Any,
-    bits: Any,
-    bounds: Any,
-    dead: Any,
-    uses: Any,
-    sealed: int,
-    count: int,
-) -> Any:
-    """The rows of all events one after another, and where those of each end."""
-    found = np.empty(64, np.int64)
-    ends = np.empty(values.shape[0], np.int64)
-    n = 0
-    for event in range(values.shape[0]):
-        found, n = _match(values[event], edges, failing, bits, bounds, dead, uses, sealed, count, found, n)
-        ends[event] = n
-    return found[:n], ends
+    match_compiled(segment, np.array([1.0, np.nan, np.nan, np.nan]))
 
 
 @compiled
@@ -87,8 +64,9 @@ def _match(
     sealed: int,
     count: int,
     found: Any,
-    n: int,
 ) -> Any:
+    """The rows that hold; how many."""
+    n = 0
     columns = edges.shape[0]
     buckets, order, joined = _choose(values, edges, failing, sealed)
     failed = _join(bits, buckets, order, joined, dead, sealed >> 6)
@@ -110,8 +88,6 @@ def _match(
                 if not (bounds[0, column, row] <= values[column] <= -bounds[1, column, row]):
                     left ^= one
                 doubtful ^= one
-        if n + 64 > found.size:
-            found = _grown(found, n)
         while left:
             one = left & (~left + np.uint64(1))
             found[n] = word * 64 + _place(one)
@@ -122,11 +98,9 @@ def _match(
         if dead[row >> 6] >> np.uint64(row & 63) & np.uint64(1) or uses[row] & missing:
             continue
         if _holds(values, bounds, row):
-            if n == found.size:
-                found = _grown(found, n)
             found[n] = row
             n += 1
-    return found, n
+    return n
 
 
 @compiled
@@ -204,10 +178,3 @@ for _bit in range(64):
 def _place(one: Any) -> Any:
     """The place of the only bit that is set."""
     return _PLACES[(one * _DE_BRUIJN) >> np.uint64(58)]
-
-
-@compiled
-def _grown(found: Any, n: int) -> Any:
-    larger = np.empty(found.size * 4, np.int64)
-    larger[:n] = found[:n]
-    return larger

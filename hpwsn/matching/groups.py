@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Set
+from struct import Struct
 from typing import cast
 
 import numpy as np
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from hpwsn.matching.entries import Entry
 from hpwsn.matching.intervals import NUMBER, TEXT, TRUTH, Channel, Row, TextCodes, scalar_in_channel
 from hpwsn.matching.predicates import Event, conjunction_holds
-from hpwsn.matching.segments import Bounds, Rows, Segment
+from hpwsn.matching.segments import Bounds, Numbers, Rows, Segment
 from hpwsn.matching.values import Scalar
 
 COLUMNS = 64
@@ -29,6 +30,9 @@ CODED = frozenset({TEXT, TRUTH})
 
 SIZES = (1024, 4096, 16384, 65536)
 """Rows of a segment: the first that is twice as large as what the group holds, or the last."""
+
+Looked = tuple[Scalar | tuple[Scalar, ...] | None, ...]
+"""What an event has of a group's attributes."""
 
 SPARE = 8
 """A segment so many times larger than the group's live rows is given up for a smaller one."""
@@ -42,14 +46,15 @@ class Tenants:
     def __init__(self, group: Group, segment: Segment) -> None:
         self.group = group
         self.segment = segment
-        self.ids: NDArray[np.int64] = np.zeros(segment.size, np.int64)
+        # As objects, which are listed sooner than numbers that have to be made anew each time.
+        self.ids: NDArray[np.object_] = np.zeros(segment.size, np.object_)
         self.entries: list[Entry | None] = []
         self.clearing = False
 
     def grow(self, size: int) -> None:
         """Make room for more rows."""
         self.segment.grow(size)
-        self.ids = np.concatenate((self.ids, np.zeros(size - len(self.ids), np.int64)))
+        self.ids = np.concatenate((self.ids, np.zeros(size - len(self.ids), np.object_)))
 
     def add(self, entry: Entry, bounds: Bounds, remainder: bool) -> None:
         """Give the entry the next row."""
@@ -107,12 +112,19 @@ class Tenants:
 class Group:
     """Rows that look at the same few channels."""
 
-    __slots__ = ("by_attribute", "channels", "tenants")
+    __slots__ = ("_pack", "_plain", "_values", "by_attribute", "channels", "tenants")
 
     def __init__(self) -> None:
         self.channels: dict[Channel, int] = {}
         self.by_attribute: dict[str, list[tuple[int, str]]] = {}
         self.tenants: list[Tenants] = []
+        self._learn_shape()
+
+    def _learn_shape(self) -> None:
+        """Room for an event's values; columns of numbers, one to an attribute, take them as they are."""
+        self._plain = all(kind is NUMBER for _, kind in self.channels)
+        self._pack = Struct(f"{len(self.channels)}d").pack_into
+        self._values: Numbers = np.full(self._width(), math.nan)
 
     @property
     def live(self) -> int:
@@ -137,6 +149,7 @@ class Group:
         if column is None:
             column = self.channels[channel] = len(self.channels)
             self.by_attribute.setdefault(channel[0], []).append((column, channel[1]))
+            self._learn_shape()
             for tenants in self.tenants:
                 if column < tenants.segment.columns and channel[1] in CODED:
                     tenants.segment.look_up(column)
@@ -180,21 +193,36 @@ class Group:
         """Columns that a segment of today has, in fours as kernels take them; older ones may have fewer."""
         return len(self.channels) + 3 & ~3
 
-    def values(self, event: Event, codes: TextCodes) -> list[float] | None:
-        """The event's value for each column, or None if it has none of them."""
-        values: list[float] | None = None
-        by_attribute = self.by_attribute
-        for name, value in event.items():
-            if name in by_attribute:
-                if values is None:
-                    values = [math.nan] * self._width()
-                for column, kind in by_attribute[name]:
-                    values[column] = (
+    def look(self, event: Event) -> Looked:
+        """What the event has of the group's attributes."""
+        return tuple(map(event.get, self.by_attribute))
+
+    def values(self, looked: Looked, kinds: Set[type], codes: TextCodes) -> Numbers | None:
+        """A single value for each column, of what the event was found to have; None if that is nothing.
+
+        The array is used again for the next event.
+        """
+        if kinds == _NOTHING:
+            return None
+        if not self._plain or not kinds <= _NUMBERS:
+            looked = tuple(self._converted(looked, codes))
+        elif len(kinds) > 1:
+            looked = tuple([math.nan if value is None else value for value in looked])
+        self._pack(self._values, 0, *looked)  # type: ignore[arg-type]
+        return self._values
+
+    def _converted(self, looked: Looked, codes: TextCodes) -> list[float]:
+        """What was found as each column sees it."""
+        numbers = [math.nan] * len(self.channels)
+        for value, channels in zip(looked, self.by_attribute.values(), strict=True):
+            if value is not None:
+                for column, kind in channels:
+                    numbers[column] = (
                         value
                         if kind is NUMBER and type(value) is float
                         else scalar_in_channel(cast(Scalar, value), kind, codes)
                     )
-        return values
+        return numbers
 
     def repeated_values(self, event: Event, codes: TextCodes) -> list[tuple[float, ...]]:
         """The same where attributes may have several."""
@@ -204,3 +232,7 @@ class Group:
             for column, kind in self.by_attribute.get(name, ()):
                 values[column] = tuple(scalar_in_channel(v, kind, codes) for v in several) or (math.nan,)
         return values
+
+
+_NOTHING = frozenset({type(None)})
+_NUMBERS = frozenset({float, type(None)})

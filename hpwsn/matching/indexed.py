@@ -38,6 +38,7 @@ class IndexedEngine:
         self._hashes = HashIndex()
         self._keywords = KeywordIndex()
         self._rare = RareAttributes()
+        self._indexes = (self._keywords, self._hashes, self._rare, self._rows)
         self._always: dict[Entry, None] = {}
         self._requests: dict[int, tuple[Entry, ...]] = {}
         self._divided = 0
@@ -101,22 +102,19 @@ class IndexedEngine:
 
     def match(self, event: Event) -> list[int]:
         """The ids of all requests that hold."""
-        return self.match_batch((event,))[0]
+        found: list[int] = []
+        asked = sum([index.match(event, found) for index in self._indexes])
+        for entry in self._always:
+            asked += 1
+            if conjunction_holds(entry.conjunction, event):
+                found.append(entry.id)
+        self.evaluations += asked
+        # A request of several conjunctions may have been found by more than one.
+        return list(dict.fromkeys(found)) if self._divided else found
 
     def match_batch(self, events: Sequence[Event]) -> list[list[int]]:
-        """The same for several events, whose values a kernel gets together."""
-        found: list[list[int]] = [[] for _ in events]
-        for event, ids in zip(events, found, strict=True):
-            asked = self._keywords.match(event, ids) + self._hashes.match(event, ids)
-            asked += self._rare.match(event, ids)
-            for entry in self._always:
-                asked += 1
-                if conjunction_holds(entry.conjunction, event):
-                    ids.append(entry.id)
-            self.evaluations += asked
-        self.evaluations += self._rows.match(events, found)
-        # A request of several conjunctions may have been found by more than one.
-        return [list(dict.fromkeys(ids)) for ids in found] if self._divided else found
+        """The same for several events."""
+        return [self.match(event) for event in events]
 
     def __len__(self) -> int:
         return len(self._requests)

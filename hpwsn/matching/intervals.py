@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 
-from hpwsn.matching.predicates import Conjunction, Event, Operand, Operator, Predicate
+from hpwsn.matching.predicates import Conjunction, Operand, Operator, Predicate
 from hpwsn.matching.values import Instant, Scalar, instant_of
 
 Channel = tuple[str, str]
@@ -180,8 +180,3 @@ def scalar_in_channel(value: Scalar, kind: str, codes: TextCodes) -> float:
     if kind == TEXT:
         return codes.find(value) if type(value) is str else math.nan
     return float(value) if type(value) is bool else math.nan
-
-
-def is_repeated(event: Event) -> bool:
-    """Whether some attribute has several values."""
-    return any(type(value) is tuple for value in event.values())

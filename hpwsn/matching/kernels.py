@@ -15,8 +15,8 @@ import numpy as np
 
 from hpwsn.matching.segments import BUCKETS, DOUBT, FAIL, MISSING, PIECE, Bits, Numbers, Rows, Segment, Words
 
-Kernel = Callable[[Segment, Numbers], list[Rows]]
-"""From a segment and the values of some events, a row for each, to the rows that hold for each."""
+Kernel = Callable[[Segment, Numbers], Rows]
+"""From a segment and an event's values to the rows that hold, to be looked at before the next call."""
 
 FIRST = 8
 """Columns of a large segment that are joined over all words before the words that are left are picked out."""
@@ -54,12 +54,9 @@ def buckets_of(segment: Segment, values: Sequence[float]) -> list[int]:
     ]
 
 
-def match_numpy(segment: Segment, values: Numbers) -> list[Rows]:
+def match_numpy(segment: Segment, values: Numbers) -> Rows:
     """By operations on whole arrays, as few of them as there can be."""
-    return [_match(segment, each) for each in values[:, : segment.columns]]
-
-
-def _match(segment: Segment, values: Numbers) -> Rows:
+    values = values[: segment.columns]
     rows = _packed_rows(segment, values) if segment.sealed * segment.columns > JOINING else None
     if rows is None:
         return _compared_rows(segment, values, 0)

@@ -7,15 +7,13 @@ conjunction is asked for the others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import cast
 
-import numpy as np
-
 from hpwsn.matching.entries import Entry
 from hpwsn.matching.groups import COLUMNS, Group, Tenants
-from hpwsn.matching.intervals import Row, TextCodes, is_repeated
+from hpwsn.matching.intervals import Row, TextCodes
 from hpwsn.matching.kernels import Kernel, match_repeated
 from hpwsn.matching.predicates import Event
 
@@ -30,9 +28,6 @@ MOVES = 2
 
 TOGETHER = 64
 """Rows that leave it at once, which is cheaper."""
-
-BATCH = 16
-"""Events that a kernel gets at once: with more, what it finds fills the caches."""
 
 
 class RowIndex:
@@ -97,7 +92,7 @@ class RowIndex:
 
     def _groups_with(self, attributes: Iterable[str]) -> Iterable[Group]:
         """Those that have a column for one of the attributes."""
-        if len(self._groups) == 1:
+        if len(self._groups) < 2:
             return self._groups
         return dict.fromkeys(group for name in attributes for group in self._by_attribute.get(name, ()))
 
@@ -150,41 +145,22 @@ class RowIndex:
         if not tenants.segment.live:
             self._drop(tenants)
 
-    def match(self, events: Sequence[Event], found: Sequence[list[int]]) -> int:
-        """Append the ids of conjunctions that hold to each event's; how many were asked one by one."""
-        if not self._groups:
-            return 0
-        asked, plain = 0, []
-        for event, ids in zip(events, found, strict=True):
-            if is_repeated(event):
-                asked += self._match_repeated(event, ids)
-            else:
-                plain.append((event, ids))
-        for start in range(0, len(plain), BATCH):
-            asked += self._match_plain(plain[start : start + BATCH])
-        return asked
-
-    def _match_plain(self, events: list[tuple[Event, list[int]]]) -> int:
+    def match(self, event: Event, found: list[int]) -> int:
+        """Append the ids of conjunctions that hold; how many were asked one by one."""
         asked, kernel, codes = 0, self._kernel(), self._codes
-        for group in self._groups_with(name for event, _ in events for name in event):
-            looked = [
-                (values, event, ids)
-                for event, ids in events
-                if (values := group.values(event, codes)) is not None
-            ]
-            if not looked:
-                continue
-            array = np.array([values for values, _, _ in looked])
-            for tenants in group.tenants:
-                for rows, (_, event, ids) in zip(kernel(tenants.segment, array), looked, strict=True):
-                    asked += tenants.collect(rows, event, ids, False)
+        for group in self._groups_with(event):
+            looked = group.look(event)
+            kinds = set(map(type, looked))
+            if tuple in kinds:
+                asked += self._match_repeated(group, event, found)
+            elif (values := group.values(looked, kinds, codes)) is not None:
+                for tenants in group.tenants:
+                    asked += tenants.collect(kernel(tenants.segment, values), event, found, False)
         return asked
 
-    def _match_repeated(self, event: Event, found: list[int]) -> int:
-        asked = 0
-        for group in self._groups_with(event):
-            values = group.repeated_values(event, self._codes)
-            for tenants in group.tenants:
-                rows = match_repeated(tenants.segment, values[: tenants.segment.columns])
-                asked += tenants.collect(rows, event, found, True)
+    def _match_repeated(self, group: Group, event: Event, found: list[int]) -> int:
+        asked, values = 0, group.repeated_values(event, self._codes)
+        for tenants in group.tenants:
+            rows = match_repeated(tenants.segment, values[: tenants.segment.columns])
+            asked += tenants.collect(rows, event, found, True)
         return asked

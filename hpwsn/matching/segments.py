@@ -52,8 +52,8 @@ class Segment:
     """Rows whose intervals are compared as words of bits; at most 64 columns."""
 
     __slots__ = (
-        "_cells", "_edge_lists", "_scratch", "bits", "bounds", "columns", "count", "dead", "edges", "failing",
-        "learned", "live", "remainder", "remainders", "sealed", "size", "uses", "wide",
+        "_cells", "_edge_lists", "_found", "_scratch", "bits", "bounds", "columns", "count", "dead", "edges",
+        "failing", "learned", "live", "remainder", "remainders", "sealed", "size", "uses", "wide",
     )  # fmt: skip
 
     def __init__(self, size: int, columns: int) -> None:
@@ -75,6 +75,7 @@ class Segment:
         words = size // 64
         self.size = size
         self._scratch: tuple[Bits, Bits] | None = None
+        self._found: Rows | None = None
         apart = APART if size >= PIECE else 8
         self.bounds: Numbers = np.zeros((2, self.columns, size + apart))
         # One cache line more than needed: rows of bits a power of two apart would compete for the same lines.
@@ -162,6 +163,12 @@ class Segment:
             piece = min(PIECE, self.size)
             self._scratch = np.empty((2 * self.columns, piece), np.bool_), np.empty(self.size, np.bool_)
         return self._scratch
+
+    def found(self) -> Rows:
+        """Room for what holds for one event, kept for the same reason."""
+        if self._found is None:
+            self._found = np.empty(self.size, np.int64)
+        return self._found
 
     def remove(self, row: int) -> None:
         """Mark a row so that it is found no more."""
