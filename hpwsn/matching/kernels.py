@@ -27,14 +27,14 @@ LARGE = 256
 DENSE = 4
 """Words are picked out where less than this part of them is left, else taken as they are."""
 
-JOINING, FINDING, LEFT = 60_000, 200_000, 40
+JOINING, FINDING, LEFT = 60_000, 120_000, 30
 """What it costs to join bits, to find what is left of them, and each row that is left, in comparisons of a
 row with a value in an array of all: measured with 1,000 to 65,000 rows of twenty columns."""
 
 MANY = 64
 """What a doubt costs, in the same unit."""
 
-SEVERAL = 2048
+SEVERAL = 256
 """Rows that are compared with all values sooner than their doubts are looked for."""
 
 FEW, UNBUFFERED = 800, 2752

@@ -31,6 +31,9 @@ APART = 4104
 """Numbers between the bounds of two columns in large segments: a power of two apart, they would compete for
 the same part of a cache."""
 
+WIDE = 16
+"""A gap between bounds is wide if it takes this part of the range in which they lie; so few are."""
+
 FAIL, DOUBT = 0, 1
 """Which bits of a column: the rows that fail in a bucket, and those that must be compared there."""
 
@@ -227,15 +230,29 @@ class Segment:
         )
 
     def _learn(self, column: np.int64, low: Numbers, high: Numbers) -> None:
-        """Edges where the bounds are, as many to each bucket."""
+        """Edges where the bounds are, as many to each bucket, and around wide gaps between them.
+
+        Values in a gap, which are many where intervals are wide, then share a bucket with no bound.
+        """
         borders = np.concatenate((low, np.nextafter(high[np.isfinite(high)], np.inf)))
         borders = np.unique(borders[np.isfinite(borders)])
-        if len(borders) > BUCKETS - 1:
-            steps = np.linspace(0, len(borders) - 1, BUCKETS + 1)[1:-1]
-            borders = np.unique(borders[steps.astype(np.int64)])
+        gaps = _gap_edges(borders)
+        room = BUCKETS - 1 - len(gaps)
+        if len(borders) > room:
+            steps = np.linspace(0, len(borders) - 1, room + 2)[1:-1]
+            borders = borders[steps.astype(np.int64)]
+        borders = np.unique(np.concatenate((borders, gaps)))
         self.edges[column, : len(borders)] = borders
         self.learned[column] = True
         self._edge_lists = None
+
+
+def _gap_edges(borders: Numbers) -> Numbers:
+    """Where wide gaps begin and end, a little inside: what comes later may reach into them."""
+    gaps = np.diff(borders)
+    wide = np.flatnonzero(gaps * WIDE > gaps.sum())
+    inside = gaps[wide] / WIDE
+    return np.concatenate((borders[wide] + inside, borders[wide + 1] - inside))
 
 
 def _one_hot(places: Rows) -> Words:
