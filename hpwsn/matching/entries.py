@@ -11,10 +11,10 @@ from hpwsn.matching.predicates import Conjunction, Event
 class Entry:
     """One conjunction of a request, in one place of one index, which keeps that place in `place`.
 
-    `remove` takes it out of there; `texts` are those that it uses codes of.
+    `remove` takes it out of there. `texts` are those that it uses codes of, `rest` what the index cannot see.
     """
 
-    __slots__ = ("conjunction", "id", "place", "remove", "texts")
+    __slots__ = ("conjunction", "id", "place", "remove", "rest", "texts")
 
     remove: Callable[[Entry], None]
 
@@ -23,6 +23,7 @@ class Entry:
         self.conjunction = conjunction
         self.place: object = None
         self.texts: tuple[str, ...] = ()
+        self.rest: Conjunction = ()
 
 
 class Index(Protocol):

@@ -56,11 +56,11 @@ class Tenants:
         self.segment.grow(size)
         self.ids = np.concatenate((self.ids, np.zeros(size - len(self.ids), np.object_)))
 
-    def add(self, entry: Entry, bounds: Bounds, remainder: bool) -> None:
+    def add(self, entry: Entry, bounds: Bounds) -> None:
         """Give the entry the next row."""
         self.ids[self.segment.count] = entry.id
         self.entries.append(entry)
-        entry.place = (self, self.segment.add(bounds, remainder))
+        entry.place = (self, self.segment.add(bounds, bool(entry.rest)))
 
     def remove(self, row: int) -> None:
         """Take the entry out of a row."""
@@ -92,7 +92,7 @@ class Tenants:
         return taken
 
     def collect(self, rows: Rows, event: Event, found: list[int], ask_all: bool) -> int:
-        """Append the ids of rows that hold, after asking those with a remainder; how many were asked."""
+        """Append the ids of rows that hold, after asking what is left over of them; how many were asked."""
         if not rows.size:
             return 0
         if not ask_all:
@@ -102,9 +102,8 @@ class Tenants:
             asked = self.segment.remainder[rows]
             found += self.ids[rows[~asked]].tolist()
             rows = rows[asked]
-        for row in rows.tolist():
-            entry = cast(Entry, self.entries[row])
-            if conjunction_holds(entry.conjunction, event):
+        for entry in cast(list[Entry], [self.entries[row] for row in rows.tolist()]):
+            if conjunction_holds(entry.conjunction if ask_all else entry.rest, event):
                 found.append(entry.id)
         return len(rows)
 
@@ -142,7 +141,7 @@ class Group:
     def add(self, entry: Entry, row: Row) -> None:
         """Take a row."""
         bounds = [(self._column(channel), *interval) for channel, interval in row.bounds.items()]
-        self.open_for(max(bounds)[0] + 1).add(entry, bounds, row.remainder)
+        self.open_for(max(bounds)[0] + 1).add(entry, bounds)
 
     def _column(self, channel: Channel) -> int:
         column = self.channels.get(channel)

@@ -2,8 +2,8 @@
 
 A channel is an attribute seen as one type: its number, its text, its truth value, its instant, or its mere
 presence. Texts become codes, so that equality of texts is an interval of one point. An open bound becomes the
-next double, which is exact. What an interval cannot say (`!=`, `like`, lists, words, negation) leaves a
-remainder: the intervals are then necessary, and the conjunction itself is asked at the end.
+next double, which is exact. What an interval cannot say (`!=`, `like`, lists, words, negation) is left over:
+the intervals are then necessary, and what is left is asked at the end.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ UNKNOWN_TEXT = -1.0
 
 @dataclass(slots=True)
 class Row:
-    """The intervals of one conjunction; `remainder` where they are not all of it, `texts` what it uses."""
+    """The intervals of one conjunction, the predicates that these do not say whole, the texts it uses."""
 
     bounds: dict[Channel, tuple[float, float]]
-    remainder: bool
+    rest: Conjunction = ()
     possible: bool = True
     texts: tuple[str, ...] = ()
 
@@ -73,11 +73,11 @@ class TextCodes:
 
 def row_of(conjunction: Conjunction, codes: TextCodes) -> Row:
     """The conjunction as intervals; texts that it names are acquired."""
-    row = Row({}, False)
+    row = Row({})
     bounds = row.bounds
     for predicate in conjunction:
         if predicate.negated:
-            row.remainder = True
+            row.rest += (predicate,)
             continue
         operands = predicate.operands
         if predicate.operator is _BETWEEN and type(operands[0]) is type(operands[1]) is float:
@@ -90,7 +90,7 @@ def row_of(conjunction: Conjunction, codes: TextCodes) -> Row:
             low, high = _joined((low, high), bounds[channel])
         bounds[channel] = (low, high)
         if not whole:
-            row.remainder = True
+            row.rest += (predicate,)
         if not low <= high:
             row.possible = False
         if predicate.operator is _EQ and channel[1] is TEXT:
@@ -109,7 +109,7 @@ def _interval(predicate: Predicate, codes: TextCodes) -> tuple[Channel, float, f
     """The channel, the bounds, and whether they say all that the predicate does."""
     name, operator, operands = predicate.attribute, predicate.operator, predicate.operands
     kind = _KINDS[type(operands[0])] if operands else PRESENCE
-    # Bounds of two types, which nothing can lie between, are left to the remainder.
+    # Bounds of two types, which nothing can lie between, are left over.
     bounds = _BOUNDS.get(operator) if operands and type(operands[0]) is type(operands[-1]) else None
     if bounds is not None and kind is NUMBER:
         low, high = bounds(*operands)

@@ -19,6 +19,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
+from operator import ge, gt, le, lt
+from typing import Any
 
 from hpwsn.matching.values import Instant, Scalar, instant_of, like_pattern, scalar_text, words
 
@@ -31,6 +33,9 @@ RESERVED = frozenset(
 """Words of the language, in small letters; an attribute of such a name is written in backquotes."""
 
 Event = Mapping[str, Scalar | tuple[Scalar, ...]]
+
+Test = Callable[[Scalar, tuple[Operand, ...]], bool]
+"""Whether a value compares so with the operands."""
 
 
 class Operator(Enum):
@@ -102,9 +107,13 @@ def disjunction_holds(disjunction: Disjunction, event: Event) -> bool:
 def conjunction_holds(conjunction: Conjunction, event: Event) -> bool:
     """Whether all predicates hold, those on one repeated attribute for one of its values."""
     for predicate in conjunction:
-        if type(event.get(predicate.attribute)) is tuple:
+        value = event.get(predicate.attribute)
+        if value is None:
+            if not predicate.negated:
+                return False
+        elif type(value) is tuple:
             return _repeated_holds(conjunction, event)
-        if not predicate_holds(predicate, event):
+        elif predicate.negated == _TESTS[predicate.operator](value, predicate.operands):  # type: ignore[arg-type]
             return False
     return True
 
@@ -159,24 +168,18 @@ def _ordered(value: Scalar, operand: Operand) -> Operand | None:
     return None if type(operand) is bool else comparable(value, operand)
 
 
-def _less(value: Scalar, operands: tuple[Operand, ...]) -> bool:
-    typed = _ordered(value, operands[0])
-    return typed is not None and typed < operands[0]  # type: ignore[operator]
+def _in_order(compare: Callable[[Any, Any], bool]) -> Test:
+    def test(value: Scalar, operands: tuple[Operand, ...]) -> bool:
+        operand = operands[0]
+        if type(value) is float is type(operand):
+            return compare(value, operand)
+        typed = _ordered(value, operand)
+        return typed is not None and compare(typed, operand)
+
+    return test
 
 
-def _less_or_equal(value: Scalar, operands: tuple[Operand, ...]) -> bool:
-    typed = _ordered(value, operands[0])
-    return typed is not None and typed <= operands[0]  # type: ignore[operator]
-
-
-def _greater(value: Scalar, operands: tuple[Operand, ...]) -> bool:
-    typed = _ordered(value, operands[0])
-    return typed is not None and typed > operands[0]  # type: ignore[operator]
-
-
-def _greater_or_equal(value: Scalar, operands: tuple[Operand, ...]) -> bool:
-    typed = _ordered(value, operands[0])
-    return typed is not None and typed >= operands[0]  # type: ignore[operator]
+_less_or_equal, _greater_or_equal = _in_order(le), _in_order(ge)
 
 
 def _equal(value: Scalar, operands: tuple[Operand, ...]) -> bool:
@@ -191,6 +194,9 @@ def _not_equal(value: Scalar, operands: tuple[Operand, ...]) -> bool:
 
 
 def _between(value: Scalar, operands: tuple[Operand, ...]) -> bool:
+    low, high = operands
+    if type(value) is type(low) is type(high) is float:
+        return low <= value <= high
     return _greater_or_equal(value, operands[:1]) and _less_or_equal(value, operands[1:])
 
 
@@ -202,10 +208,10 @@ def _like(value: Scalar, operands: tuple[Operand, ...]) -> bool:
     return type(value) is str and like_pattern(str(operands[0])).matches(value)
 
 
-_TESTS: dict[Operator, Callable[[Scalar, tuple[Operand, ...]], bool]] = {
-    Operator.LT: _less,
+_TESTS: dict[Operator, Test] = {
+    Operator.LT: _in_order(lt),
     Operator.LE: _less_or_equal,
-    Operator.GT: _greater,
+    Operator.GT: _in_order(gt),
     Operator.GE: _greater_or_equal,
     Operator.EQ: _equal,
     Operator.NE: _not_equal,

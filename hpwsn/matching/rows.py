@@ -57,8 +57,10 @@ class RowIndex:
 
     def add(self, entry: Entry, row: Row) -> None:
         """Take a conjunction, which these are the intervals of."""
-        entry.texts = row.texts
+        entry.texts, entry.rest, wanted = row.texts, row.rest, len(row.bounds)
         group = self._group_for(row)
+        if len(row.bounds) < wanted:
+            entry.rest = entry.conjunction
         before, channels = len(group.tenants), len(group.channels)
         group.add(entry, row)
         if len(group.channels) != channels:
@@ -86,7 +88,6 @@ class RowIndex:
             kept = dict(islice(row.bounds.items(), COLUMNS))
         else:
             kept = {channel: row.bounds[channel] for channel in channels & best.channels.keys()}
-        row.remainder = row.remainder or len(kept) < len(channels)
         row.bounds = kept
         return best
 
