@@ -10,18 +10,17 @@ from __future__ import annotations
 import math
 from typing import cast
 
-from hpwsn.matching.cells import NOWHERE, cells_of
+from hpwsn.matching.cells import Rectangle
 from hpwsn.matching.entries import Entry
 from hpwsn.matching.predicates import Event, Operator, Predicate, conjunction_holds
 from hpwsn.matching.shelves import Filed, Shelf
-from hpwsn.matching.values import words
+from hpwsn.matching.values import Scalar, words
 
 _HAS, _BETWEEN = Operator.HAS, Operator.BETWEEN
 COMMON = 64
 """Conjunctions of a word with more than words and a place that may be asked one by one."""
 
 Axes = tuple[str | None, str | None]
-_EVERYWHERE = (-math.inf, math.inf, -math.inf, math.inf)
 
 
 class KeywordIndex:
@@ -30,6 +29,7 @@ class KeywordIndex:
     def __init__(self) -> None:
         self._by_attribute: dict[str, dict[Axes, Shelf]] = {}
         self._frequency: dict[str, int] = {}
+        self._known: dict[str, str] = {}
 
     @property
     def capacity(self) -> int:
@@ -56,19 +56,16 @@ class KeywordIndex:
     def _least_frequency(self, has: Predicate) -> int:
         return min(self._frequency.get(word, 0) for word in cast(tuple[str, ...], has.operands))
 
-    def _file(self, entry: Entry, shelf: Shelf, has: Predicate, rectangle: tuple[Predicate, ...]) -> None:
-        wanted = frozenset(cast(tuple[str, ...], has.operands))
-        for word in wanted:
+    def _file(self, entry: Entry, shelf: Shelf, has: Predicate, ranges: tuple[Predicate, ...]) -> None:
+        wanted = cast(tuple[str, ...], has.operands)
+        for word in set(wanted):
             self._frequency[word] = self._frequency.get(word, 0) + 1
         word = min(wanted, key=self._frequency.__getitem__)
-        plain = len(entry.conjunction) == 1 + len(rectangle)
-        bounds = _EVERYWHERE
-        if rectangle:
-            bounds = cast(tuple[float, float, float, float], rectangle[0].operands + rectangle[1].operands)
-        cells = cells_of(*bounds) if rectangle else [NOWHERE]
-        filed = Filed(entry, wanted, bounds, plain, shelf, word, cells)
-        entry.place = filed
-        shelf.add(filed)
+        plain = len(entry.conjunction) == 1 + len(ranges)
+        rectangle = cast(Rectangle, ranges[0].operands + ranges[1].operands) if ranges else None
+        word = self._known.setdefault(word, word)
+        entry.place = filed = Filed(entry, wanted, plain, shelf, word, plain and len(wanted) == 1)
+        shelf.add(filed, rectangle)
 
     def remove(self, entry: Entry) -> None:
         """Forget a conjunction."""
@@ -79,10 +76,11 @@ class KeywordIndex:
             del self._by_attribute[shelf.attribute][shelf.x, shelf.y]
             if not self._by_attribute[shelf.attribute]:
                 del self._by_attribute[shelf.attribute]
-        for word in filed.words:
+        for word in set(filed.words):
             self._frequency[word] -= 1
             if not self._frequency[word]:
                 del self._frequency[word]
+                self._known.pop(word, None)
 
     def match(self, event: Event, found: list[int]) -> int:
         """Append the ids of conjunctions that hold; how many were compared."""
@@ -91,24 +89,34 @@ class KeywordIndex:
             value = event.get(attribute)
             if value is not None and attribute in by_attribute:
                 present = words(value)
-                for shelf in by_attribute[attribute].values():
-                    asked += _match_shelf(shelf, present, event, found)
+                known = [self._known[word] for word in present if word in self._known]
+                if known:
+                    for shelf in by_attribute[attribute].values():
+                        asked += _match_shelf(shelf, present, known, event, found)
         return asked
 
 
-def _match_shelf(shelf: Shelf, present: frozenset[str], event: Event, found: list[int]) -> int:
+def _match_shelf(
+    shelf: Shelf, present: frozenset[str], known: list[str], event: Event, found: list[int]
+) -> int:
     if shelf.x is None or shelf.y is None:
-        return shelf.match(present, 0.0, 0.0, event, found)
+        return shelf.match(present, known, event, found)
     x, y = event.get(shelf.x), event.get(shelf.y)
     if type(x) is float and type(y) is float:
         # Rectangles are finite, and nothing compares with NaN.
-        return shelf.match(present, x, y, event, found) if math.isfinite(x) and math.isfinite(y) else 0
+        return shelf.match(present, known, event, found, x, y) if math.isfinite(x) and math.isfinite(y) else 0
     if type(x) is tuple or type(y) is tuple:
-        # Where a coordinate has several values every conjunction of the event's words is asked.
-        entries = shelf.every(present)
+        # Where a coordinate has several values every conjunction of the event's words and cells is asked.
+        entries = shelf.every(known, _finite(x), _finite(y))
         found += [entry.id for entry in entries if conjunction_holds(entry.conjunction, event)]
         return len(entries)
     return 0
+
+
+def _finite(value: Scalar | tuple[Scalar, ...] | None) -> list[float]:
+    """The numbers among an attribute's values that can lie in a rectangle."""
+    values = value if type(value) is tuple else (value,)
+    return [one for one in values if type(one) is float and math.isfinite(one)]
 
 
 def _rectangle(conjunction: tuple[Predicate, ...]) -> tuple[Predicate, ...]:
