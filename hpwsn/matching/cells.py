@@ -24,19 +24,29 @@ FINEST, COARSEST = -1000, 1022
 """Exponents of a side between which a coordinate can be multiplied and divided by it."""
 
 
-class Bucket(NamedTuple):
-    """Rows with the same word in the same cell.
+class Word:
+    """A word that somebody asks for, how many do, and its bit in signatures."""
 
-    Bounds of a row are west, -east, south, -north: none is more than x, -x, y, -y where it is around x, y.
-    Codes are their numbers, or ~number of those that word and place do not decide.
+    __slots__ = ("bit", "text", "uses")
+
+    def __init__(self, text: str, bit: int) -> None:
+        self.text = text
+        self.bit = bit
+        self.uses = 0
+
+
+class Bucket(NamedTuple):
+    """The bounds of rows with the same word in the same cell, and a code of each.
+
+    Bounds are west, -east, south, -north: none is more than x, -x, y, -y where x, y is in the rectangle.
     """
 
     bounds: array[float]
     codes: array[int]
 
 
-class Cell(dict[str, Bucket]):
-    """What lies in a cell, by word."""
+class Cell(dict[Word, Bucket]):
+    """What lies in a cell, by word; words are found by identity, without a look at their letters."""
 
     __slots__ = ("column", "row", "size")
 

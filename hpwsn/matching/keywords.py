@@ -8,17 +8,21 @@ use, and what it finds is compared (hpwsn.matching.shelves).
 from __future__ import annotations
 
 import math
+from itertools import cycle
+from operator import attrgetter
 from typing import cast
 
-from hpwsn.matching.cells import Rectangle
+from hpwsn.matching.cells import Rectangle, Word
 from hpwsn.matching.entries import Entry
 from hpwsn.matching.predicates import Event, Operator, Predicate, conjunction_holds
-from hpwsn.matching.shelves import Filed, Shelf
+from hpwsn.matching.shelves import FIRST_BIT, SIGNATURE, Filed, Shelf
 from hpwsn.matching.values import Scalar, words
 
 _HAS, _BETWEEN = Operator.HAS, Operator.BETWEEN
 COMMON = 64
 """Conjunctions of a word with more than words and a place that may be asked one by one."""
+
+_uses = attrgetter("uses")
 
 Axes = tuple[str | None, str | None]
 
@@ -28,8 +32,8 @@ class KeywordIndex:
 
     def __init__(self) -> None:
         self._by_attribute: dict[str, dict[Axes, Shelf]] = {}
-        self._frequency: dict[str, int] = {}
-        self._known: dict[str, str] = {}
+        self._words: dict[str, Word] = {}
+        self._bits = cycle([FIRST_BIT << number for number in range(SIGNATURE)])
 
     @property
     def capacity(self) -> int:
@@ -54,18 +58,25 @@ class KeywordIndex:
         return True
 
     def _least_frequency(self, has: Predicate) -> int:
-        return min(self._frequency.get(word, 0) for word in cast(tuple[str, ...], has.operands))
+        words = map(self._words.get, cast(tuple[str, ...], has.operands))
+        return min(word.uses if word else 0 for word in words)
 
     def _file(self, entry: Entry, shelf: Shelf, has: Predicate, ranges: tuple[Predicate, ...]) -> None:
-        wanted = cast(tuple[str, ...], has.operands)
-        for word in set(wanted):
-            self._frequency[word] = self._frequency.get(word, 0) + 1
-        word = min(wanted, key=self._frequency.__getitem__)
+        wanted = {self._word(text) for text in cast(tuple[str, ...], has.operands)}
+        for word in wanted:
+            word.uses += 1
+        rarest = min(wanted, key=_uses)
+        wanted.remove(rarest)
         plain = len(entry.conjunction) == 1 + len(ranges)
         rectangle = cast(Rectangle, ranges[0].operands + ranges[1].operands) if ranges else None
-        word = self._known.setdefault(word, word)
-        entry.place = filed = Filed(entry, wanted, plain, shelf, word, plain and len(wanted) == 1)
+        entry.place = filed = Filed(entry, rarest, tuple(wanted), plain, shelf)
         shelf.add(filed, rectangle)
+
+    def _word(self, text: str) -> Word:
+        word = self._words.get(text)
+        if word is None:
+            word = self._words[text] = Word(text, next(self._bits))
+        return word
 
     def remove(self, entry: Entry) -> None:
         """Forget a conjunction."""
@@ -76,11 +87,10 @@ class KeywordIndex:
             del self._by_attribute[shelf.attribute][shelf.x, shelf.y]
             if not self._by_attribute[shelf.attribute]:
                 del self._by_attribute[shelf.attribute]
-        for word in set(filed.words):
-            self._frequency[word] -= 1
-            if not self._frequency[word]:
-                del self._frequency[word]
-                self._known.pop(word, None)
+        for word in (filed.word, *filed.others):
+            word.uses -= 1
+            if not word.uses:
+                del self._words[word.text]
 
     def match(self, event: Event, found: list[int]) -> int:
         """Append the ids of conjunctions that hold; how many were compared."""
@@ -88,26 +98,23 @@ class KeywordIndex:
         for attribute in by_attribute if len(by_attribute) < len(event) else event:
             value = event.get(attribute)
             if value is not None and attribute in by_attribute:
-                present = words(value)
-                known = [self._known[word] for word in present if word in self._known]
-                if known:
+                present = frozenset(filter(None, map(self._words.get, words(value))))
+                if present:
                     for shelf in by_attribute[attribute].values():
-                        asked += _match_shelf(shelf, present, known, event, found)
+                        asked += _match_shelf(shelf, present, event, found)
         return asked
 
 
-def _match_shelf(
-    shelf: Shelf, present: frozenset[str], known: list[str], event: Event, found: list[int]
-) -> int:
+def _match_shelf(shelf: Shelf, present: frozenset[Word], event: Event, found: list[int]) -> int:
     if shelf.x is None or shelf.y is None:
-        return shelf.match(present, known, event, found)
+        return shelf.match(present, event, found)
     x, y = event.get(shelf.x), event.get(shelf.y)
     if type(x) is float and type(y) is float:
         # Rectangles are finite, and nothing compares with NaN.
-        return shelf.match(present, known, event, found, x, y) if math.isfinite(x) and math.isfinite(y) else 0
+        return shelf.match(present, event, found, x, y) if math.isfinite(x) and math.isfinite(y) else 0
     if type(x) is tuple or type(y) is tuple:
         # Where a coordinate has several values every conjunction of the event's words and cells is asked.
-        entries = shelf.every(known, _finite(x), _finite(y))
+        entries = shelf.every(present, _finite(x), _finite(y))
         found += [entry.id for entry in entries if conjunction_holds(entry.conjunction, event)]
         return len(entries)
     return 0

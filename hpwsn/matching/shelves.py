@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from hpwsn.matching.cells import Bucket, Cell, Grid, Rectangle, size_of
+from hpwsn.matching.cells import Bucket, Cell, Grid, Rectangle, Word, size_of
 from hpwsn.matching.entries import Entry
 from hpwsn.matching.predicates import Event, conjunction_holds
 from hpwsn.matching.segments import Rows
@@ -32,11 +32,20 @@ SPARE = 8
 FEW = 16
 """Rows that are sooner compared one by one than by numpy, which takes as long for a hundred."""
 
-_ALL = (1 << 64) - 1
-_ROW = np.dtype(np.int64)
-_FOUR = np.dtype(np.uint32)
-_FOUR_HOLD = np.array(0x01010101, np.uint32)
-"""Four comparisons that hold, as one number."""
+FIRST_BIT, SIGNATURE = 1 << 32, 30
+"""The first bit of a signature, and how many there are."""
+
+_ROW = FIRST_BIT - 1
+"""The bits of a code that are the number of a row; those above are the signature of its further words."""
+
+_ASKED = 1 << 62
+"""The bit of a code whose row is more than a word and a rectangle."""
+
+_SIGNATURES = _ASKED - 1 - _ROW
+_CODE = np.dtype(np.int64)
+_NOTHING, _LAST_ROW = np.array(0, _CODE), np.array(_ROW, _CODE)
+_FOUR, _FOUR_HOLD = np.dtype(np.uint32), np.array(0x01010101, np.uint32)
+"""Four comparisons as one number, and the one of four that hold."""
 
 _pack_bounds = Struct("4d").pack
 _EVERYWHERE = _pack_bounds(-np.inf, -np.inf, -np.inf, -np.inf)
@@ -47,14 +56,11 @@ class Filed:
     """A conjunction, and where it lies."""
 
     entry: Entry
-    words: tuple[str, ...]
+    word: Word
+    others: tuple[Word, ...]
     plain: bool
     """Whether words and rectangle are all of it."""
     shelf: Shelf
-    word: str
-    decided: bool
-    """Whether its word and its rectangle are all of it."""
-    row: int = 0
     code: int = 0
     cells: list[Cell] = field(default_factory=list)
     places: list[int] = field(default_factory=list)
@@ -64,7 +70,7 @@ class Filed:
 class Shelf:
     """Conjunctions with words of the same attribute and a rectangle of the same two others, or none."""
 
-    __slots__ = ("_filed", "_free", "_grids", "_ids", "_signatures", "attribute", "x", "y")
+    __slots__ = ("_filed", "_free", "_grids", "_ids", "attribute", "x", "y")
 
     def __init__(self, attribute: str, x: str | None, y: str | None) -> None:
         self.attribute = attribute
@@ -73,8 +79,7 @@ class Shelf:
         self._grids: dict[int, Grid] = {}
         self._free: list[int] = []
         self._filed: list[Any] = []
-        self._ids: Rows = np.empty(FIRST_ROWS, _ROW)
-        self._signatures = np.empty(FIRST_ROWS, np.uint64)
+        self._ids: Rows = np.empty(FIRST_ROWS, np.int64)
 
     def __len__(self) -> int:
         return len(self._filed) - len(self._free)
@@ -94,14 +99,10 @@ class Shelf:
             self._filed.append(filed)
             if row == self.capacity:
                 self._ids = np.resize(self._ids, 2 * row)
-                self._signatures = np.resize(self._signatures, 2 * row)
-        filed.row = row
         self._ids[row] = filed.entry.id
-        if filed.decided:
-            filed.code = row
-        else:
-            filed.code = ~row
-            self._signatures[row] = signature(filed.words)
+        filed.code = row
+        if filed.others or not filed.plain:
+            filed.code |= _ASKED | _signature(filed.others)
         self._enter(filed, rectangle)
 
     def _enter(self, filed: Filed, rectangle: Rectangle | None) -> None:
@@ -126,8 +127,9 @@ class Shelf:
         """Forget a conjunction."""
         for cell, place in zip(filed.cells, filed.places, strict=True):
             self._leave(filed, cell, place)
-        self._filed[filed.row] = None
-        self._free.append(filed.row)
+        row = filed.code & _ROW
+        self._filed[row] = None
+        self._free.append(row)
         if len(self) * SPARE < self.capacity and self.capacity > FIRST_ROWS * SPARE:
             self._compact()
 
@@ -138,7 +140,7 @@ class Shelf:
             # The last of the bucket takes the place, so that a word that many ask for costs no more.
             codes[place] = last
             bounds[4 * place : 4 * place + 4] = bounds[-4:]
-            moved: Filed = self._filed[last if last >= 0 else ~last]
+            moved: Filed = self._filed[last & _ROW]
             moved.places[moved.cells.index(cell)] = place
         del bounds[-4:]
         if not codes:
@@ -155,24 +157,17 @@ class Shelf:
     def _compact(self) -> None:
         """Number the rows that are left anew, an eighth of what there was."""
         left: list[Filed] = [filed for filed in self._filed if filed is not None]
-        rows = [filed.row for filed in left]
+        rows = [filed.code & _ROW for filed in left]
         self._ids = np.resize(self._ids[rows], max(FIRST_ROWS, 2 * len(left)))
-        self._signatures = np.resize(self._signatures[rows], self.capacity)
         for row, filed in enumerate(left):
-            filed.row, filed.code = row, row if filed.decided else ~row
+            filed.code += row - (filed.code & _ROW)
             for cell, place in zip(filed.cells, filed.places, strict=True):
                 cell[filed.word].codes[place] = filed.code
         self._filed[:] = left
         self._free.clear()
 
     def match(
-        self,
-        present: frozenset[str],
-        known: list[str],
-        event: Event,
-        found: list[int],
-        x: float = 0.0,
-        y: float = 0.0,
+        self, present: frozenset[Word], event: Event, found: list[int], x: float = 0.0, y: float = 0.0
     ) -> int:
         """Append the ids of conjunctions that hold; how many were compared."""
         buckets: list[Bucket] = []
@@ -180,7 +175,7 @@ class Shelf:
             scale = grid.scale
             cell = grid.cells.get((x * scale // 1.0, y * scale // 1.0))
             if cell is not None:
-                buckets += filter(None, map(cell.get, known))
+                buckets += filter(None, map(cell.get, present))
         if not buckets:
             return 0
         bounds, codes = zip(*buckets, strict=True)
@@ -188,43 +183,43 @@ class Shelf:
         if compared <= FEW:
             asked = self._list_few(buckets, x, y, found)
         else:
-            left = _around(bounds, codes, compared, x, y)
-            decided = left >= 0
-            found += self._ids[left[decided]].tolist()
-            asked = self._possible(~left[~decided], present)
-        for row in asked:
-            filed: Filed = self._filed[row]
-            if present.issuperset(filed.words) and (
+            asked = self._list_many(_around(bounds, codes, compared, x, y), present, found)
+        for code in asked:
+            filed: Filed = self._filed[code & _ROW]
+            if present.issuperset(filed.others) and (
                 filed.plain or conjunction_holds(filed.entry.conjunction, event)
             ):
                 found.append(filed.entry.id)
         return compared
 
     def _list_few(self, buckets: list[Bucket], x: float, y: float, found: list[int]) -> list[int]:
-        """Append the ids of those around the point that are decided; the rows of the others."""
+        """Append the ids of those around the point that are decided; the codes of those to be asked."""
         asked: list[int] = []
         for bounds, codes in buckets:
             each = iter(bounds)
             for west, east, south, north, code in zip(each, each, each, each, codes, strict=False):
                 if west <= x and east <= -x and south <= y and north <= -y:
-                    if code >= 0:
+                    if code <= _ROW:
                         found.append(self._filed[code].entry.id)
                     else:
-                        asked.append(~code)
+                        asked.append(code)
         return asked
 
-    def _possible(self, rows: Rows, present: frozenset[str]) -> list[int]:
-        """The rows whose words can be among those present."""
-        if len(rows) > FEW:
-            absent = np.uint64(~signature(present) & _ALL)
-            rows = rows[(self._signatures[rows] & absent) == 0]
-        return rows.tolist()
+    def _list_many(self, around: Rows, present: frozenset[Word], found: list[int]) -> list[int]:
+        """The same of codes that are all around the point, without those whose words cannot be there."""
+        absent = _SIGNATURES & ~_signature(present)
+        around = around[(around & absent) == _NOTHING]
+        asked: list[int] = around[around > _LAST_ROW].tolist()
+        if asked:
+            around = around[around <= _LAST_ROW]
+        found += self._ids[around].tolist()
+        return asked
 
-    def every(self, known: list[str], xs: list[float], ys: list[float]) -> list[Entry]:
+    def every(self, present: frozenset[Word], xs: list[float], ys: list[float]) -> list[Entry]:
         """All conjunctions that are filed under one of the words, in the cells of all these places."""
         cells = [cell for grid in self._grids.values() for cell in grid.around(xs, ys)]
-        codes = {code for cell in cells for word in known if word in cell for code in cell[word].codes}
-        return [self._filed[code if code >= 0 else ~code].entry for code in codes]
+        codes = {code for cell in cells for word in present if word in cell for code in cell[word].codes}
+        return [self._filed[code & _ROW].entry for code in codes]
 
 
 def _around(
@@ -236,12 +231,12 @@ def _around(
     """
     point = np.frombuffer(_pack_bounds(x, -x, y, -y) * count)
     holding = np.frombuffer(b"".join(bounds)) <= point
-    return np.frombuffer(b"".join(codes), _ROW)[holding.view(_FOUR) == _FOUR_HOLD]
+    return np.frombuffer(b"".join(codes), _CODE)[holding.view(_FOUR) == _FOUR_HOLD]
 
 
-def signature(words: Iterable[str]) -> int:
-    """A bit for each word; those of a subset are among those of the set."""
+def _signature(words: Iterable[Word]) -> int:
+    """The bits of words; those of a subset are among those of the set."""
     bits = 0
     for word in words:
-        bits |= 1 << (hash(word) & 63)
+        bits |= word.bit
     return bits
