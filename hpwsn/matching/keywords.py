@@ -8,6 +8,7 @@ use, and what it finds is compared (hpwsn.matching.shelves).
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from itertools import cycle
 from operator import attrgetter
 from typing import cast
@@ -98,11 +99,22 @@ class KeywordIndex:
         for attribute in by_attribute if len(by_attribute) < len(event) else event:
             value = event.get(attribute)
             if value is not None and attribute in by_attribute:
-                present = frozenset(filter(None, map(self._words.get, words(value))))
+                present = frozenset(filter(None, map(self._words.get, _texts(value))))
                 if present:
                     for shelf in by_attribute[attribute].values():
                         asked += _match_shelf(shelf, present, event, found)
         return asked
+
+
+def _texts(value: Scalar | tuple[Scalar, ...]) -> Iterable[str]:
+    """The words of an attribute; texts of letters and digits only are words as they are."""
+    try:
+        if type(value) is tuple and "".join(value).isalnum():  # type: ignore[arg-type]
+            return value  # type: ignore[return-value]
+    except TypeError:
+        # There are other values than texts.
+        pass
+    return words(value)
 
 
 def _match_shelf(shelf: Shelf, present: frozenset[Word], event: Event, found: list[int]) -> int:

@@ -29,7 +29,7 @@ FIRST_ROWS = 64
 SPARE = 8
 """Arrays so many times larger than what is in use are given up for smaller ones."""
 
-FEW = 16
+FEW = 24
 """Rows that are sooner compared one by one than by numpy, which takes as long for a hundred."""
 
 FIRST_BIT, SIGNATURE = 1 << 32, 30
