@@ -1,7 +1,7 @@
 """Grids of cells whose side is a power of four, and the rows that lie in a cell, by their word.
 
-A rectangle lies in the finest grid of which it touches few cells. The bounds of the rows of a cell and a word
-stand side by side in memory, as they are compared.
+A rectangle lies in the finest grid whose cells are at least twice as wide as it. The bounds of the rows of a
+cell and a word stand side by side in memory, as they are compared.
 """
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ Rectangle = tuple[float, float, float, float]
 """West, east, south and north."""
 
 SPARSE = 2
-"""By how much the exponent of a cell's side is at least larger than that of half a rectangle's."""
+"""The exponent of a cell's side is so much more than that of half a rectangle's at least, so that it is twice
+as wide and four cells at most are touched."""
 
 FINEST, COARSEST = -1000, 1022
-"""Exponents of a side between which a coordinate can be multiplied and divided by it."""
+"""Exponents of a side between which every coordinate can be divided by it; of the largest cells, all that
+numbers reach is 64."""
 
 
 class Word:
@@ -54,6 +56,10 @@ class Cell(dict[Word, Bucket]):
         self.size = size
         self.column = column
         self.row = row
+
+    # Each is itself, whatever lies in another.
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__  # type: ignore[assignment]
 
 
 class Grid:
@@ -91,7 +97,7 @@ class Grid:
 def size_of(rectangle: Rectangle) -> int:
     """The exponent of the side of the cells; large enough that a double tells neighbouring cells apart."""
     west, east, south, north = rectangle
-    # Half of it, since the whole may be more than a double can be.
+    # Half of the longer side, since the whole may be more than a double can be.
     _, half = math.frexp(max(east / 2 - west / 2, north / 2 - south / 2))
     _, reach = math.frexp(max(abs(west), abs(east), abs(south), abs(north)))
     size = min(max(half + SPARSE, reach - 40, FINEST), COARSEST)

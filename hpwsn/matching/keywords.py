@@ -1,8 +1,8 @@
 """The index of words and places: `has(keywords, "fire") and within(longitude, latitude, …)`.
 
-A conjunction is filed under the rarest of its words, and there, if it has two ranges of numbers, under the
-cells of a grid that its rectangle touches. An event looks up its own words in its own cell of each size in
-use, and what it finds is compared (hpwsn.matching.shelves).
+A conjunction is filed in the cells of a grid that its rectangle touches, if it has two ranges of numbers, and
+there under the rarest of its words. An event looks up its own words in its own cell of each size in use, and
+what it finds is compared (hpwsn.matching.shelves).
 """
 
 from __future__ import annotations

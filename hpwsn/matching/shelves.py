@@ -1,11 +1,11 @@
 """Conjunctions with words of one attribute and a rectangle of two others: found by cell and word.
 
-All that an event finds is compared at once: the bounds of each bucket lie as they are needed, so they are
+All that an event finds is compared at once: the bounds in each bucket lie as they are needed, so buckets are
 only joined. Those that are around the point and ask for more than one word, or for more than words and a
-place, are asked; where there are many, a signature of their words says first which can hold.
+place, are asked, unless a signature of their further words says that these cannot all be there.
 
-Memory: 40 bytes for each cell that a rectangle touches, about 300 for each word in a cell that somebody asks
-for, and 16 bytes of arrays and three small objects for each conjunction.
+Memory: 40 bytes for each cell that a rectangle touches, about 300 for each word that is asked for in a cell,
+and 8 bytes and some small objects for each conjunction.
 """
 
 from __future__ import annotations
@@ -184,13 +184,18 @@ class Shelf:
             asked = self._list_few(buckets, x, y, found)
         else:
             asked = self._list_many(_around(bounds, codes, compared, x, y), present, found)
-        for code in asked:
+        if asked:
+            self._ask(asked, present, event, found)
+        return compared
+
+    def _ask(self, codes: list[int], present: frozenset[Word], event: Event, found: list[int]) -> None:
+        """Append the ids of those that hold, all of which are around the point."""
+        for code in codes:
             filed: Filed = self._filed[code & _ROW]
             if present.issuperset(filed.others) and (
                 filed.plain or conjunction_holds(filed.entry.conjunction, event)
             ):
                 found.append(filed.entry.id)
-        return compared
 
     def _list_few(self, buckets: list[Bucket], x: float, y: float, found: list[int]) -> list[int]:
         """Append the ids of those around the point that are decided; the codes of those to be asked."""
@@ -231,7 +236,8 @@ def _around(
     """
     point = np.frombuffer(_pack_bounds(x, -x, y, -y) * count)
     holding = np.frombuffer(b"".join(bounds)) <= point
-    return np.frombuffer(b"".join(codes), _CODE)[holding.view(_FOUR) == _FOUR_HOLD]
+    around: Rows = np.frombuffer(b"".join(codes), _CODE)[holding.view(_FOUR) == _FOUR_HOLD]
+    return around
 
 
 def _signature(words: Iterable[Word]) -> int:
