@@ -1,27 +1,31 @@
 """The index of words and places: `has(keywords, "fire") and within(longitude, latitude, …)`.
 
-A conjunction is filed under the rarest of its words, and there, if it has two ranges of numbers, under the
-cells of a grid that its rectangle touches. An event looks up its own words in its own cell of each size in
-use, and what it finds is compared (hpwsn.matching.shelves).
+A conjunction is filed in the cells of a grid that its rectangle touches, if it has two ranges of numbers, and
+there under the rarest of its words. An event looks up its own words in its own cell of each size in use, and
+what it finds is compared (hpwsn.matching.shelves).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from itertools import cycle
+from operator import attrgetter
 from typing import cast
 
-from hpwsn.matching.cells import NOWHERE, cells_of
+from hpwsn.matching.cells import Rectangle, Word
 from hpwsn.matching.entries import Entry
 from hpwsn.matching.predicates import Event, Operator, Predicate, conjunction_holds
-from hpwsn.matching.shelves import Filed, Shelf
-from hpwsn.matching.values import words
+from hpwsn.matching.shelves import FIRST_BIT, SIGNATURE, Filed, Shelf
+from hpwsn.matching.values import Scalar, words
 
 _HAS, _BETWEEN = Operator.HAS, Operator.BETWEEN
 COMMON = 64
 """Conjunctions of a word with more than words and a place that may be asked one by one."""
 
+_uses = attrgetter("uses")
+
 Axes = tuple[str | None, str | None]
-_EVERYWHERE = (-math.inf, math.inf, -math.inf, math.inf)
 
 
 class KeywordIndex:
@@ -29,7 +33,8 @@ class KeywordIndex:
 
     def __init__(self) -> None:
         self._by_attribute: dict[str, dict[Axes, Shelf]] = {}
-        self._frequency: dict[str, int] = {}
+        self._words: dict[str, Word] = {}
+        self._bits = cycle([FIRST_BIT << number for number in range(SIGNATURE)])
 
     @property
     def capacity(self) -> int:
@@ -54,21 +59,25 @@ class KeywordIndex:
         return True
 
     def _least_frequency(self, has: Predicate) -> int:
-        return min(self._frequency.get(word, 0) for word in cast(tuple[str, ...], has.operands))
+        words = map(self._words.get, cast(tuple[str, ...], has.operands))
+        return min(word.uses if word else 0 for word in words)
 
-    def _file(self, entry: Entry, shelf: Shelf, has: Predicate, rectangle: tuple[Predicate, ...]) -> None:
-        wanted = frozenset(cast(tuple[str, ...], has.operands))
+    def _file(self, entry: Entry, shelf: Shelf, has: Predicate, ranges: tuple[Predicate, ...]) -> None:
+        wanted = {self._word(text) for text in cast(tuple[str, ...], has.operands)}
         for word in wanted:
-            self._frequency[word] = self._frequency.get(word, 0) + 1
-        word = min(wanted, key=self._frequency.__getitem__)
-        plain = len(entry.conjunction) == 1 + len(rectangle)
-        bounds = _EVERYWHERE
-        if rectangle:
-            bounds = cast(tuple[float, float, float, float], rectangle[0].operands + rectangle[1].operands)
-        cells = cells_of(*bounds) if rectangle else [NOWHERE]
-        filed = Filed(entry, wanted, bounds, plain, shelf, word, cells)
-        entry.place = filed
-        shelf.add(filed)
+            word.uses += 1
+        rarest = min(wanted, key=_uses)
+        wanted.remove(rarest)
+        plain = len(entry.conjunction) == 1 + len(ranges)
+        rectangle = cast(Rectangle, ranges[0].operands + ranges[1].operands) if ranges else None
+        entry.place = filed = Filed(entry, rarest, tuple(wanted), plain, shelf)
+        shelf.add(filed, rectangle)
+
+    def _word(self, text: str) -> Word:
+        word = self._words.get(text)
+        if word is None:
+            word = self._words[text] = Word(text, next(self._bits))
+        return word
 
     def remove(self, entry: Entry) -> None:
         """Forget a conjunction."""
@@ -79,10 +88,10 @@ class KeywordIndex:
             del self._by_attribute[shelf.attribute][shelf.x, shelf.y]
             if not self._by_attribute[shelf.attribute]:
                 del self._by_attribute[shelf.attribute]
-        for word in filed.words:
-            self._frequency[word] -= 1
-            if not self._frequency[word]:
-                del self._frequency[word]
+        for word in (filed.word, *filed.others):
+            word.uses -= 1
+            if not word.uses:
+                del self._words[word.text]
 
     def match(self, event: Event, found: list[int]) -> int:
         """Append the ids of conjunctions that hold; how many were compared."""
@@ -90,25 +99,43 @@ class KeywordIndex:
         for attribute in by_attribute if len(by_attribute) < len(event) else event:
             value = event.get(attribute)
             if value is not None and attribute in by_attribute:
-                present = words(value)
-                for shelf in by_attribute[attribute].values():
-                    asked += _match_shelf(shelf, present, event, found)
+                present = frozenset(filter(None, map(self._words.get, _texts(value))))
+                if present:
+                    for shelf in by_attribute[attribute].values():
+                        asked += _match_shelf(shelf, present, event, found)
         return asked
 
 
-def _match_shelf(shelf: Shelf, present: frozenset[str], event: Event, found: list[int]) -> int:
+def _texts(value: Scalar | tuple[Scalar, ...]) -> Iterable[str]:
+    """The words of an attribute; texts of letters and digits only are words as they are."""
+    try:
+        if type(value) is tuple and "".join(value).isalnum():  # type: ignore[arg-type]
+            return value  # type: ignore[return-value]
+    except TypeError:
+        # There are other values than texts.
+        pass
+    return words(value)
+
+
+def _match_shelf(shelf: Shelf, present: frozenset[Word], event: Event, found: list[int]) -> int:
     if shelf.x is None or shelf.y is None:
-        return shelf.match(present, 0.0, 0.0, event, found)
+        return shelf.match(present, event, found)
     x, y = event.get(shelf.x), event.get(shelf.y)
     if type(x) is float and type(y) is float:
         # Rectangles are finite, and nothing compares with NaN.
-        return shelf.match(present, x, y, event, found) if math.isfinite(x) and math.isfinite(y) else 0
+        return shelf.match(present, event, found, x, y) if math.isfinite(x) and math.isfinite(y) else 0
     if type(x) is tuple or type(y) is tuple:
-        # Where a coordinate has several values every conjunction of the event's words is asked.
-        entries = shelf.every(present)
+        # Where a coordinate has several values every conjunction of the event's words and cells is asked.
+        entries = shelf.every(present, _finite(x), _finite(y))
         found += [entry.id for entry in entries if conjunction_holds(entry.conjunction, event)]
         return len(entries)
     return 0
+
+
+def _finite(value: Scalar | tuple[Scalar, ...] | None) -> list[float]:
+    """The numbers among an attribute's values that can lie in a rectangle."""
+    values = value if type(value) is tuple else (value,)
+    return [one for one in values if type(one) is float and math.isfinite(one)]
 
 
 def _rectangle(conjunction: tuple[Predicate, ...]) -> tuple[Predicate, ...]:

@@ -179,7 +179,7 @@ def test_words_and_places_stay_right_and_bounded(engine):
     for id_ in live:
         engine.remove(id_)
     assert engine._keywords.capacity == 0
-    assert not engine._keywords._frequency
+    assert not engine._keywords._words
 
 
 def test_rare_equalities_are_looked_up_and_common_ones_are_rows(engine):
