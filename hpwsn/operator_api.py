@@ -64,7 +64,9 @@ def address(arguments: argparse.Namespace, *path: str, **query: object) -> str:
     )
 
 
-def request(method: str, url: str, body: object = None) -> dict[str, Any]:
+def request(
+    method: str, url: str, body: object = None, remedy: str = "start one with `hpwsn serve`, or give --url"
+) -> dict[str, Any]:
     """The JSON object that the node answers with."""
     data = None if body is None else json.dumps(body).encode()
     headers = {"Accept": "application/json", "Content-Type": "application/json"}
@@ -76,8 +78,8 @@ def request(method: str, url: str, body: object = None) -> dict[str, Any]:
         raise NodeRequestFailed(_refusal(url, error)) from None
     except (URLError, OSError) as error:
         reason = getattr(error, "reason", error)
-        remedy = "start one with `hpwsn serve`, or give --url"
-        raise NodeRequestFailed(f"no node answers at {url}: {reason}; {remedy}") from None
+        why = getattr(reason, "strerror", None) or reason
+        raise NodeRequestFailed(f"no node answers at {url} ({why}); {remedy}") from None
     except ValueError:
         answer = None
     if not isinstance(answer, dict):

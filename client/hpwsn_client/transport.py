@@ -9,8 +9,10 @@ repeats no request: whether a lost request was carried out is for the caller to 
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from urllib.parse import urljoin
 from uuid import uuid4
 
 import aiohttp
@@ -116,12 +118,17 @@ def _trouble(url: str, error: Exception, timeout: float) -> HpwsnClientError:
         remedy = "see that the broker is well, or give the client a longer timeout"
         return TimedOut(f"{url} did not answer within {timeout:g} s; {unknown}; {remedy}", url)
     if isinstance(error, aiohttp.ClientConnectorError):
-        why = error.os_error.strerror or error.os_error
+        why = _reason(error.os_error)
         return ConnectionFailed(f"nobody answers at {url} ({why}); start the broker, or name its URL", url)
     if isinstance(error, aiohttp.InvalidURL):
         return ConnectionFailed(f"{url} cannot be reached over HTTP; an endpoint needs an http URL", url)
     why = str(error) or type(error).__name__
     return ConnectionFailed(f"the connection to {url} was lost before the answer ({why}); {unknown}", url)
+
+
+def _reason(error: OSError) -> str:
+    """In the system's words, since asyncio's repeat the address; a name's trouble has a negative number."""
+    return os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)
 
 
 def addressing_headers(target: EndpointReference, action: str) -> list[bytes]:
@@ -164,8 +171,9 @@ def body_of(reply: Reply, limits: Limits) -> etree._Element | None:
     try:
         envelope = parse_envelope(reply.content, limits, reply.charset)
     except SoapFault as error:
-        shown = reply.content[:120].decode(errors="replace")
-        raise _bad(reply, f"without SOAP: {shown!r}, {error.reason}") from error
+        shown = repr(reply.content[:120].decode(errors="replace"))
+        why = f", {error.reason}" if reply.content.lstrip().startswith(b"<") else ""
+        raise _bad(reply, f"without SOAP: {shown}{why}") from error
     body = envelope.body
     if body is not None and body.tag == f"{{{envelope.version.namespace}}}Fault":
         raise _by_status(reply, parse_fault(body, envelope.version))
@@ -185,13 +193,13 @@ def _by_status(reply: Reply, fault: SoapFault) -> SoapFault:
 
 
 def _bad(reply: Reply, how: str) -> BadReply:
-    message = f"{reply.url} answered HTTP {reply.status} {how}; {_remedy(reply.status)}"
+    message = f"{reply.url} answered HTTP {reply.status} {how}; {_remedy(reply)}"
     return BadReply(message, reply.url, reply.status)
 
 
-def _remedy(status: int) -> str:
-    if status in (404, 405):
-        return "see that the URL is that of the broker, such as http://127.0.0.1:8080/wsn"
-    if 300 <= status < 400:
+def _remedy(reply: Reply) -> str:
+    if reply.status in (404, 405):
+        return f"see that the URL is that of the broker, such as {urljoin(reply.url, '/wsn')}"
+    if 300 <= reply.status < 400:
         return "redirects are not followed; name the final URL"
     return "see that a WS-Notification broker listens at this URL"

@@ -13,7 +13,7 @@ class TopicsSettings:
     url: str = setting(
         "",
         Text("a TOML file, an ldap:// or ldaps:// URL, or empty for open topics"),
-        "The tree; open topics appear as they are used.",
+        "The topic tree, in a file or an LDAP directory; without one, topics appear as they are used.",
     )
     on_remove: str = setting(
         "keep",

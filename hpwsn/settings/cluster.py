@@ -43,7 +43,11 @@ class BackboneSettings:
 class ClusterSettings:
     """How the node joins its cluster; the admin node reads these as well."""
 
-    admin: str = setting("", Url("an http or https URL, or empty for a node alone"), "The admin node.")
+    admin: str = setting(
+        "",
+        Url("an http or https URL, or empty for a node alone"),
+        "Address of the admin node, for a node in a cluster.",
+    )
     secret: str = setting("", Text(), "Secret shared with the admin node and the other nodes.", secret=True)
     secret_file: str = setting("", Text("a file"), "File that holds the secret instead.")
     ca_file: str = setting(

@@ -300,6 +300,10 @@ async def test_no_answer_in_time_is_timed_out(broker):
     ("answer", "words"),
     [
         (web.Response(status=404), "HTTP 404 without a message; see that the URL"),
+        (
+            web.Response(status=404, text="404: no"),
+            r"without SOAP: '404: no'; see that .* such as http://\S+/wsn$",
+        ),
         (web.Response(status=302, headers={"Location": "/there"}), "redirects are not followed"),
         (web.Response(text="<html><body>hello</body></html>"), "without SOAP"),
         (web.Response(text="just words"), "just words"),
