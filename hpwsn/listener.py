@@ -1,10 +1,10 @@
 """A socket that listens, or one line that says why none can and what to do about it."""
 
 import errno
-import os
 import socket
 
 from hpwsn.errors import HpwsnError
+from hpwsn_client.errors import reason_of
 
 _ANOTHER_PORT = "choose another port with --port (0 takes a free one)"
 _ANOTHER_HOST = "choose another address with --host"
@@ -24,11 +24,4 @@ def open_listener(host: str, port: int) -> socket.socket:
         return socket.create_server(address[:2], family=family, backlog=1024)
     except OSError as error:
         remedy = _REMEDIES.get(error.errno or 0, _ANOTHER_HOST)
-        raise HpwsnError(f"cannot listen on {host}:{port}: {_reason(error)}; {remedy}") from error
-
-
-def _reason(error: OSError) -> str:
-    """In the system's words, since Python's repeat the address; a name that is none has only Python's."""
-    if isinstance(error, socket.gaierror) or not error.errno:
-        return error.strerror or str(error)
-    return os.strerror(error.errno)
+        raise HpwsnError(f"cannot listen on {host}:{port}: {reason_of(error)}; {remedy}") from error

@@ -9,7 +9,6 @@ repeats no request: whether a lost request was carried out is for the caller to 
 from __future__ import annotations
 
 import io
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import urljoin
@@ -18,7 +17,7 @@ from uuid import uuid4
 import aiohttp
 from lxml import etree
 
-from .errors import BadReply, Closed, ConnectionFailed, HpwsnClientError, TimedOut
+from .errors import BadReply, Closed, ConnectionFailed, HpwsnClientError, TimedOut, reason_of
 from .wsn.addressing import Addressing, EndpointReference, encode_addressing, reference_parameter_headers
 from .wsn.faults import Busy, SoapFault, TooLarge, parse_fault
 from .wsn.names import HPWSN, WSA_ANONYMOUS
@@ -118,17 +117,12 @@ def _trouble(url: str, error: Exception, timeout: float) -> HpwsnClientError:
         remedy = "see that the broker is well, or give the client a longer timeout"
         return TimedOut(f"{url} did not answer within {timeout:g} s; {unknown}; {remedy}", url)
     if isinstance(error, aiohttp.ClientConnectorError):
-        why = _reason(error.os_error)
+        why = reason_of(error.os_error)
         return ConnectionFailed(f"nobody answers at {url} ({why}); start the broker, or name its URL", url)
     if isinstance(error, aiohttp.InvalidURL):
         return ConnectionFailed(f"{url} cannot be reached over HTTP; an endpoint needs an http URL", url)
     why = str(error) or type(error).__name__
     return ConnectionFailed(f"the connection to {url} was lost before the answer ({why}); {unknown}", url)
-
-
-def _reason(error: OSError) -> str:
-    """In the system's words, since asyncio's repeat the address; a name's trouble has a negative number."""
-    return os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)
 
 
 def addressing_headers(target: EndpointReference, action: str) -> list[bytes]:
