@@ -89,10 +89,13 @@ def request(
 
 def _refusal(url: str, error: HTTPError) -> str:
     with error:
-        words = _error_of(error.read(10_000).decode("utf-8", "replace").strip())
+        answer = error.read(10_000).decode("utf-8", "replace").strip()
+    said = _error_of(answer)
+    if error.code == 404 and not said:
+        return f"what answers at {url} does not know that address: it is another kind of node, or none"
     if error.code == 404:
         return f"the node knows nothing at {url}; the command's `list` shows what there is"
-    return f"the node refused {url}: HTTP {error.code} {words or error.reason}"
+    return f"the node refused {url}: HTTP {error.code} {said or answer[:500] or error.reason}"
 
 
 def _error_of(answer: str) -> str:
@@ -100,7 +103,7 @@ def _error_of(answer: str) -> str:
     try:
         return str(json.loads(answer)["error"])
     except (ValueError, LookupError, TypeError):
-        return answer[:500]
+        return ""
 
 
 def table(found: Sequence[Mapping[str, Any]], columns: Sequence[str], nothing: str) -> str:

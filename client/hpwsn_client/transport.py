@@ -192,8 +192,9 @@ def _bad(reply: Reply, how: str) -> BadReply:
 
 
 def _remedy(reply: Reply) -> str:
-    if reply.status in (404, 405):
-        return f"see that the URL is that of the broker, such as {urljoin(reply.url, '/wsn')}"
+    usual = urljoin(reply.url, "/wsn")
+    if reply.status in (404, 405) and reply.url != usual:
+        return f"see that the URL is that of the broker, such as {usual}"
     if 300 <= reply.status < 400:
         return "redirects are not followed; name the final URL"
     return "see that a WS-Notification broker listens at this URL"

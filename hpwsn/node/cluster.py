@@ -169,8 +169,7 @@ def _link_options(config: Config) -> LinkOptions:
         buffer_bytes=routing.buffer,
         queue_bytes=routing.queue_bytes,
         reassembly_timeout=routing.reassembly_timeout,
-        # What a door takes must get through, with its escapes.
-        reassembly_bytes=max(routing.reassembly_bytes, 2 * config.server.body_limit),
+        reassembly_bytes=routing.reassembly_bytes,
         reassembly_messages=routing.reassembly_messages,
     )
 
