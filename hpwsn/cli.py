@@ -9,14 +9,14 @@ import json
 import os
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from hpwsn.cli_bench import add_bench_parser
 from hpwsn.cli_cluster import add_admin_parser, add_cluster_parser
+from hpwsn.cli_config import add_config_options, config_of
 from hpwsn.cli_deadletters import add_deadletters_parser
 from hpwsn.cli_resources import REGISTRATIONS, SUBSCRIPTIONS, add_resource_parser
 from hpwsn.cli_streams import add_streams_parser
-from hpwsn.config import FLAGS, LoadedConfig, default_file, load_config, masked, shown, value_of
+from hpwsn.config import FLAGS, LoadedConfig, masked, shown, value_of
 from hpwsn.errors import ConfigError, HpwsnError, Problem
 from hpwsn.settings import SETTINGS
 from hpwsn.topics.command import add_topics_parser
@@ -54,9 +54,14 @@ examples:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit status."""
-    arguments = build_parser().parse_args(argv)
+    parser = build_parser()
+    arguments = parser.parse_args(argv)
+    handler = _handler(arguments)
+    if handler is None:
+        parser.print_help(sys.stderr)
+        return 2
     try:
-        status = _handler(arguments)(arguments)
+        status = handler(arguments)
         sys.stdout.flush()
     except KeyboardInterrupt:
         return 130
@@ -79,7 +84,7 @@ def build_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"hpwsn {__version__}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     _add_serve_parser(commands)
     add_publish_parser(commands)
     add_listen_parser(commands)
@@ -95,10 +100,9 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _handler(arguments: argparse.Namespace) -> Callable[[argparse.Namespace], int]:
-    """The command's function; the client's own commands, which also stand alone, name theirs `run`."""
-    handler: Callable[[argparse.Namespace], int] = getattr(arguments, "handler", None) or arguments.run
-    return handler
+def _handler(arguments: argparse.Namespace) -> Callable[[argparse.Namespace], int] | None:
+    """The command's function, if one is given; those of the client, which also stand alone, name it `run`."""
+    return getattr(arguments, "handler", None) or getattr(arguments, "run", None)
 
 
 def _add_serve_parser(commands: "Subparsers[argparse.ArgumentParser]") -> None:
@@ -109,7 +113,7 @@ def _add_serve_parser(commands: "Subparsers[argparse.ArgumentParser]") -> None:
         epilog=_SERVE_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    _add_config_options(parser)
+    add_config_options(parser, FLAGS)
     parser.set_defaults(handler=_serve)
 
 
@@ -121,7 +125,7 @@ def _add_check_config_parser(commands: "Subparsers[argparse.ArgumentParser]") ->
         epilog=_CHECK_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    _add_config_options(parser)
+    add_config_options(parser, FLAGS)
     parser.add_argument(
         "--show", action="store_true", help="print every setting, not only those that were set"
     )
@@ -132,34 +136,8 @@ def _add_check_config_parser(commands: "Subparsers[argparse.ArgumentParser]") ->
     parser.set_defaults(handler=_check_config)
 
 
-def _add_config_options(parser: argparse.ArgumentParser) -> None:
-    names = {"data.dir": "DIR", "cluster.admin": "URL", "backbone.url": "URL", "topics.url": "URL"}
-    parser.add_argument(
-        "--config", type=Path, metavar="FILE", help="settings file (default: ./hpwsn.toml, if any)"
-    )
-    for key, flag in FLAGS.items():
-        setting = SETTINGS[key]
-        default = f" (default: {setting.default})" if setting.default != "" else ""
-        metavar = names.get(key, flag.strip("-").upper())
-        parser.add_argument(flag, dest=key, metavar=metavar, help=setting.about.rstrip(".") + default)
-    parser.add_argument(
-        "--set",
-        dest="assignments",
-        action="append",
-        default=[],
-        metavar="SECTION.KEY=VALUE",
-        help="any other setting; may be repeated (see check-config --reference)",
-    )
-
-
-def _load(arguments: argparse.Namespace) -> LoadedConfig:
-    flags = {key: value for key in FLAGS if (value := getattr(arguments, key)) is not None}
-    file = arguments.config or default_file(Path())
-    return load_config(file, os.environ, flags, arguments.assignments)
-
-
 def _serve(arguments: argparse.Namespace) -> int:
-    config = _load(arguments).config
+    config = config_of(arguments, FLAGS).config
     from hpwsn.node import serve
 
     return serve(config)
@@ -172,7 +150,7 @@ def _check_config(arguments: argparse.Namespace) -> int:
         sys.stdout.write(reference())
         return 0
     try:
-        loaded = _load(arguments)
+        loaded = config_of(arguments, FLAGS)
         _check_topics(loaded)
     except ConfigError as error:
         if not arguments.json:

@@ -5,13 +5,12 @@ import os
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
-from hpwsn.config import ADMIN_FLAGS, default_file, load_config
+from hpwsn.cli_config import add_config_options, config_of
+from hpwsn.config import ADMIN_FLAGS
 from hpwsn.errors import HpwsnError
 from hpwsn.operator_api import dump, request
-from hpwsn.settings import SETTINGS
 
 DEFAULT_ADMIN = "http://127.0.0.1:8070"
 
@@ -42,22 +41,7 @@ def add_admin_parser(commands: "argparse._SubParsersAction[argparse.ArgumentPars
         epilog=_ADMIN_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument(
-        "--config", type=Path, metavar="FILE", help="settings file (default: ./hpwsn.toml, if any)"
-    )
-    for key, flag in ADMIN_FLAGS.items():
-        setting = SETTINGS[key]
-        default = f" (default: {setting.default})" if setting.default != "" else ""
-        metavar = {"admin.dir": "DIR", "topics.url": "URL"}.get(key, flag.strip("-").upper())
-        parser.add_argument(flag, dest=key, metavar=metavar, help=setting.about.rstrip(".") + default)
-    parser.add_argument(
-        "--set",
-        dest="assignments",
-        action="append",
-        default=[],
-        metavar="SECTION.KEY=VALUE",
-        help="any other setting, such as cluster.heartbeat; may be repeated",
-    )
+    add_config_options(parser, ADMIN_FLAGS)
     parser.set_defaults(handler=_admin)
 
 
@@ -76,9 +60,7 @@ def add_cluster_parser(commands: "argparse._SubParsersAction[argparse.ArgumentPa
 
 
 def _admin(arguments: argparse.Namespace) -> int:
-    flags = {key: value for key in ADMIN_FLAGS if (value := getattr(arguments, key)) is not None}
-    file = arguments.config or default_file(Path())
-    config = load_config(file, os.environ, flags, arguments.assignments).config
+    config = config_of(arguments, ADMIN_FLAGS).config
     from hpwsn_admin.server import serve_admin
 
     return serve_admin(config)
@@ -86,7 +68,7 @@ def _admin(arguments: argparse.Namespace) -> int:
 
 def _cluster(arguments: argparse.Namespace) -> int:
     admin = (arguments.admin or os.environ.get("HPWSN_CLUSTER_ADMIN") or DEFAULT_ADMIN).rstrip("/")
-    topology = request("GET", f"{admin}/api/topology")
+    topology = request("GET", f"{admin}/api/topology", remedy="start one with `hpwsn admin`, or give --admin")
     if "clusters" not in topology:
         raise HpwsnError(f"what answers at {admin} is no admin node; check --admin")
     print(dump(topology) if arguments.json else "\n".join(draw_topology(topology, _plain())))

@@ -8,6 +8,7 @@ as a Batch of runs and of lists. Both are sequences like any other, and make sin
 who asks for them: where nobody does, a hundred cost little more than one.
 """
 
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple, overload
@@ -55,8 +56,9 @@ class _Lazy(Sequence[Notification]):
     def __init__(self) -> None:
         self._made: list[Notification] | None = None
 
+    @abstractmethod
     def _make(self) -> list[Notification]:
-        raise NotImplementedError
+        """The elements."""
 
     def _all(self) -> list[Notification]:
         if self._made is None:

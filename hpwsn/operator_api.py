@@ -64,7 +64,9 @@ def address(arguments: argparse.Namespace, *path: str, **query: object) -> str:
     )
 
 
-def request(method: str, url: str, body: object = None) -> dict[str, Any]:
+def request(
+    method: str, url: str, body: object = None, remedy: str = "start one with `hpwsn serve`, or give --url"
+) -> dict[str, Any]:
     """The JSON object that the node answers with."""
     data = None if body is None else json.dumps(body).encode()
     headers = {"Accept": "application/json", "Content-Type": "application/json"}
@@ -76,8 +78,8 @@ def request(method: str, url: str, body: object = None) -> dict[str, Any]:
         raise NodeRequestFailed(_refusal(url, error)) from None
     except (URLError, OSError) as error:
         reason = getattr(error, "reason", error)
-        remedy = "start one with `hpwsn serve`, or give --url"
-        raise NodeRequestFailed(f"no node answers at {url}: {reason}; {remedy}") from None
+        why = getattr(reason, "strerror", None) or reason
+        raise NodeRequestFailed(f"no node answers at {url} ({why}); {remedy}") from None
     except ValueError:
         answer = None
     if not isinstance(answer, dict):
@@ -87,10 +89,13 @@ def request(method: str, url: str, body: object = None) -> dict[str, Any]:
 
 def _refusal(url: str, error: HTTPError) -> str:
     with error:
-        words = _error_of(error.read(10_000).decode("utf-8", "replace").strip())
+        answer = error.read(10_000).decode("utf-8", "replace").strip()
+    said = _error_of(answer)
+    if error.code == 404 and not said:
+        return f"what answers at {url} does not know that address: it is another kind of node, or none"
     if error.code == 404:
         return f"the node knows nothing at {url}; the command's `list` shows what there is"
-    return f"the node refused {url}: HTTP {error.code} {words or error.reason}"
+    return f"the node refused {url}: HTTP {error.code} {said or answer[:500] or error.reason}"
 
 
 def _error_of(answer: str) -> str:
@@ -98,7 +103,7 @@ def _error_of(answer: str) -> str:
     try:
         return str(json.loads(answer)["error"])
     except (ValueError, LookupError, TypeError):
-        return answer[:500]
+        return ""
 
 
 def table(found: Sequence[Mapping[str, Any]], columns: Sequence[str], nothing: str) -> str:

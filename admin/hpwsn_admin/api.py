@@ -128,10 +128,7 @@ class AdminApi:
                 nonce = self._check(request, body)
             except Unsigned as error:
                 return self._unsigned(request, error)
-            response = await _answer(handler, request, body)
-            assert isinstance(response.body, bytes)
-            response.headers[SIGNATURE] = self._verifier.sign_answer(nonce, response.status, response.body)
-            return response
+            return self._sign(nonce, await _answer(handler, request, body))
 
         return handle
 
@@ -145,10 +142,13 @@ class AdminApi:
                 self._complained.clear()
             self._complained[key] = now
             log.warning("%s %s from %s is refused: %s", request.method, request.path, key[0], error)
-        response = _refusal(401, str(error), **({"now": time.time()} if isinstance(error, TooEarly) else {}))
-        if isinstance(error, TooEarly):
-            assert isinstance(response.body, bytes)
-            response.headers[SIGNATURE] = self._verifier.sign_answer(error.nonce, 401, response.body)
+        if not isinstance(error, TooEarly):
+            return _refusal(401, str(error))
+        return self._sign(error.nonce, _refusal(401, str(error), now=time.time()))
+
+    def _sign(self, nonce: str, response: web.Response) -> web.Response:
+        assert isinstance(response.body, bytes)
+        response.headers[SIGNATURE] = self._verifier.sign_answer(nonce, response.status, response.body)
         return response
 
     async def _register(self, request: web.Request, body: bytes) -> dict[str, Any]:

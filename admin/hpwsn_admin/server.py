@@ -5,15 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-import socket
 import time
 from pathlib import Path
 
 import uvloop
 from aiohttp import web
 
-from hpwsn.errors import HpwsnError
 from hpwsn.file_limit import raise_file_limit
+from hpwsn.listener import open_listener
 from hpwsn.logs import set_up_logging
 from hpwsn.routing.secret import shared_secret
 from hpwsn.routing.signing import Verifier
@@ -49,7 +48,8 @@ class AdminNode:
 
     async def start(self) -> None:
         """Listen; it accepts requests when this returns."""
-        listener = self._listen()
+        listener = open_listener(self._config.admin.host, self._config.admin.port)
+        self._port = listener.getsockname()[1]
         self._members.start()
         app = web.Application(client_max_size=BODY_LIMIT)
         app.add_routes(self._api.routes())
@@ -57,21 +57,6 @@ class AdminNode:
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.5, handler_cancellation=True)
         await self._runner.setup()
         await web.SockSite(self._runner, listener).start()
-
-    def _listen(self) -> socket.socket:
-        admin = self._config.admin
-        try:
-            family, _, _, _, address = socket.getaddrinfo(
-                admin.host, admin.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-            )[0]
-            listener = socket.create_server(address[:2], family=family, backlog=1024)
-        except OSError as error:
-            raise HpwsnError(
-                f"cannot listen on {admin.host}:{admin.port}: {error.strerror or error};"
-                " stop what uses it, or choose another with --host and --port (0 takes a free one)"
-            ) from error
-        self._port = listener.getsockname()[1]
-        return listener
 
     async def close(self) -> None:
         """End the streams, which tells the nodes, and put the state on disk."""

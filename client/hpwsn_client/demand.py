@@ -20,7 +20,7 @@ from aiohttp import web
 from lxml import etree
 
 from .arguments import Payload, TopicLike, check_url, concrete_topic, notification_message
-from .errors import ConnectionFailed
+from .listening import http_url, listen
 from .transport import Transport
 from .wsn.addressing import Addressing, EndpointReference, encode_addressing
 from .wsn.faults import (
@@ -57,7 +57,6 @@ from .wsn.topics import Topic
 
 MOST_SUBSCRIBERS = 1000
 """Brokers, times the topics that each of them wants."""
-_SHUTDOWN = 5.0
 
 
 @dataclass(slots=True)
@@ -110,17 +109,7 @@ class DemandPublisher:
         app = web.Application()
         app.router.add_post(self._path or "/", self._serve)
         app.router.add_post(f"{self._path}/{{id}}", self._serve)
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=_SHUTDOWN)
-        await runner.setup()
-        try:
-            await web.TCPSite(runner, self._host, self._port).start()
-        except OSError as error:
-            await runner.cleanup()
-            where = f"http://{self._host}:{self._port}{self._path}"
-            raise ConnectionFailed(
-                f"cannot listen on {where} ({error.strerror}); choose another", where
-            ) from error
-        self._runner, self._port = runner, runner.addresses[0][1]
+        self._runner, self._port = await listen(app, self._host, self._port, self._path)
         return self
 
     async def close(self) -> None:
@@ -134,8 +123,7 @@ class DemandPublisher:
     @property
     def epr(self) -> EndpointReference:
         """The publisher as a publisher reference."""
-        host = f"[{self._host}]" if ":" in self._host else self._host
-        return EndpointReference(self._public_url or f"http://{host}:{self._port}{self._path or '/'}")
+        return EndpointReference(self._public_url or http_url(self._host, self._port, self._path or "/"))
 
     def wanted(self, topic: TopicLike | None) -> bool:
         """Whether somebody wants notifications on this topic now."""

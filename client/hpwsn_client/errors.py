@@ -16,6 +16,7 @@ bears the standard's name for it.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -66,3 +67,8 @@ class FailedBatch:
 
 class Closed(HpwsnClientError):
     """The object was closed before, and serves no more."""
+
+
+def reason_of(error: OSError) -> str:
+    """In the system's words, since Python's repeat the address; a name's trouble has a negative number."""
+    return os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)

@@ -22,7 +22,8 @@ from typing import Protocol, Self
 from aiohttp import web
 
 from .arguments import check_url
-from .errors import Closed, ConnectionFailed, HpwsnClientError, TimedOut
+from .errors import Closed, HpwsnClientError, TimedOut
+from .listening import SHUTDOWN, http_url, listen
 from .mailbox import Mailbox
 from .notification import Notification
 from .wsn.addressing import EndpointReference
@@ -38,7 +39,6 @@ log = logging.getLogger(__name__)
 
 _PATIENCE = 10.0
 """Seconds a delivery waits for room: less than brokers wait for an answer."""
-_SHUTDOWN = 5.0
 _RETRY_AFTER = 1
 _UNDERSTOOD = {
     *map(wsa, ("Action", "To", "MessageID", "RelatesTo", "ReplyTo", "FaultTo", "From")),
@@ -59,7 +59,7 @@ async def _end(subscription: Ending) -> None:
     if subscription.ended:
         return
     with contextlib.suppress(HpwsnClientError, SoapFault, TimeoutError):
-        async with asyncio.timeout(_SHUTDOWN):
+        async with asyncio.timeout(SHUTDOWN):
             await subscription.unsubscribe()
 
 
@@ -113,18 +113,7 @@ class Receiver:
             return self
         app = web.Application(client_max_size=self._limits.body)
         app.router.add_post(self._path, self._serve)
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=_SHUTDOWN)
-        await runner.setup()
-        try:
-            await web.TCPSite(runner, self._host, self._port).start()
-        except OSError as error:
-            await runner.cleanup()
-            where = f"http://{_bracketed(self._host)}:{self._port}{self._path}"
-            raise ConnectionFailed(
-                f"cannot listen on {where} ({error.strerror}); choose another host or port, or port 0", where
-            ) from error
-        self._runner = runner
-        self._port = runner.addresses[0][1]
+        self._runner, self._port = await listen(app, self._host, self._port, self._path)
         return self
 
     async def close(self) -> None:
@@ -150,7 +139,7 @@ class Receiver:
         """Where the broker delivers to."""
         if self._public_url is None and self._port == 0:
             raise RuntimeError("the receiver has no URL before it is open; use `async with` or open() first")
-        return self._public_url or f"http://{_bracketed(self._host)}:{self._port}{self._path}"
+        return self._public_url or http_url(self._host, self._port, self._path)
 
     @property
     def epr(self) -> EndpointReference:
@@ -249,7 +238,3 @@ def _is_wildcard(host: str) -> bool:
         return not host or ipaddress.ip_address(host).is_unspecified
     except ValueError:
         return False
-
-
-def _bracketed(host: str) -> str:
-    return f"[{host}]" if ":" in host else host

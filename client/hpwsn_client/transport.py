@@ -11,12 +11,13 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from urllib.parse import urljoin
 from uuid import uuid4
 
 import aiohttp
 from lxml import etree
 
-from .errors import BadReply, Closed, ConnectionFailed, HpwsnClientError, TimedOut
+from .errors import BadReply, Closed, ConnectionFailed, HpwsnClientError, TimedOut, reason_of
 from .wsn.addressing import Addressing, EndpointReference, encode_addressing, reference_parameter_headers
 from .wsn.faults import Busy, SoapFault, TooLarge, parse_fault
 from .wsn.names import HPWSN, WSA_ANONYMOUS
@@ -116,7 +117,7 @@ def _trouble(url: str, error: Exception, timeout: float) -> HpwsnClientError:
         remedy = "see that the broker is well, or give the client a longer timeout"
         return TimedOut(f"{url} did not answer within {timeout:g} s; {unknown}; {remedy}", url)
     if isinstance(error, aiohttp.ClientConnectorError):
-        why = error.os_error.strerror or error.os_error
+        why = reason_of(error.os_error)
         return ConnectionFailed(f"nobody answers at {url} ({why}); start the broker, or name its URL", url)
     if isinstance(error, aiohttp.InvalidURL):
         return ConnectionFailed(f"{url} cannot be reached over HTTP; an endpoint needs an http URL", url)
@@ -164,8 +165,9 @@ def body_of(reply: Reply, limits: Limits) -> etree._Element | None:
     try:
         envelope = parse_envelope(reply.content, limits, reply.charset)
     except SoapFault as error:
-        shown = reply.content[:120].decode(errors="replace")
-        raise _bad(reply, f"without SOAP: {shown!r}, {error.reason}") from error
+        shown = repr(reply.content[:120].decode(errors="replace"))
+        why = f", {error.reason}" if reply.content.lstrip().startswith(b"<") else ""
+        raise _bad(reply, f"without SOAP: {shown}{why}") from error
     body = envelope.body
     if body is not None and body.tag == f"{{{envelope.version.namespace}}}Fault":
         raise _by_status(reply, parse_fault(body, envelope.version))
@@ -185,13 +187,14 @@ def _by_status(reply: Reply, fault: SoapFault) -> SoapFault:
 
 
 def _bad(reply: Reply, how: str) -> BadReply:
-    message = f"{reply.url} answered HTTP {reply.status} {how}; {_remedy(reply.status)}"
+    message = f"{reply.url} answered HTTP {reply.status} {how}; {_remedy(reply)}"
     return BadReply(message, reply.url, reply.status)
 
 
-def _remedy(status: int) -> str:
-    if status in (404, 405):
-        return "see that the URL is that of the broker, such as http://127.0.0.1:8080/wsn"
-    if 300 <= status < 400:
+def _remedy(reply: Reply) -> str:
+    usual = urljoin(reply.url, "/wsn")
+    if reply.status in (404, 405) and reply.url != usual:
+        return f"see that the URL is that of the broker, such as {usual}"
+    if 300 <= reply.status < 400:
         return "redirects are not followed; name the final URL"
     return "see that a WS-Notification broker listens at this URL"

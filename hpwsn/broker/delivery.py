@@ -11,18 +11,19 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from hpwsn.broker.backlog import Backlog
 from hpwsn.broker.expiry import LOOKED_AT, sort_out
+from hpwsn.broker.journal_work import JournalWork
+from hpwsn.broker.once import Once, next_letters, next_present
 from hpwsn.broker.overflow import DEAD_LETTER, Overflow
 from hpwsn.broker.push_request import Outcome, OutcomeKind
 from hpwsn.broker.recent import Recent
-from hpwsn.broker.replay import next_letters, note_replayed
 from hpwsn.broker.retry import RetryPolicies
 from hpwsn.broker.sending import Batch, Reach, Sender, Totals, next_count, worn_out
+from hpwsn.broker.settling import Settling
 from hpwsn.broker.subscription import State, Subscriber, Subscription
-from hpwsn.errors import JournalUnavailable
 from hpwsn.journal.journal import Journal
 from hpwsn.matching.content import ContentFilters
 from hpwsn.notification import Notification
@@ -33,9 +34,6 @@ log = logging.getLogger(__name__)
 
 BATCH_BYTES = 4 * 2**20
 """Content after which no more notifications are added to a send."""
-
-READERS = 8
-"""Subscriptions that read from the journal at once; a thousand that come back together take turns."""
 
 JOURNAL_PAUSE = 1.0
 """Seconds until something that the journal refused is tried again."""
@@ -68,11 +66,12 @@ class Delivery:
         self._overflow = overflow
         self._clock = clock
         self._timers: dict[Subscription, asyncio.TimerHandle] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._settling: dict[Subscription, list[asyncio.Future[None]]] = {}
+        self._work = JournalWork(lambda subscription: self._proceed_later(subscription, JOURNAL_PAUSE))
+        self._in_background = self._work.start
+        self._settling = Settling()
+        self._settled = self._settling.settled
         self._offered: dict[Subscription, None] = {}
         self._gathered: tuple[Sequence[int], Sequence[Notification]] = ((), ())
-        self._reading = asyncio.Semaphore(READERS)
         self._closing = False
         self.head = 0
         """The newest offset that has been offered to every subscription it matches."""
@@ -140,10 +139,8 @@ class Delivery:
             return
         elif not subscription.deliverable:
             self._settled(subscription)
-        elif subscription.progress.replays:
-            self._in_background(subscription, self._replay(subscription))
-        elif subscription.progress.present:
-            self._in_background(subscription, self._send_present(subscription))
+        elif subscription.progress.replays or subscription.progress.present:
+            self._in_background(subscription, self._send_beside(subscription))
         elif cursor.waiting:
             self._send_next(subscription)
         elif cursor.behind:
@@ -368,45 +365,13 @@ class Delivery:
         """Send one notification that is not in the log, once; whoever asks sees to it that nothing waits."""
         self._reach.sender(subscription).send(subscription, [], [notification], done)
 
-    # Dead letters that an operator wants delivered after all
+    # What goes out once, beside the queue
 
     def replay(self, subscription: Subscription, letters: Iterable[int]) -> None:
         """Send dead letters, by id, once more, before what waits; those that fail again stay dead letters."""
         progress = subscription.progress
         progress.replays = (progress.replays or {}) | dict.fromkeys(letters)
         self.wake(subscription)
-
-    async def _replay(self, subscription: Subscription) -> None:
-        """Send the next dead letters that are still there, one by one after a refusal."""
-        sender = self._reach.sender(subscription)
-        letters = await next_letters(self._journal, subscription, next_count(subscription, sender))
-        subscription.progress.busy = False
-        if not letters or not subscription.deliverable or self._closing:
-            self._proceed(subscription)
-            return
-        subscription.progress.busy = True
-        self.totals.sends += 1
-        sender.send(
-            subscription,
-            [letter.stored.offset for letter in letters],
-            [letter.stored.notification for letter in letters],
-            lambda outcome: self._replayed(subscription, [letter.id for letter in letters], outcome),
-        )
-
-    def _replayed(self, subscription: Subscription, letters: Sequence[int], outcome: Outcome) -> None:
-        self._count_once(subscription, len(letters), outcome)
-        note_replayed(self._journal, subscription, letters, outcome)
-        self._proceed(subscription)
-
-    def _count_once(self, subscription: Subscription, count: int, outcome: Outcome) -> None:
-        """Count what was sent beside the queue, and is not tried again."""
-        subscription.progress.busy = False
-        if outcome.kind is _DELIVERED:
-            self._count_delivered(subscription, count)
-        else:
-            self._count_failure(subscription, outcome)
-
-    # The present state, for a subscriber that asks for it
 
     def synchronize(self, subscription: Subscription) -> None:
         """Send the current message of each of its topics once more, before what waits.
@@ -416,56 +381,35 @@ class Delivery:
         subscription.progress.present = self._backlog.present(subscription)
         self.wake(subscription)
 
-    async def _send_present(self, subscription: Subscription) -> None:
-        present, sender = subscription.progress.present, self._reach.sender(subscription)
-        batch = present[: sender.batch(subscription)]
-        found = await self._journal.read(batch)
-        last = found[-1].offset if found else batch[-1]
-        subscription.progress.present = [offset for offset in present if offset > last]
-        wanted = [stored for stored in found if self._backlog.is_present(stored, subscription)]
-        subscription.progress.busy = False
-        if not wanted or not subscription.deliverable or self._closing:
+    async def _send_beside(self, subscription: Subscription) -> None:
+        progress, sender = subscription.progress, self._reach.sender(subscription)
+        if progress.replays:
+            once = await next_letters(self._journal, subscription, next_count(subscription, sender))
+        else:
+            size = sender.batch(subscription)
+            once = await next_present(self._journal, self._backlog, subscription, size)
+        progress.busy = bool(once.stored) and subscription.deliverable and not self._closing
+        if not progress.busy:
             self._proceed(subscription)
             return
-        subscription.progress.busy = True
         self.totals.sends += 1
         sender.send(
             subscription,
-            [stored.offset for stored in wanted],
-            [stored.notification for stored in wanted],
-            lambda outcome: self._present_sent(subscription, len(wanted), outcome),
+            [stored.offset for stored in once.stored],
+            [stored.notification for stored in once.stored],
+            lambda outcome: self._sent_beside(subscription, once, outcome),
         )
 
-    def _present_sent(self, subscription: Subscription, count: int, outcome: Outcome) -> None:
-        self._count_once(subscription, count, outcome)
-        if outcome.kind is not _DELIVERED:
-            subscription.progress.present = ()
-            log.warning(
-                "subscription %s: the present state was not taken: %s", subscription.id, outcome.reason
-            )
+    def _sent_beside(self, subscription: Subscription, once: Once, outcome: Outcome) -> None:
+        subscription.progress.busy = False
+        if outcome.kind is _DELIVERED:
+            self._count_delivered(subscription, len(once.stored))
+        else:
+            self._count_failure(subscription, outcome)
+        once.note(outcome)
         self._proceed(subscription)
 
     # Reading the journal
-
-    def _in_background(self, subscription: Subscription, work: Coroutine[None, None, None]) -> None:
-        subscription.progress.busy = True
-        task = asyncio.get_running_loop().create_task(self._guard(subscription, work))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    async def _guard(self, subscription: Subscription, work: Coroutine[None, None, None]) -> None:
-        try:
-            async with self._reading:
-                await work
-        except JournalUnavailable as error:
-            subscription.progress.busy = False
-            subscription.progress.last_error = str(error)
-            self._proceed_later(subscription, JOURNAL_PAUSE)
-        except Exception as error:
-            log.exception("subscription %s: its queue could not be read", subscription.id)
-            subscription.progress.busy = False
-            subscription.progress.last_error = str(error)
-            self._proceed_later(subscription, JOURNAL_PAUSE)
 
     async def _read(self, subscription: Subscription, sender: Sender, offsets: Sequence[int]) -> None:
         """Send what memory no longer holds; what retention took meanwhile is passed over."""
@@ -492,22 +436,11 @@ class Delivery:
 
     async def settle(self, subscriptions: Iterable[Subscription]) -> None:
         """Wait until each has handed over all it could, or waits for a retry."""
-        loop = asyncio.get_running_loop()
-        waiting = []
-        for subscription in subscriptions:
-            if subscription.progress.busy or subscription in self._offered:
-                future: asyncio.Future[None] = loop.create_future()
-                self._settling.setdefault(subscription, []).append(future)
-                waiting.append(future)
-        if waiting:
-            await asyncio.wait(waiting)
-
-    def _settled(self, subscription: Subscription) -> None:
-        if not self._settling:
-            return
-        for future in self._settling.pop(subscription, ()):
-            if not future.done():
-                future.set_result(None)
+        await self._settling.wait(
+            subscription
+            for subscription in subscriptions
+            if subscription.progress.busy or subscription in self._offered
+        )
 
     def waiting(self) -> int:
         """How many subscriptions wait for a retry."""
@@ -519,7 +452,5 @@ class Delivery:
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
-        for subscription in list(self._settling):
-            self._settled(subscription)
-        if self._tasks:
-            await asyncio.wait(self._tasks)
+        self._settling.close()
+        await self._work.close()

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from hpwsn.broker.intake import Intake, Stored
 from hpwsn.broker.publisher import Publisher
-from hpwsn.notification import PARTIAL, RELIABLE, Batch, Notification, Run
+from hpwsn.notification import PARTIAL, RELIABLE, Batch, Notification
 from hpwsn_client.wsn.notify_scan import EncodedRun, NotifyScan
 from hpwsn_client.wsn.soap_faults import SoapFault
 from hpwsn_client.wsn.xml import Limits
@@ -60,17 +60,9 @@ class NotifyLane:
             if first is not None:
                 first.add_done_callback(lambda end: stored(not end.cancelled() and end.exception() is None))
                 return 1
-            _add(parts, notifications)
+            parts.append(notifications)
             taken += 1
             size += len(data)
         if taken:
             self._intake.put(parts[0] if len(parts) == 1 else Batch(parts), size, stored)
         return taken
-
-
-def _add(parts: list[Sequence[Notification]], notifications: Sequence[Notification]) -> None:
-    last = parts[-1] if parts else None
-    if isinstance(last, list) and not isinstance(notifications, Run):
-        last += notifications
-    else:
-        parts.append(notifications)

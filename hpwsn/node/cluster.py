@@ -55,7 +55,20 @@ class InCluster:
         self._link_port = 0
         self._started = False
         publisher.carried |= RELIABLE | PARTIAL
-        self.forwarding = _forwarding(name, config, journal, tree, publisher, clock)
+        routing = config.routing
+        self.forwarding = Forwarding(
+            name,
+            shared_secret(config.cluster),
+            host=routing.host or config.server.host,
+            port=routing.port,
+            options=_link_options(config),
+            settings=_router_settings(config),
+            journal=journal,
+            clock=clock,
+            policy=tree.routing,
+            note_id=publisher.published_elsewhere,
+            has_peers=bool(config.backbone.peers),
+        )
 
     def attach(
         self,
@@ -149,39 +162,24 @@ class InCluster:
             self._elsewhere.follow(topology)
 
 
-def _forwarding(
-    name: str,
-    config: Config,
-    journal: Journal,
-    tree: TopicTree[Subscriber],
-    publisher: Publisher,
-    clock: Callable[[], float],
-) -> Forwarding:
+def _link_options(config: Config) -> LinkOptions:
     routing = config.routing
-    return Forwarding(
-        name,
-        shared_secret(config.cluster),
-        host=routing.host or config.server.host,
-        port=routing.port,
-        options=LinkOptions(
-            fragment_size=routing.fragment_size,
-            buffer_bytes=routing.buffer,
-            queue_bytes=routing.queue_bytes,
-            reassembly_timeout=routing.reassembly_timeout,
-            # What a door takes must get through, with its escapes.
-            reassembly_bytes=max(routing.reassembly_bytes, 2 * config.server.body_limit),
-            reassembly_messages=routing.reassembly_messages,
-        ),
-        settings=RouterSettings(
-            simple_subtree=config.topics.simple_subtree,
-            max_unacknowledged=routing.unacknowledged,
-            max_unacknowledged_bytes=routing.unacknowledged_bytes,
-            resend_after=routing.resend_after,
-            dead_grace=routing.dead_grace,
-        ),
-        journal=journal,
-        clock=clock,
-        policy=tree.routing,
-        note_id=publisher.published_elsewhere,
-        has_peers=bool(config.backbone.peers),
+    return LinkOptions(
+        fragment_size=routing.fragment_size,
+        buffer_bytes=routing.buffer,
+        queue_bytes=routing.queue_bytes,
+        reassembly_timeout=routing.reassembly_timeout,
+        reassembly_bytes=routing.reassembly_bytes,
+        reassembly_messages=routing.reassembly_messages,
+    )
+
+
+def _router_settings(config: Config) -> RouterSettings:
+    routing = config.routing
+    return RouterSettings(
+        simple_subtree=config.topics.simple_subtree,
+        max_unacknowledged=routing.unacknowledged,
+        max_unacknowledged_bytes=routing.unacknowledged_bytes,
+        resend_after=routing.resend_after,
+        dead_grace=routing.dead_grace,
     )

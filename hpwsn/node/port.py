@@ -19,6 +19,7 @@ from hpwsn.door.lane import Lanes
 from hpwsn.door.notify_lane import NotifyLane
 from hpwsn.door.tls import load_certificate, server_context
 from hpwsn.errors import HpwsnError
+from hpwsn.listener import open_listener
 from hpwsn.settings import Config
 from hpwsn_client.wsn.xml import Limits
 
@@ -60,18 +61,8 @@ class Port:
     def listen(self) -> None:
         """Take the port; nobody is answered yet."""
         server = self._config.server
-        try:
-            family, _, _, _, address = socket.getaddrinfo(
-                server.host, server.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-            )[0]
-            listener = socket.create_server(address[:2], family=family, backlog=1024, reuse_port=False)
-        except OSError as error:
-            raise HpwsnError(
-                f"cannot listen on {server.host}:{server.port}: {error.strerror or error};"
-                " stop what uses it, or choose another with --host and --port (0 takes a free one)"
-            ) from error
-        self._listener = listener
-        self._number = listener.getsockname()[1]
+        self._listener = open_listener(server.host, server.port)
+        self._number = self._listener.getsockname()[1]
         self._base_url = ""
 
     async def open(self, app: web.Application, soap: SoapDoor, publisher: Publisher) -> None:

@@ -22,6 +22,7 @@ from yarl import URL
 
 from hpwsn.errors import HpwsnError
 from hpwsn.routing.signing import SIGNATURE, Signer, Unsigned
+from hpwsn_client.errors import reason_of
 
 log = logging.getLogger(__name__)
 
@@ -145,7 +146,10 @@ class AdminClient:
             )
 
     def _away(self, error: Exception, within: float) -> AdminAway:
-        reason = f"no answer within {within:g} s" if isinstance(error, TimeoutError) else str(error)
+        if isinstance(error, aiohttp.ClientConnectorError):
+            reason = reason_of(error.os_error)
+        else:
+            reason = f"no answer within {within:g} s" if isinstance(error, TimeoutError) else str(error)
         return AdminAway(f"the admin node {self.url} is away: {reason or type(error).__name__}")
 
     async def close(self) -> None:

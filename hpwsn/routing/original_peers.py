@@ -110,6 +110,7 @@ class OriginalPeers(asyncio.DatagramProtocol):
         size = sum(map(len, made))
         if self._waiting_bytes + size > self._settings.queue_bytes:
             self._dropped += 1
+            self._tell("a notification does not go to nodes of the original: %s", "routing.queue_bytes wait")
             return
         self._waiting += made
         self._waiting_bytes += size

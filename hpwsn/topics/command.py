@@ -27,6 +27,11 @@ ENVIRONMENT = "HPWSN_TOPICS_URL"
 FORMATS = ("toml", "ldif")
 TELL_EVERY = 1000
 """Changes between two notes about the progress of a load."""
+_EXAMPLES = """\
+examples:
+  hpwsn topics add ALL:ALARM --routing tcp --topics topics.toml
+  hpwsn topics list --topics ldap://ldap.example.org/ou=topics,dc=hpwsn
+"""
 _Work = Callable[[argparse.Namespace, Directory], None]
 _Subparsers = argparse._SubParsersAction  # the type of what add_subparsers returns has no public name
 
@@ -41,10 +46,10 @@ def add_topics_parser(subparsers: "_Subparsers[argparse.ArgumentParser]") -> Non
         "topics",
         help="look at a topic directory and edit it",
         description="Look at a topic directory and edit it; no node needs to run.",
-        epilog="example: hpwsn topics add ALL:ALARM --routing tcp --topics topics.toml"
-        " (or --topics ldap://host/ou=topics,dc=hpwsn)",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    commands = parser.add_subparsers(dest="topics_command", required=True, metavar="COMMAND")
+    commands = parser.add_subparsers(title="actions", required=True, metavar="ACTION")
     _add_list(commands)
     _add_add(commands)
     _add_remove(commands)
@@ -126,7 +131,8 @@ def _command(
         name,
         help=summary,
         description=f"{summary[0].upper()}{summary[1:]}.",
-        epilog=f"example: hpwsn topics {example}",
+        epilog=f"examples:\n  hpwsn topics {example}\n",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
         "--topics",

@@ -299,7 +299,11 @@ async def test_no_answer_in_time_is_timed_out(broker):
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        (web.Response(status=404), "HTTP 404 without a message; see that the URL"),
+        (web.Response(status=404), "HTTP 404 without a message; see that a WS-N"),
+        (
+            web.Response(status=404, text="404: no"),
+            "without SOAP: '404: no'; see that a WS-N",
+        ),
         (web.Response(status=302, headers={"Location": "/there"}), "redirects are not followed"),
         (web.Response(text="<html><body>hello</body></html>"), "without SOAP"),
         (web.Response(text="just words"), "just words"),
@@ -312,6 +316,13 @@ async def test_an_answer_that_was_not_due_is_a_bad_reply(broker, client, answer,
     with pytest.raises(BadReply, match=words) as caught:
         await client.renew(broker.url)
     assert caught.value.url == broker.url
+
+
+async def test_another_address_of_the_broker_is_told_its_usual_one(broker):
+    broker.script[tuple] = web.Response(status=404)
+    async with Client(f"{broker.base}/ws") as client:
+        with pytest.raises(BadReply, match=f"see that the URL is that of the broker, such as {broker.url}"):
+            await client.notify("A", "x")
 
 
 async def test_an_answer_larger_than_the_limit_is_a_bad_reply(broker):

@@ -104,16 +104,21 @@ async def reaches(publisher: Place, topic: str, *subscribers: Place) -> None:
                     break
 
 
+async def subscribe_all(at: dict[str, Place], topics: dict[str, str]) -> None:
+    """Subscribe everywhere to the topic of each place, until what is published at each reaches all."""
+    for place in at.values():
+        for topic in topics.values():
+            await place.client.subscribe(topic, place.receiver)
+    for name, topic in topics.items():
+        await reaches(at[name], topic, *at.values())
+
+
 async def test_functional_02_three_clusters_each_subscriber_gets_all_three_topics(
     nodes: dict[str, Member],
 ) -> None:
     topics = dict(zip(THREE, ("ALL1", "ALL2", "ALL3"), strict=True))
     async with places(nodes, *THREE) as at:
-        for place in at.values():
-            for topic in topics.values():
-                await place.client.subscribe(topic, place.receiver)
-        for name, topic in topics.items():
-            await reaches(at[name], topic, *at.values())
+        await subscribe_all(at, topics)
         for name, topic in topics.items():
             await at[name].client.notify(topic, f"<m>from {name}</m>")
         expected = sorted((topic, f"from {name}") for name, topic in topics.items())
@@ -174,11 +179,7 @@ async def test_functional_04_three_clusters_three_topics_fragments_whole_or_in_p
 ) -> None:
     topics = dict(zip(THREE, ("P1", "P2", "P3"), strict=True))
     async with places(nodes, *THREE) as at:
-        for place in at.values():
-            for topic in topics.values():
-                await place.client.subscribe(topic, place.receiver)
-        for name, topic in topics.items():
-            await reaches(at[name], topic, *at.values())
+        await subscribe_all(at, topics)
         for times in (2, 5, 10, 100):
             text = text_of(times)
             for name, topic in topics.items():

@@ -290,3 +290,10 @@ async def test_what_is_too_long_for_udp_goes_by_tcp() -> None:
         assert a.links.send("b", sent, reliable=False)
         await until(lambda: b.payloads == [sent])
         assert a.links.figures()["udp"]["messages_sent"] == 0
+
+
+async def test_a_relay_that_closes_ends_a_connection_that_never_said_anything() -> None:
+    async with relay_to(("127.0.0.1", 9)) as (_, place):
+        reader, writer = await asyncio.open_connection(*place)
+    assert await reader.read() == b""
+    writer.close()

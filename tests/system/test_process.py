@@ -13,6 +13,8 @@ from urllib.parse import urlsplit
 import psutil
 import pytest
 
+from hpwsn.errors import HpwsnError
+from hpwsn.listener import open_listener
 from hpwsn_client import Client, Receiver
 from tests.consumer import Consumer
 from tests.harness import NodeProcess
@@ -122,9 +124,18 @@ async def test_a_second_node_on_the_same_data_is_refused_with_the_reason(tmp_pat
 async def test_a_port_that_is_taken_is_said_so_in_one_line(tmp_path: Path) -> None:
     with NodeProcess(tmp_path / "one") as node:
         second = NodeProcess(tmp_path / "two", port=node.port)
-        with pytest.raises(AssertionError, match="cannot listen on") as failure:
+        taken = f"cannot listen on 127.0.0.1:{node.port}: Address already in use; stop what uses it"
+        with pytest.raises(AssertionError, match=taken) as failure:
             second.start()
         assert "Traceback" not in str(failure.value)
+
+
+@pytest.mark.parametrize(
+    ("host", "words"), [("192.0.2.1", "does not have that address"), ("nowhere.invalid", "--host")]
+)
+def test_an_address_that_is_not_this_machines_is_said_so(host: str, words: str) -> None:
+    with pytest.raises(HpwsnError, match=f"cannot listen on {host}:0: .*{words}"):
+        open_listener(host, 0)
 
 
 async def test_a_message_id_published_again_is_accepted_and_not_repeated(tmp_path: Path) -> None:

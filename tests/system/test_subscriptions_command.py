@@ -37,7 +37,7 @@ class Api(BaseHTTPRequestHandler):
     """Answers from the table, else 404."""
 
     def answer(self) -> None:
-        status, body = ANSWERS.get((self.command, self.path), (404, b"{}"))
+        status, body = ANSWERS.get((self.command, self.path), (404, b'{"error": "gone"}'))
         self.send_response(status)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -95,6 +95,14 @@ class TestWithANode:
         printed = capsys.readouterr()
         assert (printed.out, printed.err.count("\n")) == ("", 1)
         assert words in printed.err
+
+
+def test_what_is_no_admin_node_is_told_from_one_that_lacks_something(
+    node: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(ANSWERS, ("GET", "/api/topology"), (404, b"404: Not Found"))
+    assert main(["cluster", "--admin", node.removesuffix("/wsn")]) == 1
+    assert "/api/topology does not know that address" in capsys.readouterr().err
 
 
 def test_without_a_node_the_remedy_is_told(node: str, capsys: pytest.CaptureFixture[str]) -> None:

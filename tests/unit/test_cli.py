@@ -77,6 +77,17 @@ def test_a_command_that_is_none_is_refused_with_the_commands(capsys: pytest.Capt
     assert "check-config" in capsys.readouterr().err
 
 
+def test_no_command_at_all_is_answered_with_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    assert "hpwsn serve   " in capsys.readouterr().err
+
+
+def test_an_admin_node_that_does_not_answer_is_told_from_a_node(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cluster", "--admin", "http://127.0.0.1:9"]) == 1
+    words = "127.0.0.1:9/api/topology (Connection refused); start one with `hpwsn admin`"
+    assert words in capsys.readouterr().err
+
+
 def test_an_interrupt_ends_with_130_and_without_a_word(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

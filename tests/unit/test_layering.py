@@ -179,7 +179,7 @@ RULES = (
         "only the command line reads configuration",
         ("hpwsn",),
         ("hpwsn.config",),
-        ("hpwsn.cli", "hpwsn.cli_cluster", "hpwsn.config_reference"),
+        ("hpwsn.cli*", "hpwsn.config_reference"),
     ),
     *(
         Rule(f"{library} has one owner", tuple(PACKAGES), (library,), owners)

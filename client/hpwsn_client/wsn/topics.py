@@ -222,7 +222,8 @@ class _Scope:
     def required(self, prefix: str) -> str:
         uri = self.namespace(prefix)
         if uri is None:
-            raise invalid(self._text, f"the prefix {prefix!r} is not bound: declare xmlns:{prefix}")
+            remedy = f"declare xmlns:{prefix}, or join the names of a path by '/', as in A/B/*"
+            raise invalid(self._text, f"the prefix {prefix!r} is not bound: {remedy}")
         return uri
 
     def declare(self, uri: str) -> str:

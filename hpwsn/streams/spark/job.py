@@ -8,16 +8,12 @@ on from the checkpoint.
 
 from __future__ import annotations
 
-import fcntl
 import re
-import socket
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from pathlib import Path
-from typing import IO, Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -28,12 +24,13 @@ from hpwsn.errors import HpwsnError
 from hpwsn.streams.broker_link import BrokerAway, BrokerLink, BrokerRefused
 from hpwsn.streams.definition import Definition
 from hpwsn.streams.plan import Plan, plan_of
-from hpwsn.streams.progress import Figures, figures_of, line_of
+from hpwsn.streams.progress import line_of
 from hpwsn.streams.spark import source
 from hpwsn.streams.spark.history import folder_of, keep
 from hpwsn.streams.spark.inputs import streams_of
 from hpwsn.streams.spark.operators import apply
 from hpwsn.streams.spark.rerun import rerun_of
+from hpwsn.streams.spark.running import HISTORY, QUERY, Running
 from hpwsn.streams.spark.source import MOST_ROWS
 
 BEAT = 2.0
@@ -42,7 +39,6 @@ STOP_WITHIN = 30.0
 LOOK = 0.2
 RESTARTS = 3
 """How often in a row a query is started again, where Spark could not start a process of Python."""
-QUERY, HISTORY = "query", "history"
 _NO_WORKER = re.compile(
     r"Python worker (?:failed|exited)|from pyspark\.daemon|pyspark\.daemon's standard output"
 )
@@ -66,70 +62,6 @@ class Options:
     rows: int = MOST_ROWS
 
 
-class Running:
-    """One service as it runs."""
-
-    def __init__(self, plan: Plan, options: Options) -> None:
-        self.plan, self.definition = plan, plan.definition
-        self.figures: Figures = {}
-        self.queries: dict[str, StreamingQuery] = {}
-        self.restarts = 0
-        self._batch = -1
-        self.place = f"{options.checkpoint.rstrip('/')}/{folder_of(self.definition.uri)}"
-        self.local = None if "://" in self.place else Path(self.place).resolve()
-        self._lock: IO[str] | None = None
-
-    @property
-    def instance(self) -> str:
-        """The run: wherever its checkpoint is, so that a restart from it is the same run."""
-        return f"{socket.gethostname()}:{self.local}" if self.local else self.place
-
-    def lock(self) -> None:
-        """Take the checkpoint, which is for one job at a time."""
-        if self.local is None:
-            return
-        self.local.mkdir(parents=True, exist_ok=True)
-        self._lock = (self.local / "lock").open("w")
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise HpwsnError(f"another job runs from the checkpoint {self.local}; stop it first") from None
-
-    def unlock(self) -> None:
-        """Give the checkpoint free."""
-        if self._lock is not None:
-            self._lock.close()
-
-    def document(self, state: str) -> dict[str, Any]:
-        """What the node is told."""
-        inputs = {
-            one.name: f"{one.source} {one.text('topic') or one.text('path')}".strip()
-            for one in self.definition.inputs.values()
-        }
-        return {
-            "topic": self.definition.topic,
-            "description": self.definition.description,
-            "instance": self.instance,
-            "state": state,
-            "attributes": {name: str(kind) for name, kind in self.plan.output.schema},
-            "constraints": self.definition.ranges,
-            "inputs": inputs,
-            "figures": self.figures,
-        }
-
-    def look(self) -> bool:
-        """Take up the figures of the last batch; True where there is a new one."""
-        progress = self.queries[QUERY].lastProgress if QUERY in self.queries else None
-        if progress is None:
-            return False
-        found: Mapping[str, Any] = progress if isinstance(progress, dict) else progress.jsonDict
-        self.figures = figures_of(found)
-        new = self.figures["batch"] != self._batch
-        self.restarts = 0 if new else self.restarts
-        self._batch = int(self.figures["batch"])
-        return new
-
-
 class Job:
     """Runs services until it is told to stop, or all that was asked for is done."""
 
@@ -143,7 +75,7 @@ class Job:
         self._spark = spark
         self._options = options
         self._say = say
-        self._services = [Running(plan_of(one), options) for one in definitions]
+        self._services = [Running(plan_of(one), options.checkpoint) for one in definitions]
         self._stop = threading.Event()
 
     def stop(self) -> None:

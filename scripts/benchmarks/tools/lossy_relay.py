@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import random
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 
@@ -47,7 +48,7 @@ class LossyRelay:
     async def start(self) -> tuple[str, int]:
         """Open both ports, of one number."""
         self._loop = asyncio.get_running_loop()
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
         port = self._server.sockets[0].getsockname()[1]
         self._near, _ = await self._loop.create_datagram_endpoint(
             lambda: _Datagrams(self._forth), local_addr=("127.0.0.1", port)
@@ -92,33 +93,30 @@ class LossyRelay:
         """Send a datagram to the target as if it came from a client."""
         self._inject.sendto(data, self._target)
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        first = b"" if self.cut else await reader.read(65536)
-        if not first or not self.carries(first):
-            writer.close()
-            return
-        try:
-            far_reader, far_writer = await asyncio.open_connection(*self._target)
-        except OSError:
-            writer.close()
-            return
-        self._writers |= {writer, far_writer}
-        far_writer.write(first)
-        for source, sink in ((reader, far_writer), (far_reader, writer)):
-            task = self._loop.create_task(self._pump(source, sink))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = self._loop.create_task(self._serve(reader, writer))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
-    async def _pump(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with self._kept(writer), suppress(OSError):
+            first = b"" if self.cut else await reader.read(65536)
+            if not first or not self.carries(first):
+                return
+            far_reader, far_writer = await asyncio.open_connection(*self._target)
+            with self._kept(far_writer):
+                far_writer.write(first)
+                await asyncio.gather(_pump(reader, far_writer), _pump(far_reader, writer))
+
+    @contextmanager
+    def _kept(self, writer: asyncio.StreamWriter) -> Iterator[None]:
+        """Among those that a cut ends, until it is closed."""
+        self._writers.add(writer)
         try:
-            while data := await source.read(65536):
-                sink.write(data)
-                await sink.drain()
-        except OSError:
-            pass
+            yield
         finally:
-            sink.close()
-            self._writers.discard(sink)
+            self._writers.discard(writer)
+            writer.close()
 
     def cut_connections(self) -> None:
         """End every connection at once, with whatever is under way; what is carried may come again."""
@@ -127,6 +125,7 @@ class LossyRelay:
 
     async def close(self) -> None:
         """Leave nothing open."""
+        self.cut = True
         self._server.close()
         self.cut_connections()
         for task in tuple(self._tasks):
@@ -138,9 +137,15 @@ class LossyRelay:
         self._inject.close()
 
 
+async def _pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+    with suppress(OSError):
+        while data := await source.read(65536):
+            sink.write(data)
+            await sink.drain()
+    sink.close()
+
+
 def _unless_closed(send: Callable[[], object]) -> None:
     """What is late, or meets a closed port of the target, is lost."""
-    try:
+    with suppress(OSError):
         send()
-    except OSError:
-        return

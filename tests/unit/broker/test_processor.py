@@ -1,15 +1,24 @@
 """What of a commit is matched together: neighbours on one topic, and nothing that is for a pull point."""
 
+from collections.abc import AsyncIterator
 from itertools import pairwise
-from unittest.mock import Mock, call
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpwsn.broker.processor import Processor, _runs
+from hpwsn.broker.processor import _runs
+from hpwsn.broker.subscription import Subscription
+from hpwsn.node import Node
 from hpwsn.notification import Notification
-from hpwsn_client.wsn.topics import Topic
+from hpwsn.settings import Config, DataSettings
+from hpwsn_client.wsn.addressing import EndpointReference
+from hpwsn_client.wsn.filters import ContentFilter, Filter
+from hpwsn_client.wsn.messages import Subscribe
+from hpwsn_client.wsn.names import DIALECT_SIMPLE, DIALECT_XPATH
+from hpwsn_client.wsn.soap import SoapVersion
+from hpwsn_client.wsn.topics import Topic, parse_topic_expression
 
 TOPICS = (None, Topic.parse("a"), Topic.parse("b"))
 
@@ -28,19 +37,34 @@ def test_runs_are_all_of_a_commit_in_order_each_on_one_topic(
         assert one[0].topic != next_one[0].topic or one[0].target or next_one[0].target
 
 
-def test_a_notification_that_cannot_be_matched_costs_none_of_its_run_a_subscriber(
-    caplog: pytest.LogCaptureFixture,
+@pytest.fixture
+async def node(tmp_path: Path) -> AsyncIterator[Node]:
+    """All of a node but its port."""
+    made = Node(Config(data=DataSettings(dir=str(tmp_path))))
+    await made.journal.open()
+    yield made
+    await made.delivery.close()
+    await made.journal.close()
+
+
+async def subscribe(node: Node, *content: ContentFilter) -> Subscription:
+    """A subscription to the topic `a` that is paused, so that what is for it waits."""
+    topics = (parse_topic_expression("a", DIALECT_SIMPLE, {}),)
+    request = Subscribe(EndpointReference("http://127.0.0.1/"), Filter(topics=topics, content=content))
+    made = await node.broker.subscriptions.subscribe(request, SoapVersion.SOAP11)
+    await node.broker.subscriptions.pause(made.id)
+    return made
+
+
+async def test_a_notification_that_cannot_be_matched_costs_none_of_its_run_a_subscriber(
+    node: Node, caplog: pytest.LogCaptureFixture
 ) -> None:
-    run = [Notification(TOPICS[1], bytes([n]), 0, 1, 0.0) for n in range(3)]
-    audience, delivery = Mock(), Mock()
-    audience.match_alike.return_value = None
-    audience.match_each.side_effect = lambda some: [
-        ["everyone", *([number] if number else [])] if number != 1 else 1 / 0
-        for number in (each.payload[0] for each in some)
-    ]
-    others = {name: Mock() for name in ("tree", "recent", "pull_points", "readers")}
-    Processor(audience=audience, delivery=delivery, **others).process(5, run)
-    offered = [call("everyone", range(5, 6)), call("everyone", range(7, 8)), call(2, range(7, 8))]
-    assert delivery.offer.call_args_list == offered
-    assert "notification 6 could not be matched" in caplog.text
-    assert delivery.head == 7
+    everyone = await subscribe(node)
+    some = await subscribe(node, ContentFilter(DIALECT_XPATH, "boolean(/n[. > 0])"))
+    contents = b"<n>0</n>", b"<n>1", b"<n>2</n>"
+    run = [Notification(TOPICS[1], content, 0, len(content), 0.0) for content in contents]
+    await node.journal.append(run)
+    assert node.delivery.head == 3
+    assert everyone.cursor.batch(5) == [1, 3]
+    assert some.cursor.batch(5) == [3]
+    assert "notification 2 could not be matched" in caplog.text

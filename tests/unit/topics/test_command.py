@@ -153,7 +153,7 @@ def test_help_of_every_command_shows_an_example(command: str, capsys: pytest.Cap
     with pytest.raises(SystemExit) as caught:
         run(command, "--help")
     assert caught.value.code == 0
-    assert f"example: hpwsn topics {command}" in " ".join(capsys.readouterr().out.split())
+    assert f"examples: hpwsn topics {command}" in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.parametrize("form", ["toml", "ldif"])

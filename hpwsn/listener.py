@@ -1,0 +1,27 @@
+"""A socket that listens, or one line that says why none can and what to do about it."""
+
+import errno
+import socket
+
+from hpwsn.errors import HpwsnError
+from hpwsn_client.errors import reason_of
+
+_ANOTHER_PORT = "choose another port with --port (0 takes a free one)"
+_ANOTHER_HOST = "choose another address with --host"
+_REMEDIES = {
+    errno.EADDRINUSE: f"stop what uses it, or {_ANOTHER_PORT}",
+    errno.EACCES: _ANOTHER_PORT,
+    errno.EADDRNOTAVAIL: f"this machine does not have that address: {_ANOTHER_HOST}",
+}
+
+
+def open_listener(host: str, port: int) -> socket.socket:
+    """Take a port of this machine; nobody is accepted yet."""
+    try:
+        family, _, _, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        return socket.create_server(address[:2], family=family, backlog=1024)
+    except OSError as error:
+        remedy = _REMEDIES.get(error.errno or 0, _ANOTHER_HOST)
+        raise HpwsnError(f"cannot listen on {host}:{port}: {reason_of(error)}; {remedy}") from error
