@@ -70,7 +70,7 @@ def parse_stored_subscribe(data: bytes) -> Subscribe:
 
 @lru_cache(KEPT)
 def _around(head: bytes, middle: bytes, tail: bytes) -> Subscribe:
-    """The message with samples in it; `middle` leads from the address to the predicates, if there are some."""
+    """The message with samples in it; `middle` leads from the address to the predicates, if any."""
     return _parse(b"".join((head, _SAMPLE, middle, _SAMPLE if middle else b"", tail)))
 
 

@@ -81,6 +81,8 @@ class ContentFilters:
         wanted.users += 1
 
     def _compile(self, filters: Filters) -> Wanted:
+        if len(filters) == 1 and filters[0].dialect == DIALECT_PREDICATES:
+            return Wanted(compile_predicates(filters), ())
         _check_dialects(filters)
         xpaths = dict.fromkeys(f for f in filters if f.dialect == DIALECT_XPATH)
         compiled = tuple(self._xpaths.get(f) or XPath(f) for f in xpaths)

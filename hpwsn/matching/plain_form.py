@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import re
-from functools import lru_cache
+from itertools import chain
 from sys import intern
 
 from hpwsn.matching.expressions import And, Expression
@@ -20,7 +20,7 @@ from hpwsn.matching.predicates import RESERVED, Conjunction, Operator, Predicate
 from hpwsn.matching.simplify import is_simple
 
 SHARED = 32_768
-"""Tests that are remembered, the newest of them; half a kilobyte each, as most are written."""
+"""Tests that are remembered at most, a third of a kilobyte each as they are mostly written."""
 SHORT = 1024
 """Characters of the texts whose tests are remembered, so that strangers cannot fill memory with them."""
 
@@ -29,27 +29,31 @@ _NAME = r"(?:[^\W\d][\w.\-]*+|`[^`]++`)"
 _NUMBER = r"[+-]?+(?:\d++(?:\.\d*+)?+|\.\d++)(?:[eE][+-]?+\d++)?+"
 _STRING = r"""(?:"(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+')"""
 _COMMA = r"\s*+,\s*+"
-# Name, operator and operand; or name and both bounds; or a call; then the word for more. What begins no test
-# is found whole, in none of the groups, so nothing can lie between two that are found.
+# What begins no test is found whole, and as nothing, so that nothing else lies between those that are found.
 _tests = re.compile(
-    rf"""\s*+(?:
-        ({_NAME})\s*+(?:
-            (<=|>=|!=|<>|==|=|<|>)\s*+({_NUMBER}|{_STRING})
-            |(?i:between)\s++({_NUMBER})\s++(?i:and)\s++({_NUMBER})
+    rf"""\s*+(
+        {_NAME}\s*+(?:
+            (?:<=|>=|!=|<>|==|=|<|>)\s*+(?:{_NUMBER}|{_STRING})
+            |(?i:between)\s++{_NUMBER}\s++(?i:and)\s++{_NUMBER}
         )
-        |((?i:within)\s*+\(\s*+{_NAME}{_COMMA}{_NAME}(?:{_COMMA}{_NUMBER}){{4}}\s*+\)
-        |(?i:has)\s*+\(\s*+{_NAME}(?:{_COMMA}{_STRING})++\s*+\))
-    )(?:\s*+\Z|\s*+((?i:and)\s))
+        |(?i:within)\s*+\(\s*+{_NAME}{_COMMA}{_NAME}(?:{_COMMA}{_NUMBER}){{4}}\s*+\)
+        |(?i:has)\s*+\(\s*+{_NAME}(?:{_COMMA}{_STRING})++\s*+\)
+    )(?:\s*+\Z|\s*+(?i:and)(?=\s))
     |.++""",
     re.VERBOSE | re.DOTALL,
 ).findall
+# Name, operator and operand, or name and both bounds, of what is a test.
+_comparison = re.compile(
+    rf"({_NAME})\s*+(?:([<>=!]++)\s*+(.++)|\w++\s++(\S++)\s++\w++\s++(\S++))", re.DOTALL
+).fullmatch
 _arguments = re.compile(rf"{_STRING}|{_NAME}|{_NUMBER}", re.DOTALL).findall
 _escaped = re.compile(r"""\\(["'\\])""")
 
 _OPERATORS = {operator.value: operator for operator in Operator} | {"==": Operator.EQ, "<>": Operator.NE}
 _NOT_PLAIN = RESERVED | {"date"}
 
-_Test = tuple[str, str, str, str, str, str, str]
+Part = tuple[Predicate, ...]
+"""What one test says: a predicate, or two for `within`."""
 
 
 class _NotPlain(Exception):
@@ -58,10 +62,9 @@ class _NotPlain(Exception):
 
 def plain_conjunction(text: str) -> Conjunction | None:
     """The normal form, if the text is plain and has nothing to simplify; None leaves it to others."""
-    simple = _simple if len(text) <= SHORT else _simple.__wrapped__
-    tests = _tests_of(text)
+    simple = _shared.__getitem__ if len(text) <= SHORT else _simple
     try:
-        predicates = [predicate for test in tests for predicate in simple(test)]
+        predicates = [*chain.from_iterable(map(simple, _tests(text)))]
     except _NotPlain:
         return None
     by_name = {predicate.attribute: predicate for predicate in predicates}
@@ -73,7 +76,7 @@ def plain_conjunction(text: str) -> Conjunction | None:
 def parse_plain(text: str) -> Expression | None:
     """The expression, if the text is of the plain form; None leaves it to the grammar."""
     try:
-        parts = [_part(test) for test in _tests_of(text)]
+        parts = [_part(test) for test in _tests(text)]
     except _NotPlain:
         return None
     found = tuple(part[0] if len(part) == 1 else And(part) for part in parts)
@@ -85,29 +88,35 @@ def unquoted(text: str) -> str:
     return _escaped.sub(r"\1", text[1:-1]) if "\\" in text else text[1:-1]
 
 
-def _tests_of(text: str) -> list[_Test]:
-    tests: list[_Test] = _tests(text)
-    # One that ends with the word for more has none after it.
-    return tests if tests and not tests[-1][-1] else []
+class _Shared(dict[str, Part]):
+    """What tests say that need no simplifying, read when it is first asked for."""
+
+    def __missing__(self, test: str) -> Part:
+        part = _simple(test)
+        if len(self) >= SHARED:
+            # Not the oldest alone: keeping an order would cost each look more than this one.
+            self.clear()
+        self[test] = part
+        return part
 
 
-@lru_cache(SHARED)
-def _simple(test: _Test) -> tuple[Predicate, ...]:
+_shared = _Shared()
+
+
+def _simple(test: str) -> Part:
     part = _part(test)
     if not is_simple(part):
         raise _NotPlain
     return part
 
 
-def _part(test: _Test) -> tuple[Predicate, ...]:
-    name, sign, operand, low, high, call, _ = test
-    if sign:
-        return (_compared(name, sign, operand),)
-    if name:
-        return (_between(name, low, high),)
-    if not call:
+def _part(test: str) -> Part:
+    if not test:
         raise _NotPlain
-    function, first, *others = _arguments(call)
+    if (found := _comparison(test)) is not None:
+        name, sign, operand, low, high = found.groups()
+        return (_compared(name, sign, operand) if sign else _between(name, low, high),)
+    function, first, *others = _arguments(test)
     if function.lower() == "has":
         return (Predicate(_attribute(first), Operator.HAS, tuple(map(unquoted, others))),)
     second, west, south, east, north = others

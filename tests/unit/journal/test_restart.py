@@ -26,7 +26,7 @@ async def test_everything_is_there_after_a_restart(opened: Any, note: Any) -> No
         journal.advance("p", 5)
     async with opened() as (journal, recovered):
         assert recovered.next_offset == 6
-        assert recovered.subscriptions == [
+        assert list(recovered.subscriptions) == [
             SubscriptionRecord("s", b"<wsnt:Subscribe/>", "1.2", 5.5, 99.25, True, 3, "p")
         ]
         assert recovered.pull_points == [PullPointRecord("p", "mine", 6.5, None, 5)]
@@ -63,7 +63,7 @@ async def test_a_deleted_subscription_does_not_come_back_by_its_cursor(opened: A
         journal.advance("s", 8)
     assert _cursors(path) == []
     async with opened() as (_, recovered):
-        assert recovered.subscriptions == []
+        assert list(recovered.subscriptions) == []
 
 
 @pytest.mark.parametrize("lines", [1, 40, 400])
