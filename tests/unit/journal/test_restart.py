@@ -38,6 +38,14 @@ async def test_everything_is_there_after_a_restart(opened: Any, note: Any) -> No
         assert recovered.current == {"A": 6, "B": 3}
 
 
+async def test_subscriptions_come_back_in_the_order_that_they_were_made(opened: Any) -> None:
+    made = [SubscriptionRecord(f"s{n * 7 % 10}", b"<a/>", "1.1", float(n // 2)) for n in range(10)]
+    async with opened() as (journal, _):
+        await asyncio.gather(*map(journal.put_subscription, reversed(made)))
+    async with opened() as (_, recovered):
+        assert list(recovered.subscriptions) == sorted(made, key=lambda record: (record.created, record.id))
+
+
 async def test_a_cursor_is_written_soon_without_any_other_change(opened: Any, path: Path) -> None:
     async with opened() as (journal, _):
         await journal.put_subscription(SubscriptionRecord("s", b"", "1.1", 0.0))
