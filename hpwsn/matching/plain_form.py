@@ -17,7 +17,7 @@ from sys import intern
 from hpwsn.matching.expressions import And, Expression
 from hpwsn.matching.normal_form import MOST_PLAIN
 from hpwsn.matching.predicates import RESERVED, Conjunction, Operator, Predicate
-from hpwsn.matching.simplify import is_simple
+from hpwsn.matching.simplify import is_simple, is_simple_alone
 
 SHARED = 32_768
 """Tests that are remembered at most, a third of a kilobyte each as they are mostly written."""
@@ -44,7 +44,7 @@ _tests = re.compile(
 ).findall
 # Name, operator and operand, or name and both bounds, of what is a test.
 _comparison = re.compile(
-    rf"({_NAME})\s*+(?:([<>=!]++)\s*+(.++)|\w++\s++(\S++)\s++\w++\s++(\S++))", re.DOTALL
+    r"(`[^`]++`|[\w.\-]++)\s*+(?:([<>=!]++)\s*+(.++)|\w++\s++(\S++)\s++\w++\s++(\S++))", re.DOTALL
 ).fullmatch
 _arguments = re.compile(rf"{_STRING}|{_NAME}|{_NUMBER}", re.DOTALL).findall
 _escaped = re.compile(r"""\\(["'\\])""")
@@ -105,7 +105,7 @@ _shared = _Shared()
 
 def _simple(test: str) -> Part:
     part = _part(test)
-    if not is_simple(part):
+    if not (is_simple_alone(part[0]) if len(part) == 1 else is_simple(part)):
         raise _NotPlain
     return part
 
