@@ -17,6 +17,7 @@ from hpwsn.broker.cursor import Cursor
 from hpwsn.broker.granting import check_grantable
 from hpwsn.broker.ids import PLAIN_IDS, ResourceIds
 from hpwsn.broker.lifetimes import Lifetimes
+from hpwsn.broker.stored_subscribe import parse_stored_subscribe
 from hpwsn.broker.subscription import State, Subscription, subscription_key
 from hpwsn.broker.termination import end_of
 from hpwsn.journal.journal import Journal
@@ -25,10 +26,9 @@ from hpwsn.matching.content import ContentFilters
 from hpwsn_client.wsn import faults
 from hpwsn_client.wsn.addressing import EndpointReference
 from hpwsn_client.wsn.filters import Filter
-from hpwsn_client.wsn.messages import Subscribe, encode_message, parse_message
+from hpwsn_client.wsn.messages import Subscribe, encode_message
 from hpwsn_client.wsn.soap import SoapVersion
 from hpwsn_client.wsn.times import Termination
-from hpwsn_client.wsn.xml import STORED_LIMITS, parse_xml
 
 Clock = Callable[[], float]
 
@@ -337,12 +337,9 @@ class Subscriptions:
         for record in records:
             if count and count % RESTORE_STEP == 0:
                 log.info("%d subscriptions restored so far", count)
-            request = parse_message(parse_xml(record.request, STORED_LIMITS), STORED_LIMITS)
-            if not isinstance(request, Subscribe):
-                raise TypeError(f"the journal's record of subscription {record.id} is not a Subscribe")
             subscription = self._build(
                 record.id,
-                request,
+                parse_stored_subscribe(record.request),
                 SoapVersion[record.version],
                 record.created,
                 record.terminates,

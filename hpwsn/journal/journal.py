@@ -332,7 +332,7 @@ class Journal:
         check_unclosed(self._path)
         db = open_writer(self._path, self._durability, self._max_bytes, self._reserve.checkpoint_bytes)
         try:
-            recovered = recover(db, ids_since)
+            recovered = recover(db, self._path, ids_since)
             self._reserve.take()
             linger = LINGER if self._durability == "none" else 0.0
             self._writer = Writer(db, self._path, self._channel.hand_back, self._reserve, linger=linger)

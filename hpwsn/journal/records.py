@@ -4,7 +4,7 @@ Times are seconds since the epoch, kept to the microsecond. A topic's key is the
 a notification without a topic.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -159,7 +159,7 @@ class Recovered:
     """What a node needs to carry on where the last one stopped."""
 
     next_offset: int
-    subscriptions: list[SubscriptionRecord]
+    subscriptions: Iterable[SubscriptionRecord]
     pull_points: list[PullPointRecord]
     current: dict[str, int]
     message_ids: list[MessageId]

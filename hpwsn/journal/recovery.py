@@ -2,6 +2,9 @@
 
 import json
 import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 from hpwsn.journal.append import micros
@@ -13,14 +16,17 @@ from hpwsn.journal.records import (
     SubscriptionRecord,
     UpstreamRecord,
 )
+from hpwsn.journal.schema import open_reader, opening_error
 
 _NEXT = """
 SELECT 1 + max((SELECT coalesce(max(offset), 0) FROM log), (SELECT upto FROM removed),
                (SELECT coalesce(max(offset), 0) FROM cursors))
 """
+# Sorted without the requests, which are looked up one after the other.
 _SUBSCRIPTIONS = """
 SELECT id, request, version, created, terminates, paused, coalesce(cursors.offset, 0), address
-FROM subscriptions LEFT JOIN cursors USING (id) ORDER BY created, id
+FROM (SELECT rowid AS place FROM subscriptions ORDER BY created, id LIMIT -1)
+CROSS JOIN subscriptions ON subscriptions.rowid = place LEFT JOIN cursors USING (id)
 """
 _PULL_POINTS = """
 SELECT id, name, created, terminates, coalesce(cursors.offset, 0)
@@ -39,12 +45,12 @@ FROM (SELECT * FROM message_ids WHERE time >= ? ORDER BY first LIMIT -1)
 """
 
 
-def recover(db: sqlite3.Connection, ids_since: float) -> Recovered:
+def recover(db: sqlite3.Connection, path: Path, ids_since: float) -> Recovered:
     """Everything but the log itself, and the last entry once, to see whether it can be read."""
     db.execute("SELECT * FROM log ORDER BY offset DESC LIMIT 1").fetchone()
     return Recovered(
         next_offset=db.execute(_NEXT).fetchone()[0],
-        subscriptions=[_subscription(row) for row in db.execute(_SUBSCRIPTIONS)],
+        subscriptions=StoredSubscriptions(path),
         pull_points=[PullPointRecord(*row) for row in db.execute(_PULL_POINTS)],
         current=dict(json.loads(db.execute(_CURRENT).fetchone()[0])),
         message_ids=_message_ids(db, ids_since),
@@ -54,6 +60,23 @@ def recover(db: sqlite3.Connection, ids_since: float) -> Recovered:
             for registration, place, reference, paused, terminates in db.execute(_UPSTREAMS)
         ],
     )
+
+
+class StoredSubscriptions:
+    """All in the order that they were made, read as they are asked for: together they may take much memory.
+
+    To be read before anything is written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __iter__(self) -> Iterator[SubscriptionRecord]:
+        try:
+            with closing(open_reader(self._path)) as db:
+                yield from map(_subscription, db.execute(_SUBSCRIPTIONS))
+        except sqlite3.Error as error:
+            raise opening_error(self._path, error) from error
 
 
 def _subscription(row: tuple[Any, ...]) -> SubscriptionRecord:

@@ -10,6 +10,7 @@ event at the first predicate, by the parser only if it is no flat one, and neith
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cache
 
 from lxml import etree
 
@@ -81,6 +82,8 @@ class ContentFilters:
         wanted.users += 1
 
     def _compile(self, filters: Filters) -> Wanted:
+        if len(filters) == 1 and filters[0].dialect == DIALECT_PREDICATES:
+            return Wanted(compile_predicates(filters), ())
         _check_dialects(filters)
         xpaths = dict.fromkeys(f for f in filters if f.dialect == DIALECT_XPATH)
         compiled = tuple(self._xpaths.get(f) or XPath(f) for f in xpaths)
@@ -194,20 +197,28 @@ def compile_condition(content: ContentFilter) -> Condition:
 
 def compile_predicates(filters: Filters) -> Disjunction | None:
     """The predicates among the filters as one request; None where there are none."""
-    texts = tuple(f.expression for f in filters if f.dialect == DIALECT_PREDICATES)
+    texts = tuple([f.expression for f in filters if f.dialect == DIALECT_PREDICATES])
     if not texts:
         return None
-    # The parser is for those who use it: a node without predicates starts without it.
+    parse = _parser()
+    requests = [parse(text) for text in texts]
+    return requests[0] if len(texts) == 1 else _joined(texts)
+
+
+@cache
+def _parser() -> Callable[[str], Disjunction]:
+    """What reads predicates; for those who use it: a node without predicates starts without it."""
     from hpwsn.matching.language import PredicateError, parse_predicates
 
-    for text in texts:
+    def parse(text: str) -> Disjunction:
         try:
-            request = parse_predicates(text)
+            return parse_predicates(text)
         except PredicateError as error:
             raise InvalidMessageContentExpressionFault(
                 f"{shown(text)} is no predicate to filter with: {error}"
             ) from error
-    return request if len(texts) == 1 else _joined(texts)
+
+    return parse
 
 
 def _joined(texts: tuple[str, ...]) -> Disjunction:

@@ -38,6 +38,9 @@ class IndexedEngine:
         self._hashes = HashIndex()
         self._keywords = KeywordIndex()
         self._rare = RareAttributes()
+        # Made once: each mention of a method makes an object, which a hundred thousand entries would keep.
+        self._remove_words, self._remove_hashed = self._keywords.remove, self._hashes.remove
+        self._remove_rare, self._remove_row = self._rare.remove, self._rows.remove
         self._indexes = (self._keywords, self._hashes, self._rare, self._rows)
         self._always: dict[Entry, None] = {}
         self._requests: dict[int, tuple[Entry, ...]] = {}
@@ -57,9 +60,9 @@ class IndexedEngine:
         """Put a conjunction where it belongs."""
         asked = {predicate.operator for predicate in entry.conjunction}
         if _HAS in asked and self._keywords.offer(entry):
-            entry.remove = self._keywords.remove
+            entry.remove = self._remove_words
         elif (_EQ in asked or _IN in asked) and self._hashes.offer(entry):
-            entry.remove = self._hashes.remove
+            entry.remove = self._remove_hashed
         else:
             self._place_row(entry)
 
@@ -68,14 +71,14 @@ class IndexedEngine:
         rare = [attribute for attribute, _ in row.bounds if not self._rows.has_column(attribute)]
         if row.possible and row.bounds and not rare:
             self._rows.add(entry, row)
-            entry.remove = self._rows.remove
+            entry.remove = self._remove_row
             return
         self._codes.release(row.texts)
         if not row.possible:
             # It can never hold, and lies nowhere.
             entry.remove = _nothing
         elif rare:
-            entry.remove = self._rare.remove
+            entry.remove = self._remove_rare
             attribute = self._rare.add(entry, rare)
             if self._rare.is_common(attribute):
                 self._make_rows(attribute)
@@ -91,7 +94,7 @@ class IndexedEngine:
                 row = row_of(entry.conjunction, self._codes)
                 attributes += {name for name, _ in row.bounds if not self._rows.has_column(name)}
                 self._rows.add(entry, row)
-                entry.remove = self._rows.remove
+                entry.remove = self._remove_row
 
     def remove(self, id_: int) -> None:
         """Forget a request."""

@@ -19,7 +19,7 @@ from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedTok
 
 from hpwsn.matching.expressions import And, Expression, Not, Or
 from hpwsn.matching.normal_form import TooLarge, normalise
-from hpwsn.matching.plain_form import parse_plain, unquoted
+from hpwsn.matching.plain_form import parse_plain, plain_conjunction, unquoted
 from hpwsn.matching.predicates import ORDERED, Disjunction, Operand, Operator, Predicate
 from hpwsn.matching.values import Instant, parse_instant
 
@@ -78,6 +78,9 @@ class PredicateError(ValueError):
 
 def parse_predicates(text: str) -> Disjunction:
     """The normal form of an expression; PredicateError for one that cannot be used."""
+    _check_length(text)
+    if (plain := plain_conjunction(text)) is not None:
+        return (plain,)
     try:
         normal = normalise(parse_expression(text))
     except TooLarge as error:
@@ -89,13 +92,17 @@ def parse_predicates(text: str) -> Disjunction:
 
 def parse_expression(text: str) -> Expression:
     """The expression as it is written."""
+    _check_length(text)
+    if (plain := parse_plain(text)) is not None:
+        return plain
+    return parse_by_grammar(text)
+
+
+def _check_length(text: str) -> None:
     if len(text) > MOST_CHARACTERS:
         raise PredicateError(
             f"the expression has {len(text)} characters; at most {MOST_CHARACTERS} are taken"
         )
-    if (plain := parse_plain(text)) is not None:
-        return plain
-    return parse_by_grammar(text)
 
 
 def parse_by_grammar(text: str) -> Expression:

@@ -33,10 +33,11 @@ _SINGLE = frozenset(_OPPOSITES) | {Operator.LIKE, Operator.HAS, Operator.EXISTS}
 
 def is_simple(predicates: Sequence[Predicate]) -> bool:
     """Whether they can hold and cannot be fewer: as they are for most requests, each on its own attribute."""
-    return len({p.attribute for p in predicates}) == len(predicates) and all(map(_is_simple, predicates))
+    return len({p.attribute for p in predicates}) == len(predicates) and all(map(is_simple_alone, predicates))
 
 
-def _is_simple(predicate: Predicate) -> bool:
+def is_simple_alone(predicate: Predicate) -> bool:
+    """Whether it can hold and cannot be said in another way, where nothing else is asked of its attribute."""
     if predicate.operator in _SINGLE:
         return not predicate.operands or predicate.operands[0] == predicate.operands[0]
     if predicate.operator is Operator.BETWEEN and not predicate.negated:

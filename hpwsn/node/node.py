@@ -315,8 +315,7 @@ class Node:
         self.port.listen()
         if self.topics:
             await self.topics.start()
-        with _uncollected():
-            self._restore(recovered)
+        self._restore(recovered)
         await self.conditions.look()
         if self.cluster:
             await self.cluster.start(self.broker.subscriptions)
@@ -442,10 +441,10 @@ async def _serve(config: Config) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     node = Node(config)
-    await node.start()
+    with _uncollected():
+        await node.start()
     if node.topics or node.port.has_certificate:
         loop.add_signal_handler(signal.SIGHUP, node.reload)
-    _collect_seldom()
     log.info("node %s is ready; its state is in %s", node.name, config.data.dir)
     print(f"ready {node.port.listening_url}", flush=True)  # noqa: T201
     await stop.wait()
@@ -457,15 +456,15 @@ async def _serve(config: Config) -> int:
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """Without the search for cycles, which would walk again and again over all that is being restored."""
+    """Without the search for cycles, which would walk again and again over all that is being restored.
+
+    What the start has made is left alone after that, too, and looked for less often: notifications are in no
+    cycle.
+    """
     gc.disable()
     try:
         yield
     finally:
+        gc.freeze()
+        gc.set_threshold(20_000, 20, 20)
         gc.enable()
-
-
-def _collect_seldom() -> None:
-    """Leave what the start has made alone, and look for cycles less often: notifications are in none."""
-    gc.freeze()
-    gc.set_threshold(20_000, 20, 20)

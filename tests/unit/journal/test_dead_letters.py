@@ -46,7 +46,7 @@ async def test_they_are_listed_in_order_and_dropped_by_id(opened: Any, note: Any
         assert await journal.dead_letters(10) == letters[2:]
     async with opened() as (journal, recovered):
         assert await journal.dead_letters(10) == letters[2:]
-        assert recovered.subscriptions[0].cursor == 2
+        assert next(iter(recovered.subscriptions)).cursor == 2
 
 
 async def test_they_keep_the_consumers_address_when_the_subscription_is_gone(opened: Any, note: Any) -> None:

@@ -86,7 +86,7 @@ async def test_pruning_makes_room_on_a_full_disk_and_appends_go_on(opened: Any, 
         left = await journal.scan(0, limit=9999, topics=None)
         assert len(left.entries) == 31
     async with opened(reserve=MIB) as (_, recovered):
-        assert recovered.subscriptions[0].cursor == head
+        assert next(iter(recovered.subscriptions)).cursor == head
 
 
 async def test_a_disk_filled_by_others_lets_cursors_move_and_queues_shrink(

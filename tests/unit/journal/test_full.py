@@ -85,7 +85,7 @@ async def test_cursors_move_in_a_full_journal(opened: Any, note: Any) -> None:
         firsts = await fill(journal, note)
         journal.advance("s", firsts[-1])
     async with opened() as (_, recovered):
-        assert recovered.subscriptions[0].cursor == firsts[-1]
+        assert next(iter(recovered.subscriptions)).cursor == firsts[-1]
 
 
 async def test_durability_none_stops_promising_after_a_failure(opened: Any, note: Any) -> None:
@@ -130,7 +130,7 @@ async def test_a_database_locked_by_another_process_is_said_within_seconds_and_s
         assert await journal.append([note()]) == 3002
         assert journal.state.unavailable is None
     async with opened() as (_, recovered):
-        assert (recovered.subscriptions[0].cursor, recovered.next_offset) == (3, 3003)
+        assert (next(iter(recovered.subscriptions)).cursor, recovered.next_offset) == (3, 3003)
 
 
 async def test_a_database_that_is_free_again_is_noticed_without_an_append(

@@ -26,7 +26,7 @@ async def test_everything_is_there_after_a_restart(opened: Any, note: Any) -> No
         journal.advance("p", 5)
     async with opened() as (journal, recovered):
         assert recovered.next_offset == 6
-        assert recovered.subscriptions == [
+        assert list(recovered.subscriptions) == [
             SubscriptionRecord("s", b"<wsnt:Subscribe/>", "1.2", 5.5, 99.25, True, 3, "p")
         ]
         assert recovered.pull_points == [PullPointRecord("p", "mine", 6.5, None, 5)]
@@ -36,6 +36,14 @@ async def test_everything_is_there_after_a_restart(opened: Any, note: Any) -> No
     async with opened(ids_since=15.0) as (_, recovered):
         assert [entry.id for entry in recovered.message_ids] == ["m2"]
         assert recovered.current == {"A": 6, "B": 3}
+
+
+async def test_subscriptions_come_back_in_the_order_that_they_were_made(opened: Any) -> None:
+    made = [SubscriptionRecord(f"s{n * 7 % 10}", b"<a/>", "1.1", float(n // 2)) for n in range(10)]
+    async with opened() as (journal, _):
+        await asyncio.gather(*map(journal.put_subscription, reversed(made)))
+    async with opened() as (_, recovered):
+        assert list(recovered.subscriptions) == sorted(made, key=lambda record: (record.created, record.id))
 
 
 async def test_a_cursor_is_written_soon_without_any_other_change(opened: Any, path: Path) -> None:
@@ -63,7 +71,7 @@ async def test_a_deleted_subscription_does_not_come_back_by_its_cursor(opened: A
         journal.advance("s", 8)
     assert _cursors(path) == []
     async with opened() as (_, recovered):
-        assert recovered.subscriptions == []
+        assert list(recovered.subscriptions) == []
 
 
 @pytest.mark.parametrize("lines", [1, 40, 400])

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hpwsn.matching import plain_form
 from hpwsn.matching.expressions import And, Not, Or, expression_holds
 from hpwsn.matching.language import (
     MOST_CHARACTERS,
@@ -13,8 +14,8 @@ from hpwsn.matching.language import (
     parse_expression,
     parse_predicates,
 )
-from hpwsn.matching.normal_form import MOST_CONJUNCTIONS, TooLarge, normalise
-from hpwsn.matching.plain_form import parse_plain
+from hpwsn.matching.normal_form import MOST_CONJUNCTIONS, MOST_PLAIN, TooLarge, normalise
+from hpwsn.matching.plain_form import parse_plain, plain_conjunction
 from hpwsn.matching.predicates import Operator, Predicate, disjunction_holds
 from hpwsn.matching.values import Instant
 
@@ -211,6 +212,45 @@ def test_the_plain_form_is_read_as_the_grammar_reads_it(tests, joint, around):
     plain = parse_plain(text)
     if plain is not None:
         assert parse_by_grammar(text) == plain
+
+
+@given(
+    tests=st.lists(st.sampled_from(PLAIN) | predicates().map(str), min_size=1, max_size=5),
+    joint=st.sampled_from([" and ", " AND\n", " and"]),
+)
+@settings(max_examples=400, deadline=None)
+def test_the_normal_form_of_a_plain_text_is_that_of_what_the_grammar_reads(tests, joint):
+    text = joint.join(tests)
+    plain = plain_conjunction(text)
+    if plain is not None:
+        assert normalise(parse_by_grammar(text)) == (plain,)
+
+
+def test_tests_that_are_written_alike_share_a_predicate():
+    one = plain_conjunction("speed between 10 and 20 and lane = 3")
+    other = plain_conjunction("weight > 5 and speed between 10 and 20")
+    assert one[1] is other[0]
+
+
+def test_no_more_tests_are_remembered_than_the_bound(monkeypatch):
+    monkeypatch.setattr(plain_form, "SHARED", 3)
+    plain_form._shared.clear()
+    assert [plain_conjunction(f"x > {n}")[0].operands for n in range(5)] == [(float(n),) for n in range(5)]
+    assert len(plain_form._shared) == 2
+
+
+@pytest.mark.parametrize(("spaces", "kept"), [(0, 1), (1, 0)])
+def test_tests_of_long_texts_are_not_remembered(spaces, kept):
+    plain_form._shared.clear()
+    assert plain_conjunction("x > 1".ljust(plain_form.SHORT + spaces)) is not None
+    assert len(plain_form._shared) == kept
+
+
+@pytest.mark.parametrize("extra", [0, 1])
+def test_a_plain_text_of_many_tests_has_one_normal_form(extra):
+    text = " and ".join(f"a{n}>{n}" for n in range(MOST_PLAIN + extra))
+    assert (plain_conjunction(text) is None) == bool(extra)
+    assert parse_predicates(text) == normalise(parse_by_grammar(text))
 
 
 @given(text=st.text(alphabet="ax <>=!'\"()nd1.5e,`\\-", max_size=30))
