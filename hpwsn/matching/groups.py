@@ -140,19 +140,21 @@ class Group:
 
     def add(self, entry: Entry, row: Row) -> None:
         """Take a row."""
-        bounds = [(self._column(channel), *interval) for channel, interval in row.bounds.items()]
+        columns = self.channels
+        if not self.has(row.bounds.keys()):
+            for channel in row.bounds:
+                if channel not in columns:
+                    self._add_column(channel)
+        bounds = [(columns[channel], low, high) for channel, (low, high) in row.bounds.items()]
         self.open_for(max(bounds)[0] + 1).add(entry, bounds)
 
-    def _column(self, channel: Channel) -> int:
-        column = self.channels.get(channel)
-        if column is None:
-            column = self.channels[channel] = len(self.channels)
-            self.by_attribute.setdefault(channel[0], []).append((column, channel[1]))
-            self._learn_shape()
-            for tenants in self.tenants:
-                if column < tenants.segment.columns and channel[1] in CODED:
-                    tenants.segment.look_up(column)
-        return column
+    def _add_column(self, channel: Channel) -> None:
+        column = self.channels[channel] = len(self.channels)
+        self.by_attribute.setdefault(channel[0], []).append((column, channel[1]))
+        self._learn_shape()
+        for tenants in self.tenants:
+            if column < tenants.segment.columns and channel[1] in CODED:
+                tenants.segment.look_up(column)
 
     def open_for(self, columns: int) -> Tenants:
         """Where the next row goes: a new segment where the last lacks a column or cannot grow."""

@@ -68,7 +68,8 @@ class IndexedEngine:
 
     def _place_row(self, entry: Entry) -> None:
         row = row_of(entry.conjunction, self._codes)
-        rare = [attribute for attribute, _ in row.bounds if not self._rows.has_column(attribute)]
+        common = self._rows.attributes
+        rare = [attribute for attribute, _ in row.bounds if attribute not in common]
         if row.possible and row.bounds and not rare:
             self._rows.add(entry, row)
             entry.remove = self._remove_row
@@ -92,7 +93,7 @@ class IndexedEngine:
         while attributes:
             for entry in self._rare.hand_over(attributes.pop()):
                 row = row_of(entry.conjunction, self._codes)
-                attributes += {name for name, _ in row.bounds if not self._rows.has_column(name)}
+                attributes += {name for name, _ in row.bounds if name not in self._rows.attributes}
                 self._rows.add(entry, row)
                 entry.remove = self._remove_row
 

@@ -7,7 +7,7 @@ conjunction is asked for the others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from itertools import islice
 from typing import cast
 
@@ -51,9 +51,10 @@ class RowIndex:
         """For how many rows there is memory."""
         return sum(tenants.segment.size for group in self._groups for tenants in group.tenants)
 
-    def has_column(self, attribute: str) -> bool:
-        """Whether some row looks at the attribute."""
-        return attribute in self._by_attribute
+    @property
+    def attributes(self) -> Container[str]:
+        """Those that some row looks at."""
+        return self._by_attribute
 
     def add(self, entry: Entry, row: Row) -> None:
         """Take a conjunction, which these are the intervals of."""
