@@ -21,11 +21,8 @@ from hpwsn.matching.values import Scalar
 LISTED = 64
 """Values of a list under which a conjunction is filed at most."""
 
-SPARED = 2
-"""Tables of pairs, at most, for each attribute whose single values conjunctions are found by."""
-
-FIRST_TABLES, EARNED = 4, 256
-"""Tables that are made in any case, and conjunctions in tables for which there may be another one."""
+FIRST_TABLES = 4
+"""Tables of pairs that are made in any case."""
 
 VARIOUS = 64
 """Values of one of its attributes that a new table wants to see; with few values few pairs would be rare."""
@@ -80,11 +77,13 @@ class HashIndex:
         return max(len(by_value.get(value, ())) for value in equality[1]) if by_value else 0
 
     def _is_worth_a_table(self, crowd: int, equals: list[Equal]) -> bool:
-        # Twice as many pay where two are found by a single value, and so on.
-        most = min(SPARED * len(self._by_attribute), FIRST_TABLES + self._pairs.count // EARNED)
-        if len(equals) < 2 or len(self._pairs) >= most * (crowd + 1):
+        """Whether one more look-up for each event is less than what it spares, as far as can be known."""
+        various = max((len(self._by_attribute[attribute]) for attribute, _ in equals), default=0)
+        if various < VARIOUS or len(equals) < 2:
             return False
-        return any(len(self._by_attribute[attribute]) >= VARIOUS for attribute, _ in equals)
+        # Of as many conjunctions as there are values, an event would find and ask one.
+        earned = FIRST_TABLES + self._pairs.count // various
+        return len(self._pairs) < min(earned, (crowd + 1) * len(self._by_attribute))
 
     def _file(self, entry: Entry, equality: Equality, second: Equality) -> None:
         attribute, values = equality

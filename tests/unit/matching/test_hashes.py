@@ -82,7 +82,7 @@ steps = st.lists(
 @settings(max_examples=400, deadline=None)
 def test_pairs_answer_as_the_definition_does_after_any_history(history):
     index, live, number = HashIndex(), [], 0
-    with patch.multiple(hashes, FIRST_TABLES=3, SPARED=3, VARIOUS=1):
+    with patch.multiple(hashes, FIRST_TABLES=3, VARIOUS=1):
         for step in history:
             if isinstance(step, list):
                 entry, number = entry_of(number, *step), number + 1
