@@ -81,9 +81,10 @@ class HashIndex:
         various = max((len(self._by_attribute[attribute]) for attribute, _ in equals), default=0)
         if various < VARIOUS or len(equals) < 2:
             return False
-        # Of as many conjunctions as there are values, an event would find and ask one.
-        earned = FIRST_TABLES + self._pairs.count // various
-        return len(self._pairs) < min(earned, (crowd + 1) * len(self._by_attribute))
+        # Of as many conjunctions as there are values an event would find one by a single value, and more where
+        # several share a value.
+        earned = FIRST_TABLES + self._pairs.count * (1 + crowd) // various
+        return len(self._pairs) < min(earned, len(self._by_attribute) * (1 + 2 * crowd))
 
     def _file(self, entry: Entry, equality: Equality, second: Equality) -> None:
         attribute, values = equality
