@@ -81,8 +81,8 @@ class HashIndex:
         various = max((len(self._by_attribute[attribute]) for attribute, _ in equals), default=0)
         if various < VARIOUS or len(equals) < 2:
             return False
-        # Of as many conjunctions as there are values an event would find one by a single value, and more where
-        # several share a value.
+        # Of as many conjunctions as there are values an event would find one by a single value, and more
+        # where several share a value.
         earned = FIRST_TABLES + self._pairs.count * (1 + crowd) // various
         return len(self._pairs) < min(earned, len(self._by_attribute) * (1 + 2 * crowd))
 
