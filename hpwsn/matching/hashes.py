@@ -82,8 +82,9 @@ class HashIndex:
         if various < VARIOUS or len(equals) < 2:
             return False
         # Of as many conjunctions as there are values an event would find one by a single value, and more
-        # where several share a value.
-        earned = FIRST_TABLES + self._pairs.count * (1 + crowd) // various
+        # where several share a value; the more equalities, the more others the table will serve.
+        worth = self._pairs.count * (1 + crowd) * (len(equals) - 1)
+        earned = FIRST_TABLES + worth // (2 * various)
         return len(self._pairs) < min(earned, len(self._by_attribute) * (1 + 2 * crowd))
 
     def _file(self, entry: Entry, equality: Equality, second: Equality) -> None:
