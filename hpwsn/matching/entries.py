@@ -29,11 +29,11 @@ class Entry:
 class Index(Protocol):
     """A part of the engine that finds conjunctions by what they have in common."""
 
-    def add(self, entry: Entry) -> None:
-        """Take a conjunction."""
+    def __bool__(self) -> bool:
+        """Whether it has any."""
 
     def remove(self, entry: Entry) -> None:
-        """Forget one that was taken."""
+        """Forget a conjunction that it took."""
 
     def match(self, event: Event, found: list[int]) -> int:
         """Append the ids of conjunctions that hold; how many were asked one by one."""

@@ -55,6 +55,9 @@ class HashIndex:
     def __len__(self) -> int:
         return self._count.total() + self._pairs.count
 
+    def __bool__(self) -> bool:
+        return bool(self._by_attribute or self._pairs)
+
     def offer(self, entry: Entry) -> bool:
         """Take the conjunction if one of its equalities, or two together, are rare enough."""
         equalities = _equalities(entry.conjunction)
@@ -131,9 +134,7 @@ class HashIndex:
 
     def match(self, event: Event, found: list[int]) -> int:
         """Append the ids of conjunctions that hold; how many were asked one by one."""
-        if not self._by_attribute and not self._pairs:
-            return 0
-        if tuple in map(type, event.values()):
+        if tuple in set(map(type, event.values())):
             return self._match_repeated(event, found)
         asked, value_of = 0, event.get
         for filed in self._filed(event):

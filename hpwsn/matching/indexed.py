@@ -8,9 +8,9 @@ attribute that becomes common takes the few that were found by it along.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from hpwsn.matching.entries import Entry
+from hpwsn.matching.entries import Entry, Index
 from hpwsn.matching.hashes import HashIndex
 from hpwsn.matching.intervals import TextCodes, row_of
 from hpwsn.matching.kernels import Kernel, match_numpy
@@ -41,7 +41,8 @@ class IndexedEngine:
         # Made once: each mention of a method makes an object, which a hundred thousand entries would keep.
         self._remove_words, self._remove_hashed = self._keywords.remove, self._hashes.remove
         self._remove_rare, self._remove_row = self._rare.remove, self._rows.remove
-        self._indexes = (self._keywords, self._hashes, self._rare, self._rows)
+        self._indexes: tuple[Index, ...] = (self._keywords, self._hashes, self._rare, self._rows)
+        self._in_use: list[Callable[[Event, list[int]], int]] | None = None
         self._always: dict[Entry, None] = {}
         self._requests: dict[int, tuple[Entry, ...]] = {}
         self._divided = 0
@@ -54,6 +55,7 @@ class IndexedEngine:
         for entry in entries:
             self._place(entry)
         self._requests[id_] = entries
+        self._in_use = None
         self._divided += len(entries) > 1
 
     def _place(self, entry: Entry) -> None:
@@ -103,11 +105,17 @@ class IndexedEngine:
         self._divided -= len(placed) > 1
         for entry in placed:
             entry.remove(entry)
+        self._in_use = None
 
     def match(self, event: Event) -> list[int]:
         """The ids of all requests that hold."""
-        found: list[int] = []
-        asked = sum([index.match(event, found) for index in self._indexes])
+        in_use = self._in_use
+        if in_use is None:
+            # Looked for after a change, not for each event.
+            in_use = self._in_use = [index.match for index in self._indexes if index]
+        asked, found = 0, list[int]()
+        for match in in_use:
+            asked += match(event, found)
         for entry in self._always:
             asked += 1
             if conjunction_holds(entry.conjunction, event):

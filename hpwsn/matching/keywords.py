@@ -36,6 +36,9 @@ class KeywordIndex:
         self._words: dict[str, Word] = {}
         self._bits = cycle([FIRST_BIT << number for number in range(SIGNATURE)])
 
+    def __bool__(self) -> bool:
+        return bool(self._by_attribute)
+
     @property
     def capacity(self) -> int:
         """For how many conjunctions there is memory."""

@@ -23,6 +23,9 @@ class RareAttributes:
     def __init__(self) -> None:
         self._by_attribute: dict[str, dict[Entry, None]] = {}
 
+    def __bool__(self) -> bool:
+        return bool(self._by_attribute)
+
     def add(self, entry: Entry, attributes: Iterable[str]) -> str:
         """Take a conjunction; the one of the attributes that it is found by."""
         rarest = min(attributes, key=lambda name: len(self._by_attribute.get(name, ())))

@@ -41,6 +41,9 @@ class RowIndex:
         self._clearing: list[Tenants] = []
         self._due = 0
 
+    def __bool__(self) -> bool:
+        return bool(self._groups)
+
     @property
     def segments(self) -> int:
         """How many segments there are."""
