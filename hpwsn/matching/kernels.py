@@ -31,6 +31,9 @@ JOINING, FINDING, LEFT = 60_000, 120_000, 30
 """What it costs to join bits, to find what is left of them, and each row that is left, in comparisons of a
 row with a value in an array of all: measured with 1,000 to 65,000 rows of twenty columns."""
 
+LOOKING = 1.1
+"""How much the look at what bits will cost adds to it."""
+
 MANY = 64
 """What a doubt costs, in the same unit."""
 
@@ -57,11 +60,15 @@ def buckets_of(segment: Segment, values: Sequence[float]) -> list[int]:
 def match_numpy(segment: Segment, values: Numbers) -> Rows:
     """By operations on whole arrays, as few of them as there can be."""
     values = values[: segment.columns]
-    rows = _packed_rows(segment, values) if segment.sealed * segment.columns > JOINING else None
+    rows, work = None, segment.sealed * segment.columns
+    if work > JOINING and not segment.dense:
+        rows = _packed_rows(segment, values)
     if rows is None:
-        return _compared_rows(segment, values, 0)
-    if segment.count > segment.sealed:
+        rows = _compared_rows(segment, values, 0)
+    elif segment.count > segment.sealed:
         rows = np.concatenate((rows, _compared_rows(segment, values, segment.sealed)))
+    # What held for one event is foreseen for the next, which is then compared without a look.
+    segment.dense = _cost_of_bits(rows.size) * LOOKING > work
     return rows
 
 
@@ -112,7 +119,11 @@ def _bits_pay(segment: Segment, failing: Rows) -> bool:
     left = float(segment.sealed)
     for each in failing.tolist():
         left *= 1 - each / segment.sealed
-    return JOINING + FINDING * min(left, 1) + LEFT * left < segment.sealed * segment.columns
+    return _cost_of_bits(left) < segment.sealed * segment.columns
+
+
+def _cost_of_bits(left: float) -> float:
+    return JOINING + FINDING * min(left, 1) + LEFT * left
 
 
 def _candidates(segment: Segment, buckets: Rows, failing: Rows) -> tuple[Words, Rows | None]:

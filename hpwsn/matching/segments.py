@@ -55,8 +55,8 @@ class Segment:
     """Rows whose intervals are compared as words of bits; at most 64 columns."""
 
     __slots__ = (
-        "_cells", "_edge_lists", "_found", "_scratch", "bits", "bounds", "columns", "count", "dead", "edges",
-        "failing", "learned", "live", "remainder", "remainders", "sealed", "size", "uses", "wide",
+        "_cells", "_edge_lists", "_found", "_scratch", "bits", "bounds", "columns", "count", "dead", "dense",
+        "edges", "failing", "learned", "live", "remainder", "remainders", "sealed", "size", "uses", "wide",
     )  # fmt: skip
 
     def __init__(self, size: int, columns: int) -> None:
@@ -66,6 +66,7 @@ class Segment:
         self.sealed = 0
         self.remainders = 0
         self.wide = 0
+        self.dense = False
         self.failing = np.zeros((columns, BUCKETS + 1), np.int64)
         self.edges: Numbers = np.full((columns, BUCKETS - 1), np.inf)
         self.learned = np.zeros(columns, np.bool_)
