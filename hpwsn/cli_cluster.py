@@ -10,7 +10,7 @@ from typing import Any
 from hpwsn.cli_config import add_config_options, config_of
 from hpwsn.config import ADMIN_FLAGS
 from hpwsn.errors import HpwsnError
-from hpwsn.operator_api import dump, request
+from hpwsn.operator_api import check_address, dump, request
 
 DEFAULT_ADMIN = "http://127.0.0.1:8070"
 
@@ -68,6 +68,7 @@ def _admin(arguments: argparse.Namespace) -> int:
 
 def _cluster(arguments: argparse.Namespace) -> int:
     admin = (arguments.admin or os.environ.get("HPWSN_CLUSTER_ADMIN") or DEFAULT_ADMIN).rstrip("/")
+    check_address(admin, f"give --admin as {DEFAULT_ADMIN}")
     topology = request("GET", f"{admin}/api/topology", remedy="start one with `hpwsn admin`, or give --admin")
     if "clusters" not in topology:
         raise HpwsnError(f"what answers at {admin} is no admin node; check --admin")

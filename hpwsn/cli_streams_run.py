@@ -94,7 +94,7 @@ def add_run_parsers(actions: "argparse._SubParsersAction[argparse.ArgumentParser
     listing = add_command(actions, "list", "the services that a node knows", _LIST)
     add_node_options(listing)
     listing.set_defaults(handler=_list)
-    past = add_command(actions, "history", "run services on past events", _HISTORY)
+    past = add_command(actions, "history", "run services on past events", _HISTORY, asks_node=False)
     _add_files(past)
     _add_spark(past)
     past.add_argument("--history", default="", metavar="DIR", help="what `run --history` has kept")

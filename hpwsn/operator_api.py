@@ -9,6 +9,7 @@ import argparse
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from http.client import HTTPException
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlencode, urlsplit
@@ -50,9 +51,19 @@ def add_node_options(parser: argparse.ArgumentParser) -> None:
 
 def base_url(url: str) -> str:
     """The node's base address from the address of its broker."""
-    if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
-        raise NodeRequestFailed(f"{url!r} is no address of a node; give --url as {DEFAULT_URL}")
+    check_address(url, f"give --url as {DEFAULT_URL}")
     return url.rstrip("/").removesuffix("/wsn")
+
+
+def check_address(url: str, remedy: str) -> None:
+    """Refuses what cannot be asked over HTTP."""
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable or not (url.isascii() and url.isprintable()) or " " in url:
+        raise NodeRequestFailed(f"{url!r} is no address of a node; {remedy}")
 
 
 def address(arguments: argparse.Namespace, *path: str, **query: object) -> str:
@@ -80,7 +91,7 @@ def request(
         reason = getattr(error, "reason", error)
         why = getattr(reason, "strerror", None) or reason
         raise NodeRequestFailed(f"no node answers at {url} ({why}); {remedy}") from None
-    except ValueError:
+    except (HTTPException, ValueError):
         answer = None
     if not isinstance(answer, dict):
         raise NodeRequestFailed(f"what answers at {url} is no HPwsn node; check --url")
@@ -123,13 +134,16 @@ def table(found: Sequence[Mapping[str, Any]], columns: Sequence[str], nothing: s
 
 def fields(one: Mapping[str, Any]) -> str:
     """One thing, a line for each of its fields."""
-    return "\n".join(f"{name:12} {cell(one[name])}" for name in one)
+    width = max(map(len, one), default=0)
+    return "\n".join(f"{name:{width}}  {cell(one[name])}" for name in one)
 
 
 def cell(value: object) -> str:
     """A value as a person reads it."""
     if isinstance(value, list):
-        return ", ".join(map(str, value)) or "-"
+        return ", ".join(map(cell, value)) or "-"
+    if isinstance(value, dict):
+        return " ".join(f"{name}={cell(one)}" for name, one in value.items()) or "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
     return "-" if value is None or value == "" else str(value)

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import islice, repeat
 from typing import TYPE_CHECKING, BinaryIO
+from unicodedata import east_asian_width
 
 if TYPE_CHECKING:
     from .arguments import Payload
@@ -108,7 +109,7 @@ def add_listen_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentPa
         "--pull", action="store_true", help="fetch from a pull point instead of opening a port"
     )
     parser.add_argument("--host", default="127.0.0.1", help="where to receive (default %(default)s)")
-    parser.add_argument("--port", type=int, default=0, help="where to receive (default: a free port)")
+    parser.add_argument("--port", type=_port, default=0, help="where to receive (default: a free port)")
     parser.add_argument("--public-url", metavar="URL", help="the receiver's URL as the broker sees it")
 
 
@@ -283,8 +284,13 @@ def _column_marked(expression: str | None) -> Iterator[None]:
     except InvalidMessageContentExpressionFault as fault:
         found = re.search(r"\bcolumn (\d+):", fault.reason)
         if found and expression and "\n" not in expression:
-            print(f"  {expression}\n  {'^':>{int(found[1])}}", file=sys.stderr)
+            print(f"  {expression}\n  {' ' * _width(expression[: int(found[1]) - 1])}^", file=sys.stderr)
         raise
+
+
+def _width(text: str) -> int:
+    """The columns of a terminal that it fills: two for each wide character, such as those of Chinese."""
+    return sum(2 if east_asian_width(character) in "WF" else 1 for character in text)
 
 
 def _source(
@@ -375,16 +381,24 @@ class _Progress:
 
 
 def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not a positive number")
-    return number
+    if not (text.isascii() and text.isdecimal() and 0 < len(text) < 19 and int(text)):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive whole number")
+    return int(text)
+
+
+def _port(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) < 6 and int(text) < 65536):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port, a number from 0 to 65535")
+    return int(text)
 
 
 def _seconds(text: str) -> float:
-    number = float(text)
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
     if not 0 < number < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text} is not a positive number of seconds")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number of seconds")
     return number
 
 

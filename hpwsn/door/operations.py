@@ -61,7 +61,9 @@ class OperationsDoor:
         base = self._broker.base_url()
         return web.Response(
             text=f"HPwsn {__version__}, node {self._name}: a WS-Notification broker.\n"
-            f"broker   {base}/wsn\ncontract {base}/wsn?wsdl\nstatus   {base}/status\n"
+            f"broker   {base}/wsn\ncontract {base}/wsn?wsdl\n"
+            f"events   {base}/topics/TOPIC/events, in JSON; contract {base}/openapi.json\n"
+            f"status   {base}/status\n"
         )
 
     async def _health(self, request: web.Request) -> web.Response:

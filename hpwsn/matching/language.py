@@ -64,7 +64,8 @@ NAME: /[^\W\d][\w.\-]*|`[^`]+`/
 
 WORDS = {
     "NAME": "an attribute", "NUMBER": "a number", "STRING": "a text in quotes", "DATE": "a date",
-    "DATED": "date", "OPERATOR": "a comparison", "LPAR": "(", "RPAR": ")", "COMMA": ",", "$END": "the end",
+    "DATED": "'date'", "OPERATOR": "a comparison", "LPAR": "'('", "RPAR": "')'", "COMMA": "','",
+    "$END": "the end",
 }  # fmt: skip
 
 
@@ -259,9 +260,17 @@ def _explained(error: UnexpectedInput, text: str) -> PredicateError:
         at = error.pos_in_stream or 0
         if text[at] in "\"'`":
             return PredicateError(f"what begins with {text[at]} has no end; close it with the same", at + 1)
-        return _unexpected(repr(text[at]), error.allowed or set(), at + 1)
+        return _unexpected(repr(text[at]), _accepted_after(text[:at]), at + 1)
     expected = (error.accepts or error.expected) if isinstance(error, UnexpectedToken) else set()
     return _unexpected("the end of the expression", expected, len(text) + 1)
+
+
+def _accepted_after(text: str) -> set[str]:
+    """What the grammar takes after a text; the lexer, which stumbles first, knows that only roughly."""
+    parser = _parser().parse_interactive(text)
+    parser.exhaust_lexer()
+    accepted: set[str] = parser.accepts()  # type: ignore[no-untyped-call]
+    return accepted
 
 
 def _unexpected(found: str, expected: Collection[str], column: int) -> PredicateError:
@@ -269,5 +278,5 @@ def _unexpected(found: str, expected: Collection[str], column: int) -> Predicate
 
 
 def _listed(terminals: Collection[str]) -> str:
-    names = sorted(WORDS.get(name, name.lower()) for name in terminals)
+    names = sorted(WORDS.get(name, f"'{name.lower()}'") for name in terminals)
     return " or ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names) or "more"

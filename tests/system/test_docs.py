@@ -309,6 +309,13 @@ class TestEachDocument:
             assert "output" not in block.marks or before in ("python", "sh"), block.name
             before = None if "output" in block.marks else block.language
 
+    def test_gives_several_nodes_ports_of_their_own(self, path: Path) -> None:
+        """The command that runs the blocks gives every node a free port; a reader's would all take 8080."""
+        for block in blocks_of(path):
+            if block.language == "sh" and re.search(r"^for ", block.text, re.MULTILINE):
+                starts = [line for line in block.text.splitlines() if "hpwsn serve" in line]
+                assert all("--port" in line for line in starts), block.name
+
     def test_hides_no_code_by_indenting_it(self, path: Path) -> None:
         before = ""
         for number, line in prose_of(path):

@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from http.client import BadStatusLine
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 import hpwsn.cli
 from hpwsn.cli import build_parser, main
 from hpwsn.errors import HpwsnError
-from hpwsn.operator_api import NodeRequestFailed, base_url
+from hpwsn.operator_api import NodeRequestFailed, base_url, fields
 from hpwsn.settings import SETTINGS
 
 ROOT = Path(__file__).parents[2]
@@ -86,6 +87,32 @@ def test_an_admin_node_that_does_not_answer_is_told_from_a_node(capsys: pytest.C
     assert main(["cluster", "--admin", "http://127.0.0.1:9"]) == 1
     words = "127.0.0.1:9/api/topology (Connection refused); start one with `hpwsn admin`"
     assert words in capsys.readouterr().err
+
+
+def test_an_admin_node_whose_address_is_none_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cluster", "--admin", "nonsense"]) == 1
+    words = "'nonsense' is no address of a node; give --admin as http://127.0.0.1:8070"
+    assert words in capsys.readouterr().err
+
+
+def test_a_server_that_does_not_speak_http_is_told_from_a_node(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def answer(*_: object, **__: object) -> None:
+        raise BadStatusLine("220 mail.example.org")
+
+    monkeypatch.setattr("urllib.request.OpenerDirector.open", answer)
+    assert main(["subscriptions", "list", "--url", "http://127.0.0.1:25/wsn"]) == 1
+    assert "what answers at http://127.0.0.1:25/subscriptions is no HPwsn node" in capsys.readouterr().err
+
+
+def test_fields_stand_under_each_other_and_show_what_is_within_them() -> None:
+    one = {"id": "a", "expired_unsent": 0, "upstream": [{"topic": "t", "wanted": False, "last_error": None}]}
+    assert fields(one).splitlines() == [
+        "id              a",
+        "expired_unsent  0",
+        "upstream        topic=t wanted=no last_error=-",
+    ]
 
 
 def test_an_interrupt_ends_with_130_and_without_a_word(
@@ -183,7 +210,9 @@ def test_the_operators_address_is_the_brokers_without_its_last_part(url: str) ->
     assert base_url(url) == "http://h:1"
 
 
-@pytest.mark.parametrize("url", ["h:1", "ftp://h", "http://", ""])
+@pytest.mark.parametrize(
+    "url", ["h:1", "ftp://h", "http://", "", "http://h:80x", "http://h:0", "http://[::1/wsn", "http://h/a b"]
+)
 def test_an_address_that_is_none_is_refused(url: str) -> None:
     with pytest.raises(NodeRequestFailed, match="give --url as"):
         base_url(url)
