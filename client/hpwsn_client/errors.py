@@ -17,6 +17,7 @@ bears the standard's name for it.
 from __future__ import annotations
 
 import os
+import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -70,5 +71,10 @@ class Closed(HpwsnClientError):
 
 
 def reason_of(error: OSError) -> str:
-    """In the system's words, since Python's repeat the address; a name's trouble has a negative number."""
-    return os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)
+    """In the system's words, since Python's repeat the address.
+
+    A name's trouble has a negative number, and that of TLS one which is not the system's.
+    """
+    if error.errno and error.errno > 0 and not isinstance(error, ssl.SSLError):
+        return os.strerror(error.errno)
+    return error.strerror or str(error)

@@ -49,8 +49,11 @@ _comparison = re.compile(
 _arguments = re.compile(rf"{_STRING}|{_NAME}|{_NUMBER}", re.DOTALL).findall
 _escaped = re.compile(r"""\\(["'\\])""")
 
+# Compared as the grammar's words are: regardless of case `ſ` is an s, and `ı` an i.
+_is_has = re.compile("has", re.IGNORECASE).fullmatch
+_is_word = re.compile("|".join(RESERVED | {"date"}), re.IGNORECASE).fullmatch
+
 _OPERATORS = {operator.value: operator for operator in Operator} | {"==": Operator.EQ, "<>": Operator.NE}
-_NOT_PLAIN = RESERVED | {"date"}
 
 Part = tuple[Predicate, ...]
 """What one test says: a predicate, or two for `within`."""
@@ -117,7 +120,7 @@ def _part(test: str) -> Part:
         name, sign, operand, low, high = found.groups()
         return (_compared(name, sign, operand) if sign else _between(name, low, high),)
     function, first, *others = _arguments(test)
-    if function.lower() == "has":
+    if _is_has(function):
         return (Predicate(_attribute(first), Operator.HAS, tuple(map(unquoted, others))),)
     second, west, south, east, north = others
     return _between(first, west, east), _between(second, south, north)
@@ -133,7 +136,7 @@ def _between(name: str, low: str, high: str) -> Predicate:
 
 
 def _attribute(name: str) -> str:
-    if name.lower() in _NOT_PLAIN:
+    if _is_word(name):
         raise _NotPlain
     return intern(name.strip("`"))
 

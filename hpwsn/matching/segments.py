@@ -186,6 +186,8 @@ class Segment:
         young = slice(self.sealed, self.sealed + YOUNG)
         self.bounds[:, :, young] = -math.inf
 
+    # The largest numbers have no next one, and no finite distance from the least.
+    @np.errstate(over="ignore")
     def _seal(self) -> None:
         """Pack the young rows: for each column where intervals begin and end, as bits, then the rest."""
         rows, words = slice(self.sealed, self.count), slice(self.sealed >> 6, self.count >> 6)

@@ -1,6 +1,8 @@
 """The default engine through long histories: answers stay right, and memory follows what is live."""
 
+import math
 import random
+import sys
 
 import pytest
 
@@ -269,6 +271,19 @@ def test_nothing_lies_between_bounds_that_do_not_fit(engine, bounds):
     engine.add(1, request)
     for value in (1.5, "m", True, "1970-01-01"):
         compare(engine, {1: request}, {"a": value})
+
+
+def test_ranges_may_reach_as_far_as_numbers_do(engine):
+    # Enough to be packed: the largest number has no next one there, and no finite distance from the least.
+    most = sys.float_info.max
+    bounds = [(-most, most), (-most, -most), (most, most), (0.0, most), (-math.inf, -most), (most, math.inf)]
+    live = {}
+    for id_ in range(300):
+        live[id_] = ((between("a", *bounds[id_ % len(bounds)]),),)
+        engine.add(id_, live[id_])
+    for value in (0.0, math.nextafter(most, 0.0), most, math.inf):
+        compare(engine, live, {"a": value})
+        compare(engine, live, {"a": -value})
 
 
 def test_what_cannot_be_kept_on_disk_is_compiled_all_the_same():

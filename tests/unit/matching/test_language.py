@@ -216,6 +216,19 @@ def test_the_plain_form_is_read_as_the_grammar_reads_it(tests, joint, around):
         assert parse_by_grammar(text) == plain
 
 
+@pytest.mark.parametrize(
+    "text", ['haſ(tags, "fire")', 'haſ(a, "b", "c", "d", "e", "f")', "wıthin(x, y, 1, 2, 3, 4)"]
+)
+def test_words_in_letters_that_are_the_same_in_capitals_are_read_as_the_grammar_reads_them(text):
+    assert parse_expression(text) == parse_by_grammar(text)
+
+
+@pytest.mark.parametrize("text", ["haſ > 5", "falſe between 1 and 2", "`x` = 1 and exiſts = 3"])
+def test_a_word_of_the_language_is_no_attribute_in_such_letters_either(text):
+    with pytest.raises(PredicateError, match="was expected"):
+        parse_predicates(text)
+
+
 @given(
     tests=st.lists(st.sampled_from(PLAIN) | predicates().map(str), min_size=1, max_size=5),
     joint=st.sampled_from([" and ", " AND\n", " and"]),
