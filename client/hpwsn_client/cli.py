@@ -14,7 +14,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import islice, repeat
 from typing import TYPE_CHECKING, BinaryIO
@@ -316,15 +316,36 @@ def _received(receiver: SyncReceiver, deadline: float | None) -> Iterator[Notifi
 
 
 def _pulled(pull_point: SyncPullPoint, deadline: float | None) -> Iterator[Notification]:
-    """Fetch without end, with growing pauses while there is nothing."""
-    pause = _SHORTEST_PAUSE
+    """Fetch without end, with growing pauses while there is nothing, or the broker is away."""
+    pause, fetch = _SHORTEST_PAUSE, _patient(pull_point)
     while deadline is None or time.monotonic() < deadline:
-        if messages := pull_point.get_messages(_PULLED_AT_ONCE):
+        if messages := fetch():
             yield from messages
             pause = _SHORTEST_PAUSE
         else:
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
+
+
+def _patient(pull_point: SyncPullPoint) -> Callable[[], Sequence[Notification]]:
+    """What fetches, and nothing while the broker is away: a pull point outlives its restart."""
+    from .errors import ConnectionFailed
+
+    away = False
+
+    def fetch() -> Sequence[Notification]:
+        nonlocal away
+        try:
+            messages = pull_point.get_messages(_PULLED_AT_ONCE)
+        except ConnectionFailed as error:
+            if not away:
+                _complain(f"{error}; it is tried again", 1)
+            away = True
+            return ()
+        away = False
+        return messages
+
+    return fetch
 
 
 def _quietly(clean_up: Callable[[], object]) -> None:

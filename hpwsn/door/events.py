@@ -104,6 +104,8 @@ class EventsDoor:
                 web.post("/topics/{topic:[^/]+}/events", self._publish),
                 web.get("/topics/{topic:[^/]+}/events", self._read, allow_head=False),
                 web.head("/topics/{topic:[^/]+}/events", self._end),
+                web.post("/topics/{path:.+/.+/events}", self._misplaced),
+                web.get("/topics/{path:.+}", self._misplaced),
                 web.get("/openapi.json", self._describe),
             ]
         )
@@ -114,6 +116,16 @@ class EventsDoor:
 
     async def _describe(self, request: web.Request) -> web.Response:
         return web.json_response(document(self._broker.base_url()))
+
+    @_answers_in_json
+    async def _misplaced(self, request: web.Request) -> web.StreamResponse:
+        """A path that means a topic, though its names are joined as in SOAP, or `events` is missing."""
+        meant = request.match_info["path"].strip("/").removesuffix("/events").replace("/", ":")
+        raise faults.SoapFault(
+            f"nothing is here; the events of a topic are at {shown(f'/topics/{meant}/events')}, "
+            "with its names joined by ':'",
+            status=404,
+        )
 
     @_answers_in_json
     async def _publish(self, request: web.Request) -> web.StreamResponse:

@@ -248,6 +248,12 @@ async def test_streams_and_waiting_polls_end_with_the_node(tmp_path: Path) -> No
         assert "Traceback" not in node.log()
 
 
+async def test_a_path_that_means_a_topic_is_told_the_address_of_its_events(node: NodeProcess) -> None:
+    for method, path in (("GET", "A/B"), ("GET", "A/B/events"), ("POST", "A/B/events")):
+        refused = await ask(method, f"{node.base}/topics/{path}")
+        assert (refused.status, "'/topics/A:B/events'" in refused.body["error"]) == (404, True), path
+
+
 async def test_a_fixed_tree_knows_its_topics_only(tmp_path: Path) -> None:
     (tmp_path / "topics.toml").write_text("[topics.ALL]\n[topics.ALL.ALARM]\n")
     with NodeProcess(tmp_path / "data", "--topics", str(tmp_path / "topics.toml")) as node:
