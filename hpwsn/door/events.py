@@ -104,6 +104,7 @@ class EventsDoor:
                 web.post("/topics/{topic:[^/]+}/events", self._publish),
                 web.get("/topics/{topic:[^/]+}/events", self._read, allow_head=False),
                 web.head("/topics/{topic:[^/]+}/events", self._end),
+                web.route("*", "/topics/{topic:[^/]+}/events", self._other_method),
                 web.post("/topics/{path:.+/.+/events}", self._misplaced),
                 web.get("/topics/{path:.+}", self._misplaced),
                 web.get("/openapi.json", self._describe),
@@ -116,6 +117,12 @@ class EventsDoor:
 
     async def _describe(self, request: web.Request) -> web.Response:
         return web.json_response(document(self._broker.base_url()))
+
+    async def _other_method(self, request: web.Request) -> web.Response:
+        told = {"error": f"{request.method} is not for events; GET reads them, POST publishes one or more"}
+        answer = _answer(told, 405)
+        answer.headers["Allow"] = "GET, HEAD, POST"
+        return answer
 
     @_answers_in_json
     async def _misplaced(self, request: web.Request) -> web.StreamResponse:

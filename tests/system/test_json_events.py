@@ -350,6 +350,12 @@ async def test_a_parameter_with_a_slip_publishes_nothing_and_one_against_caches_
     assert await poll(shared_node, "slips", _="1763300000") == []
 
 
+async def test_another_method_is_told_which_ones_there_are(shared_node: NodeProcess) -> None:
+    reply = await ask("DELETE", f"{shared_node.base}/topics/a/events")
+    assert (reply.status, reply.headers["Allow"]) == (405, "GET, HEAD, POST")
+    assert "DELETE" in reply.body["error"]
+
+
 async def test_a_wait_may_be_written_as_any_number_of_json(shared_node: NodeProcess) -> None:
     for wait in ("0", "0.001", "1e-3", "1E-300", "0.00100000000000000002"):
         assert await poll(shared_node, "quiet", wait=wait) == []
