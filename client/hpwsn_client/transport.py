@@ -121,6 +121,9 @@ def _trouble(url: str, error: Exception, timeout: float) -> HpwsnClientError:
         return ConnectionFailed(f"nobody answers at {url} ({reason_of(error.os_error)})", url, remedy=remedy)
     if isinstance(error, aiohttp.InvalidURL):
         return ConnectionFailed(f"{url} cannot be reached over HTTP; an endpoint needs an http URL", url)
+    if isinstance(error, aiohttp.ClientResponseError):
+        # Its words are those of a parser, over several lines.
+        return BadReply(f"what answers at {url} does not speak HTTP", url, remedy="name the broker's URL")
     why = str(error) or type(error).__name__
     return ConnectionFailed(f"the connection to {url} was lost before the answer ({why}); {unknown}", url)
 
