@@ -145,6 +145,8 @@ async def test_nobody_at_the_url_is_one_line_and_status_1():
         ["publish", "A", "x", "--repeat", "0"],
         ["publish", "A", "x", "--url", "here"],
         ["publish", "A"],
+        ["publish", "x y", "z"],
+        ["listen", "x y"],
         ["listen", "A", "--count", "0"],
         ["listen", "A", "--expires", "-1"],
         ["listen", "A", "--host", "0.0.0.0"],
