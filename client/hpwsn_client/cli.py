@@ -183,6 +183,8 @@ def _publish(args: argparse.Namespace) -> None:
 
     if args.message_id is not None and (args.lines or args.repeat > 1):
         raise ValueError("--message-id stands for one request; leave out --lines and --repeat")
+    if args.message_id is not None and not args.message_id.strip():
+        raise ValueError("--message-id is empty; give an id, or leave it out")
     if args.lines and args.payload != "-":
         raise ValueError("--lines reads standard input; give - for the payload")
     if args.topic:

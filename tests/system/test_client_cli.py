@@ -142,6 +142,7 @@ async def test_nobody_at_the_url_is_one_line_and_status_1():
         ["publish", "A", "<a>"],
         ["publish", "A", "x", "--lines"],
         ["publish", "A", "x", "--repeat", "2", "--message-id", "i"],
+        ["publish", "A", "x", "--message-id", ""],
         ["publish", "A", "x", "--repeat", "0"],
         ["publish", "A", "x", "--url", "here"],
         ["publish", "A"],
