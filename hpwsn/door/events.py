@@ -104,6 +104,7 @@ class EventsDoor:
                 web.post("/topics/{topic:[^/]+}/events", self._publish),
                 web.get("/topics/{topic:[^/]+}/events", self._read, allow_head=False),
                 web.head("/topics/{topic:[^/]+}/events", self._end),
+                web.route("*", "/topics/{topic:[^/]+}/events", self._other_method),
                 web.post("/topics/{path:.+/.+/events}", self._misplaced),
                 web.get("/topics/{path:.+}", self._misplaced),
                 web.get("/openapi.json", self._describe),
@@ -117,6 +118,12 @@ class EventsDoor:
     async def _describe(self, request: web.Request) -> web.Response:
         return web.json_response(document(self._broker.base_url()))
 
+    async def _other_method(self, request: web.Request) -> web.Response:
+        told = {"error": f"{request.method} is not for events; GET reads them, POST publishes one or more"}
+        answer = _answer(told, 405)
+        answer.headers["Allow"] = "GET, HEAD, POST"
+        return answer
+
     @_answers_in_json
     async def _misplaced(self, request: web.Request) -> web.StreamResponse:
         """A path that means a topic, though its names are joined as in SOAP, or `events` is missing."""
@@ -129,6 +136,7 @@ class EventsDoor:
 
     @_answers_in_json
     async def _publish(self, request: web.Request) -> web.StreamResponse:
+        _check_names(request, "id", "reliable", "partial")
         topic, message_id = _topic(request), _message_id(request)
         data = await self._body(request)
         payloads = await off_loop(len(data), self._payloads, data, request.content_type)
@@ -170,6 +178,7 @@ class EventsDoor:
 
     @_answers_in_json
     async def _read(self, request: web.Request) -> web.StreamResponse:
+        _check_names(request, "filter", "dialect", "after", "max", "wait")
         query = self._query(request)
         after, last = _offset("after", request.query), _offset("Last-Event-ID", request.headers)
         socket = wants_socket(request)
@@ -185,6 +194,7 @@ class EventsDoor:
     @_answers_in_json
     async def _end(self, request: web.Request) -> web.StreamResponse:
         """Where a stream that began now would begin, and how many events lie between an offset and there."""
+        _check_names(request, "after")
         topic, after = _topic(request), _offset("after", request.query)
         self._readers.check(topic)
         headers = {AFTER_HEADER: str(self._readers.head())}
@@ -230,6 +240,16 @@ def _event(stored: Stored) -> bytes:
 
 def _topic(request: web.Request) -> Topic:
     return Topic.parse(request.match_info["topic"])
+
+
+def _check_names(request: web.Request, *known: str) -> None:
+    """Refuse a parameter that is not known: a filter with a slip in its name would let everything through.
+
+    What begins with `_` is let pass: scripts add such a one so that no cache answers.
+    """
+    for name in request.query:
+        if name not in known and not name.startswith("_"):
+            raise _bad(f"there is no parameter {shown(name)} here; those known are {', '.join(known)}")
 
 
 def _message_id(request: web.Request) -> str | None:

@@ -320,6 +320,7 @@ async def test_a_bad_predicate_names_its_column_as_a_number(shared_node: NodePro
         ("a", {"filter": "n > 2", "dialect": "sql"}, "dialect"),
         ("a", {"filter": "p:n"}, "prefix"),
         ("a", {"filter": "//*[//*[//*[//*[//*]]]]"}, "flatter"),
+        ("a", {"filtr": "n > 2"}, "filter, dialect"),
     ],
 )
 async def test_what_cannot_be_read_is_refused_with_the_value(
@@ -338,6 +339,21 @@ async def test_a_bad_last_event_id_is_refused_to_a_poll_as_to_a_stream(shared_no
         headers = {"Accept": accept, "Last-Event-ID": "x"}
         reply = await ask("GET", f"{shared_node.base}/topics/a/events", headers=headers)
         assert (reply.status, "Last-Event-ID" in reply.body["error"]) == (400, True)
+
+
+async def test_a_parameter_with_a_slip_publishes_nothing_and_one_against_caches_is_let_pass(
+    shared_node: NodeProcess,
+) -> None:
+    url = f"{shared_node.base}/topics/slips/events"
+    refused = await ask("POST", url, params={"reliabel": "true"}, json={"n": 1})
+    assert (refused.status, "id, reliable, partial" in refused.body["error"]) == (400, True)
+    assert await poll(shared_node, "slips", _="1763300000") == []
+
+
+async def test_another_method_is_told_which_ones_there_are(shared_node: NodeProcess) -> None:
+    reply = await ask("DELETE", f"{shared_node.base}/topics/a/events")
+    assert (reply.status, reply.headers["Allow"]) == (405, "GET, HEAD, POST")
+    assert "DELETE" in reply.body["error"]
 
 
 async def test_a_wait_may_be_written_as_any_number_of_json(shared_node: NodeProcess) -> None:
