@@ -17,7 +17,7 @@ from hpwsn.cli_deadletters import add_deadletters_parser
 from hpwsn.cli_resources import REGISTRATIONS, SUBSCRIPTIONS, add_resource_parser
 from hpwsn.cli_streams import add_streams_parser
 from hpwsn.config import FLAGS, LoadedConfig, masked, shown, value_of
-from hpwsn.errors import ConfigError, HpwsnError, Problem
+from hpwsn.errors import BadArguments, ConfigError, HpwsnError, Problem
 from hpwsn.settings import SETTINGS
 from hpwsn.topics.command import add_topics_parser
 from hpwsn.topics.directory import TopicDirectoryError, access_from, open_directory
@@ -71,7 +71,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     except HpwsnError as error:
         print(f"hpwsn: {error}", file=sys.stderr)
-        return 1
+        return 2 if isinstance(error, BadArguments) else 1
     return status
 
 

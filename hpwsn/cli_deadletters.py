@@ -4,7 +4,16 @@ import argparse
 from collections.abc import Iterator
 from typing import Any
 
-from hpwsn.operator_api import add_command, add_node_options, address, dump, fields, request, table
+from hpwsn.operator_api import (
+    NodeRequestFailed,
+    add_command,
+    add_node_options,
+    address,
+    dump,
+    fields,
+    request,
+    table,
+)
 
 COLUMNS = ("id", "time", "subscription", "topic", "consumer", "reason")
 PAGE = 500
@@ -68,8 +77,14 @@ def _show(arguments: argparse.Namespace) -> int:
 
 
 def _change(arguments: argparse.Namespace) -> int:
-    which = {"ids": arguments.ids, "subscription": arguments.subscription, "all": arguments.all}
+    ids = sorted(set(arguments.ids))
+    which = {"ids": ids, "subscription": arguments.subscription, "all": arguments.all}
     selection = {name: value for name, value in which.items() if value}
     answer = request("POST", address(arguments, "deadletters", arguments.verb), selection)
     print(dump(answer) if arguments.json else fields(answer))
+    if (found := sum(answer.values())) < len(ids):
+        words = (
+            f"there is no dead letter {ids[0]}" if len(ids) == 1 else f"only {found} of {len(ids)} are there"
+        )
+        raise NodeRequestFailed(f"{words}; `hpwsn deadletters list` shows what there is")
     return 0

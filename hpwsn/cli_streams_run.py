@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hpwsn.errors import HpwsnError
+from hpwsn.errors import BadArguments, HpwsnError
 from hpwsn.operator_api import (
     DEFAULT_URL,
     add_command,
@@ -151,7 +151,7 @@ def _need_spark(master: str) -> None:
 def _settings(given: Sequence[str]) -> dict[str, str]:
     for one in given:
         if "=" not in one:
-            raise HpwsnError(f"--conf {one}: write a setting of Spark's as KEY=VALUE")
+            raise BadArguments(f"--conf {one}: write a setting of Spark's as KEY=VALUE")
     return dict(one.split("=", 1) for one in given)
 
 
@@ -160,9 +160,9 @@ def _run(arguments: argparse.Namespace) -> int:
     url = arguments.url or os.environ.get("HPWSN_URL") or DEFAULT_URL
     base_url(url)
     if bool(arguments.backbone) != bool(arguments.node):
-        raise HpwsnError("--backbone and --node belong together: give both, or neither")
+        raise BadArguments("--backbone and --node belong together: give both, or neither")
     if not (arguments.start in ("oldest", "now") or arguments.start.isdecimal()):
-        raise HpwsnError(f"--start {arguments.start}: give oldest, now, or an offset")
+        raise BadArguments(f"--start {arguments.start}: give oldest, now, or an offset")
     conf = _settings(arguments.conf)
     _need_spark(arguments.master)
     from hpwsn.streams.spark.job import Job, Options
@@ -223,9 +223,9 @@ def _history(arguments: argparse.Namespace) -> int:
     definitions = _definitions(arguments.files)
     inputs = dict(one.split("=", 1) for one in arguments.inputs if "=" in one)
     if len(inputs) != len(arguments.inputs):
-        raise HpwsnError("--input: write NAME=PATH, each name once")
+        raise BadArguments("--input: write NAME=PATH, each name once")
     if len(definitions) != 1 and (arguments.to or inputs):
-        raise HpwsnError("--to and --input are for one service: give one definition")
+        raise BadArguments("--to and --input are for one service: give one definition")
     conf = _settings(arguments.conf)
     _need_spark(arguments.master)
     from hpwsn.streams.spark.history import lines, query

@@ -1,6 +1,7 @@
 """What can go wrong in the node apart from a request's own faults.
 
 HpwsnError
+├── BadArguments         the arguments of a command make no sense
 ├── ConfigError          the configuration cannot be used; it lists all that is wrong
 ├── JournalUnavailable   the journal cannot take this now; the reason says why and what to do
 ├── JournalDamaged       the database file is not usable; moving or repairing it is a person's decision
@@ -19,6 +20,10 @@ from pathlib import Path
 
 class HpwsnError(Exception):
     """The root of the node's own errors."""
+
+
+class BadArguments(HpwsnError):
+    """The arguments of a command make no sense, whatever node is asked."""
 
 
 @dataclass(frozen=True, slots=True)

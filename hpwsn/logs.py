@@ -44,3 +44,8 @@ def set_up_logging(settings: LogSettings) -> None:
     logging.basicConfig(level=settings.level.upper(), handlers=[handler], force=True)
     for name in QUIET:
         logging.getLogger(name).setLevel(logging.WARNING)
+
+
+def counted(number: int, noun: str) -> str:
+    """So many of a thing: `1 subscription`, `2 subscriptions`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -15,7 +15,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlencode, urlsplit
 from urllib.request import ProxyHandler, Request, build_opener
 
-from hpwsn.errors import HpwsnError
+from hpwsn.errors import BadArguments, HpwsnError
 
 DEFAULT_URL = "http://127.0.0.1:8080/wsn"
 TIMEOUT = 30.0
@@ -63,7 +63,7 @@ def check_address(url: str, remedy: str) -> None:
     except ValueError:
         usable = False
     if not usable or not (url.isascii() and url.isprintable()) or " " in url:
-        raise NodeRequestFailed(f"{url!r} is no address of a node; {remedy}")
+        raise BadArguments(f"{url!r} is no address of a node; {remedy}")
 
 
 def address(arguments: argparse.Namespace, *path: str, **query: object) -> str:

@@ -178,12 +178,17 @@ def _silence_stdout() -> None:
 
 
 def _publish(args: argparse.Namespace) -> None:
+    from .arguments import concrete_topic
     from .sync import SyncClient
 
     if args.message_id is not None and (args.lines or args.repeat > 1):
         raise ValueError("--message-id stands for one request; leave out --lines and --repeat")
+    if args.message_id is not None and not args.message_id.strip():
+        raise ValueError("--message-id is empty; give an id, or leave it out")
     if args.lines and args.payload != "-":
         raise ValueError("--lines reads standard input; give - for the payload")
+    if args.topic:
+        _check_topic(concrete_topic, args.topic)
     with SyncClient(args.url, timeout=args.timeout) as client:
         if args.lines:
             _publish_lines(client, args)
@@ -243,14 +248,27 @@ def _line_chunks(stream: BinaryIO) -> Iterator[list[bytes]]:
     yield [rest]
 
 
+def _check_topic(parse: Callable[[str], object], topic: str) -> None:
+    """Refuse what is no topic before the broker is asked: the same fault from there is another failure."""
+    from .wsn.faults import InvalidTopicExpressionFault
+
+    try:
+        parse(topic)
+    except InvalidTopicExpressionFault as fault:
+        raise ValueError(fault.reason) from fault
+
+
 def _listen(args: argparse.Namespace) -> None:
+    from .arguments import topic_expression
     from .sync import SyncClient
 
+    topic = None if args.topic in ("", "*") else args.topic
+    if topic is not None:
+        _check_topic(topic_expression, topic)
     deadline = None if args.expires is None else time.monotonic() + args.expires
     with ExitStack() as stack:
         client = stack.enter_context(SyncClient(args.url, timeout=args.timeout))
         consumer, notifications = _source(args, client, stack, deadline)
-        topic = None if args.topic in ("", "*") else args.topic
         with _column_marked(args.filter):
             subscription = client.subscribe(
                 topic, consumer, content=_filter(args.filter, args.dialect), expires=args.expires

@@ -27,11 +27,15 @@ if TYPE_CHECKING:
 
 
 class HpwsnClientError(Exception):
-    """Everything the client raises for trouble on the way; `url` is the endpoint concerned."""
+    """Everything the client raises for trouble on the way; `url` is the endpoint concerned.
 
-    def __init__(self, message: str, url: str) -> None:
-        super().__init__(message)
+    `happened` is the message without the advice, which is for whoever runs a client.
+    """
+
+    def __init__(self, message: str, url: str, *, remedy: str = "") -> None:
+        super().__init__(f"{message}; {remedy}" if remedy else message)
         self.url = url
+        self.happened = message
 
 
 class ConnectionFailed(HpwsnClientError, ConnectionError):
@@ -45,8 +49,8 @@ class TimedOut(HpwsnClientError, TimeoutError):
 class BadReply(HpwsnClientError):
     """The peer answered something else than the SOAP message that was due; `status` is the HTTP status."""
 
-    def __init__(self, message: str, url: str, status: int | None = None) -> None:
-        super().__init__(message, url)
+    def __init__(self, message: str, url: str, status: int | None = None, *, remedy: str = "") -> None:
+        super().__init__(message, url, remedy=remedy)
         self.status = status
 
 

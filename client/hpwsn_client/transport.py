@@ -115,12 +115,15 @@ def _trouble(url: str, error: Exception, timeout: float) -> HpwsnClientError:
     unknown = "whether the request was carried out is not known"
     if isinstance(error, TimeoutError):
         remedy = "see that the broker is well, or give the client a longer timeout"
-        return TimedOut(f"{url} did not answer within {timeout:g} s; {unknown}; {remedy}", url)
+        return TimedOut(f"{url} did not answer within {timeout:g} s; {unknown}", url, remedy=remedy)
     if isinstance(error, aiohttp.ClientConnectorError):
-        why = reason_of(error.os_error)
-        return ConnectionFailed(f"nobody answers at {url} ({why}); start the broker, or name its URL", url)
+        remedy = "start the broker, or name its URL"
+        return ConnectionFailed(f"nobody answers at {url} ({reason_of(error.os_error)})", url, remedy=remedy)
     if isinstance(error, aiohttp.InvalidURL):
         return ConnectionFailed(f"{url} cannot be reached over HTTP; an endpoint needs an http URL", url)
+    if isinstance(error, aiohttp.ClientResponseError):
+        # Its words are those of a parser, over several lines.
+        return BadReply(f"what answers at {url} does not speak HTTP", url, remedy="name the broker's URL")
     why = str(error) or type(error).__name__
     return ConnectionFailed(f"the connection to {url} was lost before the answer ({why}); {unknown}", url)
 
@@ -187,8 +190,8 @@ def _by_status(reply: Reply, fault: SoapFault) -> SoapFault:
 
 
 def _bad(reply: Reply, how: str) -> BadReply:
-    message = f"{reply.url} answered HTTP {reply.status} {how}; {_remedy(reply)}"
-    return BadReply(message, reply.url, reply.status)
+    message = f"{reply.url} answered HTTP {reply.status} {how}"
+    return BadReply(message, reply.url, reply.status, remedy=_remedy(reply))
 
 
 def _remedy(reply: Reply) -> str:

@@ -344,9 +344,11 @@ class Demand:
         return True
 
     def _note_failure(self, target: Target, error: Exception) -> None:
+        # The advice of the client's errors is for somebody who runs a client.
+        why = error.happened if isinstance(error, HpwsnClientError) else str(error)
         if target.last_error is None:
-            log.warning("%s: %s; it is tried again", _words(target), error)
-        target.last_error = str(error)
+            log.warning("%s: %s; it is tried again", _words(target), why)
+        target.last_error = why
         target.attempt += 1
         self.failures += 1
 

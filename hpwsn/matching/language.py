@@ -87,7 +87,7 @@ def parse_predicates(text: str) -> Disjunction:
     except TooLarge as error:
         raise PredicateError(str(error)) from None
     if not normal:
-        raise PredicateError(f"{text!r} can never hold; what it asks for excludes itself")
+        raise PredicateError("it can never hold, for what it asks for excludes itself")
     return normal
 
 

@@ -61,7 +61,7 @@ from hpwsn.errors import HpwsnError
 from hpwsn.file_limit import raise_file_limit
 from hpwsn.journal.journal import Journal
 from hpwsn.journal.records import Arrival, Durability, Recovered
-from hpwsn.logs import set_up_logging
+from hpwsn.logs import counted, set_up_logging
 from hpwsn.matching.content import ContentFilters
 from hpwsn.node.cluster import InCluster
 from hpwsn.node.port import Port
@@ -357,9 +357,9 @@ class Node:
         self.broker.publisher.remember(recovered.message_ids)
         if recovered.next_offset > 1 or subscriptions or points:
             log.info(
-                "restored %d subscriptions and %d pull points; the log ends at offset %d",
-                subscriptions,
-                points,
+                "restored %s and %s; the log ends at offset %d",
+                counted(subscriptions, "subscription"),
+                counted(points, "pull point"),
                 recovered.next_offset - 1,
             )
 

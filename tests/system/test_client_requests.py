@@ -286,6 +286,20 @@ async def test_a_connection_that_breaks_is_a_failed_connection():
             await client.notify("A", "x")
 
 
+async def test_a_server_without_http_is_told_in_one_line():
+    async def greet(reader, writer):
+        writer.write(b"220 mail.example.org ESMTP\r\n")
+        await reader.read()
+        writer.close()
+
+    server = await asyncio.start_server(greet, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/wsn"
+    async with server, Client(url) as client:
+        with pytest.raises(BadReply) as caught:
+            await client.notify("A", "x")
+    assert str(caught.value) == f"what answers at {url} does not speak HTTP; name the broker's URL"
+
+
 async def test_no_answer_in_time_is_timed_out(broker):
     release = asyncio.Event()
     broker.before_answer = release.wait

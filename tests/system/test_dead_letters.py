@@ -96,6 +96,9 @@ async def test_bad_selections_are_refused(node: NodeProcess) -> None:
         reply = await send(f"{node.base}/deadletters/{unknown}", b"", method="GET")
         assert (reply.status, list(json.loads(reply.body))) == (404, ["error"]), unknown
     assert _hpwsn(node, "deadletters", "show", "7").returncode == 1
+    dropped = _hpwsn(node, "deadletters", "drop", "7")
+    assert (dropped.returncode, dropped.stdout.split()) == (1, ["dropped", "0"])
+    assert "there is no dead letter 7; " in dropped.stderr
 
 
 async def test_a_consumer_that_is_gone_ends_its_subscription_if_so_set(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ import pytest
 
 import hpwsn.cli
 from hpwsn.cli import build_parser, main
-from hpwsn.errors import HpwsnError
-from hpwsn.operator_api import NodeRequestFailed, base_url, fields
+from hpwsn.errors import BadArguments, HpwsnError
+from hpwsn.operator_api import base_url, fields
 from hpwsn.settings import SETTINGS
 
 ROOT = Path(__file__).parents[2]
@@ -90,7 +90,7 @@ def test_an_admin_node_that_does_not_answer_is_told_from_a_node(capsys: pytest.C
 
 
 def test_an_admin_node_whose_address_is_none_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["cluster", "--admin", "nonsense"]) == 1
+    assert main(["cluster", "--admin", "nonsense"]) == 2
     words = "'nonsense' is no address of a node; give --admin as http://127.0.0.1:8070"
     assert words in capsys.readouterr().err
 
@@ -214,5 +214,9 @@ def test_the_operators_address_is_the_brokers_without_its_last_part(url: str) ->
     "url", ["h:1", "ftp://h", "http://", "", "http://h:80x", "http://h:0", "http://[::1/wsn", "http://h/a b"]
 )
 def test_an_address_that_is_none_is_refused(url: str) -> None:
-    with pytest.raises(NodeRequestFailed, match="give --url as"):
+    with pytest.raises(BadArguments, match="give --url as"):
         base_url(url)
+
+
+def test_an_address_that_is_none_is_a_senseless_argument() -> None:
+    assert main(["subscriptions", "list", "--url", "nope"]) == 2

@@ -41,14 +41,18 @@ def test_without_java_it_says_what_to_install(command, capsys):
         (["run", EXAMPLE, "--backbone", "stomp://h:1"], "belong together"),
         (["run", EXAMPLE, "--start", "soon"], "oldest, now, or an offset"),
         (["run", EXAMPLE, "--conf", "spark.ui"], "KEY=VALUE"),
-        (["run", "/nowhere/a.toml"], "cannot be read"),
         (["history", EXAMPLE, "--input", "anpr"], "NAME=PATH"),
         (["history", EXAMPLE, EXAMPLE.replace("genTrafficFlow", "inteGPS"), "--to", "x"], "one definition"),
     ],
 )
 def test_arguments_that_make_no_sense_are_named(arguments, words, capsys):
-    assert main(["streams", *arguments]) == 1
+    assert main(["streams", *arguments]) == 2
     assert words in capsys.readouterr().err
+
+
+def test_a_definition_that_is_not_there_is_named(capsys):
+    assert main(["streams", "run", "/nowhere/a.toml"]) == 1
+    assert "/nowhere/a.toml: cannot be read" in capsys.readouterr().err
 
 
 def test_a_service_is_a_row_of_a_table():

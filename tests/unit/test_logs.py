@@ -4,7 +4,7 @@ import json
 import logging
 import sys
 
-from hpwsn.logs import JsonFormatter, TextFormatter
+from hpwsn.logs import JsonFormatter, TextFormatter, counted
 
 
 def _record(message: str, error: bool = False) -> logging.LogRecord:
@@ -30,3 +30,11 @@ def test_a_json_record_is_one_line_with_its_traceback() -> None:
     assert "\n" not in line
     assert (fields["level"], fields["message"]) == ("warning", "two\nlines")
     assert "ValueError: broken" in fields["traceback"]
+
+
+def test_one_thing_is_counted_in_the_singular() -> None:
+    assert [counted(number, "pull point") for number in (0, 1, 2)] == [
+        "0 pull points",
+        "1 pull point",
+        "2 pull points",
+    ]

@@ -34,7 +34,9 @@ def test_an_endpoint_is_a_url_a_reference_or_anything_with_one():
     assert endpoint(Receiver(public_url="http://here/x")) == reference
 
 
-@pytest.mark.parametrize("url", ["", "localhost:8080", "ftp://here/", "http://", "/wsn"])
+@pytest.mark.parametrize(
+    "url", ["", "localhost:8080", "ftp://here/", "http://", "/wsn", "http://[::1/wsn", "http://h:80x"]
+)
 def test_what_is_no_http_url_is_refused_with_the_value_and_an_example(url):
     with pytest.raises(ValueError, match="write it like http://") as caught:
         endpoint(url)
