@@ -24,6 +24,9 @@ LISTED = 64
 FIRST_TABLES = 4
 """Tables of pairs that are made in any case."""
 
+ALONG = 4
+"""Of so many conjunctions that a table takes, one takes another along."""
+
 VARIOUS = 64
 """Values of one of its attributes that a new table wants to see; with few values few pairs would be rare."""
 
@@ -51,6 +54,7 @@ class HashIndex:
         self._by_attribute = _ByAttribute()
         self._count: Counter[str] = Counter()
         self._pairs = PairTables()
+        self._offered = 0
 
     def __len__(self) -> int:
         return self._count.total() + self._pairs.count
@@ -63,7 +67,9 @@ class HashIndex:
         equalities = _equalities(entry.conjunction)
         equals = _equals(equalities)
         if self._pairs.offer(entry, equals):
-            self._take_along(equals)
+            self._offered += 1
+            if not self._offered % ALONG:
+                self._take_along(equals)
             return True
         if not equalities:
             return False

@@ -55,8 +55,9 @@ class Segment:
     """Rows whose intervals are compared as words of bits; at most 64 columns."""
 
     __slots__ = (
-        "_cells", "_edge_lists", "_found", "_scratch", "bits", "bounds", "columns", "count", "dead", "dense",
-        "edges", "failing", "learned", "live", "remainder", "remainders", "sealed", "size", "uses", "wide",
+        "_cells", "_dead_words", "_edge_lists", "_found", "_scratch", "bits", "bounds", "columns", "count",
+        "dead", "dense", "edges", "failing", "learned", "live", "remainder", "remainders", "sealed", "size",
+        "uses", "wide",
     )  # fmt: skip
 
     def __init__(self, size: int, columns: int) -> None:
@@ -87,7 +88,9 @@ class Segment:
         self.dead: Words = np.zeros(words, np.uint64)
         self.uses: Words = np.zeros(size, np.uint64)
         self.remainder = np.zeros(size, np.bool_)
+        # Single numbers are read and written sooner than by numpy.
         self._cells: Any = memoryview(self.bounds.reshape(-1))  # type: ignore[arg-type]
+        self._dead_words: Any = memoryview(self.dead)  # type: ignore[arg-type]
 
     def grow(self, size: int) -> None:
         """Make room for more rows where it is full; those that are there keep their places."""
@@ -176,7 +179,7 @@ class Segment:
 
     def remove(self, row: int) -> None:
         """Mark a row so that it is found no more."""
-        self.dead[row >> 6] |= np.uint64(1 << (row & 63))
+        self._dead_words[row >> 6] |= 1 << (row & 63)
         # No value is so large, nor its opposite: what compares all bounds finds it no more.
         self._cells[row] = self._cells[self.columns * self.bounds.shape[2] + row] = math.inf
         self.live -= 1
