@@ -27,6 +27,7 @@ from hpwsn_client.wsn.messages import (
     UnsubscribeResponse,
 )
 from hpwsn_client.wsn.names import hp
+from tests.harness import NodeProcess
 from tests.system.scripted_broker import ScriptedBroker
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
@@ -220,6 +221,19 @@ async def test_listening_ends_with_the_subscription(broker, way):
     process = await listening("A", "--expires", "0.3", *way, url=broker.url)
     await process.communicate()
     assert process.returncode == 0
+
+
+async def test_pulling_goes_on_when_a_node_is_back_and_says_once_that_it_was_away(tmp_path):
+    with NodeProcess(tmp_path / "data") as node:
+        process = await listening("A", "--pull", "--count", "2", url=node.url)
+        assert await run("publish", "A", "before", url=node.url) == (0, "", "")
+        assert b"before" in await process.stdout.readline()
+        node.kill()
+        assert b"it is tried again" in await process.stderr.readline()
+        node.start()
+        assert await run("publish", "A", "after", url=node.url) == (0, "", "")
+        out, err = await process.communicate()
+    assert (process.returncode, b"after" in out, err) == (0, True, b"")
 
 
 async def test_a_reader_that_goes_away_ends_listening_quietly(broker):

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socketserver import StreamRequestHandler, TCPServer
 from threading import Thread
 
 import pytest
@@ -60,6 +61,24 @@ def node(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         yield url
         server.shutdown()
         thread.join()
+
+
+class Mail(StreamRequestHandler):
+    """Greets as a mail server does."""
+
+    def handle(self) -> None:
+        self.wfile.write(b"220 mail.example.org ESMTP\r\n")
+        self.rfile.readline()
+
+
+def test_a_server_that_does_not_speak_http_is_told_from_a_node(capsys: pytest.CaptureFixture[str]) -> None:
+    with TCPServer(("127.0.0.1", 0), Mail) as server:
+        thread = Thread(target=server.handle_request)
+        thread.start()
+        base = f"http://127.0.0.1:{server.server_address[1]}"
+        assert main(["subscriptions", "list", "--url", f"{base}/wsn"]) == 1
+        thread.join()
+    assert f"what answers at {base}/subscriptions is no HPwsn node" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("node")

@@ -5,7 +5,6 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
-from http.client import BadStatusLine
 from pathlib import Path
 
 import pytest
@@ -93,17 +92,6 @@ def test_an_admin_node_whose_address_is_none_is_refused(capsys: pytest.CaptureFi
     assert main(["cluster", "--admin", "nonsense"]) == 2
     words = "'nonsense' is no address of a node; give --admin as http://127.0.0.1:8070"
     assert words in capsys.readouterr().err
-
-
-def test_a_server_that_does_not_speak_http_is_told_from_a_node(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def answer(*_: object, **__: object) -> None:
-        raise BadStatusLine("220 mail.example.org")
-
-    monkeypatch.setattr("urllib.request.OpenerDirector.open", answer)
-    assert main(["subscriptions", "list", "--url", "http://127.0.0.1:25/wsn"]) == 1
-    assert "what answers at http://127.0.0.1:25/subscriptions is no HPwsn node" in capsys.readouterr().err
 
 
 def test_fields_stand_under_each_other_and_show_what_is_within_them() -> None:

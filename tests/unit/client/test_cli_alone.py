@@ -1,11 +1,8 @@
 """The client's command line without a broker: arguments that cannot be, and a broker that goes away."""
 
-from itertools import islice
-
 import pytest
 
-from hpwsn_client.cli import _column_marked, _pulled, main
-from hpwsn_client.errors import ConnectionFailed
+from hpwsn_client.cli import _column_marked, main
 from hpwsn_client.wsn.faults import InvalidMessageContentExpressionFault
 
 
@@ -41,25 +38,3 @@ def test_the_mark_stands_under_the_column_also_after_wide_characters(
     with pytest.raises(InvalidMessageContentExpressionFault), _column_marked(expression):
         raise fault
     assert capsys.readouterr().err == f"  {expression}\n  {mark}\n"
-
-
-class RestartingBroker:
-    """A pull point whose broker is away for the second and the third request."""
-
-    def __init__(self) -> None:
-        self.asked = 0
-
-    def get_messages(self, _maximum: int) -> list[str]:
-        self.asked += 1
-        if self.asked in (2, 3):
-            raise ConnectionFailed("nobody answers at http://h/", "http://h/")
-        return [f"notification {self.asked}"]
-
-
-def test_pulling_goes_on_when_the_broker_is_back_and_says_once_that_it_was_away(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("time.sleep", lambda _: None)
-    pulled = _pulled(RestartingBroker(), None)  # type: ignore[arg-type]
-    assert list(islice(pulled, 2)) == ["notification 1", "notification 4"]
-    assert capsys.readouterr().err == "error: nobody answers at http://h/; it is tried again\n"
