@@ -9,6 +9,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from hpwsn.cli_bench import add_bench_parser
 from hpwsn.cli_cluster import add_admin_parser, add_cluster_parser
@@ -114,6 +115,9 @@ def _add_serve_parser(commands: "Subparsers[argparse.ArgumentParser]") -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_config_options(parser, FLAGS)
+    parser.add_argument(
+        "--next-steps", action="store_true", help="once ready, print what to try next, as scripts/run does"
+    )
     parser.set_defaults(handler=_serve)
 
 
@@ -138,9 +142,15 @@ def _add_check_config_parser(commands: "Subparsers[argparse.ArgumentParser]") ->
 
 def _serve(arguments: argparse.Namespace) -> int:
     config = config_of(arguments, FLAGS).config
+    from hpwsn.next_steps import next_steps
     from hpwsn.node import serve
 
-    return serve(config)
+    def ready(url: str) -> None:
+        print(f"ready {url}", flush=True)
+        if arguments.next_steps:
+            print(next_steps(url, Path(config.data.dir)), file=sys.stderr, flush=True)
+
+    return serve(config, ready)
 
 
 def _check_config(arguments: argparse.Namespace) -> int:

@@ -428,13 +428,13 @@ class Node:
         await self.journal.close()
 
 
-def serve(config: Config) -> int:
-    """Run a node until SIGTERM or SIGINT; the exit status."""
+def serve(config: Config, ready: Callable[[str], None]) -> int:
+    """Run a node until SIGTERM or SIGINT, calling `ready` with its address once it accepts requests; the exit status."""
     set_up_logging(config.log)
-    return uvloop.run(_serve(config))
+    return uvloop.run(_serve(config, ready))
 
 
-async def _serve(config: Config) -> int:
+async def _serve(config: Config, ready: Callable[[str], None]) -> int:
     stop = asyncio.Event()
     raise_file_limit()
     loop = asyncio.get_running_loop()
@@ -446,7 +446,7 @@ async def _serve(config: Config) -> int:
     if node.topics or node.port.has_certificate:
         loop.add_signal_handler(signal.SIGHUP, node.reload)
     log.info("node %s is ready; its state is in %s", node.name, config.data.dir)
-    print(f"ready {node.port.listening_url}", flush=True)  # noqa: T201
+    ready(node.port.listening_url)
     await stop.wait()
     log.info("stopping: finishing what is under way")
     await node.close()

@@ -10,16 +10,19 @@ lock_hash() { sha256sum <"$CLIENTS/package-lock.json" | cut -d ' ' -f 1; }
 install_clients() {
     local stamp="$CLIENTS/node_modules/installed"
     [ "$(cat "$stamp" 2>/dev/null)" != "$(lock_hash)" ] || return 0
-    say "installing the npm soap client into tests/interop/node (once)"
-    (cd "$CLIENTS" && npm ci --no-audit --no-fund --ignore-scripts >&2) ||
-        fail "npm could not install the foreign clients; the lines above say why. Run this again to retry"
+    step "installing the npm soap client into tests/interop/node (once)" \
+        npm ci --prefix "$CLIENTS" --no-audit --no-fund --ignore-scripts || fail "run this again to retry"
     lock_hash >"$stamp"
 }
 
-# interop: Node.js, npm, and the clients in the versions of the lock file; two at once take turns.
+# want_interop: says that Node.js and npm are wanted.
+want_interop() {
+    want nodejs -- has_command node
+    want npm -- has_command npm
+}
+
+# interop: the clients in the versions of the lock file; two at once take turns.
 interop() {
-    command -v node >/dev/null || need_apt nodejs
-    command -v npm >/dev/null || need_apt npm
     (
         if command -v flock >/dev/null; then flock 9; fi
         install_clients

@@ -1,0 +1,32 @@
+"""What `scripts/run` tells a person once the node is ready: what to try next, where to read on, how to stop."""
+
+import shlex
+import sys
+from pathlib import Path
+
+DEFAULT_URL = "http://127.0.0.1:8080/wsn"
+_PAYLOAD = "'<reading>21.5</reading>'"
+
+
+def next_steps(url: str, data: Path) -> str:
+    """The lines for a node at this address with its state in this directory; commands can be pasted as they are."""
+    command = _command()
+    option = "" if url == DEFAULT_URL else f" --url {url}"
+    return f"""
+HPwsn listens on {url}
+
+Try it in another terminal:
+  {command} listen sensors{option}
+and in a third:
+  {command} publish sensors:hall:temperature {_PAYLOAD}{option}
+
+Read on: README.md, docs/clients.md. Another port: scripts/run --port 8090
+Stop with Ctrl-C. State stays in {data.absolute()}
+"""
+
+
+def _command() -> str:
+    """How a terminal in the current directory starts this very `hpwsn`."""
+    program = Path(sys.argv[0]).absolute()
+    here = Path.cwd()
+    return shlex.quote(str(program.relative_to(here) if program.is_relative_to(here) else program))
