@@ -1,4 +1,4 @@
-"""What `scripts/run` tells a person once the node is ready: what to try next, where to read on, how to stop."""
+"""What `scripts/run` tells a person once the node is ready: what to try, where to read on, how to stop."""
 
 import shlex
 import sys
@@ -9,7 +9,7 @@ _PAYLOAD = "'<reading>21.5</reading>'"
 
 
 def next_steps(url: str, data: Path) -> str:
-    """The lines for a node at this address with its state in this directory; commands can be pasted as they are."""
+    """The text for a node at this address with its state in `data`; its commands can be pasted as they are."""
     command = _command()
     option = "" if url == DEFAULT_URL else f" --url {url}"
     return f"""

@@ -429,7 +429,10 @@ class Node:
 
 
 def serve(config: Config, ready: Callable[[str], None]) -> int:
-    """Run a node until SIGTERM or SIGINT, calling `ready` with its address once it accepts requests; the exit status."""
+    """Run a node until SIGTERM or SIGINT, and call `ready` with its address once it accepts requests.
+
+    Returns the exit status.
+    """
     set_up_logging(config.log)
     return uvloop.run(_serve(config, ready))
 

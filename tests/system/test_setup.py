@@ -50,7 +50,9 @@ esac"""
 
     def run(self, *command: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
         """Run a command with the replaced ones first on PATH."""
-        kept = {name: value for name, value in os.environ.items() if name not in ("CI", "PYTHON", "PYENV_ROOT")}
+        kept = {
+            name: value for name, value in os.environ.items() if name not in ("CI", "PYTHON", "PYENV_ROOT")
+        }
         path = f"{self.folder}:{self.others}"
         return subprocess.run(
             command,
@@ -202,7 +204,9 @@ class TestAStranger:
         ordinary_user.command("apt-cache", "case $2 in python3.13-venv) echo 'Candidate: 3.13.5' ;; esac")
         refused = ordinary_user.run(tmp_path / "clone" / "scripts" / "run")
         assert refused.returncode == 1
-        assert "run: needs root once: apt-get install python3.13 python3.13-venv" in refused.stderr.splitlines()
+        assert (
+            "run: needs root once: apt-get install python3.13 python3.13-venv" in refused.stderr.splitlines()
+        )
 
     def test_with_a_read_only_checkout_is_told_in_one_line(self, machine: Machine, tmp_path: Path) -> None:
         clone = tmp_path / "clone"
@@ -227,7 +231,9 @@ class TestAStranger:
         )
         assert shown.stdout == "none\n"
 
-    def test_sees_what_an_installer_printed_only_when_it_failed(self, machine: Machine, tmp_path: Path) -> None:
+    def test_sees_what_an_installer_printed_only_when_it_failed(
+        self, machine: Machine, tmp_path: Path
+    ) -> None:
         log = f'SETUP_LOG="{tmp_path}/setup.log"\n'
         good = machine.shell(log + "step 'doing it' echo noise")
         bad = machine.shell(log + "step 'doing it' sh -c 'echo the reason; exit 3'")
