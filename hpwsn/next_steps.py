@@ -9,7 +9,7 @@ _PAYLOAD = "'<reading>21.5</reading>'"
 
 
 def next_steps(url: str, data: Path) -> str:
-    """The text for a node at this address with its state in `data`; its commands can be pasted as they are."""
+    """The text for a node at this address with its state in `data`; its commands can be pasted."""
     command = _command()
     option = "" if url == DEFAULT_URL else f" --url {url}"
     return f"""
