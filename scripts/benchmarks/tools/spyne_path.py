@@ -10,6 +10,9 @@ import sys
 import time
 from typing import Any
 
+import hpwsn.door  # noqa: F401 - Spyne is importable only after it
+
+# isort: split
 from lxml import etree
 from spyne import AnyUri, AnyXml, Application, ComplexModel, Service, Unicode, XmlAttribute, XmlData, rpc
 from spyne.protocol.soap import Soap11
