@@ -52,7 +52,7 @@ lock_file() { echo "$ROOT/scripts/locks/${1:-core}.txt"; }
 fingerprint() {
     {
         echo "$ROOT $1 $(head -n 3 "$VENV/pyvenv.cfg" 2>/dev/null)"
-        cat "$(lock_file "$1")" "$ROOT/setup.cfg" "$ROOT/setup.py" "$ROOT/pyproject.toml" \
+        cat "$(lock_file build)" "$(lock_file "$1")" "$ROOT/setup.cfg" "$ROOT/setup.py" "$ROOT/pyproject.toml" \
             "$ROOT/client/setup.cfg" "$ROOT/client/pyproject.toml"
         grep '^__version__' "$ROOT/client/hpwsn_client/__init__.py"
     } | sha256sum | cut -d ' ' -f 1
@@ -125,12 +125,14 @@ make_venv() {
 
 pip() { "$VENV/bin/python" -m pip "$@"; }
 
+# install_packages EXTRA: what builds packages comes first, pinned too, so that nothing is taken without a hash.
 install_packages() {
-    pip install --no-compile --require-hashes --requirement "$(lock_file "$1")"
+    pip install --no-compile --require-hashes --requirement "$(lock_file build)" &&
+        pip install --no-compile --require-hashes --no-build-isolation --requirement "$(lock_file "$1")"
 }
 
 install_checkout() {
-    pip install --no-compile --no-deps --editable "$ROOT/client" --editable "$ROOT" &&
+    pip install --no-compile --no-deps --no-build-isolation --editable "$ROOT/client" --editable "$ROOT" &&
         # As pip does without --no-compile, but on all cores; what some packages carry for other Pythons does not compile.
         { "$VENV/bin/python" -m compileall -qq -j 0 "$VENV/lib" || true; }
 }
