@@ -10,6 +10,7 @@ from typing import Any
 from urllib.request import urlopen
 
 from tests.harness import NodeProcess
+from tests.patience import PATIENCE, patience
 
 SECRET = "the secret of the tests"
 HEARTBEAT = 0.5
@@ -32,7 +33,7 @@ class AdminProcess(NodeProcess):
 
     def topology(self) -> dict[str, Any]:
         """What it tells everybody."""
-        with urlopen(f"{self.base}/api/topology", timeout=10) as answer:
+        with urlopen(f"{self.base}/api/topology", timeout=PATIENCE) as answer:
             found: dict[str, Any] = json.load(answer)
         return found
 
@@ -46,9 +47,9 @@ class AdminProcess(NodeProcess):
         found = [one["representative"] for one in self.topology()["clusters"] if one["name"] == cluster]
         return found[0] if found else None
 
-    async def comes_to(self, condition: Callable[[], bool], timeout: float = 30) -> None:  # noqa: ASYNC109
+    async def comes_to(self, condition: Callable[[], bool]) -> None:
         """Wait until a question about the topology is answered with yes."""
-        async with asyncio.timeout(timeout):
+        async with patience():
             while not await asyncio.to_thread(condition):  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
 
@@ -69,6 +70,6 @@ class Member(NodeProcess):
 
     def status(self) -> dict[str, Any]:
         """What it says about itself."""
-        with urlopen(f"{self.base}/status", timeout=10) as answer:
+        with urlopen(f"{self.base}/status", timeout=PATIENCE) as answer:
             found: dict[str, Any] = json.load(answer)
         return found

@@ -12,7 +12,8 @@ from tests.faults import odd_consumer as odd
 from tests.faults.consumer_process import ConsumerProcess
 from tests.faults.load import ROOT_TOPIC, Inbox, Key, judge, notify_keys
 from tests.faults.odd_consumer import OddConsumer
-from tests.harness import NodeProcess, eventually
+from tests.harness import NodeProcess
+from tests.patience import eventually
 from tests.raw_soap import call, send, subscribe
 
 SETTINGS = ("--set", "delivery.retry_first=0.02", "--set", "delivery.retry_max=0.1")

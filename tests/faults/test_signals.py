@@ -15,7 +15,8 @@ import pytest
 from tests.faults import odd_consumer as odd
 from tests.faults.load import ROOT_TOPIC, Inbox, Key, Publisher, judge, notify_keys
 from tests.faults.odd_consumer import OddConsumer
-from tests.harness import NodeProcess, eventually, quiet_port
+from tests.harness import NodeProcess, quiet_port
+from tests.patience import eventually
 from tests.raw_soap import call, send, subscribe
 
 DRAIN = 1.0

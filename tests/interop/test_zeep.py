@@ -20,7 +20,6 @@ from tests.interop.zeep_foreign import (
     EVERY_WAY,
     NOTIFY_ACTION,
     NS,
-    PATIENCE,
     SOAP,
     XPATH,
     Foreign,
@@ -35,6 +34,7 @@ from tests.interop.zeep_foreign import (
     topic_filter,
     topic_path,
 )
+from tests.patience import PATIENCE
 
 
 def test_the_wsdl_names_the_node_itself(shared_node: NodeProcess) -> None:

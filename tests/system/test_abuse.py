@@ -5,7 +5,8 @@ from pathlib import Path
 
 from tests import raw_soap
 from tests.consumer import Consumer
-from tests.harness import NodeProcess, eventually
+from tests.harness import NodeProcess
+from tests.patience import eventually
 from tests.producer import register
 from tests.raw_soap import TYPES, call, envelope, notify, send, subscribe
 

@@ -13,7 +13,8 @@ import pytest
 from lxml import etree
 
 from tests.consumer import Consumer
-from tests.harness import NodeProcess, eventually
+from tests.harness import NodeProcess
+from tests.patience import eventually
 from tests.producer import Producer, register
 from tests.raw_soap import ENV, FULL, XPATH, Reply, call, notify, subscribe
 

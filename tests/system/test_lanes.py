@@ -17,7 +17,8 @@ from lxml import etree
 
 from tests import raw_soap
 from tests.consumer import Consumer
-from tests.harness import NodeProcess, eventually
+from tests.harness import NodeProcess
+from tests.patience import PATIENCE, eventually
 from tests.raw_soap import call, envelope, notify, subscribe
 from tests.unit.client.wsn.notify_envelopes import CLIENTS, Envelopes
 
@@ -48,7 +49,7 @@ def lanes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lanes]:
 
 def exchange(node: NodeProcess, *pieces: bytes) -> bytes:
     """All that a node answers to pieces of a stream, without what must differ."""
-    with socket.create_connection(("127.0.0.1", node.port), timeout=20) as client:
+    with socket.create_connection(("127.0.0.1", node.port), timeout=PATIENCE) as client:
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         answer = b""
         try:
@@ -235,7 +236,7 @@ async def test_a_repeated_id_is_accepted_and_published_once_in_both_lanes(lanes:
 
 
 def test_a_client_that_sends_no_more_has_all_its_answers(lanes: Lanes) -> None:
-    with socket.create_connection(("127.0.0.1", lanes[0].port), timeout=20) as client:
+    with socket.create_connection(("127.0.0.1", lanes[0].port), timeout=PATIENCE) as client:
         client.sendall(REQUESTS["notify"] * 300)
         client.shutdown(socket.SHUT_WR)
         answers = b"".join(iter(lambda: client.recv(65536), b""))

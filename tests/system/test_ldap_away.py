@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.harness import NodeProcess, eventually
+from tests.harness import NodeProcess
+from tests.patience import eventually
 from tests.raw_soap import call, notify, send
 from tests.slapd import ADMIN, BASE, Slapd, topic
 

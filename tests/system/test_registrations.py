@@ -18,8 +18,9 @@ from lxml import etree
 from hpwsn.cli import main
 from tests.consumer import Consumer
 from tests.contract_schema import contract_schema
-from tests.harness import NodeProcess, eventually
+from tests.harness import NodeProcess
 from tests.original_messages import NOTIFICATION
+from tests.patience import eventually
 from tests.producer import register
 from tests.raw_soap import CONCRETE, FULL, TYPES, WSA, XPATH, Reply, call, notify, send, subscribe
 
