@@ -13,11 +13,12 @@ from tests.harness import NodeProcess
 from tests.patience import PATIENCE, patience
 
 SECRET = "the secret of the tests"
-HEARTBEAT = 0.5
+HEARTBEAT = 2.0
+"""Seconds; a node that has no core for two of them is not dead yet."""
 
 
 class AdminProcess(NodeProcess):
-    """`hpwsn admin` as a child, with a short heartbeat."""
+    """`hpwsn admin` as a child."""
 
     command = "admin"
 
@@ -62,7 +63,10 @@ class Member(NodeProcess):
     ) -> None:
         self.name = name
         joining = ("--name", name, "--cluster", cluster, "--admin", admin)
-        super().__init__(data, *joining, "--set", f"cluster.secret={secret}", *arguments)
+        # It is ready when the admin node has answered, however long that takes.
+        settings = (f"cluster.secret={secret}", f"cluster.start_wait={PATIENCE}")
+        given = [part for setting in settings for part in ("--set", setting)]
+        super().__init__(data, *joining, *given, *arguments)
 
     def saved_topology(self) -> Any:
         """The last topology in its data directory."""

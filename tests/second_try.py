@@ -2,7 +2,7 @@
 
 `scripts/test` loads it (`-p tests.second_try`). Beside others, in processes that share a machine, a test can
 fail that is right by itself. Its second try decides: the counts, the tracebacks and the exit status are those
-of that try. So a run is green with an unsteady test, but never in silence: each is named at the end, with what
+of that try. A run with an unsteady test is green, but never in silence: each is named at the end, with what
 it said when it failed, and `unsteady: N` stands above pytest's own closing line, which counts all tests.
 
 The failed tests of all files run together in one process of their own, in order, since those of a file share

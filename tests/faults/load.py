@@ -139,6 +139,10 @@ class Inbox(Consumer):
         self._read = len(self.requests)
         return self._keys
 
+    def firsts(self) -> list[Key]:
+        """As `keys`, without what came again: on a busy machine an answer may be too late for the node."""
+        return list(dict.fromkeys(self.keys()))
+
     async def wait_for(self, keys: Iterable[Key]) -> None:
         """Wait until all of these have arrived."""
         wanted = set(keys)

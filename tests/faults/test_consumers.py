@@ -38,7 +38,7 @@ BEHAVIOURS = {
 
 @pytest.fixture(scope="module")
 def impatient_node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NodeProcess]:
-    """A node that gives an answer half a second."""
+    """A node that gives any answer half a second: on a busy machine a healthy consumer may get some twice."""
     data = tmp_path_factory.mktemp("impatient") / "data"
     with NodeProcess(data, *SETTINGS, "--set", "delivery.response_timeout=0.5") as running:
         yield running
@@ -80,7 +80,7 @@ async def test_a_consumer_that_answered_wrongly_gets_all_in_order_once_it_behave
         await healthy.wait_for(keys)
         assert list(dict.fromkeys(consumer.taken)) == keys
         assert judge("odd", keys, consumer.seen).good
-        assert healthy.keys() == keys
+        assert healthy.firsts() == keys
         await unsubscribe(*references)
 
 
@@ -100,7 +100,7 @@ async def test_a_consumer_that_fails_now_and_then_gets_all_in_order(impatient_no
         await healthy.wait_for(keys)
         assert judge("odd", keys, consumer.seen).good
         assert list(dict.fromkeys(consumer.taken)) == keys
-        assert healthy.keys() == keys
+        assert healthy.firsts() == keys
         await unsubscribe(*references)
 
 
@@ -157,7 +157,7 @@ async def test_a_stopped_consumer_process_delays_nobody_and_gets_all_in_order_wh
         await process.wait_for(keys)
         await healthy.wait_for(keys)
         assert judge("process", keys, process.keys).good
-        assert healthy.keys() == keys
+        assert healthy.firsts() == keys
         await unsubscribe(*references)
 
 

@@ -116,10 +116,10 @@ def test_renew_moves_the_end_of_a_subscription(
 ) -> None:
     subscribed = foreign.subscribe(receivers[0].url, root, InitialTerminationTime="PT1H")
     span = subscribed.TerminationTime - subscribed.CurrentTime
-    assert abs(span - timedelta(hours=1)) < timedelta(seconds=1)
+    assert abs(span - timedelta(hours=1)) < timedelta(minutes=1)
     manager = foreign.subscription(subscribed)
     renewed = manager.Renew(TerminationTime="PT2H")
-    assert abs(renewed.TerminationTime - renewed.CurrentTime - timedelta(hours=2)) < timedelta(seconds=1)
+    assert abs(renewed.TerminationTime - renewed.CurrentTime - timedelta(hours=2)) < timedelta(minutes=1)
     assert manager.Renew(TerminationTime=xsd.Nil).TerminationTime is None
 
 

@@ -64,7 +64,7 @@ def test_it_may_begin_before_activemq_and_node_are_there(own_activemq: ActiveMQ,
     with InternalPublisher(own_activemq.url, "late", timeout=PATIENCE) as publisher:
         publisher.publish("A", "<x>1</x>", producer="http://example.org/job")
         with pytest.raises(BackboneUnavailable, match=f"nobody answers at {own_activemq.place}"):
-            publisher.flush(timeout=0.5)
+            publisher.flush(timeout=2)
         own_activemq.start()
         publisher.flush()
         own_activemq.kill()
@@ -103,7 +103,7 @@ def test_what_waits_for_an_activemq_that_is_away_has_a_limit_and_is_sent_later(
             taken += 1
     assert taken == UNCONFIRMED + 1
     own_activemq.start()
-    publisher.flush(30)
+    publisher.flush(PATIENCE)
     publisher.close()
     with BackedNode(tmp_path / "data", own_activemq.url, name="bounded") as node:
         until(lambda: node.events("A") == [{"x": number} for number in range(taken)], node.log)

@@ -74,7 +74,7 @@ def test_what_a_stomp_application_publishes_reaches_a_soap_subscriber(
         headers = {"topic": f"{root}:B:C", "id": "s:1", "producer": "http://example.org/meter"}
         application.connection.send(destination, '<m:x xmlns:m="urn:m">1</m:x>', headers=headers)
         application.connection.send(destination, "plain text & more")
-        first, second = receiver.get(20), receiver.get(20)
+        first, second = receiver.get(PATIENCE), receiver.get(PATIENCE)
     assert (first.topic, first.text) == (f"{root}:B:C", '<m:x xmlns:m="urn:m">1</m:x>')
     assert first.producer is not None
     assert first.producer.address == "http://example.org/meter"
@@ -110,7 +110,7 @@ def test_an_mqtt_client_publishes_to_soap_subscribers_and_gets_what_they_publish
         client.subscribe(root, receiver)
         application.publish(f"hpwsn/{root}/B/C.D", "<x>1</x>", qos=1)
         application.publish(f"hpwsn/{root}", '{"not": "XML"}', qos=0)
-        found = {receiver.get(20).text: number for number in range(2)}
+        found = {receiver.get(PATIENCE).text: number for number in range(2)}
         assert set(found) == {"<x>1</x>", '{"not": "XML"}'}
         topics = {event["topic"] for event in node.get(f"/topics/{root}/events")}
         assert topics == {root, f"{root}:B:C.D"}
@@ -202,7 +202,7 @@ def test_peers_that_were_away_are_told_what_they_missed(
     own_activemq: ActiveMQ, tmp_path: Path, root: str
 ) -> None:
     own_activemq.start()
-    quick = ("--set", "backbone.heartbeat=0.4", "--set", f"backbone.peers={root}")
+    quick = ("--set", "backbone.heartbeat=2", "--set", f"backbone.peers={root}")
     with BackedNode(tmp_path / "data", own_activemq.url, *quick) as node:
         until(lambda: node.get("/readyz")["ready"])
         own_activemq.kill()

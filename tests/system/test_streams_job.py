@@ -24,7 +24,7 @@ from hpwsn.streams.reference import compute
 from hpwsn.streams.schema import json_of
 from tests.consumer import Consumer
 from tests.harness import ROOT, NodeProcess, environment
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, eventually
 from tests.raw_soap import call, subscribe
 from tests.spark import cheap_environment
 
@@ -137,11 +137,12 @@ async def test_the_examples_lose_nothing_and_repeat_nothing_when_job_and_node_ar
                 await publish(node, "traffic:anpr", given[1000:])
                 await consumer.wait(lambda c: len(c.messages()) >= len(flows))
                 await second.wait(lambda c: len(c.messages()) >= len(peaks))
-                assert {one["uri"]: one["state"] for one in await services(node)} == {
-                    flow.uri: "running",
-                    busiest.uri: "running",
-                    integrated.uri: "running",
-                }
+
+                async def all_run() -> bool:
+                    states = {one["uri"]: one["state"] for one in await services(node)}
+                    return states == dict.fromkeys((flow.uri, busiest.uri, integrated.uri), "running")
+
+                await eventually(all_run)
                 assert job.terminate() == 0, job.log.read_text()
             assert counted(await logged(node, "traffic:flow")) == counted(flows)
             assert pushed(consumer) == counted(flows)
