@@ -123,7 +123,7 @@ class SecondTry:
         return found
 
     def _say(self, text: str) -> None:
-        self._reporter.ensure_newline()
+        self._reporter.write_line("")
         self._reporter.write_sep("=", text)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -170,7 +170,7 @@ def test_what_clients_send_has_the_same_answer_in_both_lanes(lanes: Lanes, clien
     assert answer.startswith(b"HTTP/1.1 202 ")
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(st.integers(0, 2**32))
 def test_any_stream_has_the_same_answers_in_both_lanes(lanes: Lanes, seed: int) -> None:
     random, envelopes = Random(seed), Envelopes(seed)
