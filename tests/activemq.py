@@ -8,7 +8,6 @@ import re
 import selectors
 import signal
 import subprocess
-import time
 import urllib.error
 import urllib.request
 import uuid
@@ -20,8 +19,7 @@ from typing import Any, Self
 import pytest
 
 from tests.harness import ROOT, NodeProcess, quiet_port
-
-READY_WITHIN = 60.0
+from tests.patience import PATIENCE, until
 
 
 class ActiveMQ:
@@ -56,12 +54,9 @@ class ActiveMQ:
     def _wait_until_ready(self) -> None:
         assert self.process is not None
         assert self.process.stdout is not None
-        deadline = time.monotonic() + READY_WITHIN
         with selectors.DefaultSelector() as selector:
             selector.register(self.process.stdout, selectors.EVENT_READ)
-            while time.monotonic() < deadline:
-                if not selector.select(timeout=0.2):
-                    continue
+            while selector.select(timeout=PATIENCE):
                 line = self.process.stdout.readline().decode()
                 if line.startswith("ready "):
                     assert line.strip() == f"ready {self.url}"
@@ -80,7 +75,7 @@ class ActiveMQ:
         """kill -9."""
         if self.process is not None:
             self.process.kill()
-            self.process.wait(10)
+            self.process.wait(PATIENCE)
             assert self.process.stdout is not None
             self.process.stdout.close()
             self.process = None
@@ -123,7 +118,7 @@ class BackedNode(NodeProcess):
     def get(self, path: str) -> Any:
         """The JSON at a path, whatever the status."""
         try:
-            with urllib.request.urlopen(self.base + path, timeout=20) as answer:
+            with urllib.request.urlopen(self.base + path, timeout=PATIENCE) as answer:
                 return json.load(answer)
         except urllib.error.HTTPError as error:
             with error:
@@ -136,7 +131,7 @@ class BackedNode(NodeProcess):
             headers["Hpwsn-Message-Id"] = message_id
         url = f"{self.base}/topics/{topic}/events"
         request = urllib.request.Request(url, json.dumps(events).encode(), headers)
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
             return json.load(answer)
 
     @property
@@ -154,21 +149,13 @@ class BackedNode(NodeProcess):
             after = page[-1]["offset"]
         return found
 
-    def wait(self, state: str = "ready", timeout: float = 30) -> None:
+    def wait(self, state: str = "ready") -> None:
         """Until the backbone is in a state."""
-        until(lambda: self.backbone["state"] == state, timeout, lambda: f"{self.backbone}\n{self.log()}")
+        until(lambda: self.backbone["state"] == state, lambda: f"{self.backbone}\n{self.log()}")
 
     def metric(self, name: str) -> float:
         """One line of /metrics."""
-        with urllib.request.urlopen(f"{self.base}/metrics", timeout=20) as answer:
+        with urllib.request.urlopen(f"{self.base}/metrics", timeout=PATIENCE) as answer:
             found = re.search(rf"^{name} (\S+)$", answer.read().decode(), re.MULTILINE)
         assert found, name
         return float(found[1])
-
-
-def until(condition: Any, timeout: float = 30, explain: Any = lambda: "") -> None:
-    """Ask again and again until it holds; for tests that are no coroutines."""
-    deadline = time.monotonic() + timeout
-    while not condition():
-        assert time.monotonic() < deadline, f"it never held\n{explain()}"
-        time.sleep(0.02)

@@ -10,13 +10,15 @@ from typing import Any
 from urllib.request import urlopen
 
 from tests.harness import NodeProcess
+from tests.patience import PATIENCE, patience
 
 SECRET = "the secret of the tests"
-HEARTBEAT = 0.5
+HEARTBEAT = 2.0
+"""Seconds; a node that has no core for two of them is not dead yet."""
 
 
 class AdminProcess(NodeProcess):
-    """`hpwsn admin` as a child, with a short heartbeat."""
+    """`hpwsn admin` as a child."""
 
     command = "admin"
 
@@ -32,7 +34,7 @@ class AdminProcess(NodeProcess):
 
     def topology(self) -> dict[str, Any]:
         """What it tells everybody."""
-        with urlopen(f"{self.base}/api/topology", timeout=10) as answer:
+        with urlopen(f"{self.base}/api/topology", timeout=PATIENCE) as answer:
             found: dict[str, Any] = json.load(answer)
         return found
 
@@ -46,9 +48,9 @@ class AdminProcess(NodeProcess):
         found = [one["representative"] for one in self.topology()["clusters"] if one["name"] == cluster]
         return found[0] if found else None
 
-    async def comes_to(self, condition: Callable[[], bool], timeout: float = 30) -> None:  # noqa: ASYNC109
+    async def comes_to(self, condition: Callable[[], bool]) -> None:
         """Wait until a question about the topology is answered with yes."""
-        async with asyncio.timeout(timeout):
+        async with patience():
             while not await asyncio.to_thread(condition):  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
 
@@ -61,7 +63,10 @@ class Member(NodeProcess):
     ) -> None:
         self.name = name
         joining = ("--name", name, "--cluster", cluster, "--admin", admin)
-        super().__init__(data, *joining, "--set", f"cluster.secret={secret}", *arguments)
+        # It is ready when the admin node has answered, however long that takes.
+        settings = (f"cluster.secret={secret}", f"cluster.start_wait={PATIENCE}")
+        given = [part for setting in settings for part in ("--set", setting)]
+        super().__init__(data, *joining, *given, *arguments)
 
     def saved_topology(self) -> Any:
         """The last topology in its data directory."""
@@ -69,6 +74,6 @@ class Member(NodeProcess):
 
     def status(self) -> dict[str, Any]:
         """What it says about itself."""
-        with urlopen(f"{self.base}/status", timeout=10) as answer:
+        with urlopen(f"{self.base}/status", timeout=PATIENCE) as answer:
             found: dict[str, Any] = json.load(answer)
         return found

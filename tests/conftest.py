@@ -1,11 +1,11 @@
 """What all tests share: the normative schemas of OASIS, how hypothesis runs, and which files come first."""
 
-import os
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
-from lxml import etree
+from hypothesis import HealthCheck, settings
+
+from tests.oasis import Oasis, schema_folder
 
 LONG = (
     "system/test_streams_spark.py",
@@ -32,47 +32,9 @@ LONG = (
 """Files that take 20 seconds or more, the longest first, so that none is left for the end of a run in several
 processes. Those that start Spark stand apart, so that not all processes do so at once."""
 
-settings.register_profile("hpwsn", deadline=None, database=None)
+# How long an example or its making takes tells of the machine, not of the code.
+settings.register_profile("hpwsn", deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("hpwsn")
-
-SCHEMAS = ("ws-addr.xsd", "bf-2.xsd", "r-2.xsd", "rp-2.xsd", "t-1.xsd", "b-2.xsd", "br-2.xsd")
-XSD = "{http://www.w3.org/2001/XMLSchema}"
-ANYTHING = "urn:hpwsn:test:anything"
-
-
-class Oasis:
-    """The schemas of WS-Notification, WS-ResourceFramework and WS-Addressing as one, read from a folder."""
-
-    def __init__(self, folder: Path) -> None:
-        self._global: dict[str, set[str]] = {}
-        self._schema = etree.XMLSchema(
-            etree.fromstring(self._wrapper(folder), base_url=folder.as_uri() + "/")
-        )
-
-    def _wrapper(self, folder: Path) -> bytes:
-        """A schema of one element that holds anything, validated as far as it is known."""
-        imports = ""
-        for name in SCHEMAS:
-            root = etree.parse(folder / name, etree.XMLParser(no_network=True)).getroot()
-            namespace = root.get("targetNamespace").strip()
-            self._global[namespace] = {element.get("name") for element in root.iterchildren(f"{XSD}element")}
-            imports += f'<xs:import namespace="{namespace}" schemaLocation="{(folder / name).as_uri()}"/>'
-        return (
-            f'<xs:schema xmlns:xs="{XSD[1:-1]}" targetNamespace="{ANYTHING}">{imports}'
-            '<xs:element name="anything"><xs:complexType><xs:sequence>'
-            '<xs:any processContents="lax"/></xs:sequence></xs:complexType></xs:element></xs:schema>'
-        ).encode()
-
-    def validate(self, given: etree._Element | bytes) -> None:
-        """Assert that an element, and all it holds, is as the schemas say; what they do not know passes."""
-        element = etree.fromstring(given) if isinstance(given, bytes) else given
-        data = etree.tostring(element, encoding="utf-8", with_tail=False)
-        document = etree.fromstring(b'<x:anything xmlns:x="%s">%s</x:anything>' % (ANYTHING.encode(), data))
-        name = etree.QName(document[0])
-        known = self._global.get(name.namespace or "")
-        assert known is None or name.localname in known, f"{name} is not an element of the schemas"
-        errors = "" if self._schema.validate(document) else "\n".join(map(str, self._schema.error_log))
-        assert not errors, f"{errors}\nin {data.decode()}"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -84,12 +46,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def oasis_folder() -> Path:
-    """Where the standard's own WSDL and schemas are, which are no part of the repository."""
-    beside = Path(__file__).resolve().parents[2] / "shared" / "oasis"
-    folder = Path(os.environ.get("HPWSN_OASIS", beside))
-    if not (folder / "b-2.xsd").is_file():
-        pytest.skip(f"no OASIS schemas in {folder}: set HPWSN_OASIS to the folder that has b-2.xsd")
-    return folder.resolve()
+    """Where the standard's own WSDL and schemas are."""
+    return schema_folder()
 
 
 @pytest.fixture(scope="session")

@@ -10,6 +10,7 @@ from typing import Self
 from aiohttp import web
 from lxml import etree
 
+from tests.patience import patience
 from tests.raw_soap import NAMES
 
 Answer = Callable[[int], int]
@@ -60,9 +61,9 @@ class Consumer:
             status = 503
         return web.Response(status=status)
 
-    async def wait(self, condition: Callable[[Consumer], bool], timeout: float = 20) -> None:  # noqa: ASYNC109
+    async def wait(self, condition: Callable[[Consumer], bool]) -> None:
         """Wait until the condition holds, looked at after each request."""
-        async with asyncio.timeout(timeout), self._arrived:
+        async with patience(), self._arrived:
             await self._arrived.wait_for(lambda: condition(self))
 
     def messages(self) -> list[etree._Element]:

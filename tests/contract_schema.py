@@ -1,4 +1,4 @@
-"""The schemas inside our WSDL as one, for tests of what no schema of OASIS beside the checkout has."""
+"""The schemas inside our WSDL as one, for tests of what no schema of tests/oasis.py has."""
 
 from copy import deepcopy
 from pathlib import Path

@@ -14,7 +14,6 @@ import sys
 import time
 from pathlib import Path
 
-PATIENCE = 20.0
 SERVERS = ("serve", "admin")
 
 
@@ -49,7 +48,7 @@ def listen(command: list[str]) -> int:
     output = Path(os.environ["DOCUMENT_NOTES"], f"listener-{os.getpid()}.txt")
     with output.open("wb") as out:
         child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
-    until = time.monotonic() + PATIENCE
+    until = time.monotonic() + float(os.environ["DOCUMENT_PATIENCE"])
     while time.monotonic() < until and child.poll() is None:
         if "listening to" in output.read_text():
             note("listeners", child.pid)

@@ -28,6 +28,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, NamedTuple
 
+from tests.patience import PATIENCE
+
 IMPORTED = ("hpwsn.cli", "hpwsn.node", "hpwsn_admin.server", "hpwsn_client.cli")
 LONGEST_REQUEST = 100_000
 PID_LENGTH = 10
@@ -123,7 +125,7 @@ class Mother:
     def close(self) -> None:
         """Let it end, which it does when nobody can ask any more."""
         self._control.close()
-        self._process.wait(20)
+        self._process.wait(PATIENCE)
 
 
 class Child(NamedTuple):

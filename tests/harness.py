@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import os
 import random
@@ -12,16 +11,14 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
 from tests.forks import Fork, Mother
+from tests.patience import PATIENCE
 
 ROOT = Path(__file__).resolve().parent.parent
-READY_WITHIN = 40.0
 
 
 def environment() -> dict[str, str]:
@@ -46,7 +43,7 @@ def hpwsn(*arguments: str, stdin: str = "", **variables: str) -> subprocess.Comp
         process = mother().fork(arguments, environment=settings, cwd=ROOT, stdin=given, stderr=errors)
         with process.stdout:
             output = process.stdout.read()
-        status = process.wait(60)
+        status = process.wait(PATIENCE)
         errors.seek(0)
         return subprocess.CompletedProcess(arguments, status, output.decode(), errors.read().decode())
 
@@ -78,7 +75,6 @@ class NodeProcess:
     def launch(self) -> Self:
         """Start it, and do not wait."""
         arguments = [self.command, "--port", str(self.port), "--data", str(self.data), *self.arguments]
-        self.began = time.monotonic()
         own_program = self.fresh or bool(self.prefix)
         with self.log_file.open("ab") as log:
             self.process = self._exec(arguments, log) if own_program else self._fork(arguments, log)
@@ -95,18 +91,16 @@ class NodeProcess:
 
     def wait_ready(self) -> Self:
         """Wait for the ready line."""
-        self.url = self._ready_line(self.began).removeprefix("ready ").strip()
+        self.url = self._ready_line().removeprefix("ready ").strip()
         self.port = int(self.url.split(":")[2].split("/")[0])
         return self
 
-    def _ready_line(self, began: float) -> str:
+    def _ready_line(self) -> str:
         assert self.process is not None
         assert self.process.stdout is not None
         with selectors.DefaultSelector() as selector:
             selector.register(self.process.stdout, selectors.EVENT_READ)
-            while time.monotonic() < began + READY_WITHIN:
-                if not selector.select(timeout=0.2):
-                    continue
+            while selector.select(timeout=PATIENCE):
                 line = self.process.stdout.readline().decode()
                 if line.startswith("ready "):
                     return line
@@ -130,21 +124,21 @@ class NodeProcess:
         """All that it wrote to standard error so far."""
         return self.log_file.read_text() if self.log_file.exists() else ""
 
-    def terminate(self, timeout: float = 30) -> int:
+    def terminate(self) -> int:
         """SIGTERM, and its exit status."""
         assert self.process is not None
         self.process.send_signal(signal.SIGTERM)
-        return self._reap(timeout)
+        return self._reap()
 
     def kill(self) -> int:
         """SIGKILL, and its exit status."""
         assert self.process is not None
         self.process.kill()
-        return self._reap(10)
+        return self._reap()
 
-    def _reap(self, timeout: float) -> int:
+    def _reap(self) -> int:
         assert self.process is not None
-        status = self.process.wait(timeout)
+        status = self.process.wait(PATIENCE)
         if self.process.stdout is not None:
             self.process.stdout.close()
         return status
@@ -163,13 +157,6 @@ class NodeProcess:
             self.kill()
         elif self.process is not None and self.process.stdout is not None:
             self.process.stdout.close()
-
-
-async def eventually(condition: Callable[[], Awaitable[bool]], timeout: float = 20) -> None:  # noqa: ASYNC109
-    """Ask again and again until it holds; for what only an answer of the node can tell."""
-    async with asyncio.timeout(timeout):
-        while not await condition():  # noqa: ASYNC110
-            await asyncio.sleep(0.02)
 
 
 def quiet_port() -> int:

@@ -22,6 +22,7 @@ from benchmarks.tools.lossy_relay import LossyRelay
 from hpwsn.routing.frames import MalformedFrame, parse_frame
 from tests.cluster import AdminProcess, Member
 from tests.harness import quiet_port
+from tests.patience import PATIENCE
 
 Side = Literal["left", "right"]
 SIDES: tuple[Side, Side] = ("left", "right")
@@ -67,7 +68,7 @@ def _namespaces() -> Namespaces | None:
 
 
 def _ip(*arguments: str) -> None:
-    subprocess.run(["ip", *arguments], check=True, capture_output=True, timeout=10)
+    subprocess.run(["ip", *arguments], check=True, capture_output=True, timeout=PATIENCE)
 
 
 class Namespaces:

@@ -12,6 +12,7 @@ from typing import Self
 from aiohttp import web
 from lxml import etree
 
+from tests.patience import patience
 from tests.raw_soap import ENV, NAMES, TYPES, WSA, WSNT, envelope, notify, send
 
 BF = "http://docs.oasis-open.org/wsrf/bf-2"
@@ -81,9 +82,9 @@ class Producer:
         """The topics on which somebody wants this publisher's notifications now."""
         return sorted((each.topic for each in self.subscriptions.values() if not each.paused), key=str)
 
-    async def wait(self, condition: Callable[[Producer], bool], timeout: float = 20) -> None:  # noqa: ASYNC109
+    async def wait(self, condition: Callable[[Producer], bool]) -> None:
         """Wait until the condition holds, looked at after each call."""
-        async with asyncio.timeout(timeout), self._called:
+        async with patience(), self._called:
             await self._called.wait_for(lambda: condition(self))
 
     async def publish(self, topic: str, payload: str) -> int:

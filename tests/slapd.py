@@ -11,10 +11,10 @@ from typing import Self
 
 from hpwsn.topics.directory import Access, Directory, open_directory
 from tests.harness import ROOT
+from tests.patience import PATIENCE
 
 ADMIN = "cn=admin,dc=hpwsn"
 BASE = "ou=topics,dc=hpwsn"
-PATIENCE = 60.0
 
 
 class Slapd:

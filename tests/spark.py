@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from hpwsn.streams.schema import Event
 from hpwsn.streams.spark.operators import CONFIGURATION
+from tests.patience import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[1]
 CHEAP = {
@@ -55,7 +56,7 @@ def spark_session(folder: Path) -> Iterator[SparkSession]:
     spark.stop()
     gateway.shutdown()
     gateway.proc.stdin.close()
-    gateway.proc.wait(30)
+    gateway.proc.wait(PATIENCE)
     # Else the next file of this process would ask the JVM that is gone.
     SparkContext._gateway = SparkContext._jvm = None
 

@@ -9,6 +9,7 @@ from typing import Any
 import stomp
 
 from tests.activemq import ActiveMQ
+from tests.patience import PATIENCE
 
 
 class StompApplication:
@@ -43,4 +44,4 @@ class StompApplication:
         self.connection.remove_listener("wait")
 
     def get(self) -> tuple[dict[str, str], bytes]:
-        return self.messages.get(timeout=20)
+        return self.messages.get(timeout=PATIENCE)

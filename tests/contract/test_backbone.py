@@ -21,7 +21,7 @@ from hpwsn.journal import Journal
 from hpwsn.notification import Notification
 from hpwsn_client.wsn.notifications import NotificationMessage, encode_content
 from hpwsn_client.wsn.topics import Topic, TopicExpression
-from tests.harness import eventually
+from tests.patience import PATIENCE, eventually
 
 Open = Callable[..., Any]
 
@@ -150,7 +150,7 @@ async def test_a_full_journal_refuses_publishers_and_what_was_accepted_is_there_
         answered = 0
         with pytest.raises(JournalUnavailable, match="is full"):
             for number in range(100):
-                await asyncio.wait_for(backbone.send([note(f"{number} " + "x" * 20_000)]), 20)
+                await asyncio.wait_for(backbone.send([note(f"{number} " + "x" * 20_000)]), PATIENCE)
                 answered += 1
         assert answered >= 3
     async with opened() as (backbone, journal):

@@ -11,6 +11,7 @@ from hpwsn.topics.change import Report, difference
 from hpwsn.topics.directory import Declaration, Directory, TopicDirectoryError, open_directory
 from hpwsn.topics.tree import TopicTree
 from hpwsn_client.wsn.topics import Topic
+from tests.patience import PATIENCE
 from tests.slapd import Slapd
 
 T = Topic.parse
@@ -207,7 +208,7 @@ class Follower:
             self.take()
 
     def take(self) -> None:
-        report = self._reports.get(timeout=20)
+        report = self._reports.get(timeout=PATIENCE)
         self.problem = report.problem
         change = report.change
         if change is not None:

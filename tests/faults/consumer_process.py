@@ -14,6 +14,7 @@ from typing import Self
 
 from tests.faults.load import Inbox, Key
 from tests.harness import ROOT, environment
+from tests.patience import patience
 
 
 async def main() -> None:
@@ -77,9 +78,9 @@ class ConsumerProcess:
         """SIGCONT."""
         self._process.send_signal(signal.SIGCONT)
 
-    async def wait_for(self, keys: list[Key], timeout: float = 30) -> None:  # noqa: ASYNC109
+    async def wait_for(self, keys: list[Key]) -> None:
         """Wait until all of these have arrived."""
-        async with asyncio.timeout(timeout), self._arrived:
+        async with patience(), self._arrived:
             await self._arrived.wait_for(lambda: set(keys) <= set(self.keys))
 
 

@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Self
 
 from tests.faults.load import Key, find_keys
+from tests.patience import patience
 
 Behaviour = Callable[["OddConsumer", asyncio.StreamReader, asyncio.StreamWriter], Awaitable[bool]]
 
@@ -45,9 +46,9 @@ class OddConsumer:
         await asyncio.gather(*self._connections, return_exceptions=True)
         await self._server.wait_closed()
 
-    async def wait(self, condition: Callable[[OddConsumer], bool], timeout: float = 20) -> None:  # noqa: ASYNC109
+    async def wait(self, condition: Callable[[OddConsumer], bool]) -> None:
         """Wait until the condition holds, looked at after each request and each answer."""
-        async with asyncio.timeout(timeout), self._changed:
+        async with patience(), self._changed:
             await self._changed.wait_for(lambda: condition(self))
 
     def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -14,11 +14,11 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from hpwsn.broker.reaper import LONGEST_SLEEP
 from tests.cluster import AdminProcess, Member
 from tests.faults.load import ROOT_TOPIC, Inbox, Key, Publisher, PullReader, judge, notify_keys, stored
 from tests.faults.wall_clock import DAY, HOUR, MINUTE, WallClock
-from tests.harness import NodeProcess, eventually
+from tests.harness import NodeProcess
+from tests.patience import eventually
 from tests.raw_soap import call, send, subscribe
 
 SETTINGS = ("--set", "delivery.retry_first=0.005", "--set", "delivery.retry_max=0.02")
@@ -105,7 +105,7 @@ async def test_a_lifetime_ends_soon_after_the_clock_was_set_past_it(tmp_path: Pa
                 listed = json.loads((await send(f"{node.base}/subscriptions", b"", method="GET")).body)
                 return len(listed["subscriptions"]) == 1
 
-            await eventually(ended, timeout=LONGEST_SLEEP + 5)
+            await eventually(ended)
             assert await gone(reference)
             keys += await publish(node, 2)
             await endless.wait_for(keys)

@@ -12,7 +12,8 @@ from tests.faults import odd_consumer as odd
 from tests.faults.consumer_process import ConsumerProcess
 from tests.faults.load import ROOT_TOPIC, Inbox, Key, judge, notify_keys
 from tests.faults.odd_consumer import OddConsumer
-from tests.harness import NodeProcess, eventually
+from tests.harness import NodeProcess
+from tests.patience import eventually
 from tests.raw_soap import call, send, subscribe
 
 SETTINGS = ("--set", "delivery.retry_first=0.02", "--set", "delivery.retry_max=0.1")
@@ -37,7 +38,7 @@ BEHAVIOURS = {
 
 @pytest.fixture(scope="module")
 def impatient_node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NodeProcess]:
-    """A node that gives an answer half a second."""
+    """A node that gives any answer half a second: on a busy machine a healthy consumer may get some twice."""
     data = tmp_path_factory.mktemp("impatient") / "data"
     with NodeProcess(data, *SETTINGS, "--set", "delivery.response_timeout=0.5") as running:
         yield running
@@ -79,7 +80,7 @@ async def test_a_consumer_that_answered_wrongly_gets_all_in_order_once_it_behave
         await healthy.wait_for(keys)
         assert list(dict.fromkeys(consumer.taken)) == keys
         assert judge("odd", keys, consumer.seen).good
-        assert healthy.keys() == keys
+        assert healthy.firsts() == keys
         await unsubscribe(*references)
 
 
@@ -99,7 +100,7 @@ async def test_a_consumer_that_fails_now_and_then_gets_all_in_order(impatient_no
         await healthy.wait_for(keys)
         assert judge("odd", keys, consumer.seen).good
         assert list(dict.fromkeys(consumer.taken)) == keys
-        assert healthy.keys() == keys
+        assert healthy.firsts() == keys
         await unsubscribe(*references)
 
 
@@ -156,7 +157,7 @@ async def test_a_stopped_consumer_process_delays_nobody_and_gets_all_in_order_wh
         await process.wait_for(keys)
         await healthy.wait_for(keys)
         assert judge("process", keys, process.keys).good
-        assert healthy.keys() == keys
+        assert healthy.firsts() == keys
         await unsubscribe(*references)
 
 

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from tests.faults.load import Inbox, Key, notify_keys, stored
-from tests.harness import NodeProcess, eventually
+from tests.harness import NodeProcess
+from tests.patience import eventually
 from tests.raw_soap import call, send
 
 PAGE = 4096

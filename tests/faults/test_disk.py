@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from tests.faults.load import ROOT_TOPIC, Inbox, Key, judge, notify_keys
-from tests.harness import NodeProcess, eventually
+from tests.harness import NodeProcess
+from tests.patience import eventually, patience
 from tests.raw_soap import Reply, call, send, subscribe
 from tests.small_disk import mounted
 
@@ -144,7 +145,7 @@ async def test_a_node_is_ready_again_when_there_is_space_without_a_publisher(sma
         async def ready() -> bool:
             return (await readiness(node))[0] == 200
 
-        await eventually(ready, timeout=40)
+        await eventually(ready)
 
 
 async def test_a_node_killed_on_a_full_disk_has_all_that_it_accepted(small_disk: Path) -> None:
@@ -226,7 +227,7 @@ async def test_many_publishers_at_a_locked_database_are_refused_together(node: N
     """Each try waits for the lock for a second; one after the other they would wait for minutes."""
     publishers = [Numbered(node.url) for _ in range(30)]
     with locked(node.data, "BEGIN IMMEDIATE"):
-        async with asyncio.timeout(20):
+        async with patience():
             replies = await asyncio.gather(*(publisher.publish() for publisher in publishers))
     assert {reply.status for reply in replies} == {503}
 

@@ -5,12 +5,9 @@ A few rounds, so that every change can wait for them; `scripts/kill-test --round
 
 from pathlib import Path
 
-import pytest
-
 from tests.faults.kill import KillTest
 
 
-@pytest.mark.timeout(180)
 async def test_12_kills_under_load_lose_nothing_that_was_accepted(tmp_path: Path) -> None:
     test = KillTest(tmp_path, rounds=12)
     report = await test.run()
@@ -22,7 +19,6 @@ async def test_12_kills_under_load_lose_nothing_that_was_accepted(tmp_path: Path
     assert "Traceback" not in test.node.log()
 
 
-@pytest.mark.timeout(180)
 async def test_what_is_sent_again_under_its_id_after_a_kill_is_stored_once(tmp_path: Path) -> None:
     """A consumer may see it twice, as a redelivery; in the journal it has one offset."""
     test = KillTest(tmp_path, rounds=8, seed=2, ids=True)

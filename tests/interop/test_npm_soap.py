@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.harness import NodeProcess
+from tests.patience import PATIENCE
 
 CLIENT = Path(__file__).with_name("node") / "client.js"
 CONCRETE = "http://docs.oasis-open.org/wsn/t-1/TopicExpression/Concrete"
@@ -33,7 +34,7 @@ def told(version: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dic
         pytest.skip("the npm soap client is not installed: run scripts/test --interop")
     with NodeProcess(tmp_path_factory.mktemp("npm") / "data") as node:
         command = ["node", str(CLIENT), node.url, version]
-        ended = subprocess.run(command, capture_output=True, text=True, timeout=50)
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
         assert ended.returncode == 0, ended.stderr
         yield json.loads(ended.stdout)
 

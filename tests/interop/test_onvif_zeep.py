@@ -21,7 +21,8 @@ from zeep.exceptions import Fault
 
 from hpwsn_client import Client
 from tests.consumer import Consumer
-from tests.harness import NodeProcess, eventually
+from tests.harness import NodeProcess
+from tests.patience import eventually
 
 TNS1 = "http://www.onvif.org/ver10/topics"
 TT = "http://www.onvif.org/ver10/schema"

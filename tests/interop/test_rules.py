@@ -17,7 +17,8 @@ from lxml import etree
 
 from tests import raw_soap
 from tests.consumer import Consumer
-from tests.harness import NodeProcess, eventually
+from tests.harness import NodeProcess
+from tests.patience import eventually
 from tests.raw_soap import NAMES, Reply, call, envelope, notify, send, subscribe
 
 ADDRESS = "w:SubscriptionReference/a:Address"

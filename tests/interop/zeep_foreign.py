@@ -1,10 +1,9 @@
 """zeep as a foreign client: the client itself, what it sends, its receiver, and the fixtures for them.
 
 Every response and fault detail that zeep receives, and every delivery that the receiver gets, is validated
-against the OASIS schemas wherever those are.
+against the OASIS schemas.
 """
 
-import os
 import queue
 import re
 import threading
@@ -13,7 +12,6 @@ from collections.abc import Iterator
 from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import BytesIO
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,9 +22,9 @@ from zeep import xsd
 from zeep.wsa import WsAddressingPlugin
 
 from tests.harness import NodeProcess
+from tests.oasis import Oasis, schema_folder
+from tests.patience import PATIENCE
 
-BESIDE_CHECKOUT = Path(__file__).resolve().parents[3] / "shared" / "oasis"
-OASIS = Path(os.environ.get("HPWSN_OASIS", BESIDE_CHECKOUT)).resolve()
 SOAP = {
     "Soap11": "http://schemas.xmlsoap.org/soap/envelope/",
     "Soap12": "http://www.w3.org/2003/05/soap-envelope",
@@ -44,7 +42,6 @@ NOTIFY_ACTION = "http://docs.oasis-open.org/wsn/bw-2/NotificationConsumer/Notify
 DIALECT = "http://docs.oasis-open.org/wsn/t-1/TopicExpression/"
 XPATH = "http://www.w3.org/TR/1999/REC-xpath-19991116"
 DECLARED = " ".join(f'xmlns:{prefix}="{uri}"' for prefix, uri in NS.items())
-PATIENCE = 30.0
 
 # zeep knows no mixed content, so a Topic's text needs a type of its own.
 TopicText = xsd.ComplexType(xsd.Element("_value_1", xsd.String()), [xsd.Attribute("Dialect", xsd.AnyURI())])
@@ -78,24 +75,9 @@ def message(where: str, payload: etree._Element) -> dict[str, Any]:
 
 
 @cache
-def standard() -> etree.XMLSchema | None:
-    """The standard's schemas, where they are."""
-    if not OASIS.is_dir():
-        return None
-    files = {"wsnt": "b-2.xsd", "r": "r-2.xsd", "bf": "bf-2.xsd", "wsa": "ws-addr.xsd"}
-    imports = "".join(
-        f'<xs:import namespace="{NS[prefix]}" schemaLocation="{(OASIS / file).as_uri()}"/>'
-        for prefix, file in files.items()
-    )
-    return etree.XMLSchema(
-        etree.fromstring(f'<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema">{imports}</xs:schema>')
-    )
-
-
-def check_standard(el: etree._Element) -> None:
-    schema = standard()
-    if schema is not None:
-        schema.assertValid(etree.fromstring(etree.tostring(el)))
+def standard() -> Oasis:
+    """The standard's schemas; skips the test that asks where they are not."""
+    return Oasis(schema_folder())
 
 
 class CheckResponses(zeep.Plugin):
@@ -105,7 +87,7 @@ class CheckResponses(zeep.Plugin):
         body = envelope.find("{*}Body")[0]
         detail = body.xpath("*[local-name()='detail' or local-name()='Detail']/*")
         for el in detail if etree.QName(body).localname == "Fault" else [body]:
-            check_standard(el)
+            standard().validate(el)
         return envelope, http_headers
 
 
@@ -122,7 +104,7 @@ class Receiver(ThreadingHTTPServer):
         """The next NotificationMessages, however many Notify they came in."""
         while len(self.waiting) < count:
             notify = self.envelopes.get(timeout=PATIENCE).find("{*}Body/wsnt:Notify", NS)
-            check_standard(notify)
+            standard().validate(notify)
             self.waiting += notify.findall("wsnt:NotificationMessage", NS)
         taken, self.waiting = self.waiting[:count], self.waiting[count:]
         return taken

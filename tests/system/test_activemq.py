@@ -14,13 +14,13 @@ from signal import SIGCONT, SIGSTOP
 import pytest
 
 from hpwsn_client import SyncClient, SyncReceiver
-from tests.activemq import ActiveMQ, BackedNode, until
+from tests.activemq import ActiveMQ, BackedNode
 from tests.harness import environment
+from tests.patience import PATIENCE, until
 
 # A Java machine takes its time to start where others want the processors too.
-pytestmark = pytest.mark.timeout(180)
 
-QUICK = ("--set", "backbone.heartbeat=0.4")
+QUICK = ("--set", "backbone.heartbeat=2")
 
 
 class Load:
@@ -62,11 +62,11 @@ class Load:
     def wait_for(self, more: int) -> None:
         """Until so many more were accepted."""
         goal = self.total + more
-        until(lambda: self.total >= goal, 40)
+        until(lambda: self.total >= goal)
 
     def judge(self) -> dict[str, int]:
         """Asserts that nothing accepted is missing, that order was kept and nothing came twice."""
-        until(lambda: not self._missing(), 40, lambda: f"missing {self._missing()}\n{self._node.log()}")
+        until(lambda: not self._missing(), lambda: f"missing {self._missing()}\n{self._node.log()}")
         events = self._node.events("load")
         for publisher in range(len(self.accepted)):
             numbers = [event["n"] for event in events if event["p"] == publisher]
@@ -92,7 +92,7 @@ def test_a_soap_subscriber_gets_what_went_by_activemq_and_figures_say_so(node: B
         client.subscribe("A", receiver)
         client.notify("A:B", "<x>1</x>")
         client.notify_many([("A:B", "two"), ("A", "<x>3</x>")])
-        got = [receiver.get(10).text for _ in range(3)]
+        got = [receiver.get(PATIENCE).text for _ in range(3)]
     assert got == ["<x>1</x>", "two", "<x>3</x>"]
     assert node.get("/readyz") == {"ready": True, "problems": []}
     assert node.metric("hpwsn_backbone_connected") == 1
@@ -268,7 +268,7 @@ def test_a_wrong_password_is_told_clearly_and_shown_nowhere(tmp_path: Path) -> N
     with ActiveMQ(tmp_path / "mq", "--user", "anna", "--password", "geheim@9") as server:
         url = f"stomp://anna:falsch77@{server.place}"
         with BackedNode(tmp_path / "wrong", url, "--set", "log.level=debug") as node:
-            until(lambda: "password" in str(node.get("/readyz")["problems"]), 20, node.log)
+            until(lambda: "password" in str(node.get("/readyz")["problems"]), node.log)
             assert node.post("A", {"n": 1})["first"] is None
             shown = str(node.get("/status")) + node.log()
             assert "falsch77" not in shown
@@ -287,7 +287,7 @@ def test_without_stomp_py_one_line_says_what_to_install(tmp_path: Path) -> None:
         [sys.executable, "-c", code, "serve", "--data", str(tmp_path), "--backbone", "stomp://127.0.0.1:1"],
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=PATIENCE,
         env={**environment(), "PYTHONWARNINGS": "ignore"},
         check=False,
     )

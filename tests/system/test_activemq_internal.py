@@ -13,12 +13,12 @@ import pytest
 
 from hpwsn.backbone.internal import UNCONFIRMED, InternalPublisher
 from hpwsn.errors import BackboneUnavailable, HpwsnError
-from tests.activemq import ActiveMQ, BackedNode, until
+from tests.activemq import ActiveMQ, BackedNode
 from tests.harness import environment
+from tests.patience import PATIENCE, until
 from tests.stomp_application import StompApplication
 
 # A Java machine takes its time to start where others want the processors too.
-pytestmark = pytest.mark.timeout(180)
 
 JOB = """
 import sys
@@ -42,10 +42,10 @@ def test_what_another_process_publishes_is_stored_once_and_in_order_however_ofte
 ) -> None:
     for _ in range(2):
         command = [sys.executable, "-c", JOB, activemq.url, node.name]
-        subprocess.run(command, check=True, timeout=60, env=environment())
+        subprocess.run(command, check=True, timeout=PATIENCE, env=environment())
     with InternalPublisher(activemq.url, node.name) as publisher:
         publisher.publish("streams:flow", "<flow><n>last</n></flow>")
-    until(lambda: node.events("streams:flow")[-1:] == [{"n": "last"}], 30, node.log)
+    until(lambda: node.events("streams:flow")[-1:] == [{"n": "last"}], node.log)
     assert [event["n"] for event in node.events("streams:flow")] == [*range(3000), "last"]
     assert node.get("/status")["published"] == {"accepted": 3001, "repeated": 3000, "refused": 0}
 
@@ -61,10 +61,10 @@ def test_a_door_knows_the_ids_of_the_internal_publisher(activemq: ActiveMQ, node
 
 
 def test_it_may_begin_before_activemq_and_node_are_there(own_activemq: ActiveMQ, tmp_path: Path) -> None:
-    with InternalPublisher(own_activemq.url, "late", timeout=30) as publisher:
+    with InternalPublisher(own_activemq.url, "late", timeout=PATIENCE) as publisher:
         publisher.publish("A", "<x>1</x>", producer="http://example.org/job")
         with pytest.raises(BackboneUnavailable, match=f"nobody answers at {own_activemq.place}"):
-            publisher.flush(timeout=0.5)
+            publisher.flush(timeout=2)
         own_activemq.start()
         publisher.flush()
         own_activemq.kill()
@@ -72,7 +72,7 @@ def test_it_may_begin_before_activemq_and_node_are_there(own_activemq: ActiveMQ,
         own_activemq.start()
         publisher.flush()
     with BackedNode(tmp_path / "data", own_activemq.url, name="late") as node:
-        until(lambda: node.events("A") == [{"x": 1}, {"x": 2}], 30, node.log)
+        until(lambda: node.events("A") == [{"x": 1}, {"x": 2}], node.log)
 
 
 def test_a_topic_outside_a_fixed_tree_is_refused_and_kept_for_the_operator(
@@ -85,7 +85,7 @@ def test_a_topic_outside_a_fixed_tree_is_refused_and_kept_for_the_operator(
         with InternalPublisher(activemq.url, node.name) as publisher:
             publisher.publish("B", "<x>unknown</x>")
             publisher.publish("A", "<x>known</x>")
-        until(lambda: node.events("A") == [{"x": "known"}], 20, node.log)
+        until(lambda: node.events("A") == [{"x": "known"}], node.log)
         assert node.backbone["refused"] == 1
         assert f"/queue/hpwsn.refused.{node.name}" in node.log()
         with pytest.raises(urllib.error.HTTPError, match="404"):
@@ -103,10 +103,10 @@ def test_what_waits_for_an_activemq_that_is_away_has_a_limit_and_is_sent_later(
             taken += 1
     assert taken == UNCONFIRMED + 1
     own_activemq.start()
-    publisher.flush(30)
+    publisher.flush(PATIENCE)
     publisher.close()
     with BackedNode(tmp_path / "data", own_activemq.url, name="bounded") as node:
-        until(lambda: node.events("A") == [{"x": number} for number in range(taken)], 30, node.log)
+        until(lambda: node.events("A") == [{"x": number} for number in range(taken)], node.log)
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_what_is_no_frame_is_set_aside_with_the_reason_and_the_queue_goes_on(
         application.connection.send(f"/queue/hpwsn.node.{node.name}", body, headers=headers)
         with InternalPublisher(activemq.url, node.name) as publisher:
             publisher.publish("A", "<x>good</x>")
-        until(lambda: node.events("A") == [{"x": "good"}], 20, node.log)
+        until(lambda: node.events("A") == [{"x": "good"}], node.log)
         found, kept = application.get()
     assert body in kept or kept.startswith(b"hpwsn/1 ")
     assert node.backbone["refused"] == 1

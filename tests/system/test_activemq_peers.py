@@ -14,12 +14,12 @@ import pytest
 from paho.mqtt import client as mqtt
 
 from hpwsn_client import SyncClient, SyncReceiver
-from tests.activemq import ActiveMQ, BackedNode, until
+from tests.activemq import ActiveMQ, BackedNode
 from tests.cutting_relay import CuttingRelay
+from tests.patience import PATIENCE, until
 from tests.stomp_application import StompApplication
 
 # A Java machine takes its time to start where others want the processors too.
-pytestmark = pytest.mark.timeout(180)
 
 
 @contextmanager
@@ -33,7 +33,7 @@ def mqtt_application(server: ActiveMQ, topic: str | None = None) -> Iterator[tup
     client.on_subscribe = lambda *_: ready.put(True)
     client.connect("127.0.0.1", server.mqtt_port)
     client.loop_start()
-    ready.get(timeout=20)
+    ready.get(timeout=PATIENCE)
     try:
         yield client, messages
     finally:
@@ -57,7 +57,7 @@ def node(activemq: ActiveMQ, tmp_path: Path, root: str) -> Iterator[BackedNode]:
 def sharing(server: ActiveMQ, data: Path, *topics: str, **more: Any) -> Iterator[BackedNode]:
     """A node that shares some topics with its peers."""
     with BackedNode(data, server.url, "--set", f"backbone.peers={','.join(topics)}", **more) as running:
-        until(lambda: running.get("/readyz")["ready"], 20, running.log)
+        until(lambda: running.get("/readyz")["ready"], running.log)
         yield running
 
 
@@ -74,7 +74,7 @@ def test_what_a_stomp_application_publishes_reaches_a_soap_subscriber(
         headers = {"topic": f"{root}:B:C", "id": "s:1", "producer": "http://example.org/meter"}
         application.connection.send(destination, '<m:x xmlns:m="urn:m">1</m:x>', headers=headers)
         application.connection.send(destination, "plain text & more")
-        first, second = receiver.get(20), receiver.get(20)
+        first, second = receiver.get(PATIENCE), receiver.get(PATIENCE)
     assert (first.topic, first.text) == (f"{root}:B:C", '<m:x xmlns:m="urn:m">1</m:x>')
     assert first.producer is not None
     assert first.producer.address == "http://example.org/meter"
@@ -110,12 +110,12 @@ def test_an_mqtt_client_publishes_to_soap_subscribers_and_gets_what_they_publish
         client.subscribe(root, receiver)
         application.publish(f"hpwsn/{root}/B/C.D", "<x>1</x>", qos=1)
         application.publish(f"hpwsn/{root}", '{"not": "XML"}', qos=0)
-        found = {receiver.get(20).text: number for number in range(2)}
+        found = {receiver.get(PATIENCE).text: number for number in range(2)}
         assert set(found) == {"<x>1</x>", '{"not": "XML"}'}
         topics = {event["topic"] for event in node.get(f"/topics/{root}/events")}
         assert topics == {root, f"{root}:B:C.D"}
         client.notify(f"{root}:Z", "<x>back</x>")
-        while (message := messages.get(timeout=20))[0] != f"hpwsn/{root}/Z":
+        while (message := messages.get(timeout=PATIENCE))[0] != f"hpwsn/{root}/Z":
             assert message[1] != b"<x>back</x>"
         assert message[1] == b"<x>back</x>"
 
@@ -133,12 +133,12 @@ def test_nodes_that_share_a_topic_multiply_nothing(activemq: ActiveMQ, tmp_path:
         application.connection.send(f"/topic/hpwsn.{root}", "<event><app>1</app></event>")
         one.post(root, [{"end": 1}, {"end": 2}], "several with one id")
         for node in (one, two):
-            until(lambda node=node: len(node.events(root)) >= 13, 20, node.log)  # type: ignore[misc]
+            until(lambda node=node: len(node.events(root)) >= 13, node.log)  # type: ignore[misc]
         # Whatever a loop would bring comes before what is sent now.
         one.post(root, {"last": "one"})
         two.post(root, {"last": "two"})
         for node in (one, two):
-            until(lambda node=node: len(node.events(root)) >= 15, 20, node.log)  # type: ignore[misc]
+            until(lambda node=node: len(node.events(root)) >= 15, node.log)  # type: ignore[misc]
         wanted = [f"{{'{who}': {n}}}" for who in ("one", "two") for n in range(5)]
         wanted += ["{'app': 1}", "{'end': 1}", "{'end': 2}", "{'last': 'one'}", "{'last': 'two'}"]
         assert sorted(map(str, one.events(root))) == sorted(map(str, two.events(root))) == sorted(wanted)
@@ -175,7 +175,7 @@ def test_a_malformed_message_is_counted_and_does_not_block_the_next(
     with StompApplication(activemq) as application:
         application.connection.send(f"/topic/hpwsn.{root}", body, headers=headers)
         application.connection.send(f"/topic/hpwsn.{root}", "<x>good</x>")
-        until(lambda: node.events(root) == [{"x": "good"}], 20, node.log)
+        until(lambda: node.events(root) == [{"x": "good"}], node.log)
     assert node.metric("hpwsn_backbone_peers_malformed") == 1
     assert "is no notification" in node.log()
 
@@ -192,7 +192,7 @@ def test_what_peers_sent_while_a_node_was_down_is_there_when_it_is_back(
         application.connection.send(f"/topic/hpwsn.{root}", "<e><n>2</n></e>", headers={"persistent": "true"})
         assert application.get()
         with sharing(activemq, tmp_path / "data", root, name=f"durable-{root}") as node:
-            until(lambda: len(node.events(root)) == 2, 20, node.log)
+            until(lambda: len(node.events(root)) == 2, node.log)
             node.post(root, {"n": 3})
             assert b"<n>3</n>" in application.get()[1]
             assert node.events(root) == [{"n": 1}, {"n": 2}, {"n": 3}]
@@ -202,7 +202,7 @@ def test_peers_that_were_away_are_told_what_they_missed(
     own_activemq: ActiveMQ, tmp_path: Path, root: str
 ) -> None:
     own_activemq.start()
-    quick = ("--set", "backbone.heartbeat=0.4", "--set", f"backbone.peers={root}")
+    quick = ("--set", "backbone.heartbeat=2", "--set", f"backbone.peers={root}")
     with BackedNode(tmp_path / "data", own_activemq.url, *quick) as node:
         until(lambda: node.get("/readyz")["ready"])
         own_activemq.kill()
@@ -213,7 +213,7 @@ def test_peers_that_were_away_are_told_what_they_missed(
         with StompApplication(own_activemq) as application:
             application.subscribe(f"/topic/hpwsn.{root}.>")
             until(lambda: node.get("/readyz")["ready"])
-            until(lambda: node.metric("hpwsn_backbone_peers_sent") == 10, 20, node.log)
+            until(lambda: node.metric("hpwsn_backbone_peers_sent") == 10, node.log)
         assert node.events(root) == [{"n": number} for number in range(10)]
 
 
@@ -229,10 +229,10 @@ def test_what_is_sent_again_after_a_lost_line_has_the_same_id(
     ):
         application.subscribe(f"/topic/hpwsn.{root}.>")
         # A subscription has the mark too, so the line is cut for the first time before anything is sent.
-        until(lambda: relay.has_cut.is_set() and node.get("/readyz")["ready"], 20, node.log)
+        until(lambda: relay.has_cut.is_set() and node.get("/readyz")["ready"], node.log)
         relay.has_cut.clear()
         node.post(root, {"n": 1}, "the id")
-        until(lambda: node.metric("hpwsn_backbone_peers_sent") == 1, 20, node.log)
+        until(lambda: node.metric("hpwsn_backbone_peers_sent") == 1, node.log)
         node.post(root, {"n": 2}, "the end")
         ids = [application.get()[0]["id"]]
         while ids[-1] != "the end":
@@ -268,6 +268,6 @@ def test_what_only_comes_from_peers_leaves_no_trail_that_grows(
             application.connection.send(f"/topic/hpwsn.{root}", f"<e><n>{number}</n></e>")
             until(lambda number=number: node.metric("hpwsn_backbone_peers_received") > number)  # type: ignore[misc]
         journal = sqlite3.connect(f"file:{data / 'journal.db'}?mode=ro", uri=True)
-        until(lambda: journal.execute("SELECT count(*) FROM from_peers").fetchone()[0] < 200, 20)
+        until(lambda: journal.execute("SELECT count(*) FROM from_peers").fetchone()[0] < 200)
         journal.close()
         assert node.metric("hpwsn_backbone_peers_sent") == 0

@@ -8,6 +8,7 @@ import pytest
 from tests import raw_soap
 from tests.consumer import Consumer
 from tests.harness import NodeProcess
+from tests.patience import PATIENCE
 from tests.raw_soap import TYPES, call, envelope, notify, send, subscribe
 
 DTD = b'<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]><x>&b;</x>'
@@ -93,7 +94,7 @@ async def test_a_chunked_request_is_bounded_too(alive: NodeProcess) -> None:
     for _ in range(17):
         writer.write(b"100000\r\n" + b"x" * 0x100000 + b"\r\n")
     writer.write(b"0\r\n\r\n")
-    status = await asyncio.wait_for(reader.readline(), 20)
+    status = await asyncio.wait_for(reader.readline(), PATIENCE)
     writer.close()
     assert b"413" in status
 

@@ -13,6 +13,7 @@ import pytest
 from lxml import etree
 
 from tests.harness import ROOT, environment
+from tests.patience import PATIENCE
 
 NAMES = (
     "notify", "push", "end-to-end", "fan-out", "latency", "topics", "fragments", "growth", "matching",
@@ -29,11 +30,10 @@ def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
         env={**environment(), "PYTHONPATH": paths, "PYTHONWARNINGS": "ignore"},
         capture_output=True,
         text=True,
-        timeout=170,
+        timeout=PATIENCE,
     )
 
 
-@pytest.mark.timeout(180)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_benchmark_measures_itself_and_what_it_is_measured_against(name: str, tmp_path: Path):
     ended = bench(name, "--quick", "--seconds", "0.05", "--rounds", "1", "--output", str(tmp_path))
@@ -76,7 +76,6 @@ def test_what_cannot_be_run_is_refused_with_the_reason(arguments: list[str], wor
     assert words in ended.stderr
 
 
-@pytest.mark.timeout(120)
 def test_the_command_line_runs_the_benchmarks_of_a_checkout(tmp_path: Path):
     command = [sys.executable, "-m", "hpwsn", "bench", "wire", "--quick", "--seconds", "0.05"]
     ended = subprocess.run(

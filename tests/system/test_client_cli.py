@@ -28,6 +28,7 @@ from hpwsn_client.wsn.messages import (
 )
 from hpwsn_client.wsn.names import hp
 from tests.harness import NodeProcess
+from tests.patience import PATIENCE
 from tests.system.scripted_broker import ScriptedBroker
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
@@ -109,7 +110,7 @@ async def test_publish_lines_does_not_wait_for_the_end_of_a_slow_pipe(broker):
     broker.before_answer = arrive
     process = await start("publish", "A", "-", "--lines", url=broker.url)
     process.stdin.write(b"first\n")
-    await asyncio.wait_for(arrived.wait(), 30)
+    await asyncio.wait_for(arrived.wait(), PATIENCE)
     await process.communicate(b"second\n")
     assert process.returncode == 0
     assert broker.notified() == [["first"], ["second"]]

@@ -11,7 +11,8 @@ from aiohttp import web
 from hpwsn_client import Client, Closed, ConnectionFailed, PublishFailed, SyncClient, TimedOut
 from hpwsn_client.wsn.faults import Busy, InvalidMessage, TopicNotSupportedFault
 from hpwsn_client.wsn.names import hp
-from tests.harness import NodeProcess, eventually
+from tests.harness import NodeProcess
+from tests.patience import PATIENCE, eventually, patience
 from tests.system.scripted_broker import ScriptedBroker
 
 FOREVER = 3600.0
@@ -166,15 +167,16 @@ async def test_a_broker_that_stays_away_fails_the_batch_after_the_time_for_retri
 
 async def test_all_that_waits_for_a_broker_that_stays_away_has_the_same_time(unused_tcp_port: int):
     async with Client(f"http://127.0.0.1:{unused_tcp_port}/wsn") as client:
-        publisher = client.publisher(retry_for=0.3, batch=1, in_flight=1)
-        for number in range(200):
+        publisher = client.publisher(retry_for=0.5, batch=1, in_flight=1)
+        count = int(4 * PATIENCE)
+        for number in range(count):
             await publisher.put("A", str(number))
         with pytest.raises(PublishFailed) as caught:
-            # One after the other they would take more than a minute.
-            async with asyncio.timeout(15):
+            # One after the other they would take twice as long as this waits.
+            async with patience():
                 await publisher.close()
         failed = [message.text for batch in caught.value.failed for message in batch.messages]
-        assert failed == [str(number) for number in range(200)]
+        assert failed == [str(number) for number in range(count)]
 
 
 async def test_a_host_name_that_cannot_be_one_fails_every_batch_and_leaves_nobody_waiting():
@@ -183,7 +185,7 @@ async def test_a_host_name_that_cannot_be_one_fails_every_batch_and_leaves_nobod
         for _ in range(2):
             await publisher.put("A", "a")
             with pytest.raises(PublishFailed) as caught:
-                async with asyncio.timeout(15):
+                async with patience():
                     await publisher.flush()
             assert isinstance(caught.value.failed[0].error, ConnectionFailed)
         await publisher.close()

@@ -19,13 +19,13 @@ from hpwsn_client import (
 from hpwsn_client.wsn.names import SOAP11, WSA, hp
 from hpwsn_client.wsn.soap import encode_envelope, parse_envelope
 from hpwsn_client.wsn.xml import Limits
+from tests.patience import PATIENCE, holds
 
 NOTIFY = b"""<wsnt:Notify xmlns:wsnt="http://docs.oasis-open.org/wsn/b-2" xmlns:wsa="http://www.w3.org/2005/08/addressing">
 <wsnt:NotificationMessage><wsnt:SubscriptionReference><wsa:Address>http://broker/s/1</wsa:Address></wsnt:SubscriptionReference>
 <wsnt:Topic xmlns:f="urn:far" Dialect="http://docs.oasis-open.org/wsn/t-1/TopicExpression/Concrete">f:A/B</wsnt:Topic>
 <wsnt:ProducerReference><wsa:Address>http://producer/</wsa:Address></wsnt:ProducerReference>
 <wsnt:Message><p:m xmlns:p="urn:p">1</p:m></wsnt:Message></wsnt:NotificationMessage></wsnt:Notify>"""
-LONG = 30
 
 
 async def post(receiver, data, content_type="text/xml"):
@@ -46,7 +46,7 @@ async def test_a_notification_comes_with_all_that_the_broker_said(soap):
     headers = [f'<a:MessageID xmlns:a="{WSA}">urn:uuid:1</a:MessageID>'.encode()]
     async with Receiver() as receiver:
         status, answer = await post(receiver, encode_envelope(soap, NOTIFY, headers), soap.content_type)
-        notification = await receiver.get(LONG)
+        notification = await receiver.get(PATIENCE)
     assert (status, answer) == (202, b"")
     assert notification.topic == "{urn:far}A:B"
     assert notification.element.tag == "{urn:p}m"
@@ -65,13 +65,13 @@ async def test_many_notifications_are_iterated_in_order():
 async def test_the_publishers_id_goes_before_that_of_the_delivery():
     async with Receiver() as receiver, Client(receiver.url) as client:
         await client.notify("A", "x", message_id="mine")
-        assert (await receiver.get(LONG)).message_id == "mine"
+        assert (await receiver.get(PATIENCE)).message_id == "mine"
 
 
 async def test_a_raw_delivery_is_a_notification_without_a_topic():
     async with Receiver() as receiver:
         status, _ = await post(receiver, encode_envelope(SoapVersion.SOAP11, b'<p:m xmlns:p="urn:p">1</p:m>'))
-        notification = await receiver.get(LONG)
+        notification = await receiver.get(PATIENCE)
     assert status == 202
     assert (notification.topic, notification.element.tag) == (None, "{urn:p}m")
 
@@ -80,7 +80,7 @@ async def test_a_latin_1_delivery_is_understood():
     envelope = encode_envelope(SoapVersion.SOAP11, "<m>ä</m>".encode()).decode().encode("latin-1")
     async with Receiver() as receiver:
         status, _ = await post(receiver, envelope, "text/xml; charset=iso-8859-1")
-        assert (await receiver.get(LONG)).text == "<m>ä</m>"
+        assert (await receiver.get(PATIENCE)).text == "<m>ä</m>"
     assert status == 202
 
 
@@ -115,9 +115,9 @@ async def test_a_full_receiver_holds_the_broker_back_until_it_is_read():
     async with Receiver(max_waiting=2) as receiver, Client(receiver.url) as client:
         await client.notify_many([("A", "1"), ("A", "2")])
         held = asyncio.create_task(client.notify("A", "3"))
-        done, _ = await asyncio.wait([held], timeout=0.05)
-        assert not done
-        assert [(await receiver.get(LONG)).text for _ in range(3)] == ["1", "2", "3"]
+        await holds(receiver._mailbox._turn.locked)
+        assert not held.done()
+        assert [(await receiver.get(PATIENCE)).text for _ in range(3)] == ["1", "2", "3"]
         await held
 
 
@@ -137,7 +137,7 @@ async def test_closing_refuses_what_waits_for_room_and_keeps_what_was_acknowledg
     async with Client(receiver.url) as client:
         await client.notify("A", "1")
         held = asyncio.create_task(client.notify("A", "2"))
-        await asyncio.wait([held], timeout=0.05)
+        await holds(receiver._mailbox._turn.locked)
         await receiver.close()
         with pytest.raises(SoapFault, match="closing"):
             await held
@@ -186,7 +186,7 @@ async def test_bad_input_is_a_fault_and_the_receiver_goes_on(data, status):
     async with Receiver(limits=limits) as receiver, Client(receiver.url) as client:
         answered, answer = await post(receiver, data)
         await client.notify("A", "still here")
-        assert (await receiver.get(LONG)).text == "still here"
+        assert (await receiver.get(PATIENCE)).text == "still here"
     assert answered == status
     assert fault_in(answer).tag.endswith("}Fault")
 
@@ -244,5 +244,5 @@ def test_options_that_cannot_work_are_refused(options):
 async def test_a_text_payload_arrives_as_the_element_that_carries_it():
     async with Receiver() as receiver, Client(receiver.url) as client:
         await client.notify("A", "1 < 2")
-        notification = await receiver.get(LONG)
+        notification = await receiver.get(PATIENCE)
     assert (notification.element.tag, notification.text) == (hp("text"), "1 < 2")

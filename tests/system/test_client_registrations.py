@@ -18,6 +18,7 @@ from hpwsn_client.wsn.faults import (
     ResourceUnknownFault,
 )
 from tests.harness import NodeProcess
+from tests.patience import PATIENCE, patience
 from tests.raw_soap import XPATH, call, notify, send, subscribe
 
 QUICK = ("--set", "registrations.linger=0", "--set", "delivery.retry_first=0.02")
@@ -40,7 +41,7 @@ async def test_a_registered_publisher_publishes_and_ends_its_registration(strict
         await registration.notify("A:B", "<n>1</n>", message_id="once")
         with pytest.raises(PublisherRegistrationRejectedFault, match="not registered for C"):
             await registration.notify("C", "<n/>")
-        assert (await receiver.get(timeout=10)).element.text == "1"
+        assert (await receiver.get(timeout=PATIENCE)).element.text == "1"
         await registration.destroy()
         with pytest.raises(ResourceUnknownFault):
             await registration.notify("A", "<n/>")
@@ -77,24 +78,24 @@ async def test_a_publisher_on_demand_sends_while_it_is_wanted(tmp_path: Path) ->
             await client.register_publisher("A", "B", publisher=publisher, demand=True)
             assert await publisher.notify("A", "<n>0</n>") == 0
             subscription = await client.subscribe("A:below", receiver)
-            await asyncio.wait_for(publisher.wait_until_wanted("A:below"), 20)
+            await asyncio.wait_for(publisher.wait_until_wanted("A:below"), PATIENCE)
             assert (publisher.wanted("A"), publisher.wanted("B"), publisher.wanted(None)) == (
                 True,
                 False,
                 False,
             )
             assert await publisher.notify("A:below", "<n>1</n>") == 1
-            found = await receiver.get(timeout=10)
+            found = await receiver.get(timeout=PATIENCE)
             assert (found.topic, found.element.text, found.producer) == ("A:below", "1", publisher.epr)
             before = len(changes)
             await subscription.unsubscribe()
-            async with asyncio.timeout(20):
+            async with patience():
                 while publisher.wanted("A"):
                     await publisher._changed.wait()
                     publisher._changed.clear()
             assert len(changes) > before
             await client.subscribe("A", receiver)
-            await asyncio.wait_for(publisher.wait_until_wanted("A"), 20)
+            await asyncio.wait_for(publisher.wait_until_wanted("A"), PATIENCE)
 
 
 async def test_a_publisher_that_starts_again_registers_again_and_is_wanted_again(tmp_path: Path) -> None:
@@ -103,14 +104,14 @@ async def test_a_publisher_that_starts_again_registers_again_and_is_wanted_again
             await client.subscribe("A", receiver)
             async with DemandPublisher() as publisher:
                 registration = await client.register_publisher("A", publisher=publisher, demand=True)
-                await asyncio.wait_for(publisher.wait_until_wanted("A"), 20)
+                await asyncio.wait_for(publisher.wait_until_wanted("A"), PATIENCE)
                 port = publisher._port
             async with DemandPublisher(port=port) as again:
                 repeated = await client.register_publisher("A", publisher=again, demand=True)
                 assert repeated.epr == registration.epr
-                await asyncio.wait_for(again.wait_until_wanted("A"), 20)
+                await asyncio.wait_for(again.wait_until_wanted("A"), PATIENCE)
                 assert await again.notify("A", "<n>1</n>") == 1
-                assert (await receiver.get(timeout=10)).element.text == "1"
+                assert (await receiver.get(timeout=PATIENCE)).element.text == "1"
 
 
 def until(time: str) -> str:

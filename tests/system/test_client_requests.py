@@ -48,6 +48,7 @@ from hpwsn_client.wsn.messages import (
 from hpwsn_client.wsn.names import ACTION_NOTIFY, DIALECT_XPATH, WSN_BW, hp
 from hpwsn_client.wsn.times import Duration
 from hpwsn_client.wsn.xml import Limits
+from tests.patience import holds
 from tests.system.scripted_broker import ScriptedBroker
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
@@ -257,7 +258,7 @@ async def test_a_busy_broker_says_when_to_come_again():
     async with Receiver(max_waiting=1) as receiver, Client(receiver.url) as client:
         await client.notify("A", "1")
         held = asyncio.create_task(client.notify("A", "2"))
-        await asyncio.wait([held], timeout=0.05)
+        await holds(receiver._mailbox._turn.locked)
         await receiver.close()
         with pytest.raises(Busy) as caught:
             await held

@@ -20,10 +20,10 @@ from hpwsn_client.wsn.messages import (
     Unsubscribe,
     UnsubscribeResponse,
 )
+from tests.patience import PATIENCE
 from tests.system.scripted_broker import ScriptedBroker
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
-LONG = 30
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def test_a_callback_may_block_and_use_the_client():
             SyncClient(first.url) as client,
         ):
             client.notify("A", "x")
-        assert final.get(LONG).text == "x"
+        assert final.get(PATIENCE).text == "x"
 
 
 def test_a_callback_that_fails_is_a_fault_to_the_sender():

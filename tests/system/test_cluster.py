@@ -23,6 +23,7 @@ from tests.cluster import AdminProcess, Member
 from tests.consumer import Consumer
 from tests.harness import hpwsn
 from tests.original_messages import CREATE, NOTIFICATION, SUBSCRIBE
+from tests.patience import PATIENCE, patience
 from tests.raw_soap import NAMES, WSA, call, notify, send
 
 FRAGMENT = 3000
@@ -65,7 +66,7 @@ class Place:
     async def get(self) -> tuple[str | None, str]:
         """The topic and the text of the next message that is no probe."""
         while True:
-            received = await self.receiver.get(timeout=20)
+            received = await self.receiver.get(timeout=PATIENCE)
             element = etree.fromstring(received.payload)
             if element.tag != "probe":
                 return received.topic, "".join(element.itertext())
@@ -73,7 +74,7 @@ class Place:
     async def element(self) -> etree._Element:
         """The payload of the next message that is no probe."""
         while True:
-            element = etree.fromstring((await self.receiver.get(timeout=20)).payload)
+            element = etree.fromstring((await self.receiver.get(timeout=PATIENCE)).payload)
             if element.tag != "probe":
                 return element
 
@@ -95,7 +96,7 @@ async def reaches(publisher: Place, topic: str, *subscribers: Place) -> None:
     """Publish probes until each subscriber has got one: from then on the nodes know what is wanted."""
     mark = f"<probe>{topic} by {id(publisher)}</probe>"
     for subscriber in subscribers:
-        async with asyncio.timeout(20):
+        async with patience():
             while True:
                 await publisher.client.notify(topic, mark)
                 with suppress(TimedOut):
@@ -234,7 +235,7 @@ async def test_a_publisher_on_demand_at_one_node_publishes_for_a_subscriber_at_a
         await at["n1"].client.register_publisher("TIDES", publisher=publisher, demand=True, expires=600)
         assert await publisher.notify("TIDES", "low") == 0
         await at["n4"].client.subscribe("TIDES", at["n4"].receiver)
-        async with asyncio.timeout(20):
+        async with patience():
             await publisher.wait_until_wanted("TIDES")
         assert await publisher.notify("TIDES", "high") == 1
         assert await at["n4"].get() == ("TIDES", "high")
@@ -313,7 +314,6 @@ async def publish_steadily(url: str, topic: str, count: int, sent: asyncio.Event
                 sent.set()
 
 
-@pytest.mark.timeout(120)
 async def test_reliable_notifications_arrive_once_each_whoever_is_killed_on_their_way(
     tmp_path: Path,
 ) -> None:

@@ -10,12 +10,12 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import pytest
 from benchmarks.tools.lossy_relay import LossyRelay
 from lxml import etree
 
 from hpwsn_client import Client, Receiver
 from tests.cluster import AdminProcess, Member
+from tests.patience import PATIENCE
 
 TEXT = "".join(f"{number:09d} " for number in range(60_000))
 
@@ -46,7 +46,7 @@ class Network:
         """So many numbers of a topic; what comes beside them is counted."""
         found: list[int] = []
         while len(found) < count:
-            received = await self.receiver.get(timeout=30)
+            received = await self.receiver.get(timeout=PATIENCE)
             if received.topic == "N:pieces":
                 self.pieces.append(etree.fromstring(received.payload))
                 continue
@@ -71,7 +71,7 @@ class Network:
 
     async def connects(self) -> None:
         """Publish probes until one has come."""
-        probe = asyncio.create_task(self.receiver.get(timeout=30))
+        probe = asyncio.create_task(self.receiver.get(timeout=PATIENCE))
         while not probe.done():
             await self.publisher.notify("N:probe", "<n>0</n>")
             await asyncio.wait([probe], timeout=0.1)
@@ -99,7 +99,6 @@ async def network(folder: Path) -> AsyncIterator[Network]:
         yield Network(relays, *clients, receiver)
 
 
-@pytest.mark.timeout(120)
 async def test_a_bad_network_loses_some_of_best_effort_and_nothing_reliable_and_doubles_neither(
     tmp_path: Path,
 ) -> None:

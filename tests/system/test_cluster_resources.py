@@ -19,8 +19,9 @@ from hpwsn_client import Client, SoapVersion
 from hpwsn_client.wsn.addressing import EndpointReference
 from hpwsn_client.wsn.faults import Busy, ResourceUnknownFault, SubscribeCreationFailedFault
 from tests.cluster import AdminProcess, Member
-from tests.harness import NodeProcess, eventually
+from tests.harness import NodeProcess
 from tests.original_messages import UNSUBSCRIBE_BY_HEADER
+from tests.patience import PATIENCE, eventually
 from tests.raw_soap import TYPES, WSNT, Reply, call, envelope, send, subscribe
 from tests.system.test_tls import certificate
 
@@ -268,6 +269,6 @@ def pull_and_vanish(node: NodeProcess, path: str) -> None:
 
 def forged(node: NodeProcess, path: str) -> bytes:
     headers = "Hpwsn-Time: 1.0\r\nHpwsn-Nonce: 1\r\nHpwsn-Signature: 00\r\n"
-    with socket.create_connection(("127.0.0.1", node.port), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", node.port), timeout=PATIENCE) as connection:
         connection.sendall(request_of(node, path, "<w:Unsubscribe/>", headers + "Connection: close\r\n"))
         return b"".join(iter(lambda: connection.recv(65536), b""))

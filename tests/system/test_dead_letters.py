@@ -5,7 +5,8 @@ import subprocess
 from pathlib import Path
 
 from tests.consumer import Consumer
-from tests.harness import NodeProcess, eventually, hpwsn
+from tests.harness import NodeProcess, hpwsn
+from tests.patience import eventually
 from tests.raw_soap import call, notify, send, subscribe
 
 ADDRESS = "w:SubscriptionReference/a:Address"

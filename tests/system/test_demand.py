@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,8 @@ import pytest
 from lxml import etree
 
 from tests.consumer import Consumer
-from tests.harness import NodeProcess, eventually
+from tests.harness import NodeProcess
+from tests.patience import eventually
 from tests.producer import Producer, register
 from tests.raw_soap import ENV, FULL, XPATH, Reply, call, notify, subscribe
 
@@ -25,6 +25,7 @@ QUICK = (
 )
 BR = {"r": "http://docs.oasis-open.org/wsn/br-2", "a": "http://www.w3.org/2005/08/addressing"}
 DESTROY = '<r:DestroyRegistration xmlns:r="http://docs.oasis-open.org/wsn/br-2"/>'
+RL = "http://docs.oasis-open.org/wsrf/rl-2"
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +60,12 @@ def reference(reply: Reply) -> str:
     found = reply.content.findtext("r:PublisherRegistrationReference/a:Address", namespaces=BR)
     assert found is not None
     return str(found)
+
+
+async def renew(subscription: str, span: str) -> None:
+    """Have a subscription end after this time from now."""
+    body = f"<w:Renew><w:TerminationTime>{span}</w:TerminationTime></w:Renew>"
+    assert (await call(subscription, body)).status == 200
 
 
 async def registered(broker: NodeProcess, publisher: Producer, *topics: str, **more: Any) -> str:
@@ -177,10 +184,11 @@ async def test_the_end_of_a_lifetime_ends_the_interest_and_a_renew_within_the_gr
 ) -> None:
     with NodeProcess(tmp_path / "data", *QUICK, "--set", "subscriptions.grace=60") as broker:
         await registered(broker, publisher, "A")
-        until = "<w:InitialTerminationTime>PT0.5S</w:InitialTerminationTime>"
-        subscription = await subscribed(broker, "http://127.0.0.1:1/nobody", "A", more=until)
+        subscription = await subscribed(broker, "http://127.0.0.1:1/nobody", "A")
+        await publisher.wait(lambda p: p.operations == ["Subscribe"])
+        await renew(subscription, "PT0.1S")
         await publisher.wait(lambda p: p.operations == ["Subscribe", "PauseSubscription"])
-        await call(subscription, "<w:Renew><w:TerminationTime>PT1H</w:TerminationTime></w:Renew>")
+        await renew(subscription, "PT1H")
         await publisher.wait(lambda p: p.operations[2:] == ["ResumeSubscription"])
 
 
@@ -301,7 +309,7 @@ async def test_registering_again_finds_the_registration_and_subscribes_a_publish
 
 
 async def test_subscriptions_at_publishers_are_renewed_before_they_end(broker: NodeProcess) -> None:
-    async with Producer(lifetime=1.2) as publisher:
+    async with Producer(lifetime=4) as publisher:
         await registered(broker, publisher, "A")
         await subscribed(broker, "http://127.0.0.1:1/nobody", "A")
         await publisher.wait(lambda p: p.operations == ["Subscribe", "Renew", "Renew"])
@@ -349,11 +357,10 @@ async def test_what_changed_while_the_node_was_away_is_caught_up_with(tmp_path: 
     async with Producer() as publisher:
         with NodeProcess(tmp_path / "data", *QUICK) as broker:
             await registered(broker, publisher, "A")
-            end = (datetime.now(UTC) + timedelta(seconds=1.5)).isoformat()
-            until = f"<w:InitialTerminationTime>{end}</w:InitialTerminationTime>"
-            await subscribed(broker, "http://127.0.0.1:1/nobody", "A", more=until)
+            subscription = await subscribed(broker, "http://127.0.0.1:1/nobody", "A")
             await publisher.wait(lambda p: p.active() == ["A"])
             await noted(broker)
+            await renew(subscription, "PT1S")
             await asyncio.to_thread(broker.kill)
             await publisher.close()
             await asyncio.to_thread(broker.start)
@@ -365,16 +372,19 @@ async def test_what_changed_while_the_node_was_away_is_caught_up_with(tmp_path: 
 async def test_the_end_of_a_registration_unsubscribes_from_its_publisher(
     broker: NodeProcess, publisher: Producer, how: str
 ) -> None:
-    until = (datetime.now(UTC) + timedelta(seconds=1)).isoformat() if how == "expiry" else ""
-    registration = await registered(broker, publisher, "A", until=until)
+    registration = await registered(broker, publisher, "A")
     await subscribed(broker, "http://127.0.0.1:1/nobody", "A")
     await publisher.wait(lambda p: len(p.calls) == 1)
     if how == "operator":
         url = f"{broker.base}/registrations/{registration.rpartition('/')[2]}"
         async with aiohttp.ClientSession() as session, session.delete(url) as response:
             assert response.status == 204
-    elif how != "expiry":
-        body = DESTROY if how != "Destroy" else '<l:Destroy xmlns:l="http://docs.oasis-open.org/wsrf/rl-2"/>'
+    elif how == "expiry":
+        soon = "<l:RequestedLifetimeDuration>PT0.1S</l:RequestedLifetimeDuration>"
+        body = f'<l:SetTerminationTime xmlns:l="{RL}">{soon}</l:SetTerminationTime>'
+        assert (await call(registration, body)).status == 200
+    else:
+        body = DESTROY if how != "Destroy" else f'<l:Destroy xmlns:l="{RL}"/>'
         assert (await call(registration, body)).status == 200
     await publisher.wait(lambda p: p.operations[-1] == "Unsubscribe")
     late = await call(registration, notify("A", "<n/>"))

@@ -14,10 +14,9 @@ import pytest
 import stomp
 
 from hpwsn.config import load_config
-from tests.activemq import BackedNode, until
+from tests.activemq import BackedNode
 from tests.harness import ROOT, quiet_port
-
-pytestmark = pytest.mark.timeout(180)
+from tests.patience import PATIENCE, until
 
 DEPLOY = ROOT / "scripts" / "deploy"
 JARS = ("mqtt-client", "hawtdispatch", "hawtdispatch-transport")
@@ -51,11 +50,11 @@ def installed(tmp_path: Path) -> Iterator[int]:
     with (tmp_path / "log").open("wb") as log:
         process = subprocess.Popen(command, cwd=base, stdout=log, stderr=log)
     try:
-        until(lambda: accepts(stomp_port) and accepts(mqtt_port), 90, (tmp_path / "log").read_text)
+        until(lambda: accepts(stomp_port) and accepts(mqtt_port), (tmp_path / "log").read_text)
         yield stomp_port
     finally:
         process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == 143
+        assert process.wait(PATIENCE) == 143
 
 
 class Objections(stomp.ConnectionListener):  # type: ignore[misc]
@@ -79,13 +78,13 @@ def test_nodes_and_applications_get_in_with_their_passwords_and_reach_what_is_th
     secret.write_text("eins")
     settings = ("--set", f"backbone.password_file={secret}", "--set", "backbone.peers=A")
     with BackedNode(tmp_path / "data", f"stomp://hpwsn@127.0.0.1:{installed}", *settings, name="n") as node:
-        until(lambda: node.get("/readyz")["ready"], 30, node.log)
+        until(lambda: node.get("/readyz")["ready"], node.log)
         application = stomp.Connection12([("127.0.0.1", installed)])
         objections = Objections()
         application.set_listener("", objections)
         application.connect("application", "zwei", wait=True)
         application.send("/topic/hpwsn.A.B", "<x>shared</x>")
-        until(lambda: node.events("A") == [{"x": "shared"}], 20, node.log)
+        until(lambda: node.events("A") == [{"x": "shared"}], node.log)
         application.send("/queue/hpwsn.node.n", "forged")
         until(lambda: "not authorized to write to: queue://hpwsn.node.n" in objections.text)
         application.disconnect()

@@ -13,9 +13,8 @@ import re
 import signal
 import subprocess
 import sys
-import time
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from urllib.request import Request, urlopen
@@ -27,8 +26,8 @@ from lxml import etree
 from tests.activemq import ActiveMQ, BackedNode
 from tests.documents import DOCUMENTS, ROOT, Block, anchors_of, blocks_of, links_of, prints, prose_of
 from tests.harness import NodeProcess, environment
+from tests.patience import PATIENCE, until
 
-PATIENCE = 30.0
 DEFAULT = "http://127.0.0.1:8080"
 LANGUAGES = {"python", "sh", "text", "toml", "xml", "json"}
 MARKS = {"output", "fails"}
@@ -65,13 +64,6 @@ def is_endless(block: Block) -> bool:
     return block.language == "python" and ENDLESS.search(block.text) is not None
 
 
-def wait_for(condition: Callable[[], bool], what: Callable[[], str]) -> None:
-    until = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < until, what()
-        time.sleep(0.02)
-
-
 class Terminal:
     """Where a reader tries a block: a directory, the commands that the documents use, and a running node."""
 
@@ -89,6 +81,7 @@ class Terminal:
             "PATH": f"{self._bin}{os.pathsep}{os.environ['PATH']}",
             "HPWSN_URL": node.url,
             "DOCUMENT_NOTES": str(self._notes),
+            "DOCUMENT_PATIENCE": str(PATIENCE),
         }
 
     def _provide_commands(self) -> None:
@@ -208,7 +201,7 @@ def check_printed(block: Block, terminal: Terminal) -> None:
     expected = expected_of(block)
     if expected is not None:
         shown = replace(expected, text=terminal.localised(expected.text))
-        wait_for(
+        until(
             lambda: prints(shown, terminal.printed()),
             lambda: f"{block.name} printed\n{terminal.printed()}\nand its document shows\n{shown.text}",
         )
@@ -226,12 +219,12 @@ def test_each_python_block_does_what_its_document_says(
         assert expected_of(block) or not terminal.printed(), terminal.printed()
         return
     try:
-        wait_for(
+        until(
             lambda: terminal.subscriptions() > before or process.poll() is not None,
             lambda: f"there is no subscription:\n{terminal.printed()}",
         )
         finish(second_terminal.start(publisher_for(block)), second_terminal, 0)
-        wait_for(
+        until(
             lambda: "\n" in terminal.printed() or process.poll() is not None,
             lambda: "the subscriber printed nothing",
         )
@@ -246,7 +239,7 @@ def test_each_python_block_does_what_its_document_says(
 def test_each_shell_block_does_what_its_document_says(block: Block, terminal: Terminal) -> None:
     finish(terminal.start(block), terminal, None if "fails" in block.marks else 0)
     heard = 1 if PUBLISHES.search(block.text) else 0
-    wait_for(
+    until(
         lambda: all(text.count("\n") > heard for text in terminal.listened()),
         lambda: f"a listener heard nothing:\n{terminal.printed()}",
     )

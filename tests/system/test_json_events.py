@@ -16,7 +16,8 @@ import aiohttp
 import pytest
 
 from tests.consumer import Consumer
-from tests.harness import NodeProcess, eventually
+from tests.harness import NodeProcess
+from tests.patience import PATIENCE, eventually, patience
 from tests.raw_soap import CONCRETE, call, notify, subscribe
 
 JSON, NDJSON = "application/json", "application/x-ndjson"
@@ -75,7 +76,7 @@ class Stream:
                 fields = {}
 
     async def take(self, number: int) -> Events:
-        async with asyncio.timeout(20):
+        async with patience():
             return [await self.next() for _ in range(number)]
 
 
@@ -174,7 +175,7 @@ async def test_a_poll_waits_for_the_first_event_and_no_longer(node: NodeProcess)
     waiting = asyncio.ensure_future(poll(node, "late", wait=20))
     await post(node, "other", {"n": 0})
     await post(node, "late:below", {"n": 1})
-    assert numbers(await asyncio.wait_for(waiting, 15)) == [1]
+    assert numbers(await asyncio.wait_for(waiting, PATIENCE)) == [1]
     assert await poll(node, "late", after=2, wait=0.05) == []
 
 
@@ -242,7 +243,7 @@ async def test_streams_and_waiting_polls_end_with_the_node(tmp_path: Path) -> No
             await news.take(1)
             assert node.process is not None
             node.process.send_signal(signal.SIGTERM)
-            assert b"data" not in await asyncio.wait_for(news.response.content.read(), 10)
+            assert b"data" not in await asyncio.wait_for(news.response.content.read(), PATIENCE)
             await asyncio.gather(waiting, return_exceptions=True)
         assert await asyncio.to_thread(node.process.wait, 10) == 0
         assert "Traceback" not in node.log()

@@ -17,7 +17,8 @@ from lxml import etree
 
 from tests import raw_soap
 from tests.consumer import Consumer
-from tests.harness import NodeProcess, eventually
+from tests.harness import NodeProcess
+from tests.patience import PATIENCE, eventually
 from tests.raw_soap import call, envelope, notify, subscribe
 from tests.unit.client.wsn.notify_envelopes import CLIENTS, Envelopes
 
@@ -48,7 +49,7 @@ def lanes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lanes]:
 
 def exchange(node: NodeProcess, *pieces: bytes) -> bytes:
     """All that a node answers to pieces of a stream, without what must differ."""
-    with socket.create_connection(("127.0.0.1", node.port), timeout=20) as client:
+    with socket.create_connection(("127.0.0.1", node.port), timeout=PATIENCE) as client:
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         answer = b""
         try:
@@ -169,7 +170,7 @@ def test_what_clients_send_has_the_same_answer_in_both_lanes(lanes: Lanes, clien
     assert answer.startswith(b"HTTP/1.1 202 ")
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(st.integers(0, 2**32))
 def test_any_stream_has_the_same_answers_in_both_lanes(lanes: Lanes, seed: int) -> None:
     random, envelopes = Random(seed), Envelopes(seed)
@@ -235,7 +236,7 @@ async def test_a_repeated_id_is_accepted_and_published_once_in_both_lanes(lanes:
 
 
 def test_a_client_that_sends_no_more_has_all_its_answers(lanes: Lanes) -> None:
-    with socket.create_connection(("127.0.0.1", lanes[0].port), timeout=20) as client:
+    with socket.create_connection(("127.0.0.1", lanes[0].port), timeout=PATIENCE) as client:
         client.sendall(REQUESTS["notify"] * 300)
         client.shutdown(socket.SHUT_WR)
         answers = b"".join(iter(lambda: client.recv(65536), b""))

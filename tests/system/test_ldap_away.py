@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from tests.harness import NodeProcess, eventually
+from tests.harness import NodeProcess
+from tests.patience import PATIENCE, eventually
 from tests.raw_soap import call, notify, send
 from tests.slapd import ADMIN, BASE, Slapd, topic
 
-FAST = ("--set", "topics.retry_max=0.2", "--set", "topics.start_wait=2")
+FAST = ("--set", "topics.retry_max=0.2", "--set", f"topics.start_wait={PATIENCE}")
 
 
 async def publishes(node: NodeProcess, on: str) -> bool:
@@ -196,8 +197,9 @@ async def test_a_node_that_may_see_the_topics_and_nothing_else_follows_them(tmp_
 async def test_a_node_ends_in_time_although_its_directory_is_silent(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"ldap://127.0.0.1:{silent.getsockname()[1]}/{BASE}"
-        patience = ("--set", "topics.timeout=50", "--set", "topics.start_wait=0.5")
-        with NodeProcess(tmp_path / "data", "--topics", url, *patience) as node:
+        # It would wait for an answer for longer than a test waits.
+        endless = ("--set", "topics.timeout=1h", "--set", "topics.start_wait=0.5")
+        with NodeProcess(tmp_path / "data", "--topics", url, *endless) as node:
             assert "has not answered yet; there are no topics" in (await readiness(node))[1]
             assert await asyncio.to_thread(node.terminate) == 0
 
@@ -211,8 +213,7 @@ async def test_ten_thousand_topics_are_there_at_the_start_and_move_in_one_step(
     fill = ["/usr/sbin/slapadd", "-q", "-f", slapd.folder / "slapd.conf", "-l", tmp_path / "many.ldif"]
     await asyncio.to_thread(subprocess.run, fill, check=True, capture_output=True)
     slapd.start()
-    wait = ("--set", "topics.start_wait=30")
-    with NodeProcess(tmp_path / "data", "--topics", slapd.url, *wait) as node:
+    with NodeProcess(tmp_path / "data", "--topics", slapd.url, *FAST) as node:
         assert await publishes(node, "MANY:T9999")
         slapd.rename(f"cn=MANY,{BASE}", "cn=MORE")
         await eventually(lambda: publishes(node, "MORE:T9999"))

@@ -11,7 +11,8 @@ import pytest
 from hpwsn.topics.directory import Declaration
 from hpwsn_client.wsn.topics import Topic
 from tests.consumer import Consumer
-from tests.harness import NodeProcess, eventually
+from tests.harness import NodeProcess
+from tests.patience import eventually
 from tests.raw_soap import call, notify, send, subscribe
 from tests.slapd import BASE, Slapd, topic
 

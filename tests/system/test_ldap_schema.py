@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.harness import ROOT
+from tests.patience import PATIENCE
 from tests.slapd import BASE, Slapd, topic
 
 SCHEMA = ROOT / "ldap_schema"
@@ -39,7 +40,7 @@ olcDbDirectory: {folder}/db
 
 def tool(name: str, *arguments: str | Path) -> str:
     ended = subprocess.run(
-        [f"/usr/sbin/{name}", *map(str, arguments)], capture_output=True, text=True, timeout=30
+        [f"/usr/sbin/{name}", *map(str, arguments)], capture_output=True, text=True, timeout=PATIENCE
     )
     assert ended.returncode == 0, ended.stderr
     return ended.stdout

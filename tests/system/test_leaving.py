@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from tests.harness import NodeProcess, eventually
+from tests.harness import NodeProcess
+from tests.patience import eventually
 from tests.raw_soap import envelope, notify, send
 
 TEV = "http://www.onvif.org/ver10/events/wsdl"

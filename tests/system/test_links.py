@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
 import pytest
@@ -15,7 +15,7 @@ from hpwsn.routing.frames import Kind, encode_frame, encode_pair, greeting_key
 from hpwsn.routing.links import Links
 from hpwsn.routing.options import LinkOptions
 from hpwsn.routing.records import encode_record
-from tests.harness import eventually
+from tests.patience import eventually, holds
 
 SECRET = b"the cluster's secret"
 
@@ -60,13 +60,6 @@ async def relay_to(
         await relay.close()
 
 
-async def until(condition: Callable[[], bool], timeout: float = 20) -> None:  # noqa: ASYNC109
-    async def holds() -> bool:
-        return condition()
-
-    await eventually(holds, timeout)
-
-
 def messages(number: int, size: int) -> list[bytes]:
     chance = random.Random(number)
     return [index.to_bytes(4, "big") + chance.randbytes(size) for index in range(number)]
@@ -82,7 +75,7 @@ async def test_messages_of_every_size_arrive_in_order_and_none_is_lost_on_a_good
         a.links.set_members({"a": places[0], "b": places[1]})
         for payload in sent:
             assert a.links.send("b", payload, reliable=reliable)
-        await until(lambda: len(b.received) >= len(sent))
+        await holds(lambda: len(b.received) >= len(sent))
     # A message of one datagram may overtake one of many only where datagrams were reordered.
     assert b.payloads == sent
     assert {member for member, _ in b.received} == {"a"}
@@ -97,7 +90,7 @@ async def test_many_senders_at_once_do_not_overrun_a_receiver() -> None:
         for payload in messages(60, 20_000):
             for sender in senders:
                 sender.links.send("r", payload, reliable=False)
-        await until(lambda: len(receiver.received) == 600)
+        await holds(lambda: len(receiver.received) == 600)
 
 
 async def test_udp_over_a_bad_network_loses_messages_never_halves_repeats_or_invents_any() -> None:
@@ -107,8 +100,8 @@ async def test_udp_over_a_bad_network_loses_messages_never_halves_repeats_or_inv
         a.links.set_members({"b": place})
         for payload in sent:
             a.links.send("b", payload, reliable=False)
-        await until(lambda: not a.links.waiting("b"))
-        await until(lambda: len(b.received) > 300)
+        await holds(lambda: not a.links.waiting("b"))
+        await holds(lambda: len(b.received) > 300)
         figures = b.links.figures()["udp"]
     assert set(b.payloads) <= set(sent)
     assert len(b.payloads) == len(set(b.payloads))
@@ -124,10 +117,10 @@ async def test_tcp_gives_all_in_order_and_once_though_its_connection_is_cut_agai
             assert a.links.send("b", payload, reliable=True)
             if number % 100 == 50:
                 before = len(b.received)
-                await until(lambda before=before: len(b.received) > before)  # type: ignore[misc]
+                await holds(lambda before=before: len(b.received) > before)  # type: ignore[misc]
                 relay.cut_connections()
-        await until(lambda: len(b.received) >= len(sent))
-        await until(lambda: not a.links.waiting("b"))
+        await holds(lambda: len(b.received) >= len(sent))
+        await holds(lambda: not a.links.waiting("b"))
     assert b.payloads == sent
     assert ("b", False) in a.states
 
@@ -139,11 +132,11 @@ async def test_what_waits_for_a_member_goes_to_it_when_it_is_back_at_another_add
             a.links.set_members({"b": place})
             a.links.send("b", b"one", reliable=True)
             a.links.send("b", b"eins", reliable=False)
-            await until(lambda: len(first.received) == 2)
+            await holds(lambda: len(first.received) == 2)
         a.links.send("b", b"two", reliable=True)
         a.links.set_members({"b": second_place})
         a.links.send("b", b"zwei", reliable=False)
-        await until(lambda: len(second.received) == 2)
+        await holds(lambda: len(second.received) == 2)
     assert sorted(second.payloads) == [b"two", b"zwei"]
 
 
@@ -157,12 +150,12 @@ async def test_frames_recorded_before_are_dropped_in_this_life_and_in_the_next()
         a.links.set_members({"b": relayed})
         b.links.set_members({"a": ("127.0.0.1", 9)})
         a.links.send("b", b"once", reliable=False)
-        await until(lambda: b.payloads == [b"once"])
+        await holds(lambda: b.payloads == [b"once"])
         recorded = list(relay.recorded)
         for frame in recorded * 2:
             relay.inject(frame)
         a.links.send("b", b"after", reliable=False)
-        await until(lambda: b.payloads == [b"once", b"after"])
+        await holds(lambda: b.payloads == [b"once", b"after"])
 
         other = Peer("b")
         (other_place,) = await stack.enter_async_context(running(other))
@@ -172,7 +165,7 @@ async def test_frames_recorded_before_are_dropped_in_this_life_and_in_the_next()
             again.inject(frame)
         a.links.set_members({"b": moved})
         a.links.send("b", b"to the next", reliable=False)
-        await until(lambda: other.payloads == [b"to the next"])
+        await holds(lambda: other.payloads == [b"to the next"])
 
 
 async def test_a_receiver_that_began_anew_at_the_same_address_is_greeted_again() -> None:
@@ -182,7 +175,7 @@ async def test_a_receiver_that_began_anew_at_the_same_address_is_greeted_again()
         relay, relayed = await stack.enter_async_context(relay_to(place))
         a.links.set_members({"b": relayed})
         a.links.send("b", b"one", reliable=False)
-        await until(lambda: b.payloads == [b"one"])
+        await holds(lambda: b.payloads == [b"one"])
         other = Peer("b")
         (relay._target,) = await stack.enter_async_context(running(other))
 
@@ -208,7 +201,7 @@ async def test_another_secret_is_refused_and_both_logs_say_why(
             texts = [record.getMessage() for record in caplog.records if "secret" in record.getMessage()]
             return any("'a'" in text for text in texts) and any("'b'" in text for text in texts)
 
-        await until(told)
+        await holds(told)
     assert (a.received, b.received) == ([], [])
 
 
@@ -224,7 +217,7 @@ async def test_what_waits_for_an_absent_member_is_bounded_and_goes_in_order_when
         assert a.links.figures()["tcp"]["dropped"] == 150 - len(taken)
         async with running(b) as (relay._target,):
             relay.cut = False
-            await until(lambda: len(b.received) == len(taken))
+            await holds(lambda: len(b.received) == len(taken))
             assert b.payloads == taken
         a.links.set_members({})
         assert not a.links.send("b", b"x", reliable=True)
@@ -243,7 +236,7 @@ async def test_a_stranger_that_speaks_another_protocol_harms_nobody_and_is_named
             writer.close()
         a.links.set_members({"b": places[1]})
         a.links.send("b", b"x", reliable=True)
-        await until(lambda: b.payloads == [b"x"])
+        await holds(lambda: b.payloads == [b"x"])
         assert b.links.figures()["tcp"]["refused"] == 5
     assert len([record for record in caplog.records if "127.0.0.1" in record.getMessage()]) == 1
 
@@ -254,15 +247,15 @@ async def test_a_recorded_greeting_holds_one_connection_at_most_and_not_that_of_
     async with running(a, b) as places, AsyncExitStack() as stack:
         a.links.set_members({"b": places[1]})
         a.links.send("b", b"one", reliable=True)
-        await until(lambda: b.payloads == [b"one"])
+        await holds(lambda: b.payloads == [b"one"])
         for _ in range(10):
             reader, writer = await asyncio.open_connection(*places[1])
             stack.callback(writer.close)
             writer.write(encode_record(frame))
             assert await reader.readexactly(4)
-        await until(lambda: b.links.figures()["tcp"]["connections_in"] == 2)
+        await holds(lambda: b.links.figures()["tcp"]["connections_in"] == 2)
         a.links.send("b", b"two", reliable=True)
-        await until(lambda: b.payloads == [b"one", b"two"])
+        await holds(lambda: b.payloads == [b"one", b"two"])
     assert a.states[0] == ("b", True)
     assert len(a.states) == 1
 
@@ -278,7 +271,7 @@ async def test_who_sent_once_and_is_no_member_any_more_is_forgotten(monkeypatch:
                 receiver.links.set_members({"b": places[2]})
             sender.links.set_members({"r": places[0]})
             sender.links.send("r", b"x", reliable=False)
-            await until(lambda number=number: len(receiver.received) == number + 1)  # type: ignore[misc]
+            await holds(lambda number=number: len(receiver.received) == number + 1)  # type: ignore[misc]
         assert receiver.links.figures()["udp"]["senders"] == 2
 
 
@@ -288,7 +281,7 @@ async def test_what_is_too_long_for_udp_goes_by_tcp() -> None:
         a.links.set_members({"b": places[1]})
         sent = messages(1, 1_000_000)[0]
         assert a.links.send("b", sent, reliable=False)
-        await until(lambda: b.payloads == [sent])
+        await holds(lambda: b.payloads == [sent])
         assert a.links.figures()["udp"]["messages_sent"] == 0
 
 

@@ -13,7 +13,8 @@ from hpwsn.settings import Config
 from hpwsn_client import Client
 from tests import raw_soap
 from tests.consumer import Consumer
-from tests.harness import NodeProcess, eventually
+from tests.harness import NodeProcess
+from tests.patience import eventually
 from tests.raw_soap import Reply, call, notify, subscribe
 
 ADDRESS = "w:SubscriptionReference/a:Address"

@@ -17,7 +17,8 @@ from hpwsn_client.wsn.wsse import UsernameToken, digest_token, encode_security
 from tests import raw_soap
 from tests.consumer import Consumer
 from tests.contract_schema import ONVIF_FILE, WSDL_FILE, contract_schema
-from tests.harness import NodeProcess, eventually
+from tests.harness import NodeProcess
+from tests.patience import eventually
 from tests.raw_soap import CONCRETE_SET, Reply, notify, subscribe
 
 TEV = "http://www.onvif.org/ver10/events/wsdl"

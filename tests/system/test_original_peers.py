@@ -15,7 +15,8 @@ from lxml import etree
 
 from hpwsn_client import Client, Receiver
 from tests.cluster import Member
-from tests.harness import NodeProcess, eventually
+from tests.harness import NodeProcess
+from tests.patience import PATIENCE, eventually, patience
 
 SIZE = 900
 HP = "{urn:hpwsn:1}"
@@ -56,7 +57,7 @@ class Original:
         self.address = "{}:{}".format(*self.socket.getsockname())
 
     async def get(self) -> Packed:
-        async with asyncio.timeout(20):
+        async with patience():
             return Packed.parse(await asyncio.get_running_loop().sock_recv(self.socket, 65536))
 
     async def whole(self) -> Packed:
@@ -146,10 +147,10 @@ async def test_what_the_original_sends_is_published_once_and_does_not_go_back(be
         random.Random(1).shuffle(sent)
         for data in [*sent, *sent]:
             beside.send(data)
-        received = await receiver.get(timeout=20)
+        received = await receiver.get(timeout=PATIENCE)
         assert "".join(etree.fromstring(received.payload).itertext()) == text
         beside.send(NOTIFICATION.format(topic="FROM", id="9:2", fragment="0-0-0-0", message="<m>2</m>"))
-        assert (await receiver.get(timeout=20)).payload == b"<m>2</m>"
+        assert (await receiver.get(timeout=PATIENCE)).payload == b"<m>2</m>"
         await client.notify("END", "<end/>")
     assert (await beside.original.get()).topic == "END"
 
@@ -163,9 +164,9 @@ async def test_pieces_that_may_be_partial_are_handed_out_as_they_come_though_one
             data = NOTIFICATION.format(topic="PART", id="9:3", fragment=fragment, message=f"&lt;{index}&gt;")
             beside.send(data)
             beside.send(data)
-        got = [etree.fromstring((await receiver.get(timeout=20)).payload) for _ in range(3)]
+        got = [etree.fromstring((await receiver.get(timeout=PATIENCE)).payload) for _ in range(3)]
         beside.send(NOTIFICATION.format(topic="PART", id="9:4", fragment="0-0-0-0", message="<end/>"))
-        assert (await receiver.get(timeout=20)).payload == b"<end/>"
+        assert (await receiver.get(timeout=PATIENCE)).payload == b"<end/>"
     assert {each.tag for each in got} == {f"{HP}Piece"}
     assert sorted((each.get("index"), each.get("more"), each.text) for each in got) == [
         ("0", "1", "<0>"),

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.consumer import Consumer
-from tests.harness import NodeProcess, eventually
+from tests.harness import NodeProcess
+from tests.patience import eventually
 from tests.raw_soap import call, notify, send, subscribe
 
 ADDRESS = "w:SubscriptionReference/a:Address"

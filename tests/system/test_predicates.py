@@ -14,7 +14,8 @@ from hpwsn_client.wsn.faults import InvalidMessageContentExpressionFault
 from hpwsn_client.wsn.filters import ContentFilter
 from hpwsn_client.wsn.names import DIALECT_PREDICATES
 from tests.consumer import Consumer
-from tests.harness import NodeProcess, eventually
+from tests.harness import NodeProcess
+from tests.patience import eventually
 from tests.raw_soap import call, notify, subscribe
 from tests.system.test_client_cli import listening, run
 from tests.system.test_subscriptions import ADDRESS

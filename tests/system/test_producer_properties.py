@@ -6,7 +6,8 @@ import pytest
 
 from tests import raw_soap
 from tests.consumer import Consumer
-from tests.harness import NodeProcess, eventually
+from tests.harness import NodeProcess
+from tests.patience import eventually
 from tests.raw_soap import Reply, call, notify, subscribe
 
 ADDRESS = "w:SubscriptionReference/a:Address"

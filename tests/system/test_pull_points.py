@@ -7,7 +7,8 @@ from pathlib import Path
 from lxml import etree
 
 from tests import raw_soap
-from tests.harness import NodeProcess, eventually
+from tests.harness import NodeProcess
+from tests.patience import eventually
 from tests.raw_soap import Reply, call, notify, subscribe
 
 ADDRESS = "w:PullPoint/a:Address"

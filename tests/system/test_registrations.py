@@ -18,8 +18,9 @@ from lxml import etree
 from hpwsn.cli import main
 from tests.consumer import Consumer
 from tests.contract_schema import contract_schema
-from tests.harness import NodeProcess, eventually
+from tests.harness import NodeProcess
 from tests.original_messages import NOTIFICATION
+from tests.patience import eventually
 from tests.producer import register
 from tests.raw_soap import CONCRETE, FULL, TYPES, WSA, XPATH, Reply, call, notify, send, subscribe
 
@@ -261,7 +262,7 @@ async def test_a_lifetime_longer_than_granted_is_refused_with_the_longest(tmp_pa
 
 async def test_registrations_survive_kill_9_and_end_on_time(node: NodeProcess) -> None:
     lasting = await registered(node, PUBLISHER, "A", "B")
-    passing = await registered(node, until=ahead(1.5))
+    passing = await registered(node, until=ahead(4))
     gone = await registered(node)
     await call(gone, DESTROY_REGISTRATION)
     node.kill()

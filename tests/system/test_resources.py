@@ -11,7 +11,8 @@ from lxml import etree
 
 from tests import raw_soap
 from tests.contract_schema import contract_schema
-from tests.harness import NodeProcess, eventually
+from tests.harness import NodeProcess
+from tests.patience import eventually
 from tests.raw_soap import Reply, call, notify, send, subscribe
 
 RP, RL = "http://docs.oasis-open.org/wsrf/rp-2", "http://docs.oasis-open.org/wsrf/rl-2"

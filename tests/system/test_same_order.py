@@ -15,7 +15,8 @@ import zeep
 from lxml import etree
 
 from tests.consumer import Consumer
-from tests.harness import NodeProcess, eventually
+from tests.harness import NodeProcess
+from tests.patience import eventually
 from tests.raw_soap import CONCRETE, NAMES, call, notify, subscribe
 
 TOPIC = "both"

@@ -12,11 +12,10 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import pytest
-
 from hpwsn_client import Client, Receiver
 from tests.cluster import AdminProcess, Member
 from tests.hosts import Hosts, Side, two_places
+from tests.patience import PATIENCE
 
 PLACES: dict[str, Side] = {"a": "left", "b": "left", "c": "right", "d": "right"}
 COUNT = 30
@@ -32,7 +31,7 @@ class Subscriber:
     async def has(self, *wanted: tuple[str, str]) -> None:
         """Wait until each of these has come."""
         while not all(each in self.got for each in wanted):
-            received = await self.receiver.get(timeout=30)
+            received = await self.receiver.get(timeout=PATIENCE)
             self.got[str(received.topic), received.payload.decode()] += 1
 
 
@@ -88,7 +87,6 @@ async def cluster(folder: Path) -> AsyncIterator[Cluster]:
         yield Cluster(hosts, admin, nodes, clients, subscribers)
 
 
-@pytest.mark.timeout(120)
 async def test_a_cluster_split_in_two_goes_on_in_both_halves_and_is_one_again_when_healed(
     tmp_path: Path,
 ) -> None:

@@ -13,7 +13,8 @@ import pytest
 from hpwsn.streams.broker_link import BrokerLink
 from hpwsn_client.wsn.names import DIALECT_PREDICATES
 from tests.consumer import Consumer
-from tests.harness import NodeProcess, eventually
+from tests.harness import NodeProcess
+from tests.patience import eventually, patience
 from tests.raw_soap import call, subscribe
 
 FLOW = {
@@ -77,13 +78,13 @@ async def test_a_service_is_listed_changed_kept_over_a_restart_and_removed(node:
 
 
 async def socket_events(response: aiohttp.ClientWebSocketResponse, number: int) -> list[dict[str, Any]]:
-    async with asyncio.timeout(20):
+    async with patience():
         return [json.loads(await response.receive_str()) for _ in range(number)]
 
 
 async def stream_events(response: aiohttp.ClientResponse, number: int) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
-    async with asyncio.timeout(20):
+    async with patience():
         while len(found) < number:
             line = await response.content.readline()
             if line.startswith(b"data: "):
@@ -159,7 +160,7 @@ async def test_a_socket_says_where_it_begins_answers_pings_and_passes_over_what_
             await session.post(url, json={"n": 2})
             assert (await socket_events(socket, 1))[0]["data"] == {"n": 2}
             await socket.send_str("x" * 5000)
-            async with asyncio.timeout(20):
+            async with patience():
                 assert (await socket.receive()).data == aiohttp.WSCloseCode.MESSAGE_TOO_BIG
 
 
@@ -178,7 +179,7 @@ async def test_pages_of_other_servers_open_no_socket_unless_they_are_named(
         node.start()
         async with session.ws_connect(events_url(node, "a"), origin="https://maps.example") as socket:
             node.process.terminate()
-            async with asyncio.timeout(20):
+            async with patience():
                 assert (await socket.receive()).data == aiohttp.WSCloseCode.GOING_AWAY
 
         async def ended() -> bool:
@@ -215,6 +216,6 @@ async def test_what_a_sink_publishes_under_ids_is_in_the_log_once_whenever_the_n
         await eventually(has_come)
         node.kill()
         node.start()
-    async with asyncio.timeout(60):
+    async with patience():
         await publishing
     assert await found() == list(range(600))

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, Self
 
 import aiohttp
-import pytest
 
 from hpwsn.streams.generator import anpr, gps
 from hpwsn.streams.loading import load
@@ -25,15 +24,13 @@ from hpwsn.streams.reference import compute
 from hpwsn.streams.schema import json_of
 from tests.consumer import Consumer
 from tests.harness import ROOT, NodeProcess, environment
+from tests.patience import PATIENCE, eventually
 from tests.raw_soap import call, subscribe
 from tests.spark import cheap_environment
 
 EXAMPLES = ROOT / "hpwsn" / "streams" / "examples"
 FLOW, BUSIEST, GPS = (EXAMPLES / f"{name}.toml" for name in ("genTrafficFlow", "busiest", "inteGPS"))
 FLEETS = ("buses", "taxis", "lorries")
-SPARK = 150
-"""Seconds that Spark may take to start and to come with what is awaited, beside other tests."""
-
 
 SMALL = ("--master", "local[1]", "--conf", "spark.sql.shuffle.partitions=1")
 
@@ -63,11 +60,11 @@ class JobProcess:
 
     def kill(self) -> None:
         os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait(30)
+        self.process.wait(PATIENCE)
 
     def terminate(self) -> int:
         self.process.terminate()
-        return self.process.wait(60)
+        return self.process.wait(PATIENCE)
 
 
 def records(number: int) -> list[dict[str, Any]]:
@@ -107,7 +104,6 @@ def counted(events: Iterable[dict[str, Any]]) -> Counter[str]:
     return Counter(map(written, events))
 
 
-@pytest.mark.timeout(600)
 async def test_the_examples_lose_nothing_and_repeat_nothing_when_job_and_node_are_killed(
     tmp_path: Path,
 ) -> None:
@@ -129,23 +125,24 @@ async def test_the_examples_lose_nothing_and_repeat_nothing_when_job_and_node_ar
                 await publish(node, f"fleet:{fleet}", positions)
             arguments = (str(FLOW), str(BUSIEST), str(GPS), "--rows", "400", *SMALL)
             with JobProcess(tmp_path, spark, node, *arguments) as job:
-                await consumer.wait(lambda c: bool(c.requests), SPARK)
+                await consumer.wait(lambda c: bool(c.requests))
                 job.kill()
             undo_last_commit(tmp_path / "checkpoints")
             before = len(consumer.messages())
             with JobProcess(tmp_path, spark, node, *arguments) as job:
-                await consumer.wait(lambda c: len(c.messages()) > before, SPARK)
+                await consumer.wait(lambda c: len(c.messages()) > before)
                 # In good order, since a node that is killed may push again what it has pushed already.
                 node.terminate()
                 node.start()
                 await publish(node, "traffic:anpr", given[1000:])
-                await consumer.wait(lambda c: len(c.messages()) >= len(flows), SPARK)
-                await second.wait(lambda c: len(c.messages()) >= len(peaks), SPARK)
-                assert {one["uri"]: one["state"] for one in await services(node)} == {
-                    flow.uri: "running",
-                    busiest.uri: "running",
-                    integrated.uri: "running",
-                }
+                await consumer.wait(lambda c: len(c.messages()) >= len(flows))
+                await second.wait(lambda c: len(c.messages()) >= len(peaks))
+
+                async def all_run() -> bool:
+                    states = {one["uri"]: one["state"] for one in await services(node)}
+                    return states == dict.fromkeys((flow.uri, busiest.uri, integrated.uri), "running")
+
+                await eventually(all_run)
                 assert job.terminate() == 0, job.log.read_text()
             assert counted(await logged(node, "traffic:flow")) == counted(flows)
             assert pushed(consumer) == counted(flows)

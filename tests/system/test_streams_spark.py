@@ -40,12 +40,11 @@ from hpwsn.streams.spark.inputs import register_sources
 from hpwsn.streams.spark.job import Job, Options
 from hpwsn.streams.spark.operators import apply
 from hpwsn_client import SyncClient
-from tests.activemq import ActiveMQ, BackedNode, until
+from tests.activemq import ActiveMQ, BackedNode
 from tests.harness import ROOT, NodeProcess
+from tests.patience import PATIENCE, until
 from tests.spark import events_of, spark_session
 from tests.stream_cases import CASES, DATA, EACH, FILES, FUNCTIONS, LIVE, SCHEMA, START, definition
-
-pytestmark = pytest.mark.timeout(300)
 
 EXAMPLES = ROOT / "hpwsn" / "streams" / "examples"
 READINGS = """
@@ -231,7 +230,7 @@ def run(spark: SparkSession, services: list[Definition], folder: Path, at: NodeP
 
 
 def events(node: NodeProcess, topic: str) -> list[dict[str, Any]]:
-    with urlopen(f"{node.base}/topics/{topic}/events?max=1000", timeout=30) as answer:
+    with urlopen(f"{node.base}/topics/{topic}/events?max=1000", timeout=PATIENCE) as answer:
         return [event["data"] for event in json.load(answer)]
 
 

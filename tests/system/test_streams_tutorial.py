@@ -12,12 +12,11 @@ import pytest
 
 from tests.documents import ROOT, Block, blocks_of, prints
 from tests.harness import NodeProcess
+from tests.patience import PATIENCE
 from tests.spark import cheap_environment
 from tests.system.test_docs import Terminal
 
 PAGE = ROOT / "docs" / "streams.md"
-SPARK = 240
-"""Seconds that a block may take, beside other tests."""
 
 
 @pytest.fixture
@@ -28,7 +27,6 @@ def terminal(tmp_path: Path, node: NodeProcess) -> Iterator[Terminal]:
     one.clean()
 
 
-@pytest.mark.timeout(900)
 def test_the_tutorial_does_what_it_says(terminal: Terminal) -> None:
     blocks = blocks_of(PAGE)
     for block, after in pairwise([*blocks, blocks[-1]]):
@@ -42,7 +40,7 @@ def test_the_tutorial_does_what_it_says(terminal: Terminal) -> None:
     listeners = terminal.processes("listeners")
     for listener in listeners:
         listener.terminate()
-    assert not psutil.wait_procs(listeners, timeout=30)[1]
+    assert not psutil.wait_procs(listeners, timeout=PATIENCE)[1]
 
 
 def save(block: Block, folder: Path) -> None:
@@ -54,7 +52,7 @@ def save(block: Block, folder: Path) -> None:
 def follow(block: Block, expected: Block | None, terminal: Terminal) -> None:
     """Run a block, and compare what it prints with what its document shows."""
     with terminal.start(block) as process:
-        assert process.wait(SPARK) == 0, f"{block.name}: {terminal.printed()}"
+        assert process.wait(PATIENCE) == 0, f"{block.name}: {terminal.printed()}"
     printed = terminal.printed().removesuffix("".join(terminal.listened()))
     if expected is not None:
         shown = replace(expected, text=terminal.localised(expected.text))

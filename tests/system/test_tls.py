@@ -15,7 +15,8 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from tests.harness import NodeProcess, environment, eventually
+from tests.harness import NodeProcess, environment
+from tests.patience import PATIENCE, eventually
 from tests.raw_soap import envelope, notify, subscribe
 
 READS = 64 * 1024
@@ -167,7 +168,7 @@ def test_what_is_wrong_with_the_files_is_said_at_the_start(
     command = [sys.executable, "-m", "hpwsn", "serve", "--port", "0"]
     command += [part for name, file in settings.items() for part in ("--set", f"server.{name}={file}")]
     ended = subprocess.run(
-        command, cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=50
+        command, cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=PATIENCE
     )
     assert ended.returncode != 0
     assert words in ended.stderr

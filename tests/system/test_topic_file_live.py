@@ -5,7 +5,8 @@ import json
 import signal
 from pathlib import Path
 
-from tests.harness import NodeProcess, eventually, hpwsn
+from tests.harness import NodeProcess, hpwsn
+from tests.patience import eventually
 from tests.raw_soap import call, notify, send
 
 

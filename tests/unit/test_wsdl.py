@@ -1,11 +1,9 @@
 """Our contract against the standard's own files, and against zeep, which nobody here wrote.
 
 The comparison with the standard takes a valid instance of every element that travels, damages it in every way
-(see tests/contract_instances.py), and wants the same verdict from both schemas. It runs wherever the OASIS
-files are.
+(see tests/contract_instances.py), and wants the same verdict from both schemas.
 """
 
-import os
 from datetime import UTC, datetime, timedelta
 from itertools import filterfalse
 from pathlib import Path
@@ -28,10 +26,6 @@ from tests.contract_instances import (
     valid_instance,
 )
 from tests.contract_schema import WSDL_FILE, contract_schema, joined_schema
-
-BESIDE_CHECKOUT = Path(__file__).resolve().parents[3] / "shared" / "oasis"
-OASIS = Path(os.environ.get("HPWSN_OASIS", BESIDE_CHECKOUT)).resolve()
-needs_oasis = pytest.mark.skipif(not OASIS.is_dir(), reason=f"the OASIS schemas are not at {OASIS}")
 
 ACTIONS = "http://docs.oasis-open.org/wsn/bw-2"
 BROKERED = "http://docs.oasis-open.org/wsn/brw-2"
@@ -69,7 +63,7 @@ PORT_TYPES = {
     "ImmediateResourceTermination": {"Destroy"},
     "ScheduledResourceTermination": {"SetTerminationTime"},
 }
-# WS-ResourceLifetime has no files beside the checkout: its interfaces are written out here.
+# WS-ResourceLifetime is not among the files of tests/oasis.py: its interfaces are written out here.
 LIFETIME = {
     "ImmediateResourceTermination": {"Destroy": ("ResourceNotDestroyedFault",)},
     "ScheduledResourceTermination": {
@@ -101,7 +95,7 @@ def our_schema(tmp_path_factory: pytest.TempPathFactory) -> etree.XMLSchema:
 
 
 @pytest.fixture(scope="module")
-def oasis_schema(tmp_path_factory: pytest.TempPathFactory) -> etree.XMLSchema:
+def oasis_schema(oasis_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> etree.XMLSchema:
     files = {
         "wsnt": "b-2.xsd",
         "r": "r-2.xsd",
@@ -111,7 +105,7 @@ def oasis_schema(tmp_path_factory: pytest.TempPathFactory) -> etree.XMLSchema:
         "wsa": "ws-addr.xsd",
         "wstop": "t-1.xsd",
     }
-    location = {NS[prefix]: (OASIS / file).as_uri() for prefix, file in files.items()}
+    location = {NS[prefix]: (oasis_folder / file).as_uri() for prefix, file in files.items()}
     return joined_schema(tmp_path_factory.mktemp("oasis") / "all.xsd", location)
 
 
@@ -121,7 +115,7 @@ def travelling_elements() -> list[str]:
 
 
 def without_schema(prefixed: str) -> bool:
-    """Whether an element is of WS-ResourceLifetime, whose schema is not beside the checkout."""
+    """Whether an element is of WS-ResourceLifetime, whose schema is not among those of tests/oasis.py."""
     return prefixed.startswith("rl:")
 
 
@@ -133,7 +127,6 @@ def test_our_schema_has_the_elements_of_resource_lifetime(prefixed: str, our_sch
     assert verdicts == {True, False}
 
 
-@needs_oasis
 @pytest.mark.parametrize("prefixed", [*filterfalse(without_schema, travelling_elements()), *BESIDE])
 def test_our_schema_and_the_standards_give_the_same_verdict(
     prefixed: str, our_schema: etree.XMLSchema, oasis_schema: etree.XMLSchema
@@ -151,14 +144,15 @@ def test_our_schema_and_the_standards_give_the_same_verdict(
     assert verdicts == {True, False}
 
 
-@needs_oasis
 @pytest.mark.parametrize(
     ("prefix", "file"),
     [("wsnt", "b-2.xsd"), ("br", "br-2.xsd"), ("bf", "bf-2.xsd"), ("r", "r-2.xsd"), ("wsa", "ws-addr.xsd")],
 )
-def test_our_schema_declares_the_same_global_names(prefix: str, file: str, wsdl: etree._Element) -> None:
+def test_our_schema_declares_the_same_global_names(
+    prefix: str, file: str, wsdl: etree._Element, oasis_folder: Path
+) -> None:
     ours = wsdl.find(f"wsdl:types/xs:schema[@targetNamespace='{NS[prefix]}']", NS)
-    theirs = etree.parse(OASIS / file).getroot()
+    theirs = etree.parse(oasis_folder / file).getroot()
     assert global_names(ours) == global_names(theirs)
 
 
@@ -229,10 +223,11 @@ def interfaces(*documents: etree._Element) -> dict[str, dict[str, object]]:
     }
 
 
-@needs_oasis
-def test_port_types_have_the_standards_operations_messages_and_faults(wsdl: etree._Element) -> None:
+def test_port_types_have_the_standards_operations_messages_and_faults(
+    wsdl: etree._Element, oasis_folder: Path
+) -> None:
     files = ("bw-2.wsdl", "brw-2.wsdl", "rw-2.wsdl", "rpw-2.wsdl")
-    standard = interfaces(*(etree.parse(OASIS / file).getroot() for file in files))
+    standard = interfaces(*(etree.parse(oasis_folder / file).getroot() for file in files))
     ours = interfaces(wsdl)
     resources = {port_type: ours.pop(port_type) for port_type in LIFETIME}
     assert ours == {port_type: standard[port_type] for port_type in PORT_TYPES if port_type not in LIFETIME}
@@ -361,7 +356,6 @@ def arguments(operation: str) -> dict[str, object]:
     }.get(operation, {})
 
 
-@needs_oasis
 @pytest.mark.parametrize(("port", "operation"), CALLS)
 def test_zeep_builds_a_valid_request_for_every_operation(
     port: str,

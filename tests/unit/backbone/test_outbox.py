@@ -17,7 +17,7 @@ from hpwsn.journal import Journal
 from hpwsn.journal.records import FrameRange
 from hpwsn.notification import Notification
 from tests.contract.test_backbone import note, texts
-from tests.harness import eventually
+from tests.patience import PATIENCE, eventually
 
 LIMIT = DRAIN_FRAMES + 20
 
@@ -73,7 +73,7 @@ async def holds(condition: bool) -> bool:
 
 async def test_a_publisher_does_not_wait_for_a_long_spool_and_keeps_his_place(tmp_path: Path) -> None:
     async with long_spool(tmp_path) as (outbox, sent):
-        assert await asyncio.wait_for(outbox.put([note("joins")]), 20) is None
+        assert await asyncio.wait_for(outbox.put([note("joins")]), PATIENCE) is None
         await sent.answer(outbox)
         await eventually(lambda: holds(len(sent.frames) == DRAIN_FRAMES + 11))
         # What is left is under way: the next one goes straight after it, so that the spool ends.

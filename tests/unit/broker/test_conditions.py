@@ -17,7 +17,7 @@ from hpwsn_client.wsn.messages import Subscribe
 from hpwsn_client.wsn.names import DIALECT_XPATH, WSNT, WSTOP
 from hpwsn_client.wsn.soap import SoapVersion
 from hpwsn_client.wsn.topics import Topic
-from tests.harness import eventually
+from tests.patience import eventually
 
 SCOPE = (("t", "urn:hpwsn:topics"), ("w", WSNT), ("wstop", WSTOP))
 

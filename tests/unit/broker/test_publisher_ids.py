@@ -10,6 +10,7 @@ from hpwsn.errors import JournalUnavailable
 from hpwsn.notification import Batch, Notification
 from hpwsn.topics.tree import TopicTree
 from hpwsn_client.wsn.notify_scan import Encoded, EncodedRun
+from tests.patience import PATIENCE
 
 
 class Backbone:
@@ -75,4 +76,4 @@ async def test_an_id_whose_notifications_were_not_stored_is_new_again() -> None:
     assert isinstance(repeated.exception(), Exception)
     assert taker.take_once("a", once) is None
     backbone.fails = False
-    assert await asyncio.wait_for(taker.send_ready(once), 20)
+    assert await asyncio.wait_for(taker.send_ready(once), PATIENCE)

@@ -15,6 +15,7 @@ from hpwsn.topics.tree import TopicTree
 from hpwsn_client.wsn.filters import ContentFilter, compile_content
 from hpwsn_client.wsn.names import DIALECT_XPATH
 from hpwsn_client.wsn.topics import Topic
+from tests.patience import patience
 
 A = Query(Topic.parse("A"))
 
@@ -85,7 +86,7 @@ async def test_a_reader_behind_retention_gets_what_is_left(tmp_path: Path) -> No
 
 async def test_a_follower_gets_everything_once_and_in_order_however_it_comes(tmp_path: Path) -> None:
     total = 5 * FOLLOW_ENTRIES
-    async with opened(tmp_path) as log, asyncio.timeout(20):
+    async with opened(tmp_path) as log, patience():
 
         async def publish() -> None:
             sent = 0
@@ -105,7 +106,7 @@ async def test_a_follower_gets_everything_once_and_in_order_however_it_comes(tmp
 
 async def test_a_page_is_bounded_in_bytes_and_the_next_goes_on(tmp_path: Path) -> None:
     large = "x" * (FOLLOW_BYTES // 3)
-    async with opened(tmp_path) as log, asyncio.timeout(20):
+    async with opened(tmp_path) as log, patience():
         async with aclosing(log.readers.follow(A, 0, 60)) as pages:
             await log.publish("A", *[large] * 7)
             assert [len(texts(await anext(pages))) for _ in range(4)] == [2, 2, 2, 1]
@@ -119,7 +120,7 @@ async def test_a_page_is_bounded_in_bytes_and_the_next_goes_on(tmp_path: Path) -
 async def test_news_of_other_topics_wake_nobody(tmp_path: Path) -> None:
     async with (
         opened(tmp_path) as log,
-        asyncio.timeout(20),
+        patience(),
         aclosing(log.readers.follow(A, 0, 60)) as pages,
     ):
         page = asyncio.ensure_future(anext(pages))
@@ -133,7 +134,7 @@ async def test_news_of_other_topics_wake_nobody(tmp_path: Path) -> None:
 async def test_a_quiet_stream_has_an_empty_page_at_each_beat(tmp_path: Path) -> None:
     async with (
         opened(tmp_path) as log,
-        asyncio.timeout(20),
+        patience(),
         aclosing(log.readers.follow(A, 0, 0.01)) as pages,
     ):
         assert [texts(await anext(pages)) for _ in range(3)] == [[], [], []]
@@ -145,7 +146,7 @@ async def test_a_quiet_stream_has_an_empty_page_at_each_beat(tmp_path: Path) -> 
 
 async def test_a_filter_lets_a_poll_wait_on_until_something_is_selected(tmp_path: Path) -> None:
     wanted = Query(A.topic, compile_content(ContentFilter(DIALECT_XPATH, "n = 3")))
-    async with opened(tmp_path) as log, asyncio.timeout(20):
+    async with opened(tmp_path) as log, patience():
         page = asyncio.ensure_future(log.readers.poll(wanted, 0, 10, 15))
         for n in range(5):
             await log.publish("A", str(n))
@@ -168,7 +169,7 @@ async def test_a_filter_that_selects_more_than_asked_goes_on_where_it_stopped(tm
 async def test_without_subtrees_a_topic_is_itself_alone(tmp_path: Path) -> None:
     async with (
         opened(tmp_path, subtree=False) as log,
-        asyncio.timeout(20),
+        patience(),
         aclosing(log.readers.follow(A, 0, 60)) as pages,
     ):
         await log.publish("A", "0")
@@ -180,7 +181,7 @@ async def test_without_subtrees_a_topic_is_itself_alone(tmp_path: Path) -> None:
 
 
 async def test_closing_ends_every_wait(tmp_path: Path) -> None:
-    async with opened(tmp_path) as log, asyncio.timeout(20):
+    async with opened(tmp_path) as log, patience():
         page = asyncio.ensure_future(log.readers.poll(A, 0, 10, 300))
         stream = asyncio.ensure_future(_all(log.readers))
         await log.publish("B", "1")

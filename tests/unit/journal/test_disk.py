@@ -9,6 +9,7 @@ import pytest
 
 from hpwsn.errors import JournalUnavailable
 from hpwsn.journal import Journal, PullPointRecord, SubscriptionRecord
+from tests.patience import patience
 from tests.small_disk import mounted
 
 MIB = 1 << 20
@@ -123,7 +124,7 @@ async def test_space_that_is_back_is_noticed_without_an_append(opened: Any, note
         occupy(path)
         assert journal.state.unavailable is not None
         filler.unlink()
-        async with asyncio.timeout(10):
+        async with patience():
             while journal.state.unavailable is not None:  # noqa: ASYNC110 (it is a figure, not an event)
                 await asyncio.sleep(0.02)
 

@@ -10,6 +10,7 @@ import pytest
 
 from hpwsn.errors import JournalUnavailable
 from hpwsn.journal import Journal, SubscriptionRecord
+from tests.patience import patience
 from tests.unit.journal import appender
 
 HOLDER = """
@@ -90,7 +91,7 @@ async def test_cursors_move_in_a_full_journal(opened: Any, note: Any) -> None:
 
 async def test_durability_none_stops_promising_after_a_failure(opened: Any, note: Any) -> None:
     async with opened(max_bytes=400_000, durability="none") as (journal, _):
-        async with asyncio.timeout(20):
+        async with patience():
             while journal.state.unavailable is None:
                 await journal.append([note("A", "x" * 1000)])
                 await asyncio.sleep(0)
@@ -106,7 +107,7 @@ async def test_a_journal_at_its_size_limit_is_available_again_once_there_is_room
         firsts = await fill(journal, note)
         limits: dict[str, Any] = {"id_window": 1, "retention_age": None, "retention_bytes": 100_000}
         await journal.prune(1e6, head=firsts[-1], needs={}, needs_all=None, **limits)
-        async with asyncio.timeout(10):
+        async with patience():
             while journal.state.unavailable is not None:  # noqa: ASYNC110 (it is a figure, not an event)
                 await asyncio.sleep(0.02)
 
@@ -120,7 +121,7 @@ async def test_a_database_locked_by_another_process_is_said_within_seconds_and_s
         await journal.append([note()])
         with locked(path, statement):
             journal.advance("s", 3)
-            async with asyncio.timeout(10):
+            async with patience():
                 results = await asyncio.gather(
                     *[journal.append([note()]) for _ in range(3000)], return_exceptions=True
                 )
@@ -141,7 +142,7 @@ async def test_a_database_that_is_free_again_is_noticed_without_an_append(
             with pytest.raises(JournalUnavailable, match="locked"):
                 await journal.append([note()])
             assert journal.state.unavailable is not None
-        async with asyncio.timeout(10):
+        async with patience():
             while journal.state.unavailable is not None:  # noqa: ASYNC110 (it is a figure, not an event)
                 await asyncio.sleep(0.02)
 

@@ -11,6 +11,7 @@ import pytest
 from hpwsn.errors import DataDirectoryInUse, JournalDamaged, JournalTooNew, JournalUnavailable
 from hpwsn.journal import Journal, MessageId, PullPointRecord, SubscriptionRecord
 from hpwsn.journal.schema import VERSION
+from tests.patience import patience
 from tests.unit.journal import appender
 
 
@@ -51,7 +52,7 @@ async def test_a_cursor_is_written_soon_without_any_other_change(opened: Any, pa
         await journal.put_subscription(SubscriptionRecord("s", b"", "1.1", 0.0))
         journal.advance("s", 7)
         journal.advance("s", 5)
-        async with asyncio.timeout(20):
+        async with patience():
             while _cursors(path) != [("s", 7)]:  # noqa: ASYNC110 (another connection tells nobody)
                 await asyncio.sleep(0.01)
 

@@ -555,7 +555,7 @@ def is_concrete_by_the_schema(oasis: Oasis, text: str) -> bool:
     return True
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(
     text=st.text("ABp:/.-", max_size=10)
     | st.from_regex(r"(p:)?[ABp.-]{1,3}(/(p:)?[AB.-]{1,3}){0,3}", fullmatch=True)
