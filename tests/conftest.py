@@ -7,6 +7,8 @@ import pytest
 from hypothesis import settings
 from lxml import etree
 
+from tests.skipped_needs import pytest_terminal_summary as pytest_terminal_summary
+
 LONG = (
     "system/test_streams_spark.py",
     "system/test_benchmarks.py",

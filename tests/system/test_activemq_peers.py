@@ -14,7 +14,7 @@ import pytest
 from paho.mqtt import client as mqtt
 
 from hpwsn_client import SyncClient, SyncReceiver
-from tests.activemq import ActiveMQ, BackedNode, until
+from tests.activemq import ActiveMQ, BackedNode, sharing, until
 from tests.cutting_relay import CuttingRelay
 from tests.stomp_application import StompApplication
 
@@ -50,14 +50,6 @@ def root() -> str:
 @pytest.fixture
 def node(activemq: ActiveMQ, tmp_path: Path, root: str) -> Iterator[BackedNode]:
     with sharing(activemq, tmp_path / "data", root) as running:
-        yield running
-
-
-@contextmanager
-def sharing(server: ActiveMQ, data: Path, *topics: str, **more: Any) -> Iterator[BackedNode]:
-    """A node that shares some topics with its peers."""
-    with BackedNode(data, server.url, "--set", f"backbone.peers={','.join(topics)}", **more) as running:
-        until(lambda: running.get("/readyz")["ready"], 20, running.log)
         yield running
 
 
