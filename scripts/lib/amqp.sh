@@ -1,4 +1,5 @@
-# The jars of ActiveMQ's AMQP 1.0 connector: sourced after environment.sh, then call `amqp_jars FOLDER`.
+# The jars of ActiveMQ's AMQP 1.0 connector: sourced after environment.sh, then call `amqp_jars FOLDER`, or
+# `fetch_amqp_jars` to have them for later.
 #
 # Debian's activemq leaves the connector out, and Debian 12 has no proton-j, on which it builds. Maven gets both, once,
 # into .jars of the checkout, each with the SHA-256 that is pinned here; a second run needs neither Maven nor a network.
@@ -42,7 +43,9 @@ get_amqp_jar() {
     rmdir "$download"
 }
 
+# fetch_amqp_jars: the jars in .jars, by Maven unless they are there; two at once take turns.
 fetch_amqp_jars() {
+    each_amqp_jar is_amqp_jar && return
     command -v mvn >/dev/null || need_apt maven
     say "fetching the jars for AMQP into .jars with Maven (once)"
     mkdir -p "$AMQP_JARS"
@@ -51,9 +54,9 @@ fetch_amqp_jars() {
 
 copy_amqp_jar() { cp "$AMQP_JARS/$3" "$amqp_target/"; }
 
-# amqp_jars FOLDER: copies the jars into a folder, from .jars or by Maven; two at once take turns.
+# amqp_jars FOLDER: copies the jars into a folder.
 amqp_jars() {
     local amqp_target="$1"
-    each_amqp_jar is_amqp_jar || fetch_amqp_jars
+    fetch_amqp_jars
     each_amqp_jar copy_amqp_jar
 }

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import subprocess
 import uuid
 from collections.abc import Iterator
@@ -207,3 +209,24 @@ def test_the_starter_puts_the_jars_for_mqtt_and_amqp_into_a_folder(tmp_path: Pat
     names = {re.sub(r"-\d.*", "", jar.stem) for jar in folder.iterdir()}
     assert names == {"activemq-amqp", "proton-j", "mqtt-client", "hawtdispatch", "hawtdispatch-transport"}
     assert all(jar.stat().st_size > 10_000 for jar in folder.iterdir())
+
+
+def test_a_jar_with_another_checksum_is_not_used(tmp_path: Path) -> None:
+    need("ActiveMQ")
+    checkout, commands = tmp_path / "a ø b", tmp_path / "bin"
+    shutil.copytree(ROOT / "scripts", checkout / "scripts")
+    commands.mkdir()
+    maven = commands / "mvn"
+    # Maven as it would be with a repository that gives another jar.
+    maven.write_text(
+        '#!/bin/sh\nfor word; do case "$word" in -DoutputDirectory=*)\n'
+        'echo forged >"${word#*=}/activemq-amqp-5.17.6.jar"; esac; done\n'
+    )
+    maven.chmod(0o755)
+    command = [str(checkout / "scripts" / "activemq"), "--jars", str(tmp_path / "lib")]
+    environ = {**os.environ, "PATH": f"{commands}{os.pathsep}{os.environ['PATH']}"}
+    run = subprocess.run(command, env=environ, capture_output=True, text=True)
+    assert run.returncode == 1
+    assert "activemq-amqp:5.17.6 has the SHA-256" in run.stderr
+    assert not list((checkout / ".jars").iterdir())
+    assert not list((tmp_path / "lib").glob("activemq-amqp*"))

@@ -27,6 +27,7 @@ from lxml import etree
 from tests.activemq import ActiveMQ, BackedNode
 from tests.documents import DOCUMENTS, ROOT, Block, anchors_of, blocks_of, links_of, prints, prose_of
 from tests.harness import NodeProcess, environment
+from tests.needs import need
 
 PATIENCE = 30.0
 DEFAULT = "http://127.0.0.1:8080"
@@ -174,7 +175,14 @@ def new_terminal(request: pytest.FixtureRequest, folder: Path) -> Terminal:
     if block.path.name != "activemq.md":
         return Terminal(folder, request.getfixturevalue("shared_node"))
     node, server = request.getfixturevalue("backed_node"), request.getfixturevalue("activemq")
-    places = {"61613": str(server.stomp_port), "1883": str(server.mqtt_port), '"node-1"': f'"{node.name}"'}
+    places = {
+        "61613": str(server.stomp_port),
+        "1883": str(server.mqtt_port),
+        "5672": str(server.amqp_port),
+        '"node-1"': f'"{node.name}"',
+    }
+    if "5672" in block.text:
+        need("ActiveMQ with AMQP")
     return Terminal(folder, node, places)
 
 
