@@ -24,6 +24,8 @@ LONG = (
     "unit/matching/test_engines.py",
     "system/test_activemq_internal.py",
     "system/test_activemq_peers.py",
+    "system/test_activemq_amqp.py",
+    "system/test_odd_path.py",
     "system/test_cluster.py",
     "system/test_client_cli.py",
     "system/test_delivery.py",

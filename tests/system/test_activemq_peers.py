@@ -259,7 +259,7 @@ def test_what_only_comes_from_peers_leaves_no_trail_that_grows(
         for number in range(300):  # one at a time, so that each is stored by itself
             application.connection.send(f"/topic/hpwsn.{root}", f"<e><n>{number}</n></e>")
             until(lambda number=number: node.metric("hpwsn_backbone_peers_received") > number)  # type: ignore[misc]
-        journal = sqlite3.connect(f"file:{data / 'journal.db'}?mode=ro", uri=True)
+        journal = sqlite3.connect(f"{(data / 'journal.db').as_uri()}?mode=ro", uri=True)
         until(lambda: journal.execute("SELECT count(*) FROM from_peers").fetchone()[0] < 200, 20)
         journal.close()
         assert node.metric("hpwsn_backbone_peers_sent") == 0
