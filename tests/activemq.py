@@ -175,7 +175,7 @@ class BackedNode(NodeProcess):
 def sharing(server: ActiveMQ, data: Path, *topics: str, **more: Any) -> Iterator[BackedNode]:
     """A node that shares some topics with its peers."""
     with BackedNode(data, server.url, "--set", f"backbone.peers={','.join(topics)}", **more) as running:
-        until(lambda: running.get("/readyz")["ready"], 20, running.log)
+        until(lambda: running.get("/readyz")["ready"], explain=running.log)
         yield running
 
 

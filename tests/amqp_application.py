@@ -10,7 +10,8 @@ from proton import Message
 from proton.reactor import DurableSubscription
 from proton.utils import BlockingConnection, BlockingReceiver
 
-PATIENCE = 20.0
+PATIENCE = 120.0
+"""Seconds that ActiveMQ may take for an answer, on a machine that others use too."""
 
 
 class AmqpApplication:

@@ -8,6 +8,8 @@ from hypothesis import settings
 from lxml import etree
 
 from tests.skipped_needs import pytest_terminal_summary as pytest_terminal_summary
+from tests.user_namespace import in_namespaces
+from tests.user_namespace import pytest_configure as pytest_configure
 
 LONG = (
     "system/test_streams_spark.py",
@@ -80,7 +82,8 @@ class Oasis:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the files that take long first; all others keep their order."""
+    """Put the files that take long first; all others keep their order. Give those what they need that need root."""
+    in_namespaces(items)
     here = Path(__file__).parent
     places = {here / name: place for place, name in enumerate(LONG)}
     items.sort(key=lambda item: places.get(item.path, len(places)))

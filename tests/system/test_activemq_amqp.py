@@ -16,7 +16,7 @@ from proton import ConnectionException, Message, symbol
 
 from hpwsn_client import SyncClient, SyncReceiver
 from tests.activemq import ActiveMQ, BackedNode, sharing, until
-from tests.amqp_application import AmqpApplication, receive
+from tests.amqp_application import PATIENCE, AmqpApplication, receive
 from tests.harness import ROOT
 from tests.needs import need
 
@@ -74,7 +74,7 @@ def test_what_an_amqp_application_publishes_reaches_a_soap_subscriber(
     with SyncReceiver() as receiver, SyncClient(node.url) as client:
         client.subscribe(root, receiver)
         application.send(f"hpwsn.{root}.B.C", message)
-        received = receiver.get(20)
+        received = receiver.get(PATIENCE)
     assert (received.topic, received.text, received.is_text) == (f"{root}:B:C", text, is_text)
 
 
@@ -85,7 +85,7 @@ def test_the_properties_of_an_amqp_message_are_the_headers_of_a_notification(
     with SyncReceiver() as receiver, SyncClient(node.url) as client:
         client.subscribe(root, receiver)
         application.send(f"hpwsn.{root}.B", Message(body="<x>1</x>", properties=properties))
-        received = receiver.get(20)
+        received = receiver.get(PATIENCE)
     assert received.topic == f"{root}:B:C"
     assert received.producer is not None
     assert received.producer.address == "http://example.org/radar"
@@ -118,7 +118,7 @@ def test_a_repeated_message_id_of_an_amqp_application_is_stored_once(
     for id_ in (f"{root}-a", f"{root}-a", f"{root}-b", f"{root}-a"):
         application.send(f"hpwsn.{root}", Message(body=f"<x>{id_[-1]}</x>", id=id_))
     application.send(f"hpwsn.{root}", Message(body="<x>end</x>"))
-    until(lambda: {"x": "end"} in node.events(root), 20, node.log)
+    until(lambda: {"x": "end"} in node.events(root), explain=node.log)
     assert node.events(root) == [{"x": "a"}, {"x": "b"}, {"x": "end"}]
 
 
@@ -138,7 +138,7 @@ def test_an_amqp_body_that_is_neither_text_nor_bytes_is_counted_and_does_not_blo
 ) -> None:
     application.send(f"hpwsn.{root}", Message(body=body, inferred=inferred))
     application.send(f"hpwsn.{root}", Message(body="<x>good</x>"))
-    until(lambda: node.events(root) == [{"x": "good"}], 20, node.log)
+    until(lambda: node.events(root) == [{"x": "good"}], explain=node.log)
     assert node.metric("hpwsn_backbone_peers_malformed") == 1
     assert re.search(rf"is no notification: .*{kind}", node.log())
 
@@ -152,7 +152,7 @@ def test_what_an_amqp_application_sent_while_a_node_was_down_is_there_when_it_is
     with AmqpApplication(activemq.amqp_port) as application:
         application.send(f"hpwsn.{root}", Message(body="<x>meanwhile</x>", durable=True))
     with sharing(activemq, tmp_path / "data", root, name=f"durable-{root}") as node:
-        until(lambda: node.events(root) == [{"x": "meanwhile"}], 20, node.log)
+        until(lambda: node.events(root) == [{"x": "meanwhile"}], explain=node.log)
 
 
 def test_a_durable_amqp_subscriber_gets_what_was_published_while_it_was_away(
@@ -162,7 +162,7 @@ def test_a_durable_amqp_subscriber_gets_what_was_published_while_it_was_away(
     with AmqpApplication(activemq.amqp_port, name) as application:
         application.subscribe_durably(f"hpwsn.{root}.>")
     node.post(root, [{"n": 1}, {"n": 2}])
-    until(lambda: node.metric("hpwsn_backbone_peers_sent") == 2, 20, node.log)
+    until(lambda: node.metric("hpwsn_backbone_peers_sent") == 2, explain=node.log)
     with AmqpApplication(activemq.amqp_port, name) as application:
         receiver = application.subscribe_durably(f"hpwsn.{root}.>")
         bodies = [receive(receiver).body for _ in range(2)]
@@ -181,7 +181,7 @@ def test_nodes_and_applications_of_every_protocol_hear_an_amqp_message_once(
         receiver = application.subscribe(f"hpwsn.{root}.>")
         application.send(f"hpwsn.{root}", Message(body="<x>1</x>"))
         for node in (one, two):
-            until(lambda node=node: node.events(root) == [{"x": 1}], 20, node.log)  # type: ignore[misc]
+            until(lambda node=node: node.events(root) == [{"x": 1}], explain=node.log)  # type: ignore[misc]
         # Whatever a loop would bring comes before what is sent now.
         two.post(root, {"last": 1})
         bodies = [receive(receiver).body for _ in range(2)]

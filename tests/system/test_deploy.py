@@ -102,7 +102,7 @@ def test_nodes_and_applications_get_in_with_their_passwords_and_reach_what_is_th
         until(lambda: "not authorized to write to: queue://hpwsn.node.n" in objections.text)
         application.disconnect()
         check_amqp(installed.amqp)
-        until(lambda: node.events("A") == [{"x": "shared"}, {"x": "by AMQP"}], 20, node.log)
+        until(lambda: node.events("A") == [{"x": "shared"}, {"x": "by AMQP"}], explain=node.log)
         assert node.post("A", {"n": 1})["first"] == 3
         assert node.backbone["refused"] == 0
 

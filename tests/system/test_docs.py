@@ -172,6 +172,9 @@ def backed_node(activemq: ActiveMQ, tmp_path_factory: pytest.TempPathFactory) ->
 def new_terminal(request: pytest.FixtureRequest, folder: Path) -> Terminal:
     """A terminal with the node that the block's page is about."""
     block = request.node.callspec.params["block"]
+    for tool in ("curl", "openssl", "slapd"):
+        if re.search(rf"\b{tool} ", block.text):
+            need(tool)
     if block.path.name != "activemq.md":
         return Terminal(folder, request.getfixturevalue("shared_node"))
     node, server = request.getfixturevalue("backed_node"), request.getfixturevalue("activemq")

@@ -20,6 +20,7 @@ from tests.spark import cheap_environment
 # Two servers, or a Java machine of Spark's, start here beside other tests.
 pytestmark = pytest.mark.timeout(600)
 
+PATIENCE = 120.0
 ODD = "a ø b's 50% & co"
 PARTS = ("admin", "client", "hpwsn", "ldap_schema", "scripts", "wsdl")
 SERVICE = """
@@ -98,7 +99,7 @@ def test_a_node_with_both_servers_passes_a_notification_on(checkout: Path) -> No
             topic = hpwsn("topics", "list", "--topics", topics).stdout.split()[0]
             client.subscribe(topic, receiver)
             client.notify(topic, "<x>1</x>")
-            assert receiver.get(30).text == "<x>1</x>"
+            assert receiver.get(PATIENCE).text == "<x>1</x>"
     assert (state / "data" / "journal.db").is_file()
     assert (state / "activemq" / "activemq.log").is_file()
     assert list((state / "activemq" / "data" / "kahadb").glob("*.log"))
@@ -124,6 +125,6 @@ def test_a_stream_job_reads_publishes_and_keeps_its_state(checkout: Path, tmp_pa
         spark = cheap_environment(tmp_path / "spark")
         run = subprocess.run((*job, *kept), env=environment(checkout) | spark, capture_output=True)
         assert run.returncode == 0, run.stdout.decode() + run.stderr.decode()
-        assert "Málaga" in receiver.get(30).text
+        assert "Málaga" in receiver.get(PATIENCE).text
     assert list((state / "checkpoints").rglob("offsets"))
     assert list((state / "history").rglob("*.parquet"))

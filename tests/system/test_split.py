@@ -18,6 +18,8 @@ from hpwsn_client import Client, Receiver
 from tests.cluster import AdminProcess, Member
 from tests.hosts import Hosts, Side, two_places
 
+pytestmark = pytest.mark.needs_root
+
 PLACES: dict[str, Side] = {"a": "left", "b": "left", "c": "right", "d": "right"}
 COUNT = 30
 

@@ -11,6 +11,8 @@ from hpwsn.errors import JournalUnavailable
 from hpwsn.journal import Journal, PullPointRecord, SubscriptionRecord
 from tests.small_disk import mounted
 
+pytestmark = pytest.mark.needs_root
+
 MIB = 1 << 20
 BOUNDS: dict[str, Any] = {"needs": {}, "needs_all": None, "id_window": 1, "retention_bytes": None}
 
