@@ -146,6 +146,9 @@ def _need_spark(master: str) -> None:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if master.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    if sys.flags.utf8_mode:
+        # In the locale C Python takes UTF-8 for the names of files by itself. Java fails at those beyond ASCII.
+        os.environ["LC_ALL"] = "C.UTF-8"
 
 
 def _settings(given: Sequence[str]) -> dict[str, str]:

@@ -12,6 +12,7 @@ import urllib.error
 import urllib.request
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -19,16 +20,18 @@ from typing import Any, Self
 import pytest
 
 from tests.harness import ROOT, NodeProcess, quiet_port
+from tests.needs import has, need
 from tests.patience import PATIENCE, until
 
 
 class ActiveMQ:
     """`scripts/activemq` as a child; its ports and folder stay the same over a restart."""
 
-    def __init__(self, folder: Path, *arguments: str) -> None:
+    def __init__(self, folder: Path, *arguments: str, amqp: bool = False) -> None:
         self.folder = folder
         self.arguments = arguments
         self.stomp_port, self.mqtt_port = quiet_port(), quiet_port()
+        self.amqp_port = quiet_port() if amqp else 0
         self.process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -42,9 +45,11 @@ class ActiveMQ:
         return f"stomp://{self.place}"
 
     def start(self) -> Self:
-        """Start it and wait for its ready line."""
+        """Start it and wait for its ready line; skips where this machine has no ActiveMQ."""
+        need("ActiveMQ")
         command = [str(ROOT / "scripts" / "activemq"), "--folder", str(self.folder), *self.arguments]
         command += ["--stomp", str(self.stomp_port), "--mqtt", str(self.mqtt_port)]
+        command += ["--amqp", str(self.amqp_port)] if self.amqp_port else []
         # A server that lives for a minute is not worth the second compiler's work.
         env = {**os.environ, "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:-UsePerfData"}
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env)
@@ -94,7 +99,7 @@ class ActiveMQ:
 @pytest.fixture(scope="session")
 def activemq(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ActiveMQ]:
     """One ActiveMQ for all tests that leave it running; nodes have names of their own on it."""
-    with ActiveMQ(tmp_path_factory.mktemp("activemq")) as running:
+    with ActiveMQ(tmp_path_factory.mktemp("activemq"), amqp=has("ActiveMQ with AMQP")) as running:
         yield running
 
 
@@ -159,3 +164,11 @@ class BackedNode(NodeProcess):
             found = re.search(rf"^{name} (\S+)$", answer.read().decode(), re.MULTILINE)
         assert found, name
         return float(found[1])
+
+
+@contextmanager
+def sharing(server: ActiveMQ, data: Path, *topics: str, **more: Any) -> Iterator[BackedNode]:
+    """A node that shares some topics with its peers."""
+    with BackedNode(data, server.url, "--set", f"backbone.peers={','.join(topics)}", **more) as running:
+        until(lambda: running.get("/readyz")["ready"], running.log)
+        yield running

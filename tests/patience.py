@@ -13,7 +13,7 @@ import os
 import time
 from collections.abc import Awaitable, Callable
 
-PATIENCE = float(os.environ.get("TEST_PATIENCE", "600"))
+PATIENCE = float(os.environ.get("TEST_PATIENCE", "300"))
 """Seconds; who works on a test that waits in vain sets TEST_PATIENCE to a few."""
 
 PAUSE = 0.02

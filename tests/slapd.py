@@ -11,6 +11,7 @@ from typing import Self
 
 from hpwsn.topics.directory import Access, Directory, open_directory
 from tests.harness import ROOT
+from tests.needs import need
 from tests.patience import PATIENCE
 
 ADMIN = "cn=admin,dc=hpwsn"
@@ -29,7 +30,10 @@ class Slapd:
         self._process: subprocess.Popen[str] | None = None
 
     def start(self) -> Self:
-        """Start it and wait for its ready line."""
+        """Start it and wait for its ready line; skips where this machine has no OpenLDAP."""
+        need("slapd")
+        if "--tls" in self.arguments:
+            need("openssl")
         command = [str(ROOT / "scripts" / "slapd"), "--data", str(self.folder), "--port", str(self.port)]
         self._process = subprocess.Popen([*command, *self.arguments], stdout=subprocess.PIPE, text=True)
         assert self._process.stdout is not None

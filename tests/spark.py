@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from hpwsn.streams.schema import Event
 from hpwsn.streams.spark.operators import CONFIGURATION
+from tests.needs import need
 from tests.patience import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -34,6 +35,7 @@ SMALL = {
 
 def cheap_environment(folder: Path) -> dict[str, str]:
     """What a command is given so that the Spark it starts is a cheap one, whatever its arguments."""
+    need("Java 17 or later")
     folder.mkdir()
     lines = [f"{key} {value}\n" for key, value in CHEAP.items()]
     (folder / "spark-defaults.conf").write_text("".join(lines))
@@ -43,6 +45,7 @@ def cheap_environment(folder: Path) -> dict[str, str]:
 @contextmanager
 def spark_session(folder: Path) -> Iterator[SparkSession]:
     """A session on one core, whose workers find the project as pytest does; stopped with its JVM."""
+    need("Java 17 or later")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), str(ROOT / "client")]))
         patch.setenv("PYSPARK_PYTHON", sys.executable)

@@ -213,6 +213,6 @@ def _disordered(firsts: Iterable[Key]) -> int:
 
 def stored(data: Path) -> Counter[Key]:
     """How often each key is in the journal of a node that has stopped; a row may hold a run of them."""
-    with closing(sqlite3.connect(f"file:{data / 'journal.db'}?mode=ro", uri=True)) as db:
+    with closing(sqlite3.connect(f"{(data / 'journal.db').absolute().as_uri()}?mode=ro", uri=True)) as db:
         rows = db.execute("SELECT content FROM log")
         return Counter(Key(*map(int, found)) for (content,) in rows for found in _KEY.findall(content))

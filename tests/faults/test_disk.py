@@ -19,6 +19,8 @@ from tests.patience import eventually, patience
 from tests.raw_soap import Reply, call, send, subscribe
 from tests.small_disk import mounted
 
+pytestmark = pytest.mark.needs_root
+
 MIB = 2**20
 LEFT = MIB
 """What the filler leaves of the small disk: room to start, and for some hundred notifications."""

@@ -9,11 +9,9 @@ from __future__ import annotations
 import glob
 from pathlib import Path
 
-import pytest
-
 from tests.harness import NodeProcess
+from tests.needs import FAKETIME, need
 
-LIBRARIES = "/usr/lib/*/faketime/libfaketimeMT.so.1"
 MINUTE, HOUR, DAY = 60, 3600, 86400
 
 
@@ -21,11 +19,9 @@ class WallClock:
     """The clock of one node; `set` moves it against that of the machine."""
 
     def __init__(self, folder: Path) -> None:
-        libraries = glob.glob(LIBRARIES)  # noqa: PTH207
-        if not libraries:
-            pytest.skip(f"no libfaketime at {LIBRARIES}: install Debian's package faketime")
+        need("libfaketime")
         self._file = folder / "clock"
-        self._library = libraries[0]
+        self._library = glob.glob(FAKETIME)[0]  # noqa: PTH207
         self.set(0)
 
     def set(self, seconds: int) -> None:

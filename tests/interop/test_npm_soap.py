@@ -31,7 +31,7 @@ def version(request: pytest.FixtureRequest) -> str:
 def told(version: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     """What the client was told, by operation."""
     if not (CLIENT.parent / "node_modules" / "installed").is_file() or shutil.which("node") is None:
-        pytest.skip("the npm soap client is not installed: run scripts/test --interop")
+        pytest.skip("needs the npm soap client: apt-get install nodejs npm, then scripts/test --interop")
     with NodeProcess(tmp_path_factory.mktemp("npm") / "data") as node:
         command = ["node", str(CLIENT), node.url, version]
         ended = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)

@@ -14,12 +14,10 @@ import pytest
 from paho.mqtt import client as mqtt
 
 from hpwsn_client import SyncClient, SyncReceiver
-from tests.activemq import ActiveMQ, BackedNode
+from tests.activemq import ActiveMQ, BackedNode, sharing
 from tests.cutting_relay import CuttingRelay
 from tests.patience import PATIENCE, until
 from tests.stomp_application import StompApplication
-
-# A Java machine takes its time to start where others want the processors too.
 
 
 @contextmanager
@@ -50,14 +48,6 @@ def root() -> str:
 @pytest.fixture
 def node(activemq: ActiveMQ, tmp_path: Path, root: str) -> Iterator[BackedNode]:
     with sharing(activemq, tmp_path / "data", root) as running:
-        yield running
-
-
-@contextmanager
-def sharing(server: ActiveMQ, data: Path, *topics: str, **more: Any) -> Iterator[BackedNode]:
-    """A node that shares some topics with its peers."""
-    with BackedNode(data, server.url, "--set", f"backbone.peers={','.join(topics)}", **more) as running:
-        until(lambda: running.get("/readyz")["ready"], running.log)
         yield running
 
 
@@ -267,7 +257,7 @@ def test_what_only_comes_from_peers_leaves_no_trail_that_grows(
         for number in range(300):  # one at a time, so that each is stored by itself
             application.connection.send(f"/topic/hpwsn.{root}", f"<e><n>{number}</n></e>")
             until(lambda number=number: node.metric("hpwsn_backbone_peers_received") > number)  # type: ignore[misc]
-        journal = sqlite3.connect(f"file:{data / 'journal.db'}?mode=ro", uri=True)
+        journal = sqlite3.connect(f"{(data / 'journal.db').as_uri()}?mode=ro", uri=True)
         until(lambda: journal.execute("SELECT count(*) FROM from_peers").fetchone()[0] < 200)
         journal.close()
         assert node.metric("hpwsn_backbone_peers_sent") == 0

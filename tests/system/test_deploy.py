@@ -8,18 +8,21 @@ import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import stomp
+from proton import ConnectionException, Message
+from proton.utils import LinkDetached, SendException
 
 from hpwsn.config import load_config
 from tests.activemq import BackedNode
+from tests.amqp_application import AmqpApplication
 from tests.harness import ROOT, quiet_port
+from tests.needs import need
 from tests.patience import PATIENCE, until
 
 DEPLOY = ROOT / "scripts" / "deploy"
-JARS = ("mqtt-client", "hawtdispatch", "hawtdispatch-transport")
 
 
 def exec_start(unit: Path) -> list[str]:
@@ -29,18 +32,27 @@ def exec_start(unit: Path) -> list[str]:
     return shlex.split(line.removeprefix("ExecStart="))
 
 
+class Ports(NamedTuple):
+    """Where an installed ActiveMQ listens."""
+
+    stomp: int
+    mqtt: int
+    amqp: int
+
+
 @pytest.fixture
-def installed(tmp_path: Path) -> Iterator[int]:
-    """The STOMP port of an ActiveMQ that was installed as the comments in the unit say, in other folders."""
+def installed(tmp_path: Path) -> Iterator[Ports]:
+    """The ports of an ActiveMQ that was installed with the files in scripts/deploy, in other folders."""
+    need("ActiveMQ with AMQP")
     conf, base = tmp_path / "conf", tmp_path / "base"
-    (base / "lib").mkdir(parents=True)
     conf.mkdir()
-    for name in JARS:
-        (base / "lib" / f"{name}.jar").symlink_to(f"/usr/share/java/{name}.jar")
-    stomp_port, mqtt_port = quiet_port(), quiet_port()
+    subprocess.run([str(ROOT / "scripts" / "activemq"), "--jars", str(base / "lib")], check=True)
+    ports = Ports(quiet_port(), quiet_port(), quiet_port())
     config = (DEPLOY / "activemq.xml").read_text()
-    config = config.replace("0.0.0.0:61613", f"127.0.0.1:{stomp_port}")
-    (conf / "activemq.xml").write_text(config.replace("0.0.0.0:1883", f"127.0.0.1:{mqtt_port}"))
+    for documented, actual in zip((61613, 1883, 5672), ports, strict=True):
+        assert f"0.0.0.0:{documented}" in config
+        config = config.replace(f"0.0.0.0:{documented}", f"127.0.0.1:{actual}")
+    (conf / "activemq.xml").write_text(config)
     (conf / "log4j.properties").write_text((DEPLOY / "log4j.properties").read_text())
     (conf / "credentials.properties").write_text("nodes.password=eins\napplications.password=zwei\n")
     folders = {"/etc/hpwsn/activemq": str(conf), "/var/lib/hpwsn-activemq": str(base), "-Xmx1g": "-Xmx256m"}
@@ -50,8 +62,8 @@ def installed(tmp_path: Path) -> Iterator[int]:
     with (tmp_path / "log").open("wb") as log:
         process = subprocess.Popen(command, cwd=base, stdout=log, stderr=log)
     try:
-        until(lambda: accepts(stomp_port) and accepts(mqtt_port), (tmp_path / "log").read_text)
-        yield stomp_port
+        until(lambda: all(map(accepts, ports)), (tmp_path / "log").read_text)
+        yield ports
     finally:
         process.send_signal(signal.SIGTERM)
         assert process.wait(PATIENCE) == 143
@@ -72,14 +84,16 @@ def accepts(port: int) -> bool:
 
 
 def test_nodes_and_applications_get_in_with_their_passwords_and_reach_what_is_theirs(
-    installed: int, tmp_path: Path
+    installed: Ports, tmp_path: Path
 ) -> None:
     secret = tmp_path / "password"
     secret.write_text("eins")
     settings = ("--set", f"backbone.password_file={secret}", "--set", "backbone.peers=A")
-    with BackedNode(tmp_path / "data", f"stomp://hpwsn@127.0.0.1:{installed}", *settings, name="n") as node:
+    with BackedNode(
+        tmp_path / "data", f"stomp://hpwsn@127.0.0.1:{installed.stomp}", *settings, name="n"
+    ) as node:
         until(lambda: node.get("/readyz")["ready"], node.log)
-        application = stomp.Connection12([("127.0.0.1", installed)])
+        application = stomp.Connection12([("127.0.0.1", installed.stomp)])
         objections = Objections()
         application.set_listener("", objections)
         application.connect("application", "zwei", wait=True)
@@ -88,8 +102,20 @@ def test_nodes_and_applications_get_in_with_their_passwords_and_reach_what_is_th
         application.send("/queue/hpwsn.node.n", "forged")
         until(lambda: "not authorized to write to: queue://hpwsn.node.n" in objections.text)
         application.disconnect()
-        assert node.post("A", {"n": 1})["first"] == 2
+        check_amqp(installed.amqp)
+        until(lambda: node.events("A") == [{"x": "shared"}, {"x": "by AMQP"}], explain=node.log)
+        assert node.post("A", {"n": 1})["first"] == 3
         assert node.backbone["refused"] == 0
+
+
+def check_amqp(port: int) -> None:
+    """Assert that AMQP lets applications in by their password alone, and to the shared topics alone."""
+    with pytest.raises(ConnectionException), AmqpApplication(port):
+        pass
+    with AmqpApplication(port, user="application", password="zwei", allow_insecure_mechs=True) as application:
+        application.send("hpwsn.A.B", Message(body="<x>by AMQP</x>"))
+        with pytest.raises((LinkDetached, SendException)):
+            application.connection.create_sender("queue://hpwsn.node.n").send(Message(body="forged"))
 
 
 def test_the_settings_of_the_example_are_right() -> None:
@@ -103,6 +129,8 @@ def test_the_settings_of_the_example_are_right() -> None:
     [
         (["--stomp", "x"], "x is no port"),
         (["--mqtt", "65536"], "65536 is no port"),
+        (["--amqp", "65536"], "65536 is no port"),
+        (["--jars"], "--jars wants a value"),
         (["--fast"], "no option --fast"),
         (["--folder"], "--folder wants a value"),
         (["--user", "anna"], "--user wants --password"),

@@ -26,6 +26,7 @@ from lxml import etree
 from tests.activemq import ActiveMQ, BackedNode
 from tests.documents import DOCUMENTS, ROOT, Block, anchors_of, blocks_of, links_of, prints, prose_of
 from tests.harness import NodeProcess, environment
+from tests.needs import need
 from tests.patience import PATIENCE, until
 
 DEFAULT = "http://127.0.0.1:8080"
@@ -164,10 +165,20 @@ def backed_node(activemq: ActiveMQ, tmp_path_factory: pytest.TempPathFactory) ->
 def new_terminal(request: pytest.FixtureRequest, folder: Path) -> Terminal:
     """A terminal with the node that the block's page is about."""
     block = request.node.callspec.params["block"]
+    for tool in ("curl", "openssl", "slapd"):
+        if re.search(rf"\b{tool} ", block.text):
+            need(tool)
     if block.path.name != "activemq.md":
         return Terminal(folder, request.getfixturevalue("shared_node"))
     node, server = request.getfixturevalue("backed_node"), request.getfixturevalue("activemq")
-    places = {"61613": str(server.stomp_port), "1883": str(server.mqtt_port), '"node-1"': f'"{node.name}"'}
+    places = {
+        "61613": str(server.stomp_port),
+        "1883": str(server.mqtt_port),
+        "5672": str(server.amqp_port),
+        '"node-1"': f'"{node.name}"',
+    }
+    if "5672" in block.text:
+        need("ActiveMQ with AMQP")
     return Terminal(folder, node, places)
 
 

@@ -12,10 +12,14 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pytest
+
 from hpwsn_client import Client, Receiver
 from tests.cluster import AdminProcess, Member
 from tests.hosts import Hosts, Side, two_places
 from tests.patience import PATIENCE
+
+pytestmark = pytest.mark.needs_root
 
 PLACES: dict[str, Side] = {"a": "left", "b": "left", "c": "right", "d": "right"}
 COUNT = 30

@@ -16,6 +16,7 @@ import aiohttp
 import pytest
 
 from tests.harness import NodeProcess, environment
+from tests.needs import need
 from tests.patience import PATIENCE, eventually
 from tests.raw_soap import envelope, notify, subscribe
 
@@ -24,6 +25,7 @@ READS = 64 * 1024
 
 def certificate(folder: Path, name: str) -> tuple[Path, Path]:
     """A certificate of its own authority for 127.0.0.1, and its key."""
+    need("openssl")
     found = folder / f"{name}.pem", folder / f"{name}-key.pem"
     command = [
         "openssl",

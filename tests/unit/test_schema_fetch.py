@@ -32,7 +32,7 @@ MAVEN = """#!/usr/bin/env bash
 echo run >>"$RUNS"
 [ -e "$JAR" ] || { echo "no such artifact"; exit 1; }
 for argument in "$@"; do
-    case "$argument" in -DoutputDirectory=*) cp "$JAR" "${argument#*=}/cxf-services-wsn-api.jar" ;; esac
+    case "$argument" in -DoutputDirectory=*) cp "$JAR" "${argument#*=}/cxf-services-wsn-api-4.1.5.jar" ;; esac
 done
 """
 
@@ -109,4 +109,4 @@ def test_what_maven_says_of_a_failure_is_shown(checkout: Checkout) -> None:
     failed = checkout.fetch()
     assert failed.returncode == 1
     assert "no such artifact" in failed.stderr
-    assert "Run this again to retry" in failed.stderr
+    assert "run this again to retry" in failed.stderr

@@ -27,6 +27,9 @@ from hpwsn_client.wsn.topics import Topic, TopicExpression
 from hpwsn_client.wsn.xml import STORED_LIMITS, Limits, encode_element, parse_xml
 
 LONGEST_ID = 1024
+AMQP_BODIES = {"3": "a sequence", "7": "a map", "8": "a list"}
+"""Bodies of AMQP messages that ActiveMQ cannot hand on by STOMP: they come empty, with these numbers beside them."""
+
 _TEXT = hp("text")
 
 
@@ -59,6 +62,7 @@ def _body(payload: bytes) -> tuple[bytes, str]:
 
 def decode_peer(headers: Mapping[str, str], body: bytes, now: float, limits: Limits) -> Notification:
     """The notification that an application means; ValueError or a fault says why it is none."""
+    _check_amqp_body(headers)
     text = headers.get("topic", "")
     topic = Topic.parse(text) if text else destination_topic(headers.get("destination", ""))
     producer = headers.get("producer", "")
@@ -67,6 +71,15 @@ def decode_peer(headers: Mapping[str, str], body: bytes, now: float, limits: Lim
     )
     content, start, end = encode_content(message)
     return Notification(topic, content, start, end, now, _id(headers))
+
+
+def _check_amqp_body(headers: Mapping[str, str]) -> None:
+    """ValueError for a body that AMQP has and STOMP has not; by itself it would look like an empty text."""
+    kind = AMQP_BODIES.get(headers.get("JMS_AMQP_ORIGINAL_ENCODING", ""))
+    if headers.get("JMS_AMQP_NATIVE") == "true":
+        kind = "neither a string nor binary"
+    if kind is not None:
+        raise ValueError(f"its AMQP body is {kind}; send a string or binary")
 
 
 def _id(headers: Mapping[str, str]) -> str | None:

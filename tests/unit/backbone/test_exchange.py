@@ -54,6 +54,28 @@ def test_an_id_that_cannot_be_one_is_replaced_by_that_of_the_message(id_: str) -
     assert decode_peer({**HERE, "id": id_}, b"x", 1.0, DEFAULT_LIMITS).message_id == "ID:1"
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "kind"),
+    [
+        ("JMS_AMQP_ORIGINAL_ENCODING", "3", "a sequence"),
+        ("JMS_AMQP_ORIGINAL_ENCODING", "7", "a map"),
+        ("JMS_AMQP_ORIGINAL_ENCODING", "8", "a list"),
+        ("JMS_AMQP_NATIVE", "true", "neither a string nor binary"),
+    ],
+)
+def test_an_amqp_body_that_stomp_cannot_carry_is_refused_by_its_kind(
+    name: str, value: str, kind: str
+) -> None:
+    with pytest.raises(ValueError, match=f"its AMQP body is {kind}; send a string or binary"):
+        decode_peer({**HERE, name: value}, b"", 1.0, DEFAULT_LIMITS)
+
+
+@pytest.mark.parametrize("encoding", ["1", "2", "4", "5", "6"])
+def test_an_amqp_body_of_text_or_bytes_may_be_empty(encoding: str) -> None:
+    body, headers = round_trip(b"", JMS_AMQP_ORIGINAL_ENCODING=encoding)
+    assert (body, headers["content-type"]) == (b"", "text/plain")
+
+
 @given(st.binary(max_size=40), st.text(max_size=20), st.text(max_size=20))
 def test_garbage_is_refused_and_nothing_worse(body: bytes, topic: str, producer: str) -> None:
     try:

@@ -12,6 +12,8 @@ from hpwsn.journal import Journal, PullPointRecord, SubscriptionRecord
 from tests.patience import patience
 from tests.small_disk import mounted
 
+pytestmark = pytest.mark.needs_root
+
 MIB = 1 << 20
 BOUNDS: dict[str, Any] = {"needs": {}, "needs_all": None, "id_window": 1, "retention_bytes": None}
 

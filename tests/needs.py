@@ -1,0 +1,75 @@
+"""What tests need beside Python and its packages: each thing is looked for itself, not a package of a distribution.
+
+A test that needs something calls `need`, or its fixture does. Where the thing is missing the test is skipped, which
+CI counts as a failure; the reason names the thing and Debian's packages, and tests/skipped_needs.py lists it.
+"""
+
+from __future__ import annotations
+
+import functools
+import glob
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+ACTIVEMQ_JAR = Path("/usr/share/activemq/bin/activemq.jar")
+MQTT_JAR = Path("/usr/share/java/mqtt-client.jar")
+AMQP_JARS = ("activemq-amqp", "proton-j")
+FAKETIME = "/usr/lib/*/faketime/libfaketimeMT.so.1"
+OLDEST_JAVA = 17
+
+
+def _commands(*names: str) -> bool:
+    """Whether all are in PATH, or in /usr/sbin, which an ordinary user's PATH may lack."""
+    return all(shutil.which(name) or Path("/usr/sbin", name).exists() for name in names)
+
+
+def _java() -> bool:
+    try:
+        said = subprocess.run(("java", "-version"), capture_output=True, text=True, check=True).stderr
+    except (OSError, subprocess.CalledProcessError):
+        return False
+    found = re.search(r'version "(\d+)', said)
+    return found is not None and int(found[1]) >= OLDEST_JAVA
+
+
+def _activemq() -> bool:
+    return ACTIVEMQ_JAR.exists() and MQTT_JAR.exists() and _java()
+
+
+def _amqp() -> bool:
+    """Whether the jars of ActiveMQ's connector have been fetched; no test waits for Maven."""
+    return _activemq() and all(any((ROOT / ".jars").glob(f"{name}-*.jar")) for name in AMQP_JARS)
+
+
+NEEDS: dict[str, tuple[Callable[[], bool], str]] = {
+    "slapd": (lambda: _commands("slapd", "ldapadd", "ldapmodrdn"), "apt-get install slapd ldap-utils"),
+    "ActiveMQ": (_activemq, "apt-get install activemq libmqtt-client-java default-jre-headless"),
+    "ActiveMQ with AMQP": (
+        _amqp,
+        "apt-get install activemq libmqtt-client-java default-jre-headless maven,"
+        " then scripts/test fetches its jars",
+    ),
+    f"Java {OLDEST_JAVA} or later": (_java, "apt-get install default-jre-headless"),
+    "libfaketime": (lambda: bool(glob.glob(FAKETIME)), "apt-get install faketime"),  # noqa: PTH207
+    "openssl": (lambda: _commands("openssl"), "apt-get install openssl"),
+    "curl": (lambda: _commands("curl"), "apt-get install curl"),
+}
+"""Whether it is there, and what to do if not."""
+
+
+@functools.cache
+def has(name: str) -> bool:
+    """Whether this machine has one of NEEDS."""
+    return NEEDS[name][0]()
+
+
+def need(name: str) -> None:
+    """Skip the test where this machine lacks one of NEEDS."""
+    if not has(name):
+        pytest.skip(f"needs {name}: {NEEDS[name][1]}")
