@@ -9,10 +9,12 @@ RUN apt-get update \
 RUN python3 -m venv /opt/hpwsn
 # The dependencies come first: they stay in the build's cache while only our own code changes.
 COPY scripts/locks /src/scripts/locks
-RUN /opt/hpwsn/bin/pip install --no-cache-dir --require-hashes --requirement /src/scripts/locks/node.txt
+RUN /opt/hpwsn/bin/pip install --no-cache-dir --require-hashes --requirement /src/scripts/locks/build.txt \
+    && /opt/hpwsn/bin/pip install --no-cache-dir --require-hashes --no-build-isolation \
+        --requirement /src/scripts/locks/node.txt
 COPY . /src
-RUN /opt/hpwsn/bin/pip install --no-cache-dir --no-deps /src/client /src \
-    && /opt/hpwsn/bin/pip uninstall --yes pip
+RUN /opt/hpwsn/bin/pip install --no-cache-dir --no-deps --no-build-isolation /src/client /src \
+    && /opt/hpwsn/bin/pip uninstall --yes setuptools pip
 
 FROM debian:13-slim
 LABEL org.opencontainers.image.title="HPwsn node" \
