@@ -1,7 +1,7 @@
-"""The Dockerfiles, the .dockerignore and the compose files as tests read them, in the little of each that we use.
+"""The Dockerfiles, the .dockerignore and the compose files as tests read them, in the little that we use.
 
-A Dockerfile is instructions with continued lines and comments, in stages; a .dockerignore is patterns with *, **,
-[…] and !, of which the last that matches decides; a compose file is YAML with ${NAME:-default}.
+A Dockerfile is instructions with continued lines and comments, in stages; a .dockerignore is patterns with *,
+**, […] and !, of which the last that matches decides; a compose file is YAML with ${NAME:-default}.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Image:
     def environment(self) -> dict[str, str]:
         """The variables that it sets."""
         pairs = (word.split("=", 1) for one in self.all("ENV") for word in one.words)
-        return {name: value for name, value in pairs}
+        return {pair[0]: pair[1] for pair in pairs}
 
     @property
     def ports(self) -> set[int]:

@@ -33,7 +33,9 @@ SERVICES = [
     for path in COMPOSE_FILES
     for name in load_compose(path)["services"]
 ]
-BUILD_TOOLS = re.compile(r"\b(gcc|g\+\+|make|build-essential|\S+-dev|python3-venv|git|default-j\w+|openjdk\S*)\b")
+BUILD_TOOLS = re.compile(
+    r"\b(gcc|g\+\+|make|build-essential|\S+-dev|python3-venv|git|default-j\w+|openjdk\S*)\b"
+)
 SECRET_VARIABLE = re.compile(r"PASSWORD|SECRET|TOKEN")
 
 
@@ -168,7 +170,9 @@ class Service:
         self.data: dict[str, Any] = self.file["services"][name]
         self.image = IMAGES[Path(self.data["build"]["dockerfile"]).name]
         self.environment = settings_of({**self.image.environment, **self.data.get("environment", {})})
-        self.secrets = [one if isinstance(one, str) else one["source"] for one in self.data.get("secrets", [])]
+        self.secrets = [
+            one if isinstance(one, str) else one["source"] for one in self.data.get("secrets", [])
+        ]
 
 
 @pytest.mark.parametrize(("path", "name"), SERVICES)
@@ -280,7 +284,9 @@ class TestMakeSecrets:
         assert make_secrets(folder).returncode == 0
         first = {file.name: file.read_text() for file in folder.iterdir()}
         assert folder.stat().st_mode & 0o777 == 0o700
-        assert all(re.fullmatch(r"[\w-]{43}", first[name]) for name in first if name != "activemq-credentials")
+        assert all(
+            re.fullmatch(r"[\w-]{43}", first[name]) for name in first if name != "activemq-credentials"
+        )
         assert len(set(first.values())) == len(first) == 6
         (folder / "activemq-password").unlink()
         assert make_secrets(folder).returncode == 0
