@@ -1,9 +1,9 @@
 """An installation as the documents describe it, in a folder that stands for the root of a machine.
 
-The commands are those of the documents, run by bash, with the folder before each absolute path. What only root
-or a network can do is done by stand-ins for these commands: packages and users are noted, and a virtual
-environment gets a `hpwsn` that runs this checkout. `scripts/deploy-test` runs the same commands unchanged, under
-a real systemd.
+The commands are those of the documents, run by bash, with the folder before each absolute path. What only
+root or a network can do is done by stand-ins for these commands: packages and users are noted, and a virtual
+environment gets a `hpwsn` that runs this checkout. `scripts/deploy-test` runs the same commands unchanged,
+under a real systemd.
 """
 
 from __future__ import annotations
