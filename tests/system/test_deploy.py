@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import stomp
 
+from hpwsn.config import load_config
 from tests.activemq import BackedNode, until
 from tests.harness import ROOT, quiet_port
 
@@ -31,7 +32,7 @@ def exec_start(unit: Path) -> list[str]:
 
 @pytest.fixture
 def installed(tmp_path: Path) -> Iterator[int]:
-    """The STOMP port of an ActiveMQ that was installed as docs/activemq.md says, in other folders."""
+    """The STOMP port of an ActiveMQ that was installed as the comments in the unit say, in other folders."""
     conf, base = tmp_path / "conf", tmp_path / "base"
     (base / "lib").mkdir(parents=True)
     conf.mkdir()
@@ -90,6 +91,13 @@ def test_nodes_and_applications_get_in_with_their_passwords_and_reach_what_is_th
         application.disconnect()
         assert node.post("A", {"n": 1})["first"] == 2
         assert node.backbone["refused"] == 0
+
+
+def test_the_settings_of_the_example_are_right() -> None:
+    config = load_config(DEPLOY / "hpwsn.toml").config
+    assert config.server.host == "127.0.0.1"
+    assert config.data.dir == "/var/lib/hpwsn"
+    assert not config.backbone.url
 
 
 @pytest.mark.parametrize(

@@ -162,10 +162,3 @@ def test_the_sections_that_the_settings_leave_out_are_right_once_their_marks_are
     assert config.topics.password_file
     assert config.cluster.secret_file == "/etc/hpwsn/cluster-secret"
     assert config.server.public_url
-
-
-def test_the_settings_of_the_example_hold_as_they_are() -> None:
-    config = load_config(ROOT / "scripts" / "deploy" / "hpwsn.toml").config
-    assert config.server.host == "127.0.0.1"
-    assert config.data.dir == "/var/lib/hpwsn"
-    assert not config.backbone.url

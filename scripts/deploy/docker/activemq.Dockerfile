@@ -2,9 +2,20 @@
 #   docker build --file scripts/deploy/docker/activemq.Dockerfile --tag hpwsn-activemq .
 # The passwords are not in it: /etc/hpwsn/activemq/credentials.properties is mounted (see servers.yaml).
 
+# The jars of the MQTT and AMQP connectors that Debian's ActiveMQ leaves out; Maven gets some of them, by checksum.
+FROM debian:13-slim AS jars
+RUN mkdir --parents /usr/share/man/man1 \
+    && apt-get update \
+    && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends \
+        activemq libmqtt-client-java maven \
+    && rm -rf /var/lib/apt/lists/*
+COPY scripts/activemq /src/scripts/activemq
+COPY scripts/lib /src/scripts/lib
+RUN /src/scripts/activemq --jars /jars
+
 FROM debian:13-slim
 LABEL org.opencontainers.image.title="ActiveMQ for HPwsn" \
-    org.opencontainers.image.description="ActiveMQ with STOMP and MQTT, configured as the backbone of HPwsn" \
+    org.opencontainers.image.description="ActiveMQ with STOMP, MQTT and AMQP 1.0, configured as the backbone of HPwsn" \
     org.opencontainers.image.licenses="Apache-2.0"
 # The user's number is fixed: the files in a volume belong to it across builds of the image. Java's package links its
 # manual into a folder that the slim image lacks.
@@ -15,14 +26,13 @@ RUN mkdir --parents /usr/share/man/man1 \
     && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends activemq libmqtt-client-java \
     && rm -rf /var/lib/apt/lists/* \
     && install --directory --owner activemq --group activemq --mode 750 \
-        /var/lib/hpwsn-activemq /var/lib/hpwsn-activemq/data /var/lib/hpwsn-activemq/lib \
-    && ln --symbolic /usr/share/java/mqtt-client.jar /usr/share/java/hawtdispatch.jar \
-        /usr/share/java/hawtdispatch-transport.jar /var/lib/hpwsn-activemq/lib/
+        /var/lib/hpwsn-activemq /var/lib/hpwsn-activemq/data
+COPY --from=jars /jars /var/lib/hpwsn-activemq/lib
 COPY scripts/deploy/activemq.xml scripts/deploy/log4j.properties /etc/hpwsn/activemq/
 USER 8161:8161
 WORKDIR /var/lib/hpwsn-activemq
 VOLUME /var/lib/hpwsn-activemq/data
-EXPOSE 61613 1883
+EXPOSE 61613 1883 5672
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 \
     CMD ["bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/61613"]
