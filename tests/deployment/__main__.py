@@ -13,9 +13,9 @@ from tests.deployment.services import check_systemd
 PARTS = {**CHECKS, "systemd": check_systemd}
 
 DESCRIPTION = """\
-Tries what docs/admin.md describes, with Docker, or with Podman and docker-compose: builds the images, starts each
-compose file and uses it, then follows the commands for systemd in a container that boots. It needs root, the network,
-git, and the ports of the compose files on 127.0.0.1. Only committed files are installed under systemd.
+Tries what docs/admin.md describes, with Docker, or with Podman and docker-compose: builds the images, starts
+each compose file and uses it, then follows the commands for systemd in a container that boots. It needs root,
+the network, git, and the ports of the compose files on 127.0.0.1. The container gets committed files only.
 """
 
 

@@ -98,7 +98,7 @@ def check_node(engine: Engine) -> None:
 
 
 def check_servers(engine: Engine) -> None:
-    """A node with ActiveMQ and OpenLDAP: topics are those of the directory, events go through the backbone."""
+    """A node with ActiveMQ and OpenLDAP: topics are the directory's, events pass the backbone."""
     with composed(engine, "servers.yaml") as services:
         for container in services.containers():
             check_sandbox(engine, container)

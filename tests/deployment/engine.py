@@ -1,7 +1,7 @@
 """Docker, or Podman with docker-compose, whichever this machine has; all of it by their command lines.
 
-Podman runs health checks by timers of systemd, which a machine may not have. So a health check is run here, by the
-command that the container's image or compose file gives it.
+Podman runs health checks by timers of systemd, which a machine may not have. So a health check is run here,
+by the command that the container's image or compose file gives it.
 """
 
 from __future__ import annotations

@@ -18,10 +18,10 @@ MACHINE = """\
 FROM debian:13-slim
 RUN mkdir --parents /usr/share/man/man1 \\
     && apt-get update \\
-    && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends dbus systemd systemd-sysv \\
+    && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends dbus systemd-sysv \\
     && rm -f /usr/sbin/policy-rc.d
 # The documents say apt-get install, and leave the question to the reader.
-RUN printf 'APT::Get::Assume-Yes "true";\\nAPT::Install-Recommends "false";\\n' >/etc/apt/apt.conf.d/unattended
+RUN printf 'APT::Get::Assume-Yes "1";\\nAPT::Install-Recommends "0";\\n' >/etc/apt/apt.conf.d/unattended
 ENV DEBIAN_FRONTEND=noninteractive
 STOPSIGNAL SIGRTMIN+3
 CMD ["/sbin/init"]
