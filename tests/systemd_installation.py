@@ -86,13 +86,12 @@ class Installation:
         path.chmod(0o755)
 
     def _packages_of_debian(self) -> None:
-        """What packages bring that the units speak of: systemd's own units, and programs."""
+        """What packages bring that the units speak of: systemd's own units, and Java."""
         units = next(
             path for path in map(Path, ("/usr/lib/systemd/system", "/lib/systemd/system")) if path.is_dir()
         )
         shutil.copytree(units, self.root / "usr/lib/systemd/system", symlinks=True)
-        for program in ("bin/kill", "usr/bin/java"):
-            self._program(self.root / program, "exit 0")
+        self._program(self.root / "usr/bin/java", "exit 0")
 
     def follow(self, document: Path) -> None:
         """Run the commands of a document, block by block, as one reader would."""
