@@ -131,11 +131,15 @@ class TestTheImageOfANode:
         assert all((ROOT / lock).is_file() for lock in locks)
 
     def test_is_told_by_its_health_check_whether_the_node_lives(self, tmp_path: Path) -> None:
-        command = [sys.executable, *NODE.health_check[1:]]
+        name, port = NODE.health_check
+        assert NODE.ports == {int(port)}
+        script = str(ROOT / "scripts" / "deploy" / "docker" / name)
         with NodeProcess(tmp_path / "data") as node:
-            here = [word.replace("8080", str(node.port)) for word in command]
-            assert subprocess.run(here, env={"http_proxy": "http://127.0.0.1:9"}, timeout=30).returncode == 0
-        assert subprocess.run(here, capture_output=True, timeout=30).returncode == 1
+            command = [sys.executable, script, str(node.port)]
+            assert (
+                subprocess.run(command, env={"http_proxy": "http://127.0.0.1:9"}, timeout=30).returncode == 0
+            )
+        assert subprocess.run(command, capture_output=True, timeout=30).returncode == 1
 
     def test_starts_a_node_that_listens_on_every_address(self) -> None:
         assert NODE.only("CMD").words == ["hpwsn", "serve"]
@@ -143,8 +147,10 @@ class TestTheImageOfANode:
         assert config.server.host == config.admin.host == "0.0.0.0"
         assert config.data.dir == config.admin.dir == NODE.only("VOLUME").text
         assert {config.server.port} == NODE.ports
-        (copied,) = NODE.all("COPY")
-        assert f"{copied.words[-1]}/bin" == NODE.environment["PATH"].split(":")[0]
+        installed = NODE.all("COPY")[0].words[-1]
+        assert NODE.environment["PATH"].split(":")[0] == f"{installed}/bin"
+        script = (ROOT / "scripts/deploy/docker/health-check").read_text()
+        assert script.startswith(f"#!{installed}/bin/python\n")
 
 
 def test_the_image_and_the_unit_of_activemq_start_the_same_command() -> None:
