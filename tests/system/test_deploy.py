@@ -120,8 +120,9 @@ def check_amqp(port: int) -> None:
 
 def test_the_settings_of_the_example_are_right() -> None:
     config = load_config(DEPLOY / "hpwsn.toml").config
-    assert config.backbone.password_file
-    assert config.node.name
+    assert config.server.host == "127.0.0.1"
+    assert config.data.dir == "/var/lib/hpwsn"
+    assert not config.backbone.url
 
 
 @pytest.mark.parametrize(
