@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import uuid
 from collections.abc import Callable
 from types import TracebackType
 from typing import Self
@@ -24,6 +25,8 @@ class Consumer:
         self.requests: list[bytes] = []
         self.headers: list[dict[str, str]] = []
         self.connections: set[object] = set()
+        # Another test's node may still push to a consumer that had this port before.
+        self._path = f"/consumer-{uuid.uuid4().hex}"
         self._arrived = asyncio.Condition()
         self._never = asyncio.Event()
 
@@ -45,10 +48,12 @@ class Consumer:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/consumer"
+        return f"http://127.0.0.1:{self.port}{self._path}"
 
     async def _handle(self, request: web.Request) -> web.Response:
         body = await request.read()
+        if not request.path.startswith(self._path):
+            return web.Response(status=404)
         self.connections.add(request.transport)
         async with self._arrived:
             self.requests.append(body)

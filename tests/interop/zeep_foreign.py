@@ -96,7 +96,9 @@ class Receiver(ThreadingHTTPServer):
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Recorder)
-        self.url = f"http://127.0.0.1:{self.server_port}/inbox"
+        # Somebody else's node may still push to a consumer that had this port before.
+        self.path = f"/inbox-{uuid.uuid4().hex}"
+        self.url = f"http://127.0.0.1:{self.server_port}{self.path}"
         self.envelopes: queue.Queue[etree._Element] = queue.Queue()
         self.waiting: list[etree._Element] = []
 
@@ -121,6 +123,9 @@ class Recorder(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
+        if self.path != self.server.path:
+            self.send_error(404)
+            return
         # Recorded before it is answered: the next one may come at once, in another thread.
         self.server.envelopes.put(etree.fromstring(body))
         self.send_response(202)
