@@ -3,8 +3,8 @@
 Spyne 2.14, its newest release, stands on two things that newer Pythons do not have:
 
 - It carries a copy of six 1.14, whose importer for `spyne.util.six.moves` has `find_module` but no
-  `find_spec`. Python 3.11 warns of such an importer, Python 3.12 ignores it. `SixFinder` leads `spyne.util.six`
-  to the six that is installed. It leaves a Spyne alone whose six has a `find_spec`.
+  `find_spec`. Python 3.11 warns of such an importer, Python 3.12 ignores it. `SixFinder` leads
+  `spyne.util.six` to the six that is installed. It leaves a Spyne alone whose six has a `find_spec`.
 - It imports `cgi`, for one function. Python 3.11 and 3.12 warn that `cgi` is deprecated; Python 3.13 does not
   have it, and there the distribution legacy-cgi provides it.
 

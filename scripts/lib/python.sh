@@ -3,7 +3,7 @@
 # `PYTHON=` names a command, a path or a version (3.13). Without it the newest supported one on PATH is taken, then
 # those that pyenv keeps without having them on PATH. Free-threaded builds are used only when named.
 
-# Newest first; setup.cfg says the same, and a test compares them.
+# Newest first; tests/unit/test_distribution.py compares them with setup.cfg.
 SUPPORTED_PYTHONS="3.14 3.13 3.12 3.11"
 
 # is_python COMMAND [VERSION]: whether COMMAND runs, is supported, and has that version (such as 3.13).

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import socket
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
@@ -15,6 +16,7 @@ from hpwsn.routing.frames import Kind, encode_frame, encode_pair, greeting_key
 from hpwsn.routing.links import Links
 from hpwsn.routing.options import LinkOptions
 from hpwsn.routing.records import encode_record
+from tests.harness import quiet_port
 from tests.patience import eventually, holds
 
 SECRET = b"the cluster's secret"
@@ -290,3 +292,13 @@ async def test_a_relay_that_closes_ends_a_connection_that_never_said_anything() 
         reader, writer = await asyncio.open_connection(*place)
     assert await reader.read() == b""
     writer.close()
+
+
+async def test_a_relay_closes_a_connection_that_it_has_not_begun_to_serve() -> None:
+    relay = LossyRelay(("127.0.0.1", quiet_port()))
+    with socket.create_connection(await relay.start()) as client:
+        # Turn by turn: by the time that an event woke this test, the connection would be served.
+        while not relay.connections:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        await relay.close()
+        assert await asyncio.to_thread(client.recv, 1) == b""

@@ -89,6 +89,11 @@ class LossyRelay:
             else:
                 _unless_closed(send)
 
+    @property
+    def connections(self) -> int:
+        """How many clients are connected by TCP."""
+        return len(self._tasks)
+
     def inject(self, data: bytes) -> None:
         """Send a datagram to the target as if it came from a client."""
         self._inject.sendto(data, self._target)
@@ -97,6 +102,8 @@ class LossyRelay:
         task = self._loop.create_task(self._serve(reader, writer))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        # A task that is cancelled before its first step runs none of its own clean-up.
+        task.add_done_callback(lambda _: writer.close())
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with self._kept(writer), suppress(OSError):

@@ -1,0 +1,54 @@
+"""What the distributions say of the Pythons that they run on is what the scripts take."""
+
+import re
+from configparser import ConfigParser
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+CLASSIFIER = "Programming Language :: Python :: "
+
+
+def supported() -> list[str]:
+    """The Pythons that the scripts take, newest first."""
+    text = (ROOT / "scripts" / "lib" / "python.sh").read_text("utf-8")
+    found = re.search(r'^SUPPORTED_PYTHONS="([^"]+)"$', text, re.MULTILINE)
+    assert found, 'scripts/lib/python.sh has no line SUPPORTED_PYTHONS="…"'
+    return found[1].split()
+
+
+def minor(version: str) -> int:
+    major, _, number = version.partition(".")
+    assert major == "3"
+    return int(number)
+
+
+@pytest.fixture(params=["setup.cfg", "client/setup.cfg"])
+def distribution(request: pytest.FixtureRequest) -> ConfigParser:
+    parser = ConfigParser()
+    parser.read(ROOT / request.param, "utf-8")
+    return parser
+
+
+def test_the_scripts_name_each_supported_python_once_newest_first() -> None:
+    numbers = [minor(version) for version in supported()]
+    assert numbers == list(range(max(numbers), min(numbers) - 1, -1))
+
+
+def test_the_classifiers_are_the_pythons_that_the_scripts_take(distribution: ConfigParser) -> None:
+    lines = distribution["metadata"]["classifiers"].splitlines()
+    named = [line.removeprefix(CLASSIFIER) for line in lines if line.startswith(CLASSIFIER + "3.")]
+    assert named == supported()[::-1]
+
+
+def test_python_requires_begins_and_ends_with_the_pythons_that_the_scripts_take(
+    distribution: ConfigParser,
+) -> None:
+    newest, *_, oldest = supported()
+    assert distribution["options"]["python_requires"] == f">={oldest},<3.{minor(newest) + 1}"
+
+
+def test_the_readme_names_the_oldest_and_the_newest() -> None:
+    newest, *_, oldest = supported()
+    assert f"Python {oldest} to {newest}" in (ROOT / "README.md").read_text("utf-8")
