@@ -53,7 +53,8 @@ find_python() {
 fingerprint() {
     {
         echo "$ROOT $1"
-        cat "$ROOT/setup.cfg" "$ROOT/setup.py" "$ROOT/pyproject.toml"
+        cat "$ROOT/setup.cfg" "$ROOT/setup.py" "$ROOT/pyproject.toml" "$ROOT/client/setup.cfg" "$ROOT/client/pyproject.toml"
+        cat "$ROOT/scripts/locks/build.txt" "$ROOT/scripts/locks/${1:-core}.txt"
         grep '^__version__' "$ROOT/client/hpwsn_client/__init__.py"
     } | sha256sum | cut -d ' ' -f 1
 }
@@ -87,14 +88,20 @@ need_for() {
 sys.exit(not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")))' || need_apt python3.11-dev
 }
 
+pip_install() { "$VENV/bin/python" -m pip install --disable-pip-version-check --no-compile "$@"; }
+
 install_checkout() {
-    local extra="$1" target="$ROOT${1:+[$1]}"
+    local extra="$1" locks="$ROOT/scripts/locks"
     make_venv
     need_for "$extra"
     rm -f "$VENV"/installed-*
     say "installing hpwsn${extra:+[$extra]} into .venv (once; a minute or so)"
-    "$VENV/bin/python" -m pip install --disable-pip-version-check --no-compile --editable "$target" >&2 ||
-        fail "the installation failed; the lines above say why. Run this again to retry"
+    # All in the versions of the locks; what has no wheel is built with the locked setuptools too.
+    {
+        pip_install --require-hashes --requirement "$locks/build.txt" &&
+            pip_install --no-build-isolation --require-hashes --requirement "$locks/${extra:-core}.txt" &&
+            pip_install --no-build-isolation --no-deps --editable "$ROOT/client" --editable "$ROOT"
+    } >&2 || fail "the installation failed; the lines above say why. Run this again to retry"
     # As pip does without --no-compile, but on all cores; what some packages carry for other Pythons does not compile.
     "$VENV/bin/python" -m compileall -qq -j 0 "$VENV/lib" || true
     [ -z "$extra" ] || fingerprint "" >"$VENV/installed-core"
