@@ -1,7 +1,7 @@
-"""Our distributions as strangers get them: built from a copy of the checkout, installed into clean environments.
+"""Our distributions as strangers get them: built from a copy of the checkout, installed into clean folders.
 
-No index is asked. What ours depend on comes from wheels that are made again of what is installed here, so that
-pip resolves the declared requirements for real, and finds nothing beside them.
+No index is asked. What ours depend on comes from wheels that are made again of what is installed here, so
+that pip resolves the declared requirements for real, and finds nothing beside them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from tests.harness import ROOT, NodeProcess
 
 OURS = {"hpwsn": ".", "hpwsn-client": "client"}
 """Each distribution, and its folder in the checkout."""
-SOURCES = ("admin", "client", "docs", "hpwsn", "ldap_schema", "wsdl", *(path.name for path in ROOT.glob("*.*")))
+FOLDERS = ("admin", "client", "docs", "hpwsn", "ldap_schema", "wsdl")
+FILES = ("CHANGELOG.md", "LICENSE", "MANIFEST.in", "README.md", "pyproject.toml", "setup.cfg", "setup.py")
 LEFTOVERS = shutil.ignore_patterns("__pycache__", "*.egg-info", "build", "dist", "node_modules")
 NOT_OF_WHEELS = {"RECORD", "INSTALLER", "REQUESTED", "direct_url.json"}
 BUILD_BACKEND = "setuptools"
@@ -57,19 +58,16 @@ def run(*command: str | Path, cwd: Path, status: int = 0) -> str:
 def copy_checkout(target: Path) -> Path:
     """Copy what packages are built from, without what builds have left in the checkout."""
     target.mkdir()
-    for name in SOURCES:
-        source = ROOT / name
-        if source.is_dir():
-            shutil.copytree(source, target / name, symlinks=True, ignore=LEFTOVERS)
-        else:
-            shutil.copy(source, target / name)
-    shutil.copy(ROOT / "LICENSE", target)
+    for name in FOLDERS:
+        shutil.copytree(ROOT / name, target / name, symlinks=True, ignore=LEFTOVERS)
+    for name in FILES:
+        shutil.copy(ROOT / name, target)
     return target
 
 
 @dataclass(frozen=True)
 class Built:
-    """A wheel and an sdist of each distribution, in a folder of their own, and the source they are from."""
+    """A wheel and an sdist of each distribution, their source, and a folder of all wheels that pip may use."""
 
     source: Path
     wheels: dict[str, Path]
@@ -87,6 +85,8 @@ def build_all(folder: Path) -> Built:
         (sdists[name],) = target.glob("*.tar.gz")
     wheelhouse = folder / "wheelhouse"
     fill_wheelhouse(wheelhouse, list(wheels.values()))
+    for wheel in wheels.values():
+        shutil.copy(wheel, wheelhouse)
     return Built(source, wheels, sdists, wheelhouse)
 
 
@@ -98,7 +98,7 @@ def metadata_of(wheel: Path) -> email.message.Message:
 
 
 def fill_wheelhouse(folder: Path, wheels: list[Path]) -> None:
-    """Make wheels of all that these need to be built and to run, extras left out, as far as it is not ours."""
+    """Make wheels of all that these need to be built and to run, without extras and without ours."""
     folder.mkdir()
     waiting = [BUILD_BACKEND]
     for wheel in wheels:
@@ -120,7 +120,7 @@ def _required(lines: list[str]) -> list[str]:
 
 
 def repack(installed: metadata.Distribution, folder: Path) -> Path:
-    """Make a wheel again of what was installed from one; commands are no part of it, but their declaration is."""
+    """Make a wheel again of what was installed from one; its commands are left to pip, which makes them."""
     path = folder / _wheel_name(installed)
     record = []
     with zipfile.ZipFile(path, "w") as archive:

@@ -1,8 +1,8 @@
-"""Locks: for each purpose a file of pinned packages with hashes, made by uv from the requirements in setup.cfg.
+"""Locks: files of pinned packages with hashes, one for each purpose, made by uv from setup.cfg.
 
-The first lines of a lock hold a hash of the requirements that it was made from, so that `--check` needs neither uv
-nor a network. Comments and the order of requirements do not matter. One file serves every supported Python and
-all platforms: uv adds a marker where they differ.
+The first lines of a lock hold a hash of the requirements that it was made from, so that `--check` needs
+neither uv nor a network. Comments and the order of requirements do not matter. One file serves every
+supported Python and all platforms: uv adds a marker where they differ.
 """
 
 from __future__ import annotations
@@ -149,13 +149,15 @@ def _without_header(text: str) -> str:
 def main(arguments: list[str]) -> int:
     """The exit status: 1 where a lock is stale, or cannot be made."""
     parser = argparse.ArgumentParser(prog="scripts/lock", description="Pin all packages, with hashes.")
-    parser.add_argument("--check", action="store_true", help="only say which locks are stale; needs no network")
-    parser.add_argument("--upgrade", action="store_true", help="take the newest versions that setup.cfg allows")
+    parser.add_argument("--check", action="store_true", help="say which locks are stale; needs no network")
+    parser.add_argument("--upgrade", action="store_true", help="take the newest versions allowed")
     chosen = parser.parse_args(arguments)
     if chosen.check:
         stale = [str(path.relative_to(ROOT)) for path in stale_locks(ROOT)]
         if stale:
-            print(f"lock: {', '.join(stale)}: made from other requirements; run scripts/lock", file=sys.stderr)
+            print(
+                f"lock: {', '.join(stale)}: made from other requirements; run scripts/lock", file=sys.stderr
+            )
         return 1 if stale else 0
     try:
         write_locks(ROOT, chosen.upgrade)
