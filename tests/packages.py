@@ -67,7 +67,7 @@ def copy_checkout(target: Path) -> Path:
 
 @dataclass(frozen=True)
 class Built:
-    """A wheel and an sdist of each distribution, their source, and a folder of all wheels that pip may use."""
+    """A wheel and an sdist of each distribution, their source, and all wheels that pip may use."""
 
     source: Path
     wheels: dict[str, Path]
