@@ -1,4 +1,4 @@
-"""The version, the packages and the client of hpwsn; all else is in setup.cfg, which can express none of the three.
+"""The version, the packages and the required client of hpwsn; all else is in setup.cfg.
 
 The version is written once, in the client, which both distributions share. An sdist holds that one file of
 the client, so that it builds without the checkout.

@@ -17,6 +17,7 @@ LONG = (
     "system/test_streams_job.py",
     "faults/test_kill.py",
     "system/test_docs.py",
+    "system/test_packages.py",
     "system/test_streams_tutorial.py",
     "faults/test_clock.py",
     "system/test_admin.py",

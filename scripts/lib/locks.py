@@ -1,8 +1,8 @@
-"""Locks: for each purpose a file of pinned packages with hashes, made by uv from the requirements in setup.cfg.
+"""Locks: files of pinned packages with hashes, one for each purpose, made by uv from setup.cfg.
 
-The first lines of a lock hold a hash of the requirements that it was made from, so that `--check` needs neither uv
-nor a network. Comments and the order of requirements do not matter. One file serves every supported Python and
-all platforms: uv adds a marker where they differ.
+The first lines of a lock hold a hash of the requirements that it was made from, so that `--check` needs
+neither uv nor a network. Comments and the order of requirements do not matter. One file serves every
+supported Python and all platforms: uv adds a marker where they differ.
 """
 
 from __future__ import annotations
@@ -42,6 +42,8 @@ BUILD = Lock("build", "what builds hpwsn, and those packages that have no wheel;
 CORE = Lock("core", "a node and the client, without extras")
 NODE = Lock("node", "a node with the extras activemq, ldap and fast", ("activemq", "fast", "ldap"))
 DEV = Lock("dev", "development: tests, checks and benchmarks", ("dev",))
+BUILD_OF_OTHERS = ("cffi >=1.17,<3",)
+"""What builds python-qpid-proton, which has no wheel; beside it, as all others, setuptools."""
 LOCKS = (DEV, BUILD, CORE, NODE)
 """The first is what the tests run with; all others take its versions."""
 
@@ -49,7 +51,8 @@ LOCKS = (DEV, BUILD, CORE, NODE)
 def requirements_of(lock: Lock, root: Path) -> list[str]:
     """The requirements that a lock must satisfy, sorted, each once."""
     if lock is BUILD:
-        return sorted({line for folder in (root, root / "client") for line in _build_requirements(folder)})
+        ours = {line for folder in (root, root / "client") for line in _build_requirements(folder)}
+        return sorted(ours | set(BUILD_OF_OTHERS))
     node, client = _setup_cfg(root), _setup_cfg(root / "client")
     lines = {*_lines(node["options"]["install_requires"]), *_lines(client["options"]["install_requires"])}
     for extra in lock.extras:
@@ -149,12 +152,8 @@ def _without_header(text: str) -> str:
 def main(arguments: list[str]) -> int:
     """The exit status: 1 where a lock is stale, or cannot be made."""
     parser = argparse.ArgumentParser(prog="scripts/lock", description="Pin all packages, with hashes.")
-    parser.add_argument(
-        "--check", action="store_true", help="only say which locks are stale; needs no network"
-    )
-    parser.add_argument(
-        "--upgrade", action="store_true", help="take the newest versions that setup.cfg allows"
-    )
+    parser.add_argument("--check", action="store_true", help="say which locks are stale; needs no network")
+    parser.add_argument("--upgrade", action="store_true", help="take the newest versions allowed")
     chosen = parser.parse_args(arguments)
     if chosen.check:
         stale = [str(path.relative_to(ROOT)) for path in stale_locks(ROOT)]

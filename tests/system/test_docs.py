@@ -34,6 +34,9 @@ LANGUAGES = {"python", "sh", "text", "toml", "xml", "json"}
 MARKS = {"output", "fails"}
 SERVERS = {"slapd"}
 """Scripts that blocks start for real, in the background, and stop again."""
+PIP = f"""test "$1" = install && shift
+for part; do test "$part" = -e || test -f "{ROOT}/${{part%%[*}}/setup.cfg" || exit 1; done"""
+"""Installs nothing, but knows what can be installed: folders of the checkout, with extras or without."""
 ENDLESS = re.compile(r"^ *(async )?for \w+ in receiver:", re.MULTILINE)
 PUBLISHES = re.compile(r"\.notify\(|hpwsn(-client)? publish ")
 ENVELOPE = re.compile(r"\{http://(schemas\.xmlsoap\.org|www\.w3\.org)/.*\}Envelope")
@@ -91,7 +94,7 @@ class Terminal:
             self._bin / "hpwsn": f'exec "{sys.executable}" "{shim}" hpwsn "$@"',
             self._bin / "hpwsn-client": f'exec "{sys.executable}" "{shim}" hpwsn_client.cli "$@"',
             self._bin / "python": f'exec "{sys.executable}" "$@"',
-            self._bin / "pip": f'test "$1" = install && test -f "{ROOT}/$2/setup.cfg"',
+            self._bin / "pip": PIP,
         }
         for script in (ROOT / "scripts").iterdir():
             if script.is_file():
