@@ -15,32 +15,12 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from tests.certificates import certificate
 from tests.harness import NodeProcess, environment
-from tests.needs import need
 from tests.patience import PATIENCE, eventually
 from tests.raw_soap import envelope, notify, subscribe
 
 READS = 64 * 1024
-
-
-def certificate(folder: Path, name: str) -> tuple[Path, Path]:
-    """A certificate of its own authority for 127.0.0.1, and its key."""
-    need("openssl")
-    found = folder / f"{name}.pem", folder / f"{name}-key.pem"
-    command = [
-        "openssl",
-        "req",
-        "-x509",
-        "-newkey",
-        "ec",
-        "-pkeyopt",
-        "ec_paramgen_curve:prime256v1",
-        "-nodes",
-    ]
-    command += ["-days", "2", "-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1"]
-    command += ["-out", str(found[0]), "-keyout", str(found[1])]
-    subprocess.run(command, check=True, capture_output=True)
-    return found
 
 
 @pytest.fixture(scope="module")
@@ -159,8 +139,8 @@ async def test_only_clients_with_a_certificate_are_let_in_where_they_are_demande
     ("settings", "words"),
     [
         ({"tls_key": "x"}, "needs server.tls_certificate"),
-        ({"tls_certificate": "missing.pem"}, "missing.pem cannot be read: No such file"),
-        ({"tls_certificate": "words.pem"}, "TLS cannot use the certificate words.pem"),
+        ({"tls_certificate": "missing.pem"}, '"missing.pem" cannot be read: No such file'),
+        ({"tls_certificate": "words.pem"}, '"words.pem" cannot be used for TLS with the key words.pem'),
     ],
 )
 def test_what_is_wrong_with_the_files_is_said_at_the_start(
