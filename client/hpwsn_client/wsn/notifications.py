@@ -3,7 +3,8 @@
 Owns how a notification is read and written, and the element that carries plain text, since the schema wants
 an element. This is the way of every message, so children are walked once, and what is written is joined
 from bytes that stand alone. Refuses a Notify without messages or with too many, and a Message that does not
-hold exactly one thing. Trees come from parse_xml, without comments.
+hold exactly one thing. Trees come from parse_message_xml: comments and processing instructions are in payloads
+alone, and stay there.
 """
 
 from collections.abc import Iterable
@@ -13,10 +14,11 @@ from lxml import etree
 
 from .addressing import EndpointReference, encode_epr, parse_epr
 from .names import HPWSN, WSNT, hp, wsnt
+from .payload_xml import encode_payload
 from .sequence import children_of, is_extension, misplaced
 from .soap_faults import InvalidMessage
 from .topics import TopicExpression, encode_topic, parse_topic
-from .xml import DEFAULT_LIMITS, Limits, encode_element, escape, parse_xml
+from .xml import DEFAULT_LIMITS, Limits, escape, parse_xml
 
 _DECLARED = f' xmlns:wsnt="{WSNT}"'.encode()
 NOTIFY_OPEN = b"<wsnt:Notify%b>" % _DECLARED
@@ -131,7 +133,7 @@ def parse_payload(message: etree._Element) -> bytes:
     """Read what a Message holds, as one self-contained element."""
     children = children_of(message) if len(message) else ()
     if len(children) == 1:
-        return encode_element(children[0])
+        return encode_payload(children[0])
     if children:
         raise InvalidMessage(
             f"the Message has {len(children)} elements, and must have one: put them into one"

@@ -82,7 +82,7 @@ def _payload(body: bytes, limits: Limits) -> bytes:
         raise ValueError(f"it has {len(body)} bytes, and {limits.body} are accepted (server.body_limit)")
     if body.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
         try:
-            return encode_element(parse_xml(body, limits))
+            return encode_element(parse_xml(body, limits, comments=True))
         except SoapFault:
             pass  # text that happens to begin so
     try:
