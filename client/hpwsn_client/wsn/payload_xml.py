@@ -1,10 +1,10 @@
 """A payload inside its publisher's document: what belongs to it, and how it is taken out whole.
 
-Owns two rules. Comments and processing instructions stay within a payload, the element that a Message holds,
-since they are its publisher's content; everywhere else they leave no trace in the tree, since in SOAP they may
-not change a message's meaning (SOAP 1.1 section 3, SOAP 1.2 part 1 section 5). And a payload keeps what
-`xml:lang`, `xml:space` and `xml:base` around it say of it, as XInclude 1.0 section 4.5 has it for an element that
-is taken out of its document.
+Owns two rules. Comments and processing instructions stay within a payload, the element that a Message
+holds, since they are its publisher's content; everywhere else they leave no trace in the tree, since in SOAP
+they may not change a message's meaning (SOAP 1.1 section 3, SOAP 1.2 part 1 section 5). And a payload keeps
+what `xml:lang`, `xml:space` and `xml:base` around it say of it, as XInclude 1.0 section 4.5 has it for an
+element that is taken out of its document.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def parse_message_xml(
 ) -> etree._Element:
     """Parse a document that may hold payloads: in these alone comments and processing instructions stay.
 
-    With `raw` the element in a SOAP Body is a payload too, unless it is a message of the standard with payloads.
+    With `raw` the element in a SOAP Body is a payload too, unless it is a message that has payloads.
     """
     if not _may_have_comments(data):
         return parse_xml(data, limits, charset)
@@ -58,7 +58,8 @@ def _may_have_comments(data: bytes) -> bool:
 
 
 def _clean_around(root: etree._Element, raw: bool) -> None:
-    """Remove comments and processing instructions from all but payloads; no recursion, as trees may be deep."""
+    """Remove comments and processing instructions from all but payloads."""
+    # No recursion: a tree may be deeper than Python's stack.
     waiting, room = [root], MOST_AROUND
     while waiting:
         element = waiting.pop()
@@ -110,7 +111,7 @@ def _set_text(parent: etree._Element, place: etree._Element | None, text: str | 
         place.tail = text
 
 
-def encode_payload(element: etree._Element) -> bytes:
+def encode_standalone(element: etree._Element) -> bytes:
     """Serialise a payload so that it stands alone, with what is said of it around it."""
     wanted = _inherited(element)
     if not wanted:
