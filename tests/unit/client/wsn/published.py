@@ -50,9 +50,7 @@ _values = st.sampled_from(
     ["", "1", "q:T", "a&#10;b", "a&#9;b\n c", "&lt;&amp;&quot;'", "&#13;", "京:T", " x  y "]
 )
 _names = st.sampled_from(["r", "s", "p:r", "q:s", "w:Message", "京:r"])
-_attributes = st.dictionaries(
-    st.sampled_from(["b", "a", "p:a", "xsi:type", "xml:lang"]), _values, max_size=3
-)
+_attributes = st.dictionaries(st.sampled_from(["b", "a", "p:a", "xsi:type", "xml:lang"]), _values, max_size=3)
 _spaces = st.sampled_from(["", "", "", ' xml:space="preserve"', " xml:space='default'"])
 _declarations = st.sampled_from(
     ["", "", "", ' xmlns:p="urn:other"', ' xmlns="urn:d"', ' xmlns:z="urn:z"', ' xmlns=""']
