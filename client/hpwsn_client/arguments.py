@@ -99,7 +99,7 @@ def _is_xml(text: str) -> bool:
 
 def _parsed(data: bytes, charset: str | None) -> bytes:
     try:
-        return encode_element(parse_xml(data, charset=charset))
+        return encode_element(parse_xml(data, charset=charset, comments=True))
     except SoapFault as fault:
         shown = data[:60].decode("utf-8", "replace")
         raise ValueError(f"the payload {shown!r} cannot be sent as XML: {fault.reason}") from None

@@ -36,13 +36,13 @@ class Notification:
 
     @cached_property
     def element(self) -> etree._Element:
-        """The payload, parsed when first asked for."""
+        """The payload without its comments and processing instructions, parsed when first asked for."""
         return parse_xml(self.payload)
 
     @property
     def is_text(self) -> bool:
         """Whether plain text was published, not an XML element."""
-        return self.element.tag == hp("text")
+        return self.element.tag == hp("text") and not len(self.element)
 
     @cached_property
     def text(self) -> str:

@@ -169,7 +169,7 @@ class Receiver:
         version = SoapVersion.SOAP12 if "soap+xml" in request.content_type else SoapVersion.SOAP11
         relates_to = None
         try:
-            envelope = parse_envelope(await self._body(request), self._limits, request.charset)
+            envelope = parse_envelope(await self._body(request), self._limits, request.charset, raw=True)
             version, relates_to = envelope.version, envelope.addressing.message_id
             await self._hand_over(_notifications(envelope, self._limits))
         except SoapFault as fault:

@@ -16,7 +16,8 @@ from hpwsn.broker.publisher import Publisher, Span
 from hpwsn.notification import Notification
 from hpwsn_client.wsn.faults import SoapFault
 from hpwsn_client.wsn.notifications import join_notification, parse_notification_message
-from hpwsn_client.wsn.xml import Limits, parse_xml
+from hpwsn_client.wsn.payload_xml import parse_message_xml
+from hpwsn_client.wsn.xml import Limits
 
 
 class Arrivals:
@@ -47,7 +48,7 @@ class Arrivals:
 
     def _rebuild(self, notification: Notification) -> Notification:
         """Read it as a door would; its own word for topic and payload counts for nothing."""
-        element = parse_xml(join_notification(notification.content), self._limits)
+        element = parse_message_xml(join_notification(notification.content), self._limits)
         message = parse_notification_message(element)
         return self._publisher.notification(
             message, min(notification.time, self._clock()), notification.message_id, notification.target

@@ -86,7 +86,7 @@ def whole_payload(content: bytes, limits: Limits = STORED_LIMITS) -> bytes:
     """The payload of a Message with that content."""
     if content.lstrip()[:1] == b"<":
         try:
-            return encode_element(parse_xml(content, limits, "utf-8"))
+            return encode_element(parse_xml(content, limits, "utf-8", comments=True))
         except MalformedXml:
             pass  # then it is text that begins like an element
     return text_payload(content.decode())

@@ -25,9 +25,10 @@ from hpwsn.settings import RoutingSettings
 from hpwsn_client.wsn.names import DIALECT_SIMPLE
 from hpwsn_client.wsn.notifications import NotificationMessage
 from hpwsn_client.wsn.original import PackedNotification, parse_packed
+from hpwsn_client.wsn.payload_xml import parse_message_xml
 from hpwsn_client.wsn.soap_faults import SoapFault
 from hpwsn_client.wsn.topics import TopicExpression
-from hpwsn_client.wsn.xml import Limits, parse_xml
+from hpwsn_client.wsn.xml import Limits
 
 log = logging.getLogger(__name__)
 
@@ -143,7 +144,7 @@ class OriginalPeers(asyncio.DatagramProtocol):
             return
         self._received += 1
         try:
-            packed = parse_packed(parse_xml(data, self._limits), self._limits)
+            packed = parse_packed(parse_message_xml(data, self._limits), self._limits)
             self._take(packed, addr[0])
         except (SoapFault, ValueError) as error:
             self._refused += 1

@@ -14,11 +14,9 @@ from collections.abc import Iterator
 from hpwsn.notification import FOREIGN, Notification
 from hpwsn.routing.original import piece_payloads
 from hpwsn.routing.reading import MalformedMessage
-from hpwsn_client.wsn.names import hp
-from hpwsn_client.wsn.notifications import text_payload
+from hpwsn_client.wsn.notifications import payload_text, text_payload
 from hpwsn_client.wsn.soap_faults import SoapFault
 from hpwsn_client.wsn.topics import Topic
-from hpwsn_client.wsn.xml import STORED_LIMITS, parse_xml
 
 _HEAD = struct.Struct(">BIIqH")
 _VERSION = 1
@@ -70,5 +68,5 @@ def _message_content(notification: Notification) -> bytes:
     payload = notification.payload
     if not payload.startswith(_TEXT):
         return payload
-    element = parse_xml(payload, STORED_LIMITS)
-    return (element.text or "").encode() if element.tag == hp("text") and not len(element) else payload
+    text = payload_text(payload)
+    return payload if text is None else text.encode()

@@ -89,6 +89,23 @@ def test_what_a_soap_publisher_publishes_reaches_a_stomp_application(
         assert headers["id"]
 
 
+def test_comments_in_a_payload_reach_applications_and_come_from_them(
+    activemq: ActiveMQ, node: BackedNode, root: str
+) -> None:
+    payload = "<x>1<!-- c --><?pi y?></x>"
+    with (
+        StompApplication(activemq) as application,
+        SyncReceiver() as receiver,
+        SyncClient(node.url) as client,
+    ):
+        application.subscribe(f"/topic/hpwsn.{root}.>")
+        client.subscribe(root, receiver)
+        client.notify(root, payload)
+        assert (application.get()[1], receiver.get(20).payload) == (payload.encode(), payload.encode())
+        application.connection.send(f"/topic/hpwsn.{root}", f"<?xml version='1.0'?><!-- d -->{payload}")
+        assert receiver.get(20).payload == payload.encode()
+
+
 def test_an_mqtt_client_publishes_to_soap_subscribers_and_gets_what_they_publish(
     activemq: ActiveMQ, node: BackedNode, root: str
 ) -> None:

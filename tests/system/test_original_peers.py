@@ -155,6 +155,24 @@ async def test_what_the_original_sends_is_published_once_and_does_not_go_back(be
     assert (await beside.original.get()).topic == "END"
 
 
+async def test_comments_go_to_the_original_and_come_from_it_whole_and_in_pieces(beside: Beside) -> None:
+    small, large = ("<m>1<!-- c --><?pi x?></m>" * times for times in (1, 80))
+    async with subscribed(beside, "REMARKED") as (client, receiver):
+        for payload in (small, f"<r>{large}</r>"):
+            await client.notify("REMARKED", payload)
+            assert (await beside.original.whole()).content == payload
+            assert (await receiver.get(timeout=20)).payload == payload.encode()
+        escaped = small.replace("<", "&lt;").replace(">", "&gt;")
+        for id_, fragment, message in (
+            ("9:6", "0-0-0-0", f"<!-- beside -->{small}"),
+            ("9:7", "1-1-0-0", escaped[:20]),
+            ("9:7", "1-0-0-1", escaped[20:]),
+        ):
+            beside.send(NOTIFICATION.format(topic="REMARKED", id=id_, fragment=fragment, message=message))
+        for _ in range(2):
+            assert (await receiver.get(timeout=20)).payload == small.encode()
+
+
 async def test_pieces_that_may_be_partial_are_handed_out_as_they_come_though_one_is_lost(
     beside: Beside,
 ) -> None:

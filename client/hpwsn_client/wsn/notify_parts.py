@@ -83,7 +83,9 @@ class Unusual(Exception):
 
 
 def _inside(scope: Scope, attributes: bytes, prefix: bytes, *namespaces: str) -> Scope:
-    """The scope inside of an element that must be in one of the namespaces."""
+    """The scope inside of an element that must be in one of the namespaces, and say nothing by `xml:`."""
+    if b"xml:" in attributes and any(name.startswith(b"xml:") for name, _ in read_attributes(attributes)):
+        raise Unusual
     inner = scope.inside(attributes)
     if inner is None or inner.namespace(prefix) not in namespaces:
         raise Unusual

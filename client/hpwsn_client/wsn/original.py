@@ -17,6 +17,7 @@ from .filters import Filter, encode_filter, parse_filter
 from .messages import Message, Subscribe, encode_message
 from .names import DIALECT_FULL, HPWSN, SERVICEMIX, WSA, hp, wsa, wsnt
 from .notifications import NotificationMessage, encode_content, parse_payload, text_payload
+from .payload_xml import parse_message_xml
 from .sequence import children_of, encode_sequence, parse_sequence, required, text_of
 from .soap_faults import ActionNotSupported, InvalidMessage, MalformedXml
 from .topic import invalid, shown
@@ -110,7 +111,7 @@ def _content(body: etree._Element, limits: Limits) -> list[etree._Element]:
     if len(body) or not text:
         return children_of(body)
     try:
-        return [parse_xml(text.encode(), limits, "utf-8")]
+        return [parse_message_xml(text.encode(), limits, "utf-8")]
     except MalformedXml as error:
         raise InvalidMessage(f"WsnProcess holds {shown(text)}, which is no request: {error}") from None
 

@@ -14,8 +14,9 @@ from lxml import etree
 from .addressing import ADDRESSING_HEADERS, NO_ADDRESSING, Addressing, parse_addressing
 from .faults import FaultCode, InvalidMessage, MustUnderstandFault, NotSoap, SoapFault, parse_fault
 from .names import SOAP12
+from .payload_xml import parse_message_xml
 from .version import SoapVersion, encode_envelope
-from .xml import DEFAULT_LIMITS, Limits, parse_xml
+from .xml import DEFAULT_LIMITS, Limits
 
 __all__ = [
     "Envelope",
@@ -69,9 +70,14 @@ class Envelope:
         return next((header for header in self.headers if header.tag == clark), None)
 
 
-def parse_envelope(data: bytes, limits: Limits = DEFAULT_LIMITS, charset: str | None = None) -> Envelope:
-    """Read an envelope; a fault raised once its version is known carries it, for the answer to be in."""
-    root = parse_xml(data, limits, charset)
+def parse_envelope(
+    data: bytes, limits: Limits = DEFAULT_LIMITS, charset: str | None = None, *, raw: bool = False
+) -> Envelope:
+    """Read an envelope; a fault raised once its version is known carries it, for the answer to be in.
+
+    `raw` says that the element in the body may be a payload itself, and keeps its comments.
+    """
+    root = parse_message_xml(data, limits, charset, raw=raw)
     names = _BY_ROOT.get(root.tag)
     if names is None:
         raise _not_soap(root)

@@ -3,8 +3,7 @@
 Owns the hardened parser, the encodings it takes, and self-contained serialising. Refuses document type
 declarations, and with them every entity but the five of XML itself; other encodings than UTF-8, US-ASCII,
 Latin-1, Latin-9, windows-1252 and UTF-16; and whatever exceeds the Limits. Comments and processing
-instructions leave no trace in the tree, since in SOAP they may not change a message's meaning (SOAP 1.1
-section 3, SOAP 1.2 part 1 section 5).
+instructions leave no trace in the tree unless they are asked for (hpwsn_client.wsn.payload_xml).
 """
 
 import codecs
@@ -50,21 +49,27 @@ STORED_LIMITS = Limits(body=2**31 - 1, attributes=2**31 - 1, messages=2**31 - 1)
 
 
 class _Parsers(threading.local):
-    """One pair of parsers for each thread, as lxml lets a parser do one document at a time."""
+    """The parsers of each thread, as lxml lets a parser do one document at a time."""
 
     def __init__(self) -> None:
-        self.ordinary = _parser(huge=False)
-        self.huge = _parser(huge=True)
+        self._made: dict[tuple[bool, bool], etree.XMLParser] = {}
+
+    def get(self, huge: bool, comments: bool) -> etree.XMLParser:
+        """The parser for these, made when it is first needed."""
+        made = self._made.get((huge, comments))
+        if made is None:
+            made = self._made[huge, comments] = _parser(huge, comments)
+        return made
 
 
-def _parser(huge: bool) -> etree.XMLParser:
+def _parser(huge: bool, comments: bool) -> etree.XMLParser:
     return etree.XMLParser(
         encoding="utf-8",
         resolve_entities=False,
         load_dtd=False,
         no_network=True,
-        remove_comments=True,
-        remove_pis=True,
+        remove_comments=not comments,
+        remove_pis=not comments,
         collect_ids=False,
         huge_tree=huge,
     )
@@ -73,13 +78,18 @@ def _parser(huge: bool) -> etree.XMLParser:
 _parsers = _Parsers()
 
 
-def parse_xml(data: bytes, limits: Limits = DEFAULT_LIMITS, charset: str | None = None) -> etree._Element:
-    """Parse one document, whatever its sender intended; charset is that of the HTTP header, if any."""
+def parse_xml(
+    data: bytes, limits: Limits = DEFAULT_LIMITS, charset: str | None = None, *, comments: bool = False
+) -> etree._Element:
+    """Parse one document, whatever its sender intended; charset is that of the HTTP header, if any.
+
+    With `comments` the tree has the comments and processing instructions of the document, else none.
+    """
     if len(data) > limits.body:
         raise TooLarge(f"the message has {len(data)} bytes and {limits.body} are accepted: send less at once")
     text = _to_utf8(data, charset)
     _refuse_doctype(text)
-    return _parse_within(text, limits)
+    return _parse_within(text, limits, comments)
 
 
 def parse_plain(text: bytes, limits: Limits) -> etree._Element:
@@ -140,18 +150,18 @@ def parse_content(element: bytes, limits: Limits, levels: int) -> None:
         raise _too_deep(limits)
 
 
-def _parse_within(text: bytes, limits: Limits) -> etree._Element:
+def _parse_within(text: bytes, limits: Limits, comments: bool = False) -> etree._Element:
     _check_attributes(text, limits.attributes)
-    root = _parse(text, limits)
+    root = _parse(text, limits, comments)
     # No level takes less than <a></a>, so that most messages are too short to be too deep.
     if len(text) > 7 * limits.depth and _deeper(root, limits.depth):
         raise _too_deep(limits)
     return root
 
 
-def _parse(text: bytes, limits: Limits) -> etree._Element:
+def _parse(text: bytes, limits: Limits, comments: bool = False) -> etree._Element:
     ordinary = len(text) < _ORDINARY_BYTES and limits.depth <= _ORDINARY_DEPTH
-    parser = _parsers.ordinary if ordinary else _parsers.huge
+    parser = _parsers.get(not ordinary, comments)
     try:
         root = etree.fromstring(text, parser)
         if len(parser.error_log):

@@ -14,12 +14,12 @@ from hpwsn.backbone.activemq.link import Outgoing
 from hpwsn.backbone.names import destination_topic, topic_destination
 from hpwsn.notification import Notification
 from hpwsn_client.wsn.addressing import EndpointReference
-from hpwsn_client.wsn.names import hp
 from hpwsn_client.wsn.notifications import (
     NotificationMessage,
     encode_content,
     join_notification,
     parse_notification_message,
+    payload_text,
     text_payload,
 )
 from hpwsn_client.wsn.soap_faults import SoapFault
@@ -29,8 +29,6 @@ from hpwsn_client.wsn.xml import STORED_LIMITS, Limits, encode_element, parse_xm
 LONGEST_ID = 1024
 AMQP_BODIES = {"3": "a sequence", "7": "a map", "8": "a list"}
 """Bodies of AMQP messages that ActiveMQ cannot hand on by STOMP: they come empty, with these numbers beside them."""
-
-_TEXT = hp("text")
 
 
 def encode_peer(notification: Notification, id_: str, origin: str, persistent: bool) -> Outgoing:
@@ -53,11 +51,8 @@ def _producer(content: bytes) -> str:
 
 def _body(payload: bytes) -> tuple[bytes, str]:
     """Text as it was published, anything else as the element that it is."""
-    if b"text" in payload[:64]:
-        element = parse_xml(payload, STORED_LIMITS)
-        if element.tag == _TEXT:
-            return "".join(map(str, element.itertext())).encode(), "text/plain"
-    return payload, "application/xml"
+    text = payload_text(payload) if b"text" in payload[:64] else None
+    return (payload, "application/xml") if text is None else (text.encode(), "text/plain")
 
 
 def decode_peer(headers: Mapping[str, str], body: bytes, now: float, limits: Limits) -> Notification:
@@ -95,7 +90,7 @@ def _payload(body: bytes, limits: Limits) -> bytes:
         raise ValueError(f"it has {len(body)} bytes, and {limits.body} are accepted (server.body_limit)")
     if body.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
         try:
-            return encode_element(parse_xml(body, limits))
+            return encode_element(parse_xml(body, limits, comments=True))
         except SoapFault:
             pass  # text that happens to begin so
     try:

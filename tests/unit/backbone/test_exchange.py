@@ -7,8 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpwsn.backbone.activemq.exchange import decode_peer, encode_peer
+from hpwsn_client.wsn.notifications import parse_notify
+from hpwsn_client.wsn.soap import parse_envelope
 from hpwsn_client.wsn.soap_faults import SoapFault
 from hpwsn_client.wsn.xml import DEFAULT_LIMITS, Limits
+from tests.unit.client.wsn import published
 
 HERE = {"destination": "/topic/hpwsn.A.B", "message-id": "ID:1"}
 
@@ -89,3 +92,28 @@ def test_a_body_beyond_the_limit_is_refused_and_one_at_it_is_not() -> None:
     decode_peer(HERE, b"x" * 10, 1.0, limits)
     with pytest.raises(ValueError, match="11 bytes, and 10 are accepted"):
         decode_peer(HERE, b"x" * 11, 1.0, limits)
+
+
+@given(published.envelopes())
+def test_a_payload_reaches_applications_and_comes_back_as_it_was_published(sent: tuple[bytes, bytes]) -> None:
+    data, alone = sent
+    body = parse_envelope(data).body
+    assert body is not None
+    (message,) = parse_notify(body)
+    out, headers = round_trip(message.payload)
+    assert headers["content-type"] == "application/xml"
+    assert published.canonical(out) == published.canonical(alone)
+    assert published.qnames(out) == published.qnames(alone)
+
+
+def test_what_stands_around_the_element_of_a_document_is_no_part_of_the_payload() -> None:
+    assert round_trip(b"<?xml version='1.0'?><!-- c --><?pi x?><r><!-- in --></r><!-- d -->")[0] == (
+        b"<r><!-- in --></r>"
+    )
+
+
+def test_text_goes_out_as_text_and_an_element_of_that_name_with_elements_as_it_is() -> None:
+    text = b'<h:text xmlns:h="urn:hpwsn:1">a<!-- c -->b</h:text>'
+    assert round_trip(text)[0] == b"ab"
+    element = b'<h:text xmlns:h="urn:hpwsn:1">a<b/></h:text>'
+    assert round_trip(element)[0] == element

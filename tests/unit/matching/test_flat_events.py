@@ -88,3 +88,17 @@ def _element(tree: tuple) -> etree._Element:
     element.text = text
     element.extend(map(_element, children))
     return element
+
+
+FLAT = "<r>{}<a>1{}</a>{}<b>x{}</b>{}</r>"
+REMARKS = st.sampled_from(
+    ["", "", "", "<!---->", "<!--<c>2</c>-->", "<!-- < <c>2</c> -->", "<?p <c>2</c>?>", "<!--></b><b>-->"]
+)
+
+
+@given(st.tuples(*[REMARKS] * 5))
+def test_comments_and_instructions_are_no_part_of_an_event(remarks: tuple[str, ...]) -> None:
+    payload = FLAT.format(*remarks).encode()
+    found = flat_event(payload)
+    assert (found is None) == any(remarks)
+    assert event_of(parse_xml(payload)) == {"a": 1.0, "b": "x"}

@@ -18,7 +18,7 @@ from hpwsn.routing.original import (
     piece_payloads,
     whole_message,
 )
-from hpwsn_client.wsn.notifications import NotificationMessage, text_payload
+from hpwsn_client.wsn.notifications import NotificationMessage, parse_notify, text_payload
 from hpwsn_client.wsn.original import (
     CreateEndpoint,
     Package,
@@ -27,9 +27,12 @@ from hpwsn_client.wsn.original import (
     parse_packed,
     parse_process,
 )
+from hpwsn_client.wsn.payload_xml import parse_message_xml
+from hpwsn_client.wsn.soap import parse_envelope
 from hpwsn_client.wsn.soap_faults import InvalidMessage, SoapFault
 from hpwsn_client.wsn.topics import Topic, TopicExpression
 from hpwsn_client.wsn.xml import DEFAULT_LIMITS, parse_xml
+from tests.unit.client.wsn import published
 
 TOPIC = TopicExpression.of(Topic.parse("ALL1"))
 texts = st.text(
@@ -139,3 +142,22 @@ def test_only_a_notification_comes_from_a_node_of_the_original() -> None:
         parse_packed(parse_xml(encode_process(CreateEndpoint())))
     with pytest.raises(SoapFault):
         parse_packed(parse_xml(b"<m/>"))
+
+
+@given(published.envelopes(), st.integers(600, 900), st.randoms())
+def test_datagrams_give_a_payload_back_as_it_was_published(
+    published_as: tuple[bytes, bytes], size: int, chance: random.Random
+) -> None:
+    body = parse_envelope(published_as[0]).body
+    assert body is not None
+    (sent,) = parse_notify(body)
+    for payload in (sent.payload, b"<o>%b%b</o>" % (sent.payload, b"<!-- long -->" * 60)):
+        made = list(datagrams(NotificationMessage(TOPIC, payload), "1:2", size))
+        chance.shuffle(made)
+        receiver = Reassembly(timeout=1, most_bytes=1 << 20, most_messages=4)
+        read = [parse_packed(parse_message_xml(each)) for each in made]
+        taken = [receiver.add("a", fragment_of(packed), 0.0) for packed in read]
+        (whole,) = [each for each in taken if isinstance(each, Whole)]
+        back = whole_message(read[0].message, whole.content, DEFAULT_LIMITS)
+        assert published.canonical(back.payload) == published.canonical(payload)
+        assert published.qnames(back.payload) == published.qnames(payload)

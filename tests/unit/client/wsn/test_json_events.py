@@ -179,3 +179,17 @@ def test_too_many_or_too_deep_events_are_refused():
         parse_event_lines(b"{}\n{}\n{}", Limits(messages=2))
     with pytest.raises(MalformedJson, match="nested too deep"):
         parse_events(b"[" * 100_000)
+
+
+@pytest.mark.parametrize(
+    ("xml", "data"),
+    [
+        ("<r><!-- c --><a>2<!-- c -->1</a><?pi x?></r>", {"a": 21}),
+        ("<r>2<!-- c -->1</r>", {"r": 21}),
+        ("<r a='1'><!-- c --></r>", {"a": 1}),
+        (f"<hp:event {HP}><!-- c --><on>tr<?pi?>ue</on></hp:event>", {"on": True}),
+        (f"<hp:text {HP}>a<!-- c -->b</hp:text>", {"text": "ab"}),
+    ],
+)
+def test_comments_and_instructions_are_no_data(xml, data):
+    assert decode_event(xml.encode()) == data
