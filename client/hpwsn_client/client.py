@@ -69,6 +69,7 @@ from .wsn.registrations import (
 )
 from .wsn.soap import SoapVersion
 from .wsn.times import Duration
+from .wsn.version import SoapAction
 from .wsn.xml import DEFAULT_LIMITS, Limits
 
 DEFAULT_URL = "http://127.0.0.1:8080/wsn"
@@ -84,6 +85,7 @@ class Client(ResourceCaller):
         url: str = DEFAULT_URL,
         *,
         soap: SoapVersion = SoapVersion.SOAP11,
+        soap_action: SoapAction = "empty",
         timeout: float = 30.0,
         connections: int = 16,
         linger: float | None = None,
@@ -98,10 +100,13 @@ class Client(ResourceCaller):
                 "give at least one connection, a positive timeout, and a linger of 0 or more seconds"
             )
         self.url = check_url(url)
-        transport = Transport(soap, timeout=timeout, connections=connections, limits=limits)
+        transport = Transport(
+            soap, soap_action=soap_action, timeout=timeout, connections=connections, limits=limits
+        )
         super().__init__(transport, EndpointReference(url), limits)
         self._batch = batch
         self._soap = soap
+        self._soap_action = soap_action
         self._timeout = timeout
         self._received: dict[str, str] = {}
         self._publisher = None if linger is None else LingeringPublisher(self._send_notify, linger, batch)
@@ -183,6 +188,7 @@ class Client(ResourceCaller):
         return Publisher(
             self.url,
             soap=self._soap,
+            soap_action=self._soap_action,
             linger=linger,
             batch=self._batch if batch is None else batch,
             in_flight=in_flight,

@@ -54,6 +54,7 @@ from .wsn.notifications import encode_notify
 from .wsn.soap import Envelope, SoapVersion, encode_envelope, parse_envelope
 from .wsn.times import Duration, Termination
 from .wsn.topics import Topic
+from .wsn.version import SoapAction
 
 MOST_SUBSCRIBERS = 1000
 """Brokers, times the topics that each of them wants."""
@@ -83,6 +84,7 @@ class DemandPublisher:
         *,
         path: str = "/",
         public_url: str | None = None,
+        soap_action: SoapAction = "empty",
         timeout: float = 30.0,
         on_change: Callable[[], object] | None = None,
     ) -> None:
@@ -92,7 +94,9 @@ class DemandPublisher:
         self._public_url = None if public_url is None else check_url(public_url).rstrip("/")
         self._on_change = on_change
         self._subscribers: dict[str, _Subscriber] = {}
-        self._transports = {version: Transport(version, timeout=timeout) for version in SoapVersion}
+        self._transports = {
+            version: Transport(version, soap_action=soap_action, timeout=timeout) for version in SoapVersion
+        }
         self._changed = asyncio.Event()
         self._runner: web.AppRunner | None = None
 

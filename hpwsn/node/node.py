@@ -131,7 +131,7 @@ class Node:
             content=self.content,
             recent=self.recent,
             reach=Consumers(
-                PushSender(self.pusher, config.delivery.batch),
+                PushSender(self.pusher, config.delivery.batch, config.delivery.soap_action),
                 PullSender(self.journal, pull_points),
                 pull_points,
                 self.base_url,
@@ -257,7 +257,12 @@ class Node:
     def _build_demand(self) -> Demand:
         delivery, registrations = self.config.delivery, self.config.registrations
         transports = {
-            version: Transport(version, timeout=delivery.response_timeout, connections=CALLS)
+            version: Transport(
+                version,
+                soap_action=delivery.soap_action,
+                timeout=delivery.response_timeout,
+                connections=CALLS,
+            )
             for version in SoapVersion
         }
         return Demand(
