@@ -1,7 +1,7 @@
 """Apache CXF's own client classes, unchanged, against a node.
 
-tests/interop/cxf/client plays a scenario for each name that it is told: NotificationBroker, Consumer, PullPoint,
-CreatePullPoint, Publisher, Registration and Subscription of org.apache.cxf.wsn.client do all the talking.
+tests/interop/cxf/client plays a scenario for each name that it is told. NotificationBroker, Consumer,
+PullPoint, CreatePullPoint, Publisher, Registration and Subscription of org.apache.cxf.wsn.client do all else.
 """
 
 from collections.abc import Iterator
