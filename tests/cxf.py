@@ -18,7 +18,7 @@ import pytest
 
 FOLDER = Path(__file__).parent / "interop" / "cxf"
 ANSWER_WITHIN = 120.0
-"""Seconds for one line; a JVM on a busy machine starts slowly, and a scenario that fails waits 20 s first."""
+"""Seconds for one line; a JVM on a busy machine starts slowly, and a scenario that fails waits 60 s first."""
 
 
 class CxfProgram:
