@@ -40,6 +40,8 @@ class Producer:
         self.answer: Callable[[str], int] = lambda operation: 200
         self.calls: list[tuple[str, str | None]] = []
         self.envelopes: list[bytes] = []
+        self.actions: list[str | None] = []
+        """The SOAPAction header of each call."""
         self.subscriptions: dict[str, Upstream] = {}
         self._number = 0
         self._called = asyncio.Condition()
@@ -107,6 +109,7 @@ class Producer:
         operation, id_ = etree.QName(asked).localname, request.match_info.get("id")
         async with self._called:
             self.envelopes.append(body)
+            self.actions.append(request.headers.get("SOAPAction"))
             topic = self._topic(asked, id_)
             status = self.answer(operation)
             answer = self._run(operation, asked, id_) if status == 200 else ""

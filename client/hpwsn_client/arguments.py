@@ -20,7 +20,7 @@ from .urls import check_url
 from .wsn.addressing import EndpointReference
 from .wsn.faults import InvalidTopicExpressionFault, SoapFault
 from .wsn.filters import ContentFilter
-from .wsn.names import DIALECT_CONCRETE, DIALECT_PREDICATES, DIALECT_SIMPLE, DIALECT_XPATH, PREFIXES
+from .wsn.names import DIALECT_PREDICATES, DIALECT_SIMPLE, DIALECT_XPATH, PREFIXES
 from .wsn.notifications import NotificationMessage, text_payload
 from .wsn.times import Duration, Termination
 from .wsn.topic import Topic
@@ -65,19 +65,19 @@ def topic_expression(
 
 
 def concrete_topic(topic: TopicLike, namespaces: Namespaces | None = None) -> TopicExpression:
-    """The expression for the one topic to publish on or to ask for."""
+    """The expression for the one topic to publish on or to ask for; Simple where it has a single name."""
     if isinstance(topic, str) and ("{" in topic or not namespaces):
         return _plain_topic(topic)
     named = topic if isinstance(topic, Topic) else topic_expression(topic, None, namespaces).topic
     if named is None:
         raise InvalidTopicExpressionFault(f"{topic!r} may name several topics; name one, such as A:B:C")
-    return TopicExpression.of(named, DIALECT_CONCRETE)
+    return TopicExpression.of_message(named)
 
 
 @lru_cache(1024)
 def _plain_topic(text: str) -> TopicExpression:
     """A publisher repeats its topics, so each is parsed once."""
-    return TopicExpression.of(Topic.parse(text), DIALECT_CONCRETE)
+    return TopicExpression.of_message(Topic.parse(text))
 
 
 def payload_bytes(payload: Payload) -> bytes:

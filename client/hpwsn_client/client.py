@@ -70,6 +70,7 @@ from .wsn.registrations import (
 )
 from .wsn.soap import SoapVersion
 from .wsn.times import Duration
+from .wsn.version import SoapAction
 from .wsn.xml import DEFAULT_LIMITS, Limits
 
 __all__ = ["DEFAULT_URL", "Client", "PullPoint", "Registration", "Subscription"]
@@ -88,6 +89,7 @@ class Client(ResourceCaller):
         url: str | None = None,
         *,
         soap: SoapVersion = SoapVersion.SOAP11,
+        soap_action: SoapAction = "empty",
         timeout: float = 30.0,
         connections: int = 16,
         linger: float | None = None,
@@ -104,10 +106,18 @@ class Client(ResourceCaller):
             )
         self.url = broker_url(url)
         self._tls = tls_context(tls)
-        transport = Transport(soap, timeout=timeout, connections=connections, limits=limits, tls=self._tls)
+        transport = Transport(
+            soap,
+            soap_action=soap_action,
+            timeout=timeout,
+            connections=connections,
+            limits=limits,
+            tls=self._tls,
+        )
         super().__init__(transport, EndpointReference(self.url), limits)
         self._batch = batch
         self._soap = soap
+        self._soap_action = soap_action
         self._timeout = timeout
         self._received: dict[str, str] = {}
         self._publisher = None if linger is None else LingeringPublisher(self._send_notify, linger, batch)
@@ -189,6 +199,7 @@ class Client(ResourceCaller):
         return Publisher(
             self.url,
             soap=self._soap,
+            soap_action=self._soap_action,
             linger=linger,
             batch=self._batch if batch is None else batch,
             in_flight=in_flight,

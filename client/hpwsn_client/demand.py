@@ -56,6 +56,7 @@ from .wsn.notifications import encode_notify
 from .wsn.soap import Envelope, SoapVersion, encode_envelope, parse_envelope
 from .wsn.times import Duration, Termination
 from .wsn.topics import Topic
+from .wsn.version import SoapAction
 
 MOST_SUBSCRIBERS = 1000
 """Brokers, times the topics that each of them wants."""
@@ -85,6 +86,7 @@ class DemandPublisher:
         *,
         path: str = "/",
         public_url: str | None = None,
+        soap_action: SoapAction = "empty",
         timeout: float = 30.0,
         on_change: Callable[[], object] | None = None,
         tls: Tls | None = None,
@@ -96,7 +98,10 @@ class DemandPublisher:
         self._on_change = on_change
         self._subscribers: dict[str, _Subscriber] = {}
         secure = tls_context(tls)
-        self._transports = {v: Transport(v, timeout=timeout, tls=secure) for v in SoapVersion}
+        self._transports = {
+            version: Transport(version, soap_action=soap_action, timeout=timeout, tls=secure)
+            for version in SoapVersion
+        }
         self._changed = asyncio.Event()
         self._runner: web.AppRunner | None = None
 

@@ -29,7 +29,7 @@ from .transport import (
     Reply,
     addressing_headers,
     body_of,
-    http_headers,
+    check_soap_action,
     message_id_header,
     tls_failed,
 )
@@ -39,6 +39,7 @@ from .wsn.faults import Busy
 from .wsn.names import ACTION_NOTIFY
 from .wsn.notifications import NotificationMessage, encode_notify
 from .wsn.soap import SoapVersion, encode_envelope
+from .wsn.version import SoapAction, request_headers
 from .wsn.xml import DEFAULT_LIMITS, Limits
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 2.0
@@ -74,6 +75,7 @@ class Publisher:
         url: str,
         *,
         soap: SoapVersion = SoapVersion.SOAP11,
+        soap_action: SoapAction = "empty",
         linger: float = 0.005,
         batch: int = 100,
         in_flight: int = 8,
@@ -100,7 +102,8 @@ class Publisher:
         self._retry_for = retry_for
         self._limits = limits
         self._tls = tls
-        self._head = request_head(url) + _header_lines(http_headers(soap, ACTION_NOTIFY))
+        headers = request_headers(soap, ACTION_NOTIFY, check_soap_action(soap_action))
+        self._head = request_head(url) + _header_lines(headers)
         self._ids = (f"{uuid4()}-{number}" for number in itertools.count(1))
         self._waiting: deque[_Entry] = deque()
         self._under_way: deque[_Lot] = deque()

@@ -32,6 +32,7 @@ from .wsn.addressing import Addressing, EndpointReference, encode_addressing, re
 from .wsn.faults import Busy, SoapFault, TooLarge, parse_fault
 from .wsn.names import HPWSN, WSA_ANONYMOUS
 from .wsn.soap import SoapVersion, encode_envelope, parse_envelope
+from .wsn.version import SOAP_ACTIONS, SoapAction, request_headers
 from .wsn.xml import DEFAULT_LIMITS, Limits, escape
 
 _CHUNK = 1 << 16
@@ -57,12 +58,14 @@ class Transport:
         self,
         soap: SoapVersion = SoapVersion.SOAP11,
         *,
+        soap_action: SoapAction = "empty",
         timeout: float = 30.0,
         connections: int = 16,
         limits: Limits = DEFAULT_LIMITS,
         tls: ssl.SSLContext | None = None,
     ) -> None:
         self._soap = soap
+        self._soap_action = check_soap_action(soap_action)
         self._timeout = timeout
         self._connections = connections
         self._limits = limits
@@ -86,9 +89,10 @@ class Transport:
 
     async def _post(self, url: str, action: str, data: bytes) -> Reply:
         session = self._open(url)
+        headers = request_headers(self._soap, action, self._soap_action)
         try:
             async with session.post(
-                url, data=io.BytesIO(data), headers=http_headers(self._soap, action), allow_redirects=False
+                url, data=io.BytesIO(data), headers=headers, allow_redirects=False
             ) as response:
                 content = await self._read(response, url)
                 return Reply(url, response.status, response.charset, response.headers, content)
@@ -179,11 +183,13 @@ def routing_headers(reliable: bool, partial: bool) -> tuple[bytes, ...]:
     return (f'<hp:Routing xmlns:hp="{HPWSN}" {asked}/>'.encode(),)
 
 
-def http_headers(soap: SoapVersion, action: str) -> Mapping[str, str]:
-    """The HTTP headers that tell a SOAP request's version and action."""
-    if soap is SoapVersion.SOAP11:
-        return {"Content-Type": soap.content_type, "SOAPAction": f'"{action}"'}
-    return {"Content-Type": f'{soap.content_type}; action="{action}"'}
+def check_soap_action(soap_action: SoapAction) -> SoapAction:
+    """The value itself, where it is one of the two."""
+    if soap_action not in SOAP_ACTIONS:
+        raise ValueError(
+            f"soap_action is {soap_action!r}; give 'empty', or 'action' for peers that dispatch on SOAPAction"
+        )
+    return soap_action
 
 
 def body_of(reply: Reply, limits: Limits) -> etree._Element | None:

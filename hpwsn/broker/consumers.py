@@ -33,6 +33,7 @@ from hpwsn_client.wsn.names import ACTION_NOTIFY, WSA, WSA_ANONYMOUS, WSA_NONE, 
 from hpwsn_client.wsn.notifications import NOTIFICATION_CLOSE, NOTIFICATION_OPEN, NOTIFY_CLOSE, NOTIFY_OPEN
 from hpwsn_client.wsn.original import is_original, original_content
 from hpwsn_client.wsn.soap import SoapVersion, encode_envelope
+from hpwsn_client.wsn.version import SoapAction, request_headers
 from hpwsn_client.wsn.xml import escape
 
 _SPLIT = b"\x00"
@@ -52,8 +53,9 @@ PULL_BATCH = 1000
 class PushSender:
     """Posts Notify messages; the consumer's 2xx is the acknowledgement."""
 
-    def __init__(self, pusher: Pusher, batch: int) -> None:
+    def __init__(self, pusher: Pusher, batch: int, soap_action: SoapAction = "empty") -> None:
         self._pusher = pusher
+        self._soap_action = soap_action
         self._batch = batch
         self._sent: Sequence[Notification] = ()
         self._content: Callable[[Notification], bytes] | None = None
@@ -64,7 +66,7 @@ class PushSender:
 
     def batch(self, subscription: Subscription) -> int:
         """One for UseRaw and for the original's receivers, else the policy's, else the node's."""
-        prepared = subscription.prepared or _prepared(subscription)
+        prepared = subscription.prepared or self._prepare(subscription)
         if prepared.single:
             return 1
         policy = subscription.request.policy.delivery
@@ -79,7 +81,7 @@ class PushSender:
         done: Done,
     ) -> None:
         """Post one envelope with all of the notifications."""
-        prepared = subscription.prepared or _prepared(subscription)
+        prepared = subscription.prepared or self._prepare(subscription)
         if notifications is not self._sent or prepared.content is not self._content:
             # The same go to one consumer after another, so what they share is made once.
             self._sent, self._content = notifications, prepared.content
@@ -93,6 +95,10 @@ class PushSender:
         )
         self._pusher.post(prepared.url, prepared.headers, body, done)
 
+    def _prepare(self, subscription: Subscription) -> Prepared:
+        prepared = subscription.prepared = prepare(subscription, self._soap_action)
+        return prepared
+
 
 _standard = attrgetter("content")
 _raw = attrgetter("payload")
@@ -102,12 +108,7 @@ def _original(notification: Notification) -> bytes:
     return original_content(notification.content, notification.start, notification.end)
 
 
-def _prepared(subscription: Subscription) -> Prepared:
-    prepared = subscription.prepared = prepare(subscription)
-    return prepared
-
-
-def prepare(subscription: Subscription) -> Prepared:
+def prepare(subscription: Subscription, soap_action: SoapAction) -> Prepared:
     """Encode all that does not change from send to send."""
     consumer, version = subscription.request.consumer, subscription.version
     addressing = Addressing(action=ACTION_NOTIFY, to=consumer.address, message_id=_MESSAGE_ID)
@@ -118,7 +119,7 @@ def prepare(subscription: Subscription) -> Prepared:
     notify, opening, closing = (b"", b"", b"") if raw else _around_contents(subscription, original)
     return Prepared(
         url=consumer.address,
-        headers=_http_headers(version),
+        headers=_header_lines(version, soap_action),
         before_id=before_id,
         before_first=before_body + notify + opening,
         between=closing + opening,
@@ -141,10 +142,9 @@ def _around_contents(subscription: Subscription, original: bool) -> tuple[bytes,
     return _NOTIFY_OPEN, opening.encode(), NOTIFICATION_CLOSE
 
 
-def _http_headers(version: SoapVersion) -> bytes:
-    if version is SoapVersion.SOAP11:
-        return f'Content-Type: {version.content_type}\r\nSOAPAction: "{ACTION_NOTIFY}"\r\n'.encode()
-    return f'Content-Type: {version.content_type}; action="{ACTION_NOTIFY}"\r\n'.encode()
+def _header_lines(version: SoapVersion, soap_action: SoapAction) -> bytes:
+    headers = request_headers(version, ACTION_NOTIFY, soap_action)
+    return "".join(f"{name}: {value}\r\n" for name, value in headers.items()).encode()
 
 
 class PullSender:

@@ -32,7 +32,9 @@ from hpwsn.settings import Config
 from hpwsn_client.wsn import faults
 from hpwsn_client.wsn.faults import parse_fault
 from hpwsn_client.wsn.messages import Unsubscribe, encode_message
+from hpwsn_client.wsn.names import request_action
 from hpwsn_client.wsn.soap import SoapVersion, encode_envelope, parse_envelope
+from hpwsn_client.wsn.version import request_headers
 from hpwsn_client.wsn.xml import Limits
 
 log = logging.getLogger(__name__)
@@ -46,6 +48,7 @@ _ADDRESS = re.compile(
 _PASSED_ON = ("Content-Type", "SOAPAction")
 _HANDED_BACK = ("Content-Type", "Retry-After")
 _CHUNK = 64 * 1024
+_UNSUBSCRIBE = request_action("Unsubscribe")
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -150,7 +153,7 @@ class Elsewhere:
             return False
         self.passed_on += 1
         data = encode_envelope(SoapVersion.SOAP11, encode_message(Unsubscribe()))
-        headers = {"Content-Type": SoapVersion.SOAP11.content_type, **self._by_way()}
+        headers = {**request_headers(SoapVersion.SOAP11, _UNSUBSCRIBE), **self._by_way()}
         try:
             async with await self._send(owner, found[0], data, headers) as answer:
                 body = await answer.read()

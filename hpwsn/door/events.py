@@ -140,7 +140,7 @@ class EventsDoor:
         topic, message_id = _topic(request), _message_id(request)
         data = await self._body(request)
         payloads = await off_loop(len(data), self._payloads, data, request.content_type)
-        on = TopicExpression.of(topic)
+        on = TopicExpression.of_message(topic)
         messages = [NotificationMessage(on, payload) for payload in payloads]
         span = await self._broker.publisher.publish(
             messages,

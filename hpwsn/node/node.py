@@ -133,7 +133,7 @@ class Node:
             content=self.content,
             recent=self.recent,
             reach=Consumers(
-                PushSender(self.pusher, config.delivery.batch),
+                PushSender(self.pusher, config.delivery.batch, config.delivery.soap_action),
                 PullSender(self.journal, pull_points),
                 pull_points,
                 self.base_url,
@@ -260,7 +260,13 @@ class Node:
         delivery, registrations = self.config.delivery, self.config.registrations
         tls = consumer_context(delivery.ca_file)
         transports = {
-            version: Transport(version, timeout=delivery.response_timeout, connections=CALLS, tls=tls)
+            version: Transport(
+                version,
+                soap_action=delivery.soap_action,
+                timeout=delivery.response_timeout,
+                connections=CALLS,
+                tls=tls,
+            )
             for version in SoapVersion
         }
         return Demand(

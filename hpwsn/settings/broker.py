@@ -1,9 +1,11 @@
 """The settings of what a broker does for its publishers and subscribers."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from hpwsn.quantities import Choice, Flag, Seconds, Size, Text, Whole
 from hpwsn.settings.setting import MIB, setting
+from hpwsn_client.wsn.version import SOAP_ACTIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,11 @@ class DeliverySettings:
     )
     raw_only: bool = setting(
         False, Flag(), "Push payloads alone, never in a Notify: subscribers must ask for UseRaw."
+    )
+    soap_action: Literal["empty", "action"] = setting(
+        "empty",
+        Choice(choices=SOAP_ACTIONS),
+        "SOAPAction of SOAP 1.1 requests: empty, or the action's URI for consumers that dispatch on it.",
     )
     on_gone: str = setting(
         "keep", Choice(choices=("keep", "end")), "Whether a consumer that answers 410 ends its subscription."

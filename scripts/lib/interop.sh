@@ -21,8 +21,9 @@ want_interop() {
     want npm -- has_command npm
 }
 
-# interop: the clients in the versions of the lock file; two at once take turns.
+# interop: the clients in the versions of the lock file; two at once take turns. Without npm their tests are skipped.
 interop() {
+    has_command npm >/dev/null || return 0
     (
         if command -v flock >/dev/null; then flock 9; fi
         install_clients

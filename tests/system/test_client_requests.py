@@ -45,7 +45,14 @@ from hpwsn_client.wsn.messages import (
     Unsubscribe,
     UnsubscribeResponse,
 )
-from hpwsn_client.wsn.names import ACTION_NOTIFY, DIALECT_XPATH, WSN_BW, hp
+from hpwsn_client.wsn.names import (
+    ACTION_NOTIFY,
+    DIALECT_CONCRETE,
+    DIALECT_SIMPLE,
+    DIALECT_XPATH,
+    WSN_BW,
+    hp,
+)
 from hpwsn_client.wsn.times import Duration
 from hpwsn_client.wsn.xml import Limits
 from tests.patience import holds
@@ -100,13 +107,42 @@ async def test_notify_sends_one_addressed_notification(broker, soap):
     assert asked.envelope.header(hp("MessageId")).text == "a<1"
 
 
-async def test_the_action_is_where_each_version_of_soap_has_it(broker):
-    for soap in SoapVersion:
-        async with Client(broker.url, soap=soap) as client:
-            await client.notify("A", "x")
-    first, second = (asked.headers for asked in broker.asked)
-    assert first["SOAPAction"] == f'"{ACTION_NOTIFY}"'
-    assert second["Content-Type"] == f'application/soap+xml; charset=utf-8; action="{ACTION_NOTIFY}"'
+@pytest.mark.parametrize(("asked_for", "said"), [("empty", ""), ("action", ACTION_NOTIFY)])
+async def test_soapaction_is_empty_unless_the_action_is_asked_for(broker, asked_for, said):
+    async with Client(broker.url, soap_action=asked_for) as client:
+        await client.notify("A", "x")
+        async with client.publisher() as publisher:
+            await publisher.put("A", "y")
+    assert [asked.headers["SOAPAction"] for asked in broker.asked] == [f'"{said}"'] * 2
+
+
+async def test_in_soap_1_2_the_action_is_a_parameter_of_the_content_type(broker):
+    async with Client(broker.url, soap=SoapVersion.SOAP12) as client:
+        await client.notify("A", "x")
+    (headers,) = (asked.headers for asked in broker.asked)
+    assert headers["Content-Type"] == f'application/soap+xml; charset=utf-8; action="{ACTION_NOTIFY}"'
+    assert "SOAPAction" not in headers
+
+
+def test_another_soapaction_is_refused_with_what_to_give():
+    with pytest.raises(ValueError, match="soap_action is 'urn:x'; give 'empty', or 'action'"):
+        Client(soap_action="urn:x")
+
+
+@pytest.mark.parametrize(
+    ("topic", "dialect", "text"),
+    [("A", DIALECT_SIMPLE, "A"), ("{urn:x}A", DIALECT_SIMPLE, "t:A"), ("A:B", DIALECT_CONCRETE, "A/B")],
+)
+async def test_a_topic_of_one_name_is_published_and_asked_for_in_simple_any_other_in_concrete(
+    broker, topic, dialect, text
+):
+    broker.script[GetCurrentMessage] = GetCurrentMessageResponse(b"<x/>")
+    async with Client(broker.url) as client:
+        await client.notify(topic, "x")
+        await client.get_current_message(topic)
+    notified, current = broker.asked
+    for expression in (notified.message[0].topic, current.message.topic):
+        assert (expression.dialect, expression.text) == (dialect, text)
 
 
 async def test_notify_many_sends_lots_in_order_over_one_connection(broker):

@@ -2,6 +2,9 @@
 
 from pathlib import Path
 
+import pytest
+
+from hpwsn_client.wsn.names import ACTION_NOTIFY
 from tests import raw_soap
 from tests.consumer import Consumer
 from tests.harness import NodeProcess
@@ -15,6 +18,22 @@ async def test_notifications_arrive_in_the_order_of_acceptance(node: NodeProcess
             assert (await call(node.url, notify("A", f"<n>{number}</n>"))).status == 202
         await consumer.wait(lambda c: len(c.messages()) >= 200)
         assert consumer.payloads() == [str(number) for number in range(200)]
+
+
+@pytest.mark.parametrize(("setting", "said"), [("empty", ""), ("action", ACTION_NOTIFY)])
+async def test_soapaction_is_empty_unless_the_setting_asks_for_the_action(
+    tmp_path: Path, setting: str, said: str
+) -> None:
+    with NodeProcess(tmp_path / "data", "--set", f"delivery.soap_action={setting}") as node:
+        async with Consumer() as old, Consumer() as new:
+            await call(node.url, subscribe(old.url, "A"), "1.1")
+            await call(node.url, subscribe(new.url, "A"), "1.2")
+            await call(node.url, notify("A", "<n/>"))
+            await old.wait(lambda c: len(c.messages()) == 1)
+            await new.wait(lambda c: len(c.messages()) == 1)
+    assert old.headers[0]["SOAPAction"] == f'"{said}"'
+    assert "SOAPAction" not in new.headers[0]
+    assert new.headers[0]["Content-Type"] == f'{raw_soap.TYPES["1.2"]}; action="{ACTION_NOTIFY}"'
 
 
 async def test_waiting_notifications_travel_together_up_to_the_policys_batch(node: NodeProcess) -> None:

@@ -11,6 +11,7 @@ import aiohttp
 import pytest
 from lxml import etree
 
+from hpwsn_client.wsn.names import request_action
 from tests.consumer import Consumer
 from tests.harness import NodeProcess
 from tests.patience import eventually
@@ -400,10 +401,21 @@ async def test_publishers_are_spoken_to_in_the_version_in_which_they_registered(
     await publisher.wait(lambda p: p.active() == ["A"])
     await call(subscription, "<w:Unsubscribe/>")
     await publisher.wait(lambda p: p.active() == [])
+    assert set(publisher.actions) == {'""' if version == "1.1" else None}
     for data in publisher.envelopes:
         root = etree.fromstring(data)
         assert etree.QName(root).namespace == ENV[version]
         oasis.validate(root.find("{*}Body")[0])
+
+
+async def test_publishers_that_dispatch_on_soapaction_get_the_action(
+    tmp_path: Path, publisher: Producer
+) -> None:
+    with NodeProcess(tmp_path / "data", *QUICK, "--set", "delivery.soap_action=action") as node:
+        await registered(node, publisher, "A")
+        await subscribed(node, "http://127.0.0.1:1/nobody", "A")
+        await publisher.wait(lambda p: p.active() == ["A"])
+    assert publisher.actions == [f'"{request_action("Subscribe")}"']
 
 
 async def test_a_node_is_a_publisher_on_demand_of_another_node(tmp_path: Path, broker: NodeProcess) -> None:

@@ -219,6 +219,27 @@ async def test_both_lanes_deliver_the_same(lanes: Lanes) -> None:
     assert delivered[0] == delivered[1]
 
 
+@pytest.mark.parametrize("dialect", [raw_soap.SIMPLE, raw_soap.CONCRETE, None])
+async def test_the_topic_of_a_notify_is_one_topic_in_every_dialect_and_lane(
+    lanes: Lanes, dialect: str | None
+) -> None:
+    """Simple covers a subtree in a Subscribe only."""
+    for node in lanes:
+        async with Consumer() as exact, Consumer() as subtree, Consumer() as below:
+            await call(node.url, subscribe(exact.url, "one", dialect=raw_soap.CONCRETE))
+            await call(node.url, subscribe(subtree.url, "one", dialect=raw_soap.SIMPLE))
+            await call(node.url, subscribe(below.url, "one/two", dialect=raw_soap.CONCRETE))
+            exchange(node, post(envelope(notify("one", "<x>1</x>", dialect=dialect))), LAST)
+            exchange(node, post(envelope(notify("one/two", "<x>2</x>", dialect=raw_soap.CONCRETE))), LAST)
+            await subtree.wait(lambda c: len(c.messages()) == 2)
+            await below.wait(lambda c: len(c.messages()) == 1)
+            await exact.wait(lambda c: len(c.messages()) == 1)
+            assert (exact.payloads(), subtree.payloads(), below.payloads()) == (["1"], ["1", "2"], ["2"])
+            topic = f"<w:Topic Dialect='{dialect or raw_soap.SIMPLE}'>one</w:Topic>"
+            current = await call(node.url, f"<w:GetCurrentMessage>{topic}</w:GetCurrentMessage>")
+            assert "".join(current.content.itertext()) == "1"
+
+
 async def test_a_repeated_id_is_accepted_and_published_once_in_both_lanes(lanes: Lanes) -> None:
     def published(id_: str, payload: str) -> bytes:
         return post(envelope(notify("once", payload), headers=ID.replace(">1<", f">{id_}<")))

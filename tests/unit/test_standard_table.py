@@ -44,6 +44,8 @@ CLIENTS = frozenset(
         "zeep on the OASIS contract",
         "onvif-zeep-async",
         "npm soap",
+        "Apache CXF's clients",
+        "Apache CXF's broker",
         "curl",
         "schemathesis",
         "all doors together",

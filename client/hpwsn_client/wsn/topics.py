@@ -136,6 +136,14 @@ class TopicExpression:
         return any(pattern.matches(topic) for pattern in self.patterns)
 
     @staticmethod
+    def of_message(topic: Topic) -> TopicExpression:
+        """The expression by which a message names its topic.
+
+        A single name is Simple, which every broker knows; in a message it never means a subtree.
+        """
+        return TopicExpression.of(topic, DIALECT_SIMPLE if len(topic.path) == 1 else DIALECT_CONCRETE)
+
+    @staticmethod
     def of(topic: Topic, dialect: str = DIALECT_CONCRETE) -> TopicExpression:
         """The expression that names exactly this topic."""
         prefixes: dict[str, str] = {}

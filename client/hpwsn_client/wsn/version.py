@@ -6,8 +6,14 @@ section 5.
 
 from collections.abc import Iterable
 from enum import Enum
+from typing import Literal
 
 from .names import SOAP11, SOAP12
+
+SoapAction = Literal["empty", "action"]
+"""What the SOAPAction header of a SOAP 1.1 request says: nothing, or the action's URI."""
+
+SOAP_ACTIONS: tuple[SoapAction, ...] = ("empty", "action")
 
 
 class SoapVersion(Enum):
@@ -32,6 +38,18 @@ _CONTENT_TYPES = {
     SoapVersion.SOAP12: "application/soap+xml; charset=utf-8",
 }
 _OPEN = {version: f'<soap:Envelope xmlns:soap="{version.namespace}">'.encode() for version in SoapVersion}
+
+
+def request_headers(version: SoapVersion, action: str, soap_action: SoapAction = "empty") -> dict[str, str]:
+    """The HTTP headers of a request.
+
+    SOAP 1.2 has the action as a parameter of the media type. The standard's WSDLs have no binding that would
+    name a SOAPAction, so a SOAP 1.1 peer expects an empty one, unless it dispatches on the header.
+    """
+    if version is SoapVersion.SOAP12:
+        return {"Content-Type": f'{version.content_type}; action="{action}"'}
+    said = action if soap_action == "action" else ""
+    return {"Content-Type": version.content_type, "SOAPAction": f'"{said}"'}
 
 
 def encode_envelope(version: SoapVersion, body: bytes, headers: Iterable[bytes] = ()) -> bytes:

@@ -62,7 +62,9 @@ def decode_peer(headers: Mapping[str, str], body: bytes, now: float, limits: Lim
     topic = Topic.parse(text) if text else destination_topic(headers.get("destination", ""))
     producer = headers.get("producer", "")
     message = NotificationMessage(
-        TopicExpression.of(topic), _payload(body, limits), EndpointReference(producer) if producer else None
+        TopicExpression.of_message(topic),
+        _payload(body, limits),
+        EndpointReference(producer) if producer else None,
     )
     content, start, end = encode_content(message)
     return Notification(topic, content, start, end, now, _id(headers))

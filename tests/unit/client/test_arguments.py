@@ -18,7 +18,14 @@ from hpwsn_client.arguments import (
     topic_expression,
 )
 from hpwsn_client.wsn.faults import InvalidTopicExpressionFault
-from hpwsn_client.wsn.names import DIALECT_CONCRETE, DIALECT_FULL, DIALECT_XPATH, HPWSN_TOPICS, hp
+from hpwsn_client.wsn.names import (
+    DIALECT_CONCRETE,
+    DIALECT_FULL,
+    DIALECT_SIMPLE,
+    DIALECT_XPATH,
+    HPWSN_TOPICS,
+    hp,
+)
 from hpwsn_client.wsn.notifications import text_payload
 from hpwsn_client.wsn.times import Duration
 from hpwsn_client.wsn.xml import parse_xml
@@ -47,6 +54,12 @@ def test_what_is_no_http_url_is_refused_with_the_value_and_an_example(url):
 def test_one_topic_is_published_on_however_it_is_written(topic):
     assert concrete_topic(topic).topic == ABC
     assert concrete_topic(topic).dialect == DIALECT_CONCRETE
+
+
+@pytest.mark.parametrize("topic", ["A", Topic.parse("A"), TopicExpression.of(Topic.parse("A")), "{urn:x}A"])
+def test_a_topic_of_one_name_is_simple_which_every_broker_knows(topic):
+    assert concrete_topic(topic).dialect == DIALECT_SIMPLE
+    assert concrete_topic(topic).topic.path == ("A",)
 
 
 @pytest.mark.parametrize("topic", ["{urn:far}A:B", FAR, "f:A/B"])
