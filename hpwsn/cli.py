@@ -23,6 +23,7 @@ from hpwsn.topics.command import add_topics_parser
 from hpwsn.topics.directory import TopicDirectoryError, access_from, open_directory
 from hpwsn_client import __version__
 from hpwsn_client.cli import add_listen_parser, add_publish_parser
+from hpwsn_client.completion import add_completion_parser
 
 Subparsers = argparse._SubParsersAction
 
@@ -97,6 +98,7 @@ def build_parser() -> argparse.ArgumentParser:
     add_streams_parser(commands)
     add_bench_parser(commands)
     _add_check_config_parser(commands)
+    add_completion_parser(commands, parser)
     return parser
 
 

@@ -20,6 +20,8 @@ from itertools import islice, repeat
 from typing import TYPE_CHECKING, BinaryIO
 from unicodedata import east_asian_width
 
+from .completion import add_completion_parser
+
 if TYPE_CHECKING:
     from .arguments import Payload
     from .notification import Notification
@@ -58,6 +60,7 @@ def main(argv: list[str] | None = None) -> int:
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     add_publish_parser(commands)
     add_listen_parser(commands)
+    add_completion_parser(commands, parser)
     args = parser.parse_args(argv)
     run: Callable[[argparse.Namespace], int] = args.run
     return run(args)
