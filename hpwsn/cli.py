@@ -25,6 +25,7 @@ from hpwsn.topics.command import add_topics_parser
 from hpwsn_client import __version__
 from hpwsn_client.cli import add_listen_parser, add_publish_parser
 from hpwsn_client.command_parser import CommandParser, print_error
+from hpwsn_client.completion import add_completion_parser
 
 Subparsers = argparse._SubParsersAction
 
@@ -101,6 +102,7 @@ def build_parser() -> argparse.ArgumentParser:
     add_streams_parser(commands)
     add_bench_parser(commands)
     _add_check_config_parser(commands)
+    add_completion_parser(commands, parser)
     return parser
 
 

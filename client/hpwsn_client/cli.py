@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from unicodedata import east_asian_width
 
 from .command_parser import CommandParser, print_error, print_warning
+from .completion import add_completion_parser
 from .surroundings import CA, DEFAULT_URL, URL
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ def main(argv: list[str] | None = None) -> int:
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     add_publish_parser(commands)
     add_listen_parser(commands)
+    add_completion_parser(commands, parser)
     args = parser.parse_args(argv)
     run: Callable[[argparse.Namespace], int] = args.run
     return run(args)
