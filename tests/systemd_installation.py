@@ -65,6 +65,13 @@ def installation_blocks(document: Path) -> list[Block]:
     ]
 
 
+def split_uses(document: Path) -> tuple[list[str], list[str]]:
+    """The lines of a document that install and start a service, and those that use it once it is ready."""
+    lines = "".join(block.text for block in installation_blocks(document)).splitlines()
+    uses = [line for line in lines if line.startswith("/opt/hpwsn/bin/hpwsn ")]
+    return [line for line in lines if line not in uses], uses
+
+
 class Installation:
     """A machine's root, as far as the documents fill it."""
 
@@ -95,9 +102,7 @@ class Installation:
 
     def follow(self, document: Path) -> None:
         """Run the commands of a document, block by block, as one reader would."""
-        text = "".join(block.text for block in installation_blocks(document))
-        # What comes after the start needs the service.
-        lines = [line for line in text.splitlines() if not line.startswith("/opt/hpwsn/bin/hpwsn ")]
+        lines, _ = split_uses(document)
         script = PLACES.sub(lambda found: f"{self.root}{found[0]}", "\n".join(lines))
         script = re.sub(r"^scripts/activemq --jars", "jars", script, flags=re.MULTILINE)
         ended = subprocess.run(

@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.deployment.composed import expect
 from tests.deployment.engine import Engine, Failed, run, wait_for
 from tests.documents import ROOT
-from tests.systemd_installation import ACTIVEMQ, ADMIN, CLUSTER, installation_blocks
+from tests.systemd_installation import ACTIVEMQ, ADMIN, CLUSTER, split_uses
 
 NAME = "hpwsn-deploy-test"
 MACHINE = """\
@@ -40,9 +40,11 @@ class Machine:
         return self.engine("exec", NAME, "bash", "-euo", "pipefail", "-c", script)
 
     def follow(self, document: Path) -> None:
-        """Run the commands of a document as they are printed, in one shell."""
-        text = "".join(block.text for block in installation_blocks(document))
-        self.sh(text.replace("URL-OF-THIS-REPOSITORY", "/root/hpwsn.bundle"))
+        """Run the commands of a document as they are printed, in one shell, then those that use a service."""
+        lines, uses = split_uses(document)
+        self.sh("\n".join(lines).replace("URL-OF-THIS-REPOSITORY", "/root/hpwsn.bundle"))
+        for line in uses:
+            wait_for(line, lambda line=line: self.sh(f"{line} && echo done"), 60)
 
     def properties(self, unit: str) -> dict[str, str]:
         """What systemd says of a unit."""
