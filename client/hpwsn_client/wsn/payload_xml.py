@@ -73,7 +73,8 @@ def _clean_around(root: etree._Element, raw: bool) -> None:
             )
         room -= len(found)
         for parent in dict.fromkeys(each.getparent() for each in found):
-            _remove_children(parent)
+            if parent is not None:
+                _remove_children(parent)
         if around:
             left = raw and element.tag in _BODIES
             waiting += [child for child in element if not left or child.tag in _AROUND]
@@ -116,13 +117,16 @@ def encode_standalone(element: etree._Element) -> bytes:
     wanted = _inherited(element)
     if not wanted:
         return encode_element(element)
-    own = dict(element.attrib)
-    element.attrib.update(wanted)
-    try:
-        return encode_element(element)
-    finally:
-        element.attrib.clear()
-        element.attrib.update(own)
+    own = {name: element.get(name) for name in wanted}
+    for name, value in wanted.items():
+        element.set(name, value)
+    data = encode_element(element)
+    for name, before in own.items():
+        if before is None:
+            del element.attrib[name]
+        else:
+            element.set(name, before)
+    return data
 
 
 def _inherited(element: etree._Element) -> dict[str, str]:
@@ -136,6 +140,16 @@ def _inherited(element: etree._Element) -> dict[str, str]:
             value = around.get(name)
             if value is not None and element.get(name) is None:
                 found.setdefault(name, value)
-        if around.get(_BASE):
-            base = found[_BASE] = urljoin(around.get(_BASE), base)
+        outer = around.get(_BASE)
+        if outer:
+            base = found[_BASE] = _joined(outer, base)
     return found
+
+
+def _joined(outer: str, base: str) -> str:
+    try:
+        return urljoin(outer, base)
+    except ValueError:
+        raise InvalidMessage(
+            f"xml:base {outer[:80]!r} around the payload is no address: correct it, or leave it out"
+        ) from None

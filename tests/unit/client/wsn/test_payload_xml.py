@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import UTC, datetime
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
-from hpwsn_client.wsn.faults import InvalidMessage, MalformedXml, TooLarge
+from hpwsn_client.wsn.faults import InvalidMessage, MalformedXml, SoapFault, TooLarge
 from hpwsn_client.wsn.messages import (
     GetCurrentMessageResponse,
     GetMessagesResponse,
@@ -32,8 +33,9 @@ from hpwsn_client.wsn.payload_xml import MOST_AROUND, parse_message_xml
 from hpwsn_client.wsn.soap import parse_envelope
 from hpwsn_client.wsn.topics import parse_topic_expression
 from hpwsn_client.wsn.version import SoapVersion, encode_envelope
-from hpwsn_client.wsn.xml import DEFAULT_LIMITS, Limits, encode_element
+from hpwsn_client.wsn.xml import DEFAULT_LIMITS, Limits, encode_element, parse_xml
 from tests.unit.client.wsn import published
+from tests.unit.client.wsn.notify_envelopes import Envelopes
 from tests.unit.client.wsn.published import WSNT, canonical, qnames
 
 SOAP = published.ENVELOPES[0]
@@ -234,6 +236,35 @@ def test_a_payload_keeps_what_xml_attributes_around_it_say(
     assert envelope is not None
     for _ in range(2):  # reading leaves the tree as it was
         assert parse_notify(envelope)[0].payload.decode() == found
+
+
+def test_a_base_that_is_no_address_is_refused() -> None:
+    with pytest.raises(InvalidMessage, match="xml:base 'http://\\[' around the payload"):
+        taken("<r xml:base='x'/>", ' xml:base="http://["')
+
+
+# The same as without comments
+
+
+@given(published.envelopes())
+def test_but_for_comments_the_tree_is_that_of_a_parser_that_drops_them(sent: tuple[bytes, bytes]) -> None:
+    found = parse_message_xml(sent[0])
+    etree.strip_tags(found, etree.Comment, etree.PI)
+    assert etree.tostring(found) == etree.tostring(parse_xml(sent[0]))
+
+
+@given(st.integers(0, 2**32), st.booleans())
+def test_damaged_messages_give_nothing_but_soap_faults(seed: int, raw: bool) -> None:
+    made = Envelopes(seed)
+    for data in (
+        made.envelope(),
+        made.damaged(),
+        made.damage(notify(f"<w:Message>{REMARKS}<r/></w:Message>")),
+    ):
+        with suppress(SoapFault):
+            body = parse_envelope(data, raw=raw).body
+            if body is not None:
+                parse_notify(body)
 
 
 # Limits
