@@ -23,9 +23,7 @@ class AmqpApplication:
         self._more = more
 
     def __enter__(self) -> Self:
-        self.connection = BlockingConnection(
-            self.url, timeout=PATIENCE, container_id=self.name, **self._more
-        )
+        self.connection = BlockingConnection(self.url, timeout=PATIENCE, container_id=self.name, **self._more)
         return self
 
     def __exit__(

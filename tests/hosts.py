@@ -68,7 +68,7 @@ def _namespaces() -> Namespaces | None:
     except FileNotFoundError as error:
         missing = f"apt-get install iproute2 ({error})"
     except (OSError, subprocess.CalledProcessError) as error:
-        said = error.stderr.decode().strip() if isinstance(error, subprocess.CalledProcessError) else error
+        said = error.stderr.strip() if isinstance(error, subprocess.CalledProcessError) else error
         missing = f"{NEEDS_ROOT} ({said})"
     if os.environ.get("CI") == "true":
         raise AssertionError(f"hosts cannot be network namespaces: {missing}")
@@ -77,7 +77,7 @@ def _namespaces() -> Namespaces | None:
 
 
 def _ip(*arguments: str) -> None:
-    subprocess.run(["ip", *arguments], check=True, capture_output=True, timeout=10)
+    subprocess.run(["ip", *arguments], check=True, capture_output=True, text=True, timeout=10)
 
 
 class Namespaces:

@@ -16,7 +16,6 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
 NEEDS_ROOT = "needs root, or user namespaces (unshare --user) and iproute2: run the tests as root"
 """Why a test is skipped that could not be given what it needs."""
 UNSHARE = ("unshare", "--user", "--map-root-user", "--mount", "--net", "sh", "-c")
@@ -27,7 +26,9 @@ SKIPPED = re.compile(r"^SKIPPED \[\d+\] \S+: (.*)$", re.MULTILINE)
 
 def pytest_configure(config: pytest.Config) -> None:
     """Declare the mark."""
-    config.addinivalue_line("markers", "needs_root: mounts or lays networks; in a user namespace if not as root")
+    config.addinivalue_line(
+        "markers", "needs_root: mounts or lays networks; in a user namespace if not as root"
+    )
 
 
 @functools.cache
@@ -46,7 +47,9 @@ class InNamespaces(pytest.Item):
         """Pass, fail or skip as the test does there."""
         command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-rs", self.nodeid]
         prepared = f'{PREPARE} && exec "$@"'
-        run = subprocess.run((*UNSHARE, prepared, "sh", *command), cwd=ROOT, capture_output=True, text=True)
+        run = subprocess.run(
+            (*UNSHARE, prepared, "sh", *command), cwd=self.config.rootpath, capture_output=True, text=True
+        )
         if run.returncode:
             pytest.fail(f"in namespaces of its own:\n{run.stdout}{run.stderr}", pytrace=False)
         if found := SKIPPED.search(run.stdout):

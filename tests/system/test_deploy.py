@@ -90,7 +90,9 @@ def test_nodes_and_applications_get_in_with_their_passwords_and_reach_what_is_th
     secret = tmp_path / "password"
     secret.write_text("eins")
     settings = ("--set", f"backbone.password_file={secret}", "--set", "backbone.peers=A")
-    with BackedNode(tmp_path / "data", f"stomp://hpwsn@127.0.0.1:{installed.stomp}", *settings, name="n") as node:
+    with BackedNode(
+        tmp_path / "data", f"stomp://hpwsn@127.0.0.1:{installed.stomp}", *settings, name="n"
+    ) as node:
         until(lambda: node.get("/readyz")["ready"], 30, node.log)
         application = stomp.Connection12([("127.0.0.1", installed.stomp)])
         objections = Objections()
