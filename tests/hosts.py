@@ -3,8 +3,9 @@
 Where the machine allows it, hosts are network namespaces on two switches (bridges) with one cable between
 them; a cut takes the cable away, so that packets vanish and nobody is told. Elsewhere all is on the loopback
 address, nodes reach each other's links and the admin node through relays, and a cut has these drop what is
-not for their own side. In CI the second is an error. `HPWSN_TEST_NETWORK=relay` takes the second where both are possible. The kernel of
-the machine where this was written has no netem, so loss is the relay's in either case.
+not for their own side. `HPWSN_TEST_NETWORK=relay` takes the second where both are possible. The kernel of
+the machine where this was written has no netem, so loss is the relay's in either case. In CI it is an error
+if the first is not possible.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ async def two_places() -> AsyncIterator[Hosts]:
 
 
 def _namespaces() -> Namespaces | None:
-    """Hosts as namespaces; where they cannot be, None and a warning, and in CI an error, say what is missing."""
+    """Hosts as namespaces, or None and a warning that says what is missing; in CI an error says it."""
     try:
         return Namespaces()
     except FileNotFoundError as error:

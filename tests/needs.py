@@ -1,7 +1,8 @@
-"""What tests need beside Python and its packages: each thing is looked for itself, not a package of a distribution.
+"""What tests need beside Python and its packages: each thing itself is looked for, not a package.
 
-A test that needs something calls `need`, or its fixture does. Where the thing is missing the test is skipped, which
-CI counts as a failure; the reason names the thing and Debian's packages, and tests/skipped_needs.py lists it.
+A test that needs something calls `need`, or its fixture does. Where the thing is missing the test is skipped,
+which CI counts as a failure; the reason names the thing and Debian's packages, and tests/skipped_needs.py
+lists it.
 """
 
 from __future__ import annotations

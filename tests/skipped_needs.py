@@ -1,6 +1,7 @@
 """A line at the end of a run for each reason that tests were skipped for, with their number.
 
-Most reasons are those of tests/needs.py: `needs slapd: apt-get install …`. tests/conftest.py takes the hook from here.
+Most reasons are those of tests/needs.py: `needs slapd: apt-get install …`. tests/conftest.py takes the hook
+from here.
 """
 
 from collections import Counter

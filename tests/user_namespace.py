@@ -1,8 +1,8 @@
 """Tests with the mark `needs_root` run in namespaces of their own where the user is not root.
 
-They mount file systems or lay networks. In a user namespace anybody may do so, if the system permits it: each such
-test then runs in a pytest of its own, as the root of a user, a mount and a network namespace. Elsewhere the test
-itself finds that it may not, and skips. tests/conftest.py takes the hooks from here.
+They mount file systems or lay networks. In a user namespace anybody may do so, if the system permits it: each
+such test then runs in a pytest of its own, as the root of a user, a mount and a network namespace. Elsewhere
+the test itself finds that it may not, and skips. tests/conftest.py takes the hooks from here.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ def provide(folder: Path, name: str, script: str) -> None:
 
 def test_a_test_without_its_server_is_skipped_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(NEEDS, "a server", (lambda: False, "apt-get install it"))
-    with pytest.raises(pytest.skip.Exception, match="^needs a server: apt-get install it$"):
+    with pytest.raises(pytest.skip.Exception, match=r"^needs a server: apt-get install it$"):
         need("a server")
     monkeypatch.setitem(NEEDS, "another", (lambda: True, "apt-get install it"))
     need("another")
