@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import glob
+import os
 import re
 import shutil
 import subprocess
@@ -27,7 +28,8 @@ OLDEST_JAVA = 17
 
 def _commands(*names: str) -> bool:
     """Whether all are in PATH, or in /usr/sbin, which an ordinary user's PATH may lack."""
-    return all(shutil.which(name) or Path("/usr/sbin", name).exists() for name in names)
+    path = os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin"))
+    return all(shutil.which(name, path=path) for name in names)
 
 
 def _java() -> bool:
