@@ -147,7 +147,7 @@ def _need_spark(master: str) -> None:
     if master.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     if sys.flags.utf8_mode:
-        # In the locale C Python takes UTF-8 for the names of files by itself. Java fails at those beyond ASCII.
+        # In the locale C Python takes UTF-8 for the names of files. Java fails at names beyond ASCII.
         os.environ["LC_ALL"] = "C.UTF-8"
 
 

@@ -44,7 +44,7 @@ settings.load_profile("hpwsn")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the files that take long first; all others keep their order. Give those what they need that need root."""
+    """Put the files that take long first, and tests that need root into namespaces; all keep their order."""
     in_namespaces(items)
     here = Path(__file__).parent
     places = {here / name: place for place, name in enumerate(LONG)}

@@ -4,7 +4,7 @@ Where the machine allows it, hosts are network namespaces on two switches (bridg
 them; a cut takes the cable away, so that packets vanish and nobody is told. Elsewhere all is on the loopback
 address, nodes reach each other's links and the admin node through relays, and a cut has these drop what is
 not for their own side. In CI the second is an error. `TEST_NETWORK=relay` takes the second where both are
-possible. The kernel of the machine where this was written has no netem, so loss is the relay's in either case.
+possible. The kernel of the machine where this was written has no netem, so loss is always the relay's.
 """
 
 from __future__ import annotations
@@ -63,13 +63,13 @@ async def two_places() -> AsyncIterator[Hosts]:
 
 
 def _namespaces() -> Namespaces | None:
-    """Hosts as namespaces; where they cannot be, None and a warning, and in CI an error, say what is missing."""
+    """Hosts as namespaces, or None and a warning that says what is missing; in CI an error says it."""
     try:
         return Namespaces()
     except FileNotFoundError as error:
         missing = f"apt-get install iproute2 ({error})"
     except (OSError, subprocess.CalledProcessError) as error:
-        said = error.stderr.decode().strip() if isinstance(error, subprocess.CalledProcessError) else error
+        said = error.stderr.strip() if isinstance(error, subprocess.CalledProcessError) else error
         missing = f"{NEEDS_ROOT} ({said})"
     if os.environ.get("CI") == "true":
         raise AssertionError(f"hosts cannot be network namespaces: {missing}")
@@ -78,7 +78,7 @@ def _namespaces() -> Namespaces | None:
 
 
 def _ip(*arguments: str) -> None:
-    subprocess.run(["ip", *arguments], check=True, capture_output=True, timeout=PATIENCE)
+    subprocess.run(["ip", *arguments], check=True, capture_output=True, text=True, timeout=PATIENCE)
 
 
 class Namespaces:

@@ -1,13 +1,15 @@
-"""What tests need beside Python and its packages: each thing is looked for itself, not a package of a distribution.
+"""What tests need beside Python and its packages: each thing itself is looked for, not a package.
 
-A test that needs something calls `need`, or its fixture does. Where the thing is missing the test is skipped, which
-CI counts as a failure; the reason names the thing and Debian's packages, and tests/skipped_needs.py lists it.
+A test that needs something calls `need`, or its fixture does. Where the thing is missing the test is skipped,
+which CI counts as a failure; the reason names the thing and Debian's packages, and tests/skipped_needs.py
+lists it.
 """
 
 from __future__ import annotations
 
 import functools
 import glob
+import os
 import re
 import shutil
 import subprocess
@@ -26,7 +28,8 @@ OLDEST_JAVA = 17
 
 def _commands(*names: str) -> bool:
     """Whether all are in PATH, or in /usr/sbin, which an ordinary user's PATH may lack."""
-    return all(shutil.which(name) or Path("/usr/sbin", name).exists() for name in names)
+    path = os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin"))
+    return all(shutil.which(name, path=path) for name in names)
 
 
 def _java() -> bool:

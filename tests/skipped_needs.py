@@ -1,6 +1,7 @@
-"""A line at the end of a run for each thing that tests were skipped for want of, with their number.
+"""A line at the end of a run for each reason that tests were skipped for, with their number.
 
-tests/conftest.py takes the hook from here. The reasons are those of tests/needs.py: `needs slapd: …`.
+Most reasons are those of tests/needs.py: `needs slapd: apt-get install …`. tests/conftest.py takes the hook
+from here.
 """
 
 from collections import Counter
@@ -17,9 +18,8 @@ def reason_of(report: pytest.TestReport | pytest.CollectReport) -> str:
 
 def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
     """Name what was missing, the one that cost most tests first."""
-    reasons = map(reason_of, terminalreporter.stats.get("skipped", []))
-    missing = Counter(reason for reason in reasons if reason.startswith("needs "))
-    if missing:
-        terminalreporter.section("skipped for want of something")
-    for reason, tests in missing.most_common():
+    reasons = Counter(map(reason_of, terminalreporter.stats.get("skipped", [])))
+    if reasons:
+        terminalreporter.section("skipped, for want of")
+    for reason, tests in reasons.most_common():
         terminalreporter.line(f"{tests} {'test' if tests == 1 else 'tests'}: {reason}")

@@ -1,8 +1,8 @@
 """Tests with the mark `needs_root` run in namespaces of their own where the user is not root.
 
-They mount file systems or lay networks. In a user namespace anybody may do so, if the system permits it: each such
-test then runs in a pytest of its own, as the root of a user, a mount and a network namespace. Elsewhere the test
-itself finds that it may not, and skips. tests/conftest.py takes the hooks from here.
+They mount file systems or lay networks. In a user namespace anybody may do so, if the system permits it: each
+such test then runs in a pytest of its own, as the root of a user, a mount and a network namespace. Elsewhere
+the test itself finds that it may not, and skips. tests/conftest.py takes the hooks from here.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
 NEEDS_ROOT = "needs root, or user namespaces (unshare --user) and iproute2: run the tests as root"
 """Why a test is skipped that could not be given what it needs."""
 UNSHARE = ("unshare", "--user", "--map-root-user", "--mount", "--net", "sh", "-c")
@@ -48,7 +47,9 @@ class InNamespaces(pytest.Item):
         """Pass, fail or skip as the test does there."""
         command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-rs", self.nodeid]
         prepared = f'{PREPARE} && exec "$@"'
-        run = subprocess.run((*UNSHARE, prepared, "sh", *command), cwd=ROOT, capture_output=True, text=True)
+        run = subprocess.run(
+            (*UNSHARE, prepared, "sh", *command), cwd=self.config.rootpath, capture_output=True, text=True
+        )
         if run.returncode:
             pytest.fail(f"in namespaces of its own:\n{run.stdout}{run.stderr}", pytrace=False)
         if found := SKIPPED.search(run.stdout):

@@ -23,8 +23,8 @@ LONGEST = 2048
 """Bytes of one that is, so that together they cannot fill memory."""
 
 _names = {b"wsnt": WSNT, b"wsa": WSA, b"predicates": DIALECT_PREDICATES}
-# The optional group ends in `?`, not `?+`: up to Python 3.11.4, Debian 12 has 3.11.2, the groups within one that
-# fails keep what they had matched.
+# The optional group ends in `?`, not `?+`: in Python 3.11.2, which Debian 12 has, the groups within a
+# possessive one that fails keep what they had matched.
 _scan = re.compile(
     rb"""(
         <wsnt:Subscribe\ xmlns:wsnt="%(wsnt)b">

@@ -1,4 +1,4 @@
-"""Applications that speak AMQP 1.0 on the same ActiveMQ, by Qpid Proton: both ways, durable, and with a password."""
+"""Applications that speak AMQP 1.0 on the same ActiveMQ, by Qpid Proton: both ways, durable, by password."""
 
 from __future__ import annotations
 

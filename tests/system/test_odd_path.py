@@ -1,4 +1,4 @@
-"""A checkout whose path has blanks, quotes and letters that ASCII lacks: servers, node and stream job run there."""
+"""Servers, node and stream job run from a checkout whose path has blanks, quotes and letters beyond ASCII."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 NAME = rb"[A-Za-z_][\w.-]*+"
 """A name without a colon, of ASCII letters: others are left to the full parser."""
-# Not `?+`: up to Python 3.11.4, Debian 12 has 3.11.2, a possessive group that fails may spoil the match.
+# Not `?+`: in Python 3.11.2, which Debian 12 has, a possessive group that fails may spoil the match.
 PREFIX = rb"(?:[A-Za-z_][\w.-]*+:)?"
 ATTRIBUTES = rb"""(?:\s++[^\s<>"'=/]++\s*+=\s*+(?:"[^"<]*+"|'[^'<]*+'))*+\s*+"""
 

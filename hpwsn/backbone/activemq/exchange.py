@@ -28,7 +28,7 @@ from hpwsn_client.wsn.xml import STORED_LIMITS, Limits, encode_element, parse_xm
 
 LONGEST_ID = 1024
 AMQP_BODIES = {"3": "a sequence", "7": "a map", "8": "a list"}
-"""Bodies of AMQP messages that ActiveMQ cannot hand on by STOMP: they come empty, with these numbers beside them."""
+"""Bodies of AMQP messages that ActiveMQ cannot hand on by STOMP; they come empty, with these numbers."""
 
 
 def encode_peer(notification: Notification, id_: str, origin: str, persistent: bool) -> Outgoing:

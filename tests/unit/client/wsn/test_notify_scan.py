@@ -52,8 +52,8 @@ def assert_same_payload(one: bytes, other: bytes, data: bytes) -> None:
     """Alike in all but prefixes, and what prefixes in the other stand for, they stand for in the one."""
     ours, theirs = parse_xml(one), parse_xml(other)
     assert shape(ours) == shape(theirs), data
-    # A name may begin with other letters than those of ASCII, and is then another one. After a slash it is a part
-    # of a URI, or of an end tag, whose start tag counts.
+    # A name may begin with other letters than those of ASCII, and is then another one. After a slash it is a
+    # part of a URI, or of an end tag, whose start tag counts.
     used = {prefix.decode() for prefix in re.findall(rb"(?<![\w.\x80-\xff/-])[\w.-]+(?=:)", other)}
     for prefix, uri in theirs.nsmap.items():
         if prefix in used:
