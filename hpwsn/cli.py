@@ -12,17 +12,18 @@ from collections.abc import Callable, Sequence
 
 from hpwsn.cli_bench import add_bench_parser
 from hpwsn.cli_cluster import add_admin_parser, add_cluster_parser
-from hpwsn.cli_config import add_config_options, config_of
+from hpwsn.cli_config import add_config_options, problem_of, startable_config_of
 from hpwsn.cli_deadletters import add_deadletters_parser
 from hpwsn.cli_resources import REGISTRATIONS, SUBSCRIPTIONS, add_resource_parser
 from hpwsn.cli_streams import add_streams_parser
 from hpwsn.config import FLAGS, LoadedConfig, masked, shown, value_of
-from hpwsn.errors import BadArguments, ConfigError, HpwsnError, Problem
+from hpwsn.config_environment import check_environment
+from hpwsn.errors import BadArguments, ConfigError, HpwsnError, SettingError
 from hpwsn.settings import SETTINGS
 from hpwsn.topics.command import add_topics_parser
-from hpwsn.topics.directory import TopicDirectoryError, access_from, open_directory
 from hpwsn_client import __version__
 from hpwsn_client.cli import add_listen_parser, add_publish_parser
+from hpwsn_client.command_parser import CommandParser, print_error
 
 Subparsers = argparse._SubParsersAction
 
@@ -61,6 +62,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.print_help(sys.stderr)
         return 2
     try:
+        if not getattr(arguments, "loads_config", False):
+            check_environment(os.environ)
         status = handler(arguments)
         sys.stdout.flush()
     except KeyboardInterrupt:
@@ -70,14 +73,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except HpwsnError as error:
-        print(f"hpwsn: {error}", file=sys.stderr)
+        print_error(str(error))
         return 2 if isinstance(error, BadArguments) else 1
     return status
 
 
 def build_parser() -> argparse.ArgumentParser:
     """The parser of the whole command line."""
-    parser = argparse.ArgumentParser(
+    parser: argparse.ArgumentParser = CommandParser(
         prog="hpwsn",
         description="A WS-Notification broker and its tools.",
         epilog=_EXAMPLES,
@@ -137,7 +140,7 @@ def _add_check_config_parser(commands: "Subparsers[argparse.ArgumentParser]") ->
 
 
 def _serve(arguments: argparse.Namespace) -> int:
-    config = config_of(arguments, FLAGS).config
+    config = startable_config_of(arguments, FLAGS).config
     from hpwsn.node import serve
 
     return serve(config)
@@ -150,7 +153,7 @@ def _check_config(arguments: argparse.Namespace) -> int:
         sys.stdout.write(reference())
         return 0
     try:
-        loaded = config_of(arguments, FLAGS)
+        loaded = startable_config_of(arguments, FLAGS)
         _check_topics(loaded)
     except ConfigError as error:
         if not arguments.json:
@@ -163,14 +166,13 @@ def _check_config(arguments: argparse.Namespace) -> int:
 
 
 def _check_topics(loaded: LoadedConfig) -> None:
-    """The topic directory itself: a file that `serve` would refuse, a server that it would wait for."""
-    url = loaded.config.topics.url
+    """A server of topics, too, which `serve` would wait for."""
+    from hpwsn.preflight import check_topics_server
+
     try:
-        if url:
-            open_directory(url, access_from(loaded.config.topics)).load()
-    except TopicDirectoryError as error:
-        problem = Problem("topics.url", url, loaded.source("topics.url"), f"cannot be used: {error}")
-        raise ConfigError([problem]) from error
+        check_topics_server(loaded.config)
+    except SettingError as error:
+        raise ConfigError([problem_of(error, loaded)]) from None
 
 
 def _as_json(loaded: LoadedConfig) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from hpwsn.cli_config import add_config_options, config_of
 from hpwsn.config import ADMIN_FLAGS
 from hpwsn.errors import HpwsnError
-from hpwsn.operator_api import check_address, dump, request
+from hpwsn.operator_api import add_ca_option, check_address, dump, request
 
 DEFAULT_ADMIN = "http://127.0.0.1:8070"
 
@@ -55,6 +55,7 @@ def add_cluster_parser(commands: "argparse._SubParsersAction[argparse.ArgumentPa
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--admin", metavar="URL", help="the admin node's address")
+    add_ca_option(parser)
     parser.add_argument("--json", action="store_true", help="print JSON for a script to read")
     parser.set_defaults(handler=_cluster)
 
@@ -69,7 +70,8 @@ def _admin(arguments: argparse.Namespace) -> int:
 def _cluster(arguments: argparse.Namespace) -> int:
     admin = (arguments.admin or os.environ.get("HPWSN_CLUSTER_ADMIN") or DEFAULT_ADMIN).rstrip("/")
     check_address(admin, f"give --admin as {DEFAULT_ADMIN}")
-    topology = request("GET", f"{admin}/api/topology", remedy="start one with `hpwsn admin`, or give --admin")
+    remedy = "start one with `hpwsn admin`, or give --admin"
+    topology = request("GET", f"{admin}/api/topology", remedy=remedy, ca=arguments.ca)
     if "clusters" not in topology:
         raise HpwsnError(f"what answers at {admin} is no admin node; check --admin")
     print(dump(topology) if arguments.json else "\n".join(draw_topology(topology, _plain())))

@@ -5,7 +5,8 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from hpwsn.config import LoadedConfig, default_file, load_config
+from hpwsn.config import LoadedConfig, default_file, load_config, shown, value_of
+from hpwsn.errors import ConfigError, Problem, SettingError
 from hpwsn.settings import SETTINGS
 
 _METAVARS = {
@@ -19,6 +20,7 @@ _METAVARS = {
 
 def add_config_options(parser: argparse.ArgumentParser, flags: Mapping[str, str]) -> None:
     """A settings file, a flag for some settings, and `--set` for all others."""
+    parser.set_defaults(loads_config=True)
     parser.add_argument(
         "--config", type=Path, metavar="FILE", help="settings file (default: ./hpwsn.toml, if any)"
     )
@@ -42,3 +44,21 @@ def config_of(arguments: argparse.Namespace, flags: Mapping[str, str]) -> Loaded
     given = {key: value for key in flags if (value := getattr(arguments, key)) is not None}
     file = arguments.config or default_file(Path())
     return load_config(file, os.environ, given, arguments.assignments)
+
+
+def startable_config_of(arguments: argparse.Namespace, flags: Mapping[str, str]) -> LoadedConfig:
+    """The same, where a node can start with it on this machine; else ConfigError."""
+    loaded = config_of(arguments, flags)
+    from hpwsn.preflight import unusable_settings
+
+    if found := unusable_settings(loaded.config):
+        raise ConfigError([problem_of(error, loaded) for error in found])
+    return loaded
+
+
+def problem_of(error: SettingError, loaded: LoadedConfig) -> Problem:
+    """An error about a setting, with where its value came from."""
+    setting = SETTINGS[error.key]
+    return Problem(
+        error.key, shown(setting, value_of(loaded.config, setting)), loaded.source(error.key), error.reason
+    )

@@ -62,7 +62,7 @@ def _pages(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
     while left is None or left > 0:
         limit = PAGE if left is None else min(left, PAGE)
         url = address(arguments, "deadletters", after=after, limit=limit, subscription=arguments.subscription)
-        found = request("GET", url).get("deadletters", [])
+        found = request("GET", url, ca=arguments.ca).get("deadletters", [])
         yield from found
         if len(found) < limit:
             return
@@ -71,7 +71,7 @@ def _pages(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
 
 
 def _show(arguments: argparse.Namespace) -> int:
-    answer = request("GET", address(arguments, "deadletters", str(arguments.id)))
+    answer = request("GET", address(arguments, "deadletters", str(arguments.id)), ca=arguments.ca)
     print(dump(answer) if arguments.json else fields(answer))
     return 0
 
@@ -80,7 +80,7 @@ def _change(arguments: argparse.Namespace) -> int:
     ids = sorted(set(arguments.ids))
     which = {"ids": ids, "subscription": arguments.subscription, "all": arguments.all}
     selection = {name: value for name, value in which.items() if value}
-    answer = request("POST", address(arguments, "deadletters", arguments.verb), selection)
+    answer = request("POST", address(arguments, "deadletters", arguments.verb), selection, ca=arguments.ca)
     print(dump(answer) if arguments.json else fields(answer))
     if (found := sum(answer.values())) < len(ids):
         words = (

@@ -59,19 +59,19 @@ def _examples(kind: Resource) -> str:
 
 
 def _list(kind: Resource, arguments: argparse.Namespace) -> int:
-    answer = request("GET", address(arguments, kind.several))
+    answer = request("GET", address(arguments, kind.several), ca=arguments.ca)
     found = answer.get(kind.several, [])
     print(dump(answer) if arguments.json else table(found, kind.columns, f"no {kind.several}"))
     return 0
 
 
 def _show(kind: Resource, arguments: argparse.Namespace) -> int:
-    answer = request("GET", address(arguments, kind.several, arguments.id))
+    answer = request("GET", address(arguments, kind.several, arguments.id), ca=arguments.ca)
     print(dump(answer) if arguments.json else fields(answer))
     return 0
 
 
 def _drop(kind: Resource, arguments: argparse.Namespace) -> int:
-    request("DELETE", address(arguments, kind.several, arguments.id))
+    request("DELETE", address(arguments, kind.several, arguments.id), ca=arguments.ca)
     print(dump({"dropped": arguments.id}) if arguments.json else f"dropped {arguments.id}")
     return 0

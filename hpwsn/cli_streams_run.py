@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 
 from hpwsn.errors import BadArguments, HpwsnError
 from hpwsn.operator_api import (
-    DEFAULT_URL,
     add_command,
     add_node_options,
     address,
@@ -26,6 +25,7 @@ from hpwsn.operator_api import (
     request,
     table,
 )
+from hpwsn_client.surroundings import DEFAULT_URL, URL
 
 if TYPE_CHECKING:
     from hpwsn.streams.definition import Definition
@@ -157,7 +157,7 @@ def _settings(given: Sequence[str]) -> dict[str, str]:
 
 def _run(arguments: argparse.Namespace) -> int:
     definitions = _definitions(arguments.files)
-    url = arguments.url or os.environ.get("HPWSN_URL") or DEFAULT_URL
+    url = arguments.url or os.environ.get(URL) or DEFAULT_URL
     base_url(url)
     if bool(arguments.backbone) != bool(arguments.node):
         raise BadArguments("--backbone and --node belong together: give both, or neither")
@@ -199,7 +199,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _list(arguments: argparse.Namespace) -> int:
-    answer = request("GET", address(arguments, "streams"))
+    answer = request("GET", address(arguments, "streams"), ca=arguments.ca)
     if arguments.json:
         print(dump(answer))
         return 0

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from hpwsn.backbone.options import check_backbone
+from hpwsn.config_environment import KEYS, unknown_variables
 from hpwsn.errors import ConfigError, Problem
 from hpwsn.settings import SETTINGS, Config, Setting, sections
 
@@ -68,10 +69,14 @@ def load_config(
     assignments: Sequence[str] = (),
 ) -> LoadedConfig:
     """The configuration from all sources; `flags` are texts by key, `assignments` are `section.key=value`."""
-    problems: list[Problem] = []
+    problems: list[Problem] = list(unknown_variables(environ))
     given = [
         *_from_file(file, problems),
-        *_from_environment(environ),
+        *(
+            Given(key, environ[variable], f"environment {variable}")
+            for variable, key in KEYS.items()
+            if variable in environ
+        ),
         *(Given(key, value, f"flag {_flag(key)}") for key, value in flags.items()),
         *_from_assignments(assignments, problems),
     ]
@@ -158,16 +163,6 @@ def _find_lines(text: str) -> dict[str, int]:
         elif key := _KEY_LINE.match(line):
             lines.setdefault(prefix + key[1], number)
     return lines
-
-
-def _from_environment(environ: Mapping[str, str]) -> Iterator[Given]:
-    """Variables that start with a section of ours; container platforms set other HPWSN_… ones."""
-    known = {setting.variable: key for key, setting in SETTINGS.items()}
-    for variable, value in sorted(environ.items()):
-        section = next((one for one in sections() if variable.startswith(f"HPWSN_{one}_".upper())), None)
-        if section:
-            unknown = f"{section}.{variable[len('HPWSN__') + len(section) :].lower()}"
-            yield Given(known.get(variable, unknown), value, f"environment {variable}")
 
 
 def _from_assignments(assignments: Iterable[str], problems: list[Problem]) -> Iterator[Given]:

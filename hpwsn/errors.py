@@ -3,6 +3,7 @@
 HpwsnError
 ├── BadArguments         the arguments of a command make no sense
 ├── ConfigError          the configuration cannot be used; it lists all that is wrong
+├── SettingError         one setting names something that cannot be used on this machine
 ├── JournalUnavailable   the journal cannot take this now; the reason says why and what to do
 ├── JournalDamaged       the database file is not usable; moving or repairing it is a person's decision
 ├── JournalTooNew        written by a later version of HPwsn
@@ -45,14 +46,22 @@ class Problem:
 
 
 class ConfigError(HpwsnError):
-    """The configuration cannot be used; `problems` is everything wrong with it."""
+    """The configuration cannot be used; `problems` is everything wrong with it, a line each."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
-        count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
-        super().__init__(
-            f"the configuration has {count}:" + "".join(f"\n  {problem}" for problem in problems)
-        )
+        lines = "".join(f"\n  {problem}" for problem in problems)
+        several = f"the configuration has {len(problems)} problems:{lines}"
+        super().__init__(str(problems[0]) if len(problems) == 1 else several)
         self.problems = tuple(problems)
+
+
+class SettingError(HpwsnError):
+    """What a setting names cannot be used; `reason` is said after the value, with the remedy."""
+
+    def __init__(self, key: str, value: object, reason: str) -> None:
+        super().__init__(f"{key} = {value} {reason}")
+        self.key = key
+        self.reason = reason
 
 
 class JournalUnavailable(HpwsnError):

@@ -15,13 +15,28 @@ _REMEDIES = {
 }
 
 
+def why_no_listener(host: str) -> str | None:
+    """Why nothing can listen at an address, whatever the port; None where something can."""
+    try:
+        _listen(host, 0).close()
+    except OSError as error:
+        return reason_of(error)
+    return None
+
+
 def open_listener(host: str, port: int) -> socket.socket:
     """Take a port of this machine; nobody is accepted yet."""
     try:
-        family, _, _, _, address = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        return socket.create_server(address[:2], family=family, backlog=1024)
+        return _listen(host, port)
     except OSError as error:
         remedy = _REMEDIES.get(error.errno or 0, _ANOTHER_HOST)
         raise HpwsnError(f"cannot listen on {host}:{port}: {reason_of(error)}; {remedy}") from error
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except UnicodeError:
+        raise OSError(errno.EINVAL, "no host can have this name") from None
+    family, _, _, _, address = found[0]
+    return socket.create_server(address[:2], family=family, backlog=1024)

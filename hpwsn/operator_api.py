@@ -8,18 +8,20 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import ssl
 from collections.abc import Iterable, Mapping, Sequence
 from http.client import HTTPException
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlencode, urlsplit
-from urllib.request import ProxyHandler, Request, build_opener
+from urllib.request import BaseHandler, HTTPSHandler, OpenerDirector, ProxyHandler, Request, build_opener
 
 from hpwsn.errors import BadArguments, HpwsnError
+from hpwsn_client.surroundings import CA, DEFAULT_URL, URL
+from hpwsn_client.tls import certificate_problem, handshake_problem, tls_context
 
-DEFAULT_URL = "http://127.0.0.1:8080/wsn"
 TIMEOUT = 30.0
-WHERE = "The node is the one at --url, else at $HPWSN_URL, else at http://127.0.0.1:8080/wsn."
+WHERE = f"The node is the one at --url, else at ${URL}, else at {DEFAULT_URL}."
 
 
 class NodeRequestFailed(HpwsnError):
@@ -46,7 +48,17 @@ def add_command(
 def add_node_options(parser: argparse.ArgumentParser) -> None:
     """The options that every command to a node has."""
     parser.add_argument("--url", help="the node's address, as it prints it when ready")
+    add_ca_option(parser)
     parser.add_argument("--json", action="store_true", help="print JSON for a script to read")
+
+
+def add_ca_option(parser: argparse.ArgumentParser) -> None:
+    """The option that says whose certificates are trusted."""
+    parser.add_argument(
+        "--ca",
+        metavar="FILE",
+        help=f"PEM file of authorities for https (${CA}; else the system's)",
+    )
 
 
 def base_url(url: str) -> str:
@@ -68,7 +80,7 @@ def check_address(url: str, remedy: str) -> None:
 
 def address(arguments: argparse.Namespace, *path: str, **query: object) -> str:
     """The URL of a resource at the node that the arguments or the environment name."""
-    base = base_url(arguments.url or os.environ.get("HPWSN_URL") or DEFAULT_URL)
+    base = base_url(arguments.url or os.environ.get(URL) or DEFAULT_URL)
     given = {name: value for name, value in query.items() if value is not None}
     return "/".join((base, *(quote(part, safe="") for part in path))) + (
         f"?{urlencode(given)}" if given else ""
@@ -76,26 +88,47 @@ def address(arguments: argparse.Namespace, *path: str, **query: object) -> str:
 
 
 def request(
-    method: str, url: str, body: object = None, remedy: str = "start one with `hpwsn serve`, or give --url"
+    method: str,
+    url: str,
+    body: object = None,
+    remedy: str = "start one with `hpwsn serve`, or give --url",
+    ca: str | None = None,
 ) -> dict[str, Any]:
-    """The JSON object that the node answers with."""
+    """The JSON object that the node answers with; `ca` is the file of `--ca`, if it was given."""
     data = None if body is None else json.dumps(body).encode()
     headers = {"Accept": "application/json", "Content-Type": "application/json"}
     asked = Request(url, data=data, method=method, headers=headers)
     try:
-        with build_opener(ProxyHandler({})).open(asked, timeout=TIMEOUT) as response:
+        with _opener(url, ca).open(asked, timeout=TIMEOUT) as response:
             answer = json.loads(response.read() or b"{}")
     except HTTPError as error:
         raise NodeRequestFailed(_refusal(url, error)) from None
     except (URLError, OSError) as error:
         reason = getattr(error, "reason", error)
-        why = getattr(reason, "strerror", None) or reason
-        raise NodeRequestFailed(f"no node answers at {url} ({why}); {remedy}") from None
+        raise NodeRequestFailed(_unreachable(url, reason, remedy)) from None
     except (HTTPException, ValueError):
         answer = None
     if not isinstance(answer, dict):
         raise NodeRequestFailed(f"what answers at {url} is no HPwsn node; check --url")
     return answer
+
+
+def _opener(url: str, ca: str | None) -> OpenerDirector:
+    handlers: list[BaseHandler] = [ProxyHandler({})]
+    if url.startswith("https:"):
+        try:
+            handlers.append(HTTPSHandler(context=tls_context(ca)))
+        except ValueError as error:
+            raise BadArguments(str(error)) from None
+    return build_opener(*handlers)
+
+
+def _unreachable(url: str, reason: object, remedy: str) -> str:
+    if isinstance(reason, ssl.SSLCertVerificationError):
+        return "the certificate of {} is not accepted ({}); {}".format(url, *certificate_problem(reason))
+    if isinstance(reason, ssl.SSLError):
+        return "TLS with {} failed ({}); {}".format(url, *handshake_problem(reason))
+    return f"no node answers at {url} ({getattr(reason, 'strerror', None) or reason}); {remedy}"
 
 
 def _refusal(url: str, error: HTTPError) -> str:

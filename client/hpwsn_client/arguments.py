@@ -13,10 +13,10 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from math import isfinite
 from typing import Protocol
-from urllib.parse import urlsplit
 
 from lxml import etree
 
+from .urls import check_url
 from .wsn.addressing import EndpointReference
 from .wsn.faults import InvalidTopicExpressionFault, SoapFault
 from .wsn.filters import ContentFilter
@@ -42,19 +42,6 @@ Expires = timedelta | datetime | float | int | None
 Namespaces = Mapping[str, str]
 
 _STANDARD_PREFIXES = {prefix: uri for uri, prefix in PREFIXES.items()}
-
-
-def check_url(url: str) -> str:
-    """The URL itself, where it is an absolute http or https one."""
-    try:
-        parts = urlsplit(url)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        # A bracket that is left open, or a port that is none.
-        usable = False
-    if not usable:
-        raise ValueError(f"{url!r} is no http or https URL; write it like http://127.0.0.1:8080/wsn")
-    return url
 
 
 def endpoint(value: Endpoint) -> EndpointReference:

@@ -35,7 +35,7 @@ class Caller:
         except SoapFault as error:
             raise BadReply(
                 f"{target.address} answered {action} badly: {error.reason}", target.address
-            ) from error
+            ) from None
         if not isinstance(answer, expected):
             found = "nothing" if body is None else body.tag
             raise BadReply(

@@ -14,19 +14,20 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import islice, repeat
 from typing import TYPE_CHECKING, BinaryIO
 from unicodedata import east_asian_width
+
+from .command_parser import CommandParser, print_error, print_warning
+from .surroundings import CA, DEFAULT_URL, URL
 
 if TYPE_CHECKING:
     from .arguments import Payload
     from .notification import Notification
     from .sync import SyncClient, SyncPullPoint, SyncReceiver
     from .wsn.filters import ContentFilter
-
-DEFAULT_URL = "http://127.0.0.1:8080/wsn"
 
 _PUBLISH_EXAMPLES = """examples:
   %(prog)s ALL:ALARM "fire in the hall"
@@ -51,7 +52,7 @@ def main(argv: list[str] | None = None) -> int:
     """Run `hpwsn-client` and return its exit status."""
     from . import __version__
 
-    parser = argparse.ArgumentParser(
+    parser: argparse.ArgumentParser = CommandParser(
         "hpwsn-client", description="Publish to, or listen at, a WS-Notification broker."
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
@@ -127,8 +128,11 @@ def _add(
         epilog=examples,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    url = os.environ.get("HPWSN_URL", DEFAULT_URL)
-    parser.add_argument("--url", default=url, help="the broker (HPWSN_URL; now %(default)s)")
+    url = os.environ.get(URL) or DEFAULT_URL
+    parser.add_argument("--url", help=f"the broker ({URL}; now {url.replace('%', '%%')})")
+    parser.add_argument(
+        "--ca", metavar="FILE", help=f"PEM file of authorities for https ({CA}; else the system's)"
+    )
     parser.add_argument("--timeout", metavar="SECONDS", type=_seconds, default=30.0, help=argparse.SUPPRESS)
     parser.set_defaults(run=lambda args: _run(command, args))
     return parser
@@ -143,9 +147,9 @@ def _run(command: Callable[[argparse.Namespace], None], args: argparse.Namespace
         with _sigterm_as_interrupt():
             command(args)
     except (HpwsnClientError, SoapFault) as error:
-        return _complain(str(error) or type(error).__name__, 1, getattr(error, "__notes__", ()))
+        return _fail(error, 1)
     except (ValueError, UnicodeError) as error:
-        return _complain(str(error), 2, getattr(error, "__notes__", ()))
+        return _fail(error, 2)
     except BrokenPipeError:
         _silence_stdout()
     except KeyboardInterrupt:
@@ -153,10 +157,20 @@ def _run(command: Callable[[argparse.Namespace], None], args: argparse.Namespace
     return 0
 
 
-def _complain(message: str, status: int, notes: Iterable[str] = ()) -> int:
-    line = " ".join("; ".join([message, *notes]).split())
-    print(f"error: {line}", file=sys.stderr)
+def _fail(error: Exception, status: int) -> int:
+    message = str(error) or type(error).__name__
+    print_error(_one_line("; ".join([message, *getattr(error, "__notes__", ())])))
     return status
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _client(args: argparse.Namespace) -> SyncClient:
+    from .sync import SyncClient
+
+    return SyncClient(args.url, timeout=args.timeout, tls=args.ca)
 
 
 @contextmanager
@@ -179,7 +193,6 @@ def _silence_stdout() -> None:
 
 def _publish(args: argparse.Namespace) -> None:
     from .arguments import concrete_topic
-    from .sync import SyncClient
 
     if args.message_id is not None and (args.lines or args.repeat > 1):
         raise ValueError("--message-id stands for one request; leave out --lines and --repeat")
@@ -189,7 +202,7 @@ def _publish(args: argparse.Namespace) -> None:
         raise ValueError("--lines reads standard input; give - for the payload")
     if args.topic:
         _check_topic(concrete_topic, args.topic)
-    with SyncClient(args.url, timeout=args.timeout) as client:
+    with _client(args) as client:
         if args.lines:
             _publish_lines(client, args)
         elif args.repeat > 1:
@@ -255,19 +268,18 @@ def _check_topic(parse: Callable[[str], object], topic: str) -> None:
     try:
         parse(topic)
     except InvalidTopicExpressionFault as fault:
-        raise ValueError(fault.reason) from fault
+        raise ValueError(fault.reason) from None
 
 
 def _listen(args: argparse.Namespace) -> None:
     from .arguments import topic_expression
-    from .sync import SyncClient
 
     topic = None if args.topic in ("", "*") else args.topic
     if topic is not None:
         _check_topic(topic_expression, topic)
     deadline = None if args.expires is None else time.monotonic() + args.expires
     with ExitStack() as stack:
-        client = stack.enter_context(SyncClient(args.url, timeout=args.timeout))
+        client = stack.enter_context(_client(args))
         consumer, notifications = _source(args, client, stack, deadline)
         with _column_marked(args.filter):
             subscription = client.subscribe(
@@ -275,7 +287,7 @@ def _listen(args: argparse.Namespace) -> None:
             )
         stack.callback(_quietly, subscription.unsubscribe)
         what = "everything" if topic is None else topic
-        print(f"listening to {what} at {args.url} (Ctrl-C ends)", file=sys.stderr, flush=True)
+        print(f"listening to {what} at {client.url} (Ctrl-C ends)", file=sys.stderr, flush=True)
         for notification in islice(notifications, args.count):
             print(_as_json(notification) if args.json else _as_line(notification), flush=True)
 
@@ -357,7 +369,7 @@ def _patient(pull_point: SyncPullPoint) -> Callable[[], Sequence[Notification]]:
             messages = pull_point.get_messages(_PULLED_AT_ONCE)
         except ConnectionFailed as error:
             if not away:
-                _complain(f"{error}; it is tried again", 1)
+                print_warning(_one_line(f"{error}; it is tried again"))
             away = True
             return ()
         away = False
@@ -375,7 +387,7 @@ def _quietly(clean_up: Callable[[], object]) -> None:
         with suppress(ResourceUnknownFault):
             clean_up()
     except (HpwsnClientError, SoapFault) as error:
-        _complain(f"left behind at the broker: {error}", 1)
+        print_warning(_one_line(f"left behind at the broker: {error}"))
 
 
 def _as_line(notification: Notification) -> str:

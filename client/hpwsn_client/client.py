@@ -22,7 +22,6 @@ from .arguments import (
     Namespaces,
     Payload,
     TopicLike,
-    check_url,
     concrete_topic,
     content_filters,
     endpoint,
@@ -34,6 +33,8 @@ from .notification import Notification, topic_text
 from .pipelined import Publisher
 from .publisher import LingeringPublisher, lots
 from .resources import ResourceCaller
+from .surroundings import DEFAULT_URL, broker_url
+from .tls import Tls, tls_context
 from .transport import Transport, message_id_header, routing_headers
 from .wsn.addressing import EndpointReference
 from .wsn.filters import ContentFilter, Filter
@@ -71,17 +72,20 @@ from .wsn.soap import SoapVersion
 from .wsn.times import Duration
 from .wsn.xml import DEFAULT_LIMITS, Limits
 
-DEFAULT_URL = "http://127.0.0.1:8080/wsn"
+__all__ = ["DEFAULT_URL", "Client", "PullPoint", "Registration", "Subscription"]
 
 _Answer = TypeVar("_Answer")
 
 
 class Client(ResourceCaller):
-    """Publishes to and subscribes at one broker."""
+    """Publishes to and subscribes at one broker: the one at `url`, else at HPWSN_URL, else at DEFAULT_URL.
+
+    `tls` is a PEM file of authorities for an https URL, else HPWSN_CA, else the system's; or an SSLContext.
+    """
 
     def __init__(
         self,
-        url: str = DEFAULT_URL,
+        url: str | None = None,
         *,
         soap: SoapVersion = SoapVersion.SOAP11,
         timeout: float = 30.0,
@@ -89,6 +93,7 @@ class Client(ResourceCaller):
         linger: float | None = None,
         batch: int = 100,
         limits: Limits = DEFAULT_LIMITS,
+        tls: Tls | None = None,
     ) -> None:
         if not 1 <= batch <= limits.messages:
             raise ValueError(f"batch is {batch}; a Notify holds 1 to {limits.messages} notifications")
@@ -97,9 +102,10 @@ class Client(ResourceCaller):
                 f"connections={connections}, timeout={timeout}, linger={linger}: "
                 "give at least one connection, a positive timeout, and a linger of 0 or more seconds"
             )
-        self.url = check_url(url)
-        transport = Transport(soap, timeout=timeout, connections=connections, limits=limits)
-        super().__init__(transport, EndpointReference(url), limits)
+        self.url = broker_url(url)
+        self._tls = tls_context(tls)
+        transport = Transport(soap, timeout=timeout, connections=connections, limits=limits, tls=self._tls)
+        super().__init__(transport, EndpointReference(self.url), limits)
         self._batch = batch
         self._soap = soap
         self._timeout = timeout
@@ -190,6 +196,7 @@ class Client(ResourceCaller):
             timeout=self._timeout,
             retry_for=retry_for,
             limits=self._limits,
+            tls=self._tls,
         )
 
     async def subscribe(

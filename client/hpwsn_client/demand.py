@@ -19,9 +19,11 @@ from typing import Self
 from aiohttp import web
 from lxml import etree
 
-from .arguments import Payload, TopicLike, check_url, concrete_topic, notification_message
+from .arguments import Payload, TopicLike, concrete_topic, notification_message
 from .listening import http_url, listen
+from .tls import Tls, tls_context
 from .transport import Transport
+from .urls import check_url
 from .wsn.addressing import Addressing, EndpointReference, encode_addressing
 from .wsn.faults import (
     ActionNotSupported,
@@ -85,6 +87,7 @@ class DemandPublisher:
         public_url: str | None = None,
         timeout: float = 30.0,
         on_change: Callable[[], object] | None = None,
+        tls: Tls | None = None,
     ) -> None:
         self._host = host
         self._port = port
@@ -92,7 +95,8 @@ class DemandPublisher:
         self._public_url = None if public_url is None else check_url(public_url).rstrip("/")
         self._on_change = on_change
         self._subscribers: dict[str, _Subscriber] = {}
-        self._transports = {version: Transport(version, timeout=timeout) for version in SoapVersion}
+        secure = tls_context(tls)
+        self._transports = {v: Transport(v, timeout=timeout, tls=secure) for v in SoapVersion}
         self._changed = asyncio.Event()
         self._runner: web.AppRunner | None = None
 

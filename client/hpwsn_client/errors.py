@@ -7,6 +7,7 @@ bears the standard's name for it.
     Exception
     ├── HpwsnClientError
     │   ├── ConnectionFailed    nobody answers at the URL, or the connection was lost (also a ConnectionError)
+    │   │   └── CertificateRefused  the certificate of an https URL is not trusted
     │   ├── TimedOut            no answer, or no notification, in the time allowed (also a TimeoutError)
     │   ├── BadReply            an answer came that is not the SOAP answer asked for
     │   ├── PublishFailed       batches of a Publisher that the broker did not accept
@@ -21,6 +22,8 @@ import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from .tls import certificate_problem
 
 if TYPE_CHECKING:
     from .wsn.notifications import NotificationMessage
@@ -40,6 +43,15 @@ class HpwsnClientError(Exception):
 
 class ConnectionFailed(HpwsnClientError, ConnectionError):
     """No connection could be made, or it broke before the answer was complete."""
+
+
+class CertificateRefused(ConnectionFailed):
+    """This side does not accept the server's certificate; `certificate` is what TLS said of it."""
+
+    def __init__(self, url: str, certificate: ssl.SSLCertVerificationError) -> None:
+        why, remedy = certificate_problem(certificate)
+        super().__init__(f"the certificate of {url} is not accepted ({why})", url, remedy=remedy)
+        self.certificate = certificate
 
 
 class TimedOut(HpwsnClientError, TimeoutError):

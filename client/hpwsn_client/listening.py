@@ -27,5 +27,5 @@ async def listen(app: web.Application, host: str, port: int, path: str) -> tuple
         why = reason_of(error)
         raise ConnectionFailed(
             f"cannot listen on {where} ({why}); choose another host or port, or port 0", where
-        ) from error
+        ) from None
     return runner, runner.addresses[0][1]

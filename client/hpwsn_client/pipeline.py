@@ -29,10 +29,12 @@ class Pipeline(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
 
     @classmethod
-    async def open(cls, url: str, answered: Answered, lost: Lost, limit: int) -> Pipeline:
-        """Connect to the URL's host."""
+    async def open(
+        cls, url: str, answered: Answered, lost: Lost, limit: int, tls: ssl.SSLContext | None = None
+    ) -> Pipeline:
+        """Connect to the URL's host; `tls` None trusts the system's authorities."""
         parts = urlsplit(url)
-        secure = ssl.create_default_context() if parts.scheme == "https" else None
+        secure = (tls or ssl.create_default_context()) if parts.scheme == "https" else None
         _, connection = await asyncio.get_running_loop().create_connection(
             lambda: cls(answered, lost, limit),
             parts.hostname or "",

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import ssl
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -19,12 +20,20 @@ from types import TracebackType
 from typing import Self
 from uuid import uuid4
 
-from .arguments import Endpoint, Namespaces, Payload, TopicLike, check_url, notification_message
-from .errors import BadReply, Closed, ConnectionFailed, FailedBatch, PublishFailed, TimedOut
+from .arguments import Endpoint, Namespaces, Payload, TopicLike, notification_message
+from .errors import BadReply, Closed, ConnectionFailed, FailedBatch, PublishFailed, TimedOut, reason_of
 from .pipeline import Pipeline, request_head
 from .publisher import NOTIFY_BYTES, message_size
 from .replies import NotHttp, RawReply
-from .transport import Reply, addressing_headers, body_of, http_headers, message_id_header
+from .transport import (
+    Reply,
+    addressing_headers,
+    body_of,
+    http_headers,
+    message_id_header,
+    tls_failed,
+)
+from .urls import check_url
 from .wsn.addressing import EndpointReference
 from .wsn.faults import Busy
 from .wsn.names import ACTION_NOTIFY
@@ -72,6 +81,7 @@ class Publisher:
         timeout: float = 30.0,
         retry_for: float = 60.0,
         limits: Limits = DEFAULT_LIMITS,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         if not 1 <= batch <= limits.messages:
             raise ValueError(f"batch is {batch}; a Notify holds 1 to {limits.messages} notifications")
@@ -89,6 +99,7 @@ class Publisher:
         self._timeout = timeout
         self._retry_for = retry_for
         self._limits = limits
+        self._tls = tls
         self._head = request_head(url) + _header_lines(http_headers(soap, ACTION_NOTIFY))
         self._ids = (f"{uuid4()}-{number}" for number in itertools.count(1))
         self._waiting: deque[_Entry] = deque()
@@ -187,7 +198,7 @@ class Publisher:
             f"the first: {failed[0].error}; `failed` has them all, to be put again or dropped",
             self.url,
             failed,
-        ) from failed[0].error
+        ) from None
 
     async def _run(self) -> None:
         """Take the next step, whatever it is, for as long as somebody may put something."""
@@ -278,7 +289,7 @@ class Publisher:
         try:
             async with asyncio.timeout(self._timeout):
                 self._connection = await Pipeline.open(
-                    self.url, self._answered, self._lost, self._limits.body
+                    self.url, self._answered, self._lost, self._limits.body, self._tls
                 )
         except (OSError, UnicodeError) as error:
             # A UnicodeError is about a host name that cannot be one.
@@ -398,5 +409,7 @@ def _explain(url: str, error: Exception) -> Exception:
         return TimedOut(f"{url}: {str(error) or 'no connection in time'}; {unknown}", url)
     if isinstance(error, NotHttp):
         return BadReply(f"{url} answered badly: {error}; see that a broker listens at this URL", url)
-    why = error.strerror or str(error) if isinstance(error, OSError) else str(error)
+    if (failed := tls_failed(url, error)) is not None:
+        return failed
+    why = reason_of(error) if isinstance(error, OSError) else str(error)
     return ConnectionFailed(f"{url} cannot be reached ({why}); {unknown}", url)

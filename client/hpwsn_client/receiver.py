@@ -21,11 +21,11 @@ from typing import Protocol, Self
 
 from aiohttp import web
 
-from .arguments import check_url
 from .errors import Closed, HpwsnClientError, TimedOut
 from .listening import SHUTDOWN, http_url, listen
 from .mailbox import Mailbox
 from .notification import Notification
+from .urls import check_url
 from .wsn.addressing import EndpointReference
 from .wsn.faults import Busy, FaultCode, InvalidMessage, SoapFault, TooLarge, encode_fault
 from .wsn.names import hp, wsa, wsnt

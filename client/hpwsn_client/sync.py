@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
 from .arguments import Endpoint, Namespaces, Payload, TopicLike, notification_message
-from .client import DEFAULT_URL, Client, PullPoint, Registration, Subscription
+from .client import Client, PullPoint, Registration, Subscription
 from .errors import Closed, TimedOut
 from .notification import Notification
 from .pipelined import Publisher
@@ -227,7 +227,7 @@ class SyncRegistration(_Face[Registration]):
 class SyncClient(_Owner[Client]):
     """Client for code without asyncio; the options are Client's."""
 
-    def __init__(self, url: str = DEFAULT_URL, **options: Any) -> None:
+    def __init__(self, url: str | None = None, **options: Any) -> None:
         super().__init__(Client(url, **options))
 
     notify = _blocking(Client.notify)

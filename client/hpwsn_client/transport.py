@@ -9,6 +9,7 @@ repeats no request: whether a lost request was carried out is for the caller to 
 from __future__ import annotations
 
 import io
+import ssl
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import urljoin
@@ -17,7 +18,16 @@ from uuid import uuid4
 import aiohttp
 from lxml import etree
 
-from .errors import BadReply, Closed, ConnectionFailed, HpwsnClientError, TimedOut, reason_of
+from .errors import (
+    BadReply,
+    CertificateRefused,
+    Closed,
+    ConnectionFailed,
+    HpwsnClientError,
+    TimedOut,
+    reason_of,
+)
+from .tls import handshake_problem
 from .wsn.addressing import Addressing, EndpointReference, encode_addressing, reference_parameter_headers
 from .wsn.faults import Busy, SoapFault, TooLarge, parse_fault
 from .wsn.names import HPWSN, WSA_ANONYMOUS
@@ -50,11 +60,13 @@ class Transport:
         timeout: float = 30.0,
         connections: int = 16,
         limits: Limits = DEFAULT_LIMITS,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self._soap = soap
         self._timeout = timeout
         self._connections = connections
         self._limits = limits
+        self._tls = tls
         self._session: aiohttp.ClientSession | None = None
         self._closed = False
 
@@ -81,14 +93,16 @@ class Transport:
                 content = await self._read(response, url)
                 return Reply(url, response.status, response.charset, response.headers, content)
         except (aiohttp.ClientError, OSError) as error:
-            raise _trouble(url, error, self._timeout) from error
+            raise _trouble(url, error, self._timeout) from None
 
     def _open(self, url: str) -> aiohttp.ClientSession:
         if self._closed:
             raise Closed(f"this client was closed; make a new one to reach {url}", url)
         if self._session is None:
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=self._connections, keepalive_timeout=_KEEP_ALIVE),
+                connector=aiohttp.TCPConnector(
+                    limit=self._connections, keepalive_timeout=_KEEP_ALIVE, ssl=self._tls or True
+                ),
                 timeout=aiohttp.ClientTimeout(total=self._timeout),
                 cookie_jar=aiohttp.DummyCookieJar(),
             )
@@ -116,6 +130,9 @@ def _trouble(url: str, error: Exception, timeout: float) -> HpwsnClientError:
     if isinstance(error, TimeoutError):
         remedy = "see that the broker is well, or give the client a longer timeout"
         return TimedOut(f"{url} did not answer within {timeout:g} s; {unknown}", url, remedy=remedy)
+    tls = getattr(error, "certificate_error", None) or getattr(error, "os_error", None) or error.__cause__
+    if tls is not None and (failed := tls_failed(url, tls)) is not None:
+        return failed
     if isinstance(error, aiohttp.ClientConnectorError):
         remedy = "start the broker, or name its URL"
         return ConnectionFailed(f"nobody answers at {url} ({reason_of(error.os_error)})", url, remedy=remedy)
@@ -126,6 +143,16 @@ def _trouble(url: str, error: Exception, timeout: float) -> HpwsnClientError:
         return BadReply(f"what answers at {url} does not speak HTTP", url, remedy="name the broker's URL")
     why = str(error) or type(error).__name__
     return ConnectionFailed(f"the connection to {url} was lost before the answer ({why}); {unknown}", url)
+
+
+def tls_failed(url: str, error: BaseException) -> ConnectionFailed | None:
+    """The exception for a server with which TLS does not come about; None where it is not TLS that failed."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return CertificateRefused(url, error)
+    if isinstance(error, ssl.SSLError):
+        why, remedy = handshake_problem(error)
+        return ConnectionFailed(f"TLS with {url} failed ({why})", url, remedy=remedy)
+    return None
 
 
 def addressing_headers(target: EndpointReference, action: str) -> list[bytes]:
@@ -170,7 +197,7 @@ def body_of(reply: Reply, limits: Limits) -> etree._Element | None:
     except SoapFault as error:
         shown = repr(reply.content[:120].decode(errors="replace"))
         why = f", {error.reason}" if reply.content.lstrip().startswith(b"<") else ""
-        raise _bad(reply, f"without SOAP: {shown}{why}") from error
+        raise _bad(reply, f"without SOAP: {shown}{why}") from None
     body = envelope.body
     if body is not None and body.tag == f"{{{envelope.version.namespace}}}Fault":
         raise _by_status(reply, parse_fault(body, envelope.version))

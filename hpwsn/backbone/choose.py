@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from hpwsn.backbone.embedded import EmbeddedBackbone
+from hpwsn.backbone.names import Address
 from hpwsn.backbone.options import backbone_address
 from hpwsn.backbone.port import Backbone
 from hpwsn.journal.journal import Journal
-from hpwsn.settings import Config
+from hpwsn.settings import BackboneSettings, Config
 from hpwsn_client.wsn.topics import Topic
 from hpwsn_client.wsn.xml import Limits
+
+
+def prepare_backbone(settings: BackboneSettings) -> Address:
+    """Where ActiveMQ is, with its password; SettingError where a library or a file is missing."""
+    from hpwsn.backbone.activemq.link import load_stomp
+
+    load_stomp()
+    return backbone_address(settings)
 
 
 def choose_backbone(
@@ -20,12 +29,10 @@ def choose_backbone(
     settings = config.backbone
     if not settings.url:
         return EmbeddedBackbone()
+    address = prepare_backbone(settings)
     from hpwsn.backbone.activemq.backbone import ActiveMQBackbone, Settings
-    from hpwsn.backbone.activemq.link import load_stomp
     from hpwsn.backbone.activemq.peers import Peers
 
-    load_stomp()
-    address = backbone_address(settings)
     peers = Peers(
         address,
         node,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from hpwsn.backbone.names import Address, parse_address
-from hpwsn.errors import HpwsnError
+from hpwsn.errors import SettingError
 from hpwsn.settings import BackboneSettings
 from hpwsn_client.wsn.soap_faults import SoapFault
 from hpwsn_client.wsn.topics import Topic
@@ -44,10 +44,16 @@ def backbone_address(settings: BackboneSettings) -> Address:
         return replace(address, password=settings.password)
     if not settings.password_file:
         return address
+    return replace(address, password=_password_of(settings.password_file))
+
+
+def _password_of(file: str) -> str:
     try:
-        return replace(address, password=Path(settings.password_file).read_text("utf-8").strip("\r\n"))
+        password = Path(file).read_text("utf-8").strip("\r\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise HpwsnError(
-            f"backbone.password_file = {settings.password_file} cannot be read: {error};"
-            " name a file that this user can read"
-        ) from error
+        reason = getattr(error, "strerror", None) or "it is not UTF-8"
+        remedy = "name a file that this user can read"
+        raise SettingError("backbone.password_file", file, f"cannot be read: {reason}; {remedy}") from error
+    if not password:
+        raise SettingError("backbone.password_file", file, "is empty; write the password into it")
+    return password

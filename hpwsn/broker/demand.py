@@ -18,6 +18,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from hpwsn.broker.interest import Expressions, Interests
+from hpwsn.broker.push_tls import TRUST
 from hpwsn.broker.registration import Registration
 from hpwsn.broker.retry import RetryPolicy
 from hpwsn.broker.subscription import Subscription
@@ -25,7 +26,8 @@ from hpwsn.broker.upstream import Publishers, is_gone
 from hpwsn.errors import JournalUnavailable
 from hpwsn.journal.journal import Journal
 from hpwsn.journal.records import UpstreamRecord
-from hpwsn_client.errors import BadReply, HpwsnClientError
+from hpwsn_client.errors import BadReply, CertificateRefused, HpwsnClientError
+from hpwsn_client.tls import certificate_problem
 from hpwsn_client.wsn.addressing import EndpointReference, encode_epr, parse_epr
 from hpwsn_client.wsn.faults import Busy, SoapFault
 from hpwsn_client.wsn.names import DIALECT_SIMPLE, wsnt
@@ -346,6 +348,8 @@ class Demand:
     def _note_failure(self, target: Target, error: Exception) -> None:
         # The advice of the client's errors is for somebody who runs a client.
         why = error.happened if isinstance(error, HpwsnClientError) else str(error)
+        if isinstance(error, CertificateRefused):
+            why = f"{why}; {certificate_problem(error.certificate, TRUST)[1]}"
         if target.last_error is None:
             log.warning("%s: %s; it is tried again", _words(target), why)
         target.last_error = why

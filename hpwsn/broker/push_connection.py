@@ -22,6 +22,8 @@ from typing import Protocol, cast
 import httptools
 
 from hpwsn.broker.push_request import HostKey, Outcome, OutcomeKind, Ticket
+from hpwsn.broker.push_tls import TRUST
+from hpwsn_client.tls import certificate_problem, handshake_problem
 
 EXCERPT = 2048
 """Bytes of a reply's body that are kept for whoever has to find out what went wrong."""
@@ -79,9 +81,9 @@ def parse_retry_after(value: bytes) -> float | None:
 def explain_refusal(error: BaseException) -> str:
     """Why no connection came about, in an operator's words."""
     if isinstance(error, ssl.SSLCertVerificationError):
-        return f"the certificate is not accepted: {error.verify_message}"
+        return "the certificate is not accepted: {}; {}".format(*certificate_problem(error, TRUST))
     if isinstance(error, ssl.SSLError):
-        return f"TLS failed: {error}"
+        return "TLS failed: {}; {}".format(*handshake_problem(error))
     if isinstance(error, socket.gaierror):
         return f"the host name is not known ({error.strerror})"
     if isinstance(error, OSError) and error.errno and error.errno in errno.errorcode:

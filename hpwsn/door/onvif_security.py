@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from hpwsn.errors import HpwsnError
+from hpwsn.errors import SettingError
 from hpwsn_client.wsn.names import TER
 from hpwsn_client.wsn.soap import Envelope
 from hpwsn_client.wsn.soap_faults import SoapFault
@@ -81,15 +81,20 @@ def _read(file: Path) -> dict[str, str]:
     try:
         lines = file.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise HpwsnError(f"onvif.users_file {file} cannot be read: {error}") from error
+        reason = getattr(error, "strerror", None) or "it is not UTF-8"
+        raise _unusable(file, f"cannot be read: {reason}; name a file that this user can read") from error
     users = {}
     for number, line in enumerate(lines, 1):
         if not line.strip() or line.startswith("#"):
             continue
         name, colon, password = line.partition(":")
         if not (name.strip() and colon and password):
-            raise HpwsnError(f"onvif.users_file {file}, line {number}: write it as name:password")
+            raise _unusable(file, f"is wrong in line {number}; write it as name:password")
         users[name.strip()] = password
     if not users:
-        raise HpwsnError(f"onvif.users_file {file} has no users: write a line name:password for each")
+        raise _unusable(file, "has no users; write a line name:password for each")
     return users
+
+
+def _unusable(file: Path, reason: str) -> SettingError:
+    return SettingError("onvif.users_file", file, reason)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ssl
 from pathlib import Path
 
-from hpwsn.errors import HpwsnError
+from hpwsn.errors import SettingError
 from hpwsn.settings import ServerSettings
 
 
@@ -30,16 +30,18 @@ def load_certificate(context: ssl.SSLContext, server: ServerSettings) -> None:
     """Read certificate and key; what is wrong is said with the setting to look at."""
     key = server.tls_key or server.tls_certificate
     _readable("server.tls_certificate", server.tls_certificate)
-    _readable("server.tls_key", key)
+    _readable("server.tls_key" if server.tls_key else "server.tls_certificate", key)
     try:
         # One that is not the key's own would leave the context with no key at all: so try another first.
         for each in (ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), context):
             # An encrypted key would ask on the terminal; a service has nobody there.
             each.load_cert_chain(server.tls_certificate, key, password=lambda: b"")
     except (ssl.SSLError, OSError, ValueError) as error:
-        raise HpwsnError(
-            f"TLS cannot use the certificate {server.tls_certificate} with the key {key}: {_words(error)};"
-            " both must be PEM, the key unencrypted and the certificate's own"
+        raise SettingError(
+            "server.tls_certificate",
+            server.tls_certificate,
+            f"cannot be used for TLS with the key {key}: {_words(error)}; both must be PEM, the key"
+            " unencrypted and the certificate's own",
         ) from error
 
 
@@ -48,8 +50,10 @@ def _demand_certificates(context: ssl.SSLContext, authorities: str) -> None:
     try:
         context.load_verify_locations(authorities)
     except (ssl.SSLError, OSError) as error:
-        raise HpwsnError(
-            f"server.tls_client_ca: {authorities} holds no certificates of authorities: {_words(error)}"
+        raise SettingError(
+            "server.tls_client_ca",
+            authorities,
+            f"holds no certificates of authorities: {_words(error)}; name a PEM file",
         ) from error
     context.verify_mode = ssl.CERT_REQUIRED
 
@@ -59,7 +63,8 @@ def _readable(setting: str, file: str) -> None:
         with Path(file).open("rb"):
             pass
     except OSError as error:
-        raise HpwsnError(f"{setting}: {file} cannot be read: {error.strerror}") from error
+        remedy = "name a PEM file that this user can read"
+        raise SettingError(setting, file, f"cannot be read: {error.strerror}; {remedy}") from error
 
 
 def _words(error: Exception) -> str:

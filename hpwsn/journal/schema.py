@@ -127,6 +127,17 @@ def check_unclosed(path: Path) -> None:
         raise JournalDamaged(path, found)
 
 
+def check_closed(path: Path) -> None:
+    """Refuse a file that was closed and is not a journal of ours; no other file is made or looked at."""
+    db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
+    try:
+        _check_version(db, path)
+    except sqlite3.Error as error:
+        raise opening_error(path, error) from error
+    finally:
+        db.close()
+
+
 def open_writer(
     path: Path, durability: Durability, max_bytes: int | None, checkpoint_bytes: int
 ) -> sqlite3.Connection:

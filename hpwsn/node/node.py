@@ -38,6 +38,7 @@ from hpwsn.broker.properties import broker_properties
 from hpwsn.broker.publisher import Publisher
 from hpwsn.broker.pull_points import PullPoints
 from hpwsn.broker.push import Pusher
+from hpwsn.broker.push_tls import consumer_context
 from hpwsn.broker.readers import Readers
 from hpwsn.broker.reaper import Reaper
 from hpwsn.broker.recent import Recent
@@ -121,6 +122,7 @@ class Node:
             connections_per_host=config.delivery.connections_per_host,
             connect_timeout=config.delivery.connect_timeout,
             response_timeout=config.delivery.response_timeout,
+            ssl_context=consumer_context(config.delivery.ca_file),
         )
         pull_points = PullPoints(self.journal, settings=config.pull_points, clock=clock, ids=ids)
         limits = QueueLimits(config.delivery.max_queue, config.delivery.overflow)
@@ -256,8 +258,9 @@ class Node:
 
     def _build_demand(self) -> Demand:
         delivery, registrations = self.config.delivery, self.config.registrations
+        tls = consumer_context(delivery.ca_file)
         transports = {
-            version: Transport(version, timeout=delivery.response_timeout, connections=CALLS)
+            version: Transport(version, timeout=delivery.response_timeout, connections=CALLS, tls=tls)
             for version in SoapVersion
         }
         return Demand(

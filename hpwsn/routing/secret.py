@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hpwsn.errors import HpwsnError
+from hpwsn.errors import HpwsnError, SettingError
 from hpwsn.settings import ClusterSettings
 
 _LONGEST = 4096
@@ -13,6 +13,12 @@ _LONGEST = 4096
 def shared_secret(settings: ClusterSettings) -> bytes:
     """The secret; an error tells how to give one."""
     secret = settings.secret if settings.secret else _from_file(settings.secret_file)
+    if settings.secret_file and not secret.strip():
+        raise SettingError(
+            "cluster.secret_file", settings.secret_file, "is empty; write the cluster's secret into it"
+        )
+    if settings.secret and not secret.strip():
+        raise SettingError("cluster.secret", "***", "is blank; set HPWSN_CLUSTER_SECRET to the secret")
     if not secret.strip():
         raise HpwsnError(
             "a cluster needs a secret, the same for the admin node and all nodes: put one into a file"
@@ -29,7 +35,12 @@ def _from_file(name: str) -> str:
             secret = file.read(_LONGEST + 1)
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8"
-        raise HpwsnError(f"cluster.secret_file {name} cannot be read: {reason}") from error
+        remedy = "name a file that this user can read"
+        raise SettingError("cluster.secret_file", name, f"cannot be read: {reason}; {remedy}") from error
     if len(secret) > _LONGEST:
-        raise HpwsnError(f"cluster.secret_file {name} holds more than {_LONGEST} characters: it is no secret")
+        raise SettingError(
+            "cluster.secret_file",
+            name,
+            f"holds more than {_LONGEST} characters, too many for a secret; name the file of the secret",
+        )
     return secret

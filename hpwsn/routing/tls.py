@@ -8,18 +8,25 @@ from __future__ import annotations
 
 import ssl
 
-from hpwsn.errors import HpwsnError
+from hpwsn.errors import SettingError
 from hpwsn.settings import Config
 
 
 def peer_context(config: Config) -> ssl.SSLContext:
     """What connections to https addresses are secured with."""
-    server, authorities = config.server, config.cluster.ca_file
-    try:
-        context = ssl.create_default_context(cafile=authorities or None)
-    except (ssl.SSLError, OSError) as error:
-        reason = getattr(error, "reason", None) or error.strerror or error
-        raise HpwsnError(f"cluster.ca_file: {authorities} holds no certificates: {reason}") from error
+    server = config.server
+    context = peer_authorities(config.cluster.ca_file)
     if server.tls_certificate:
         context.load_cert_chain(server.tls_certificate, server.tls_key or server.tls_certificate)
     return context
+
+
+def peer_authorities(authorities: str) -> ssl.SSLContext:
+    """A context that trusts the authorities of a file; the system's where it has no name."""
+    try:
+        return ssl.create_default_context(cafile=authorities or None)
+    except (ssl.SSLError, OSError) as error:
+        reason = getattr(error, "reason", None) or error.strerror or error
+        raise SettingError(
+            "cluster.ca_file", authorities, f"holds no certificates: {reason}; name a PEM file of authorities"
+        ) from error

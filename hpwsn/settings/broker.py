@@ -105,6 +105,11 @@ class DeliverySettings:
     on_gone: str = setting(
         "keep", Choice(choices=("keep", "end")), "Whether a consumer that answers 410 ends its subscription."
     )
+    ca_file: str = setting(
+        "",
+        Text("a PEM file, or empty for the system's alone"),
+        "Authorities, beside the system's, for the certificates of consumers and publishers with https.",
+    )
 
 
 @dataclass(frozen=True, slots=True)

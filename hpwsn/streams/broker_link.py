@@ -10,6 +10,7 @@ from __future__ import annotations
 import http.client
 import json
 import logging
+import ssl
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 from hpwsn.errors import HpwsnError
+from hpwsn_client.surroundings import CA
+from hpwsn_client.tls import certificate_problem, tls_context
 
 log = logging.getLogger(__name__)
 
@@ -24,6 +27,7 @@ TIMEOUT = 30.0
 FIRST_PAUSE, LONGEST_PAUSE = 0.2, 5.0
 PAGE = 1000
 """Most events that a node gives at once."""
+TRUST = f"name the PEM file of the authority that signed it in {CA}, where workers of Spark see it too"
 _AGAIN = frozenset({408, 429, 500, 502, 503, 504})
 
 
@@ -52,8 +56,7 @@ class BrokerLink:
         parts = urlsplit(url.rstrip("/").removesuffix("/wsn"))
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise HpwsnError(f"{url!r} is no address of a node; give one as http://127.0.0.1:8080/wsn")
-        kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-        self._connection = kind(parts.hostname, parts.port, timeout=TIMEOUT)
+        self._connection = _connection(parts.scheme, parts.hostname, parts.port)
         self._prefix = parts.path
         self._patient = patient
         self._sleep = sleep
@@ -115,6 +118,10 @@ class BrokerLink:
             # A node ends connections that were not used for a while, which is no trouble.
             kept = connection.sock is not None
             response, answer = self._exchange(method, path, body, headers, again=kept)
+        except ssl.SSLCertVerificationError as error:
+            why = "the certificate of {}:{} is not accepted ({}); {}"
+            named = (connection.host, connection.port, *certificate_problem(error, TRUST))
+            raise BrokerRefused(why.format(*named)) from None
         except (OSError, http.client.HTTPException) as error:
             where = f"{connection.host}:{connection.port}"
             raise BrokerAway(f"no node answers at {where}: {error or type(error).__name__}") from error
@@ -139,6 +146,15 @@ class BrokerLink:
             if not again:
                 raise
         return self._exchange(method, path, body, headers, again=False)
+
+
+def _connection(scheme: str, host: str, port: int | None) -> http.client.HTTPConnection:
+    if scheme != "https":
+        return http.client.HTTPConnection(host, port, timeout=TIMEOUT)
+    try:
+        return http.client.HTTPSConnection(host, port, timeout=TIMEOUT, context=tls_context())
+    except ValueError as error:
+        raise HpwsnError(str(error)) from None
 
 
 def _events(topic: str) -> str:

@@ -1,8 +1,8 @@
 """`hpwsn topics`: look at a topic directory and edit it from the command line.
 
 It works on any directory that hpwsn.topics.directory opens, and needs no running node; one that runs follows.
-A handler takes the parsed arguments and returns the exit code: 0, 1 when the directory could not do it, 2
-when it was asked wrongly. An error is one line on stderr.
+A handler takes the parsed arguments and returns 0. It raises BadArguments when it was asked wrongly, and
+another HpwsnError when the directory could not do it.
 """
 
 import argparse
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TextIO
 
-from hpwsn.errors import HpwsnError
+from hpwsn.errors import BadArguments
 from hpwsn.topics.declaration import ROUTING_POLICIES, Declaration
 from hpwsn.topics.directory import Access, Directory, TopicDirectoryError, open_directory
 from hpwsn.topics.document import Document, DocumentError, encode_document, parse_document
@@ -34,10 +34,6 @@ examples:
 """
 _Work = Callable[[argparse.Namespace, Directory], None]
 _Subparsers = argparse._SubParsersAction  # the type of what add_subparsers returns has no public name
-
-
-class _UsageError(Exception):
-    """The command line does not make sense; the text says what to write instead."""
 
 
 def add_topics_parser(subparsers: "_Subparsers[argparse.ArgumentParser]") -> None:
@@ -155,22 +151,15 @@ def _add_access(parser: argparse.ArgumentParser) -> None:
 def _run(work: _Work, args: argparse.Namespace) -> int:
     try:
         work(args, _directory(args))
-    except (_UsageError, InvalidTopicExpressionFault) as error:
-        return _fail(str(error), 2)
-    except HpwsnError as error:
-        return _fail(str(error), 1)
+    except InvalidTopicExpressionFault as error:
+        raise BadArguments(str(error)) from None
     return 0
-
-
-def _fail(text: str, code: int) -> int:
-    sys.stderr.write(f"hpwsn topics: {' '.join(text.split())}\n")
-    return code
 
 
 def _directory(args: argparse.Namespace) -> Directory:
     url = args.topics or os.environ.get(ENVIRONMENT)
     if not url:
-        raise _UsageError(f"which directory? Give --topics URL, such as topics.toml, or set {ENVIRONMENT}")
+        raise BadArguments(f"which directory? Give --topics URL, such as topics.toml, or set {ENVIRONMENT}")
     start_tls = os.environ.get("HPWSN_TOPICS_START_TLS", "").lower() in ("1", "true", "yes", "on")
     return open_directory(
         url,
@@ -251,7 +240,7 @@ def _encode(declarations: Iterable[Declaration], args: argparse.Namespace) -> st
         if not parse_dn(args.base):
             raise DnError("it is empty")
     except DnError as error:
-        raise _UsageError(f"--base: {error}") from None
+        raise BadArguments(f"--base: {error}") from None
     return encode_ldif(declarations, args.base)
 
 

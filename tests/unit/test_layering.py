@@ -136,6 +136,7 @@ READ_ENVIRONMENT = (
     "hpwsn.cli*",
     "hpwsn.operator_api",
     "hpwsn_client.cli",
+    "hpwsn_client.surroundings",
     "hpwsn.topics.command",
 )
 

@@ -19,7 +19,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, Protocol
 
 from hpwsn.backbone.names import Address, place
-from hpwsn.errors import HpwsnError
+from hpwsn.errors import SettingError
 
 log = logging.getLogger(__name__)
 
@@ -100,8 +100,10 @@ def load_stomp() -> Any:
     try:
         import stomp
     except ImportError as error:
-        raise HpwsnError(
-            "the backbone stomp:// needs stomp.py, which is not installed: pip install hpwsn[activemq]"
+        raise SettingError(
+            "backbone.url",
+            "stomp://…",
+            "needs stomp.py, which is missing: pip install 'hpwsn[activemq]'",
         ) from error
     # Its own notes repeat ours with a traceback, and at the finest level hold passwords.
     logging.getLogger("stomp.py").setLevel(logging.CRITICAL)

@@ -95,6 +95,13 @@ def read_password(access: Access) -> str:
     return password
 
 
+def check_files(access: Access) -> None:
+    """Refuse a password or authorities that cannot be read from their files."""
+    read_password(access)
+    if access.ca_file and not Path(access.ca_file).is_file():
+        raise TopicDirectoryError(f"topics.ca_file is {access.ca_file}: there is no such file")
+
+
 def _set_options(connection: Any, access: Access) -> None:
     connection.protocol_version = ldap.VERSION3
     options = {
@@ -107,8 +114,6 @@ def _set_options(connection: Any, access: Access) -> None:
         ldap.OPT_X_TLS_REQUIRE_CERT: ldap.OPT_X_TLS_DEMAND,
     }
     if access.ca_file:
-        if not Path(access.ca_file).is_file():
-            raise TopicDirectoryError(f"topics.ca_file is {access.ca_file}: there is no such file")
         options[ldap.OPT_X_TLS_CACERTFILE] = access.ca_file
     for option, value in options.items():
         connection.set_option(option, value)

@@ -20,7 +20,7 @@ from hpwsn.topics import declaration as edits
 from hpwsn.topics.change import Report
 from hpwsn.topics.declaration import Declaration, EditError
 from hpwsn.topics.directory import Access, Progress, TopicDirectoryError, quiet
-from hpwsn.topics.ldap.connection import Location, connect, errors, parse_location, read_entries
+from hpwsn.topics.ldap.connection import Location, check_files, connect, errors, parse_location, read_entries
 from hpwsn.topics.ldap.dn import split_dn
 from hpwsn.topics.ldap.entries import attributes_of, caseless, own_namespace, rdn_of
 from hpwsn.topics.ldap.mirror import Mirror
@@ -56,6 +56,8 @@ class LdapDirectory:
     def __init__(self, url: str, access: Access) -> None:
         self.location: Location = parse_location(url)
         self.access = access
+        # A file that is missing now is for whoever starts something to mend: no later try would.
+        check_files(access)
 
     @property
     def identity(self) -> str:

@@ -1,0 +1,114 @@
+"""What keeps a node from starting on this machine although each of its settings is well-formed.
+
+One function, for `hpwsn serve` before it starts and for `hpwsn check-config`, so that both refuse the same:
+certificates, the data directory, files of passwords and secrets, libraries that are not installed, addresses
+that this machine does not have. Each check is the code by which the node itself would fail. What may be
+different in the next moment is not looked at: a port or a data directory in use, a server that is away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from hpwsn.backbone.choose import prepare_backbone
+from hpwsn.broker.push_tls import consumer_context
+from hpwsn.door.onvif_security import Credentials
+from hpwsn.door.tls import server_context
+from hpwsn.errors import SettingError
+from hpwsn.journal.writable import why_unusable
+from hpwsn.listener import why_no_listener
+from hpwsn.routing.secret import shared_secret
+from hpwsn.routing.tls import peer_authorities
+from hpwsn.routing.topology import MalformedTopology, check_name
+from hpwsn.settings import Config
+from hpwsn.topics.directory import TopicDirectoryError, access_from, open_directory
+
+
+def unusable_settings(config: Config) -> list[SettingError]:
+    """Everything that a node with this configuration would refuse to start with."""
+    found = []
+    for check in _CHECKS:
+        try:
+            check(config)
+        except SettingError as error:
+            found.append(error)
+    return found
+
+
+def check_topics_server(config: Config) -> None:
+    """Refuse a topic directory that does not answer; a node would start without it, and wait."""
+    _topics(config, remote=True)
+
+
+def _host(config: Config) -> None:
+    _check_host("server.host", config.server.host, "choose another address with --host")
+
+
+def _links(config: Config) -> None:
+    routing = config.routing
+    if not config.cluster.admin:
+        return
+    if routing.host:
+        _check_host("routing.host", routing.host, "name an address of this machine")
+    try:
+        routing.announced(0, "")
+    except ValueError:
+        raise SettingError("routing.public", routing.public, "must be host:port") from None
+
+
+def _check_host(key: str, host: str, remedy: str) -> None:
+    if reason := why_no_listener(host):
+        raise SettingError(key, host, f"is not an address to listen on ({reason}); {remedy}")
+
+
+def _names(config: Config) -> None:
+    if not config.cluster.admin:
+        return
+    for key, name in (("node.name", config.node.name), ("node.cluster", config.node.cluster)):
+        try:
+            check_name(name or "default")
+        except MalformedTopology as error:
+            raise SettingError(key, name, f"cannot be used: {error}") from None
+
+
+def _data_directory(config: Config) -> None:
+    if reason := why_unusable(Path(config.data.dir)):
+        raise SettingError("data.dir", config.data.dir, reason)
+
+
+def _topics(config: Config, remote: bool = False) -> None:
+    topics = config.topics
+    if not topics.url:
+        return
+    try:
+        directory = open_directory(topics.url, access_from(topics))
+        if remote or not directory.remote:
+            directory.load()
+    except TopicDirectoryError as error:
+        raise SettingError("topics.url", topics.url, f"cannot be used: {error}") from None
+
+
+def _backbone(config: Config) -> None:
+    if config.backbone.url:
+        prepare_backbone(config.backbone)
+
+
+def _cluster(config: Config) -> None:
+    if config.cluster.admin:
+        shared_secret(config.cluster)
+        peer_authorities(config.cluster.ca_file)
+
+
+_CHECKS: tuple[Callable[[Config], object], ...] = (
+    _host,
+    lambda config: server_context(config.server),
+    _names,
+    _data_directory,
+    _topics,
+    lambda config: consumer_context(config.delivery.ca_file),
+    lambda config: Credentials.load(config.onvif.users_file, config.onvif.token_window),
+    _backbone,
+    _cluster,
+    _links,
+)
