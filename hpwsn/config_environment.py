@@ -45,7 +45,8 @@ def _is_known(variable: str, value: str) -> bool:
 def _remedy(variable: str) -> str:
     name = variable.removeprefix(PREFIX).lower()
     named_so = [setting.variable for setting in SETTINGS.values() if setting.name == name]
-    close = named_so or difflib.get_close_matches(variable, [*KEYS, *VARIABLES], n=1)
+    known = {each.removeprefix(PREFIX).lower(): each for each in (*KEYS, *VARIABLES)}
+    close = named_so or [known[each] for each in difflib.get_close_matches(name, known, n=1)]
     if close:
         return f"is not a variable of HPwsn; did you mean {close[0]}?"
     return "is not a variable of HPwsn; unset it, or see `hpwsn check-config --reference` for the settings"

@@ -16,7 +16,14 @@ A node runs without any. Where it needs some, a setting is taken from, later ove
 4. a flag of `hpwsn serve`, or `--set section.key=value` for a setting that has none.
 
 `hpwsn check-config` takes the same flags, and tells everything that is wrong, where, and what to do; with
-`--show` it prints every setting with its value and where that came from.
+`--show` it prints every setting with its value and where that came from. It refuses whatever `hpwsn serve`
+would refuse: `serve` makes the same checks before it starts. They include certificates and keys, files of
+passwords and users, the data directory and its journal, libraries of extras that are not installed, and
+addresses that the machine does not have. A port or a data directory that is in use is found by `serve` alone.
+
+A variable `HPWSN_…` that is not a setting is an error, with the name that was probably meant. Allowed beside
+the settings are the variables of clients (`HPWSN_URL`, `HPWSN_CA`, and `HPWSN_TOKEN`, which is reserved), and those
+that Kubernetes sets for a Service whose name begins with `hpwsn`.
 
 ```toml
 [server]

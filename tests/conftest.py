@@ -86,9 +86,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def oasis_folder() -> Path:
     """Where the standard's own WSDL and schemas are, which are no part of the repository."""
     beside = Path(__file__).resolve().parents[2] / "shared" / "oasis"
-    folder = Path(os.environ.get("HPWSN_OASIS", beside))
+    folder = Path(os.environ.get("OASIS_SCHEMAS", beside))
     if not (folder / "b-2.xsd").is_file():
-        pytest.skip(f"no OASIS schemas in {folder}: set HPWSN_OASIS to the folder that has b-2.xsd")
+        pytest.skip(f"no OASIS schemas in {folder}: set OASIS_SCHEMAS to the folder that has b-2.xsd")
     return folder.resolve()
 
 

@@ -3,7 +3,7 @@
 Where the machine allows it, hosts are network namespaces on two switches (bridges) with one cable between
 them; a cut takes the cable away, so that packets vanish and nobody is told. Elsewhere all is on the loopback
 address, nodes reach each other's links and the admin node through relays, and a cut has these drop what is
-not for their own side. `HPWSN_TEST_NETWORK=relay` takes the second where both are possible. The kernel of
+not for their own side. `TEST_NETWORK=relay` takes the second where both are possible. The kernel of
 the machine where this was written has no netem, so loss is the relay's in either case.
 """
 
@@ -52,7 +52,7 @@ class Hosts(Protocol):
 async def two_places() -> AsyncIterator[Hosts]:
     """The hosts that this machine allows."""
     async with AsyncExitStack() as stack:
-        if os.environ.get("HPWSN_TEST_NETWORK") != "relay" and (found := _namespaces()) is not None:
+        if os.environ.get("TEST_NETWORK") != "relay" and (found := _namespaces()) is not None:
             stack.push(found.close)
             yield found
         else:

@@ -51,7 +51,9 @@ def certificate_problem(error: ssl.SSLCertVerificationError, trust: str = TRUST)
 
 def handshake_problem(error: ssl.SSLError) -> tuple[str, str]:
     """Why TLS failed before any certificate was judged, and what to do."""
-    why = (error.reason or str(error)).replace("_", " ").lower()
-    if (error.reason or "") in _PLAIN:
+    # An error of TLS that OpenSSL did not make, such as the end of the connection, has no reason.
+    reason = getattr(error, "reason", None) or ""
+    why = reason.replace("_", " ").lower() or str(error)
+    if reason in _PLAIN:
         return why, "where the server has no certificate, write http:// instead of https://"
     return why, "see which versions of TLS the server speaks"

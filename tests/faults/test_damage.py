@@ -153,7 +153,7 @@ async def test_a_damaged_database_is_refused_in_one_line_with_the_remedy(
         await asyncio.to_thread(node.start)
     assert node.process is not None
     assert node.process.returncode == 1
-    (line,) = [line for line in node.log().splitlines() if line.startswith("hpwsn: ")]
+    (line,) = [line for line in node.log().splitlines() if line.startswith("hpwsn: error: ")]
     assert str(database) in line
     assert "restore a backup" in line
     assert "Traceback" not in node.log()

@@ -26,7 +26,7 @@ from zeep.wsa import WsAddressingPlugin
 from tests.harness import NodeProcess
 
 BESIDE_CHECKOUT = Path(__file__).resolve().parents[3] / "shared" / "oasis"
-OASIS = Path(os.environ.get("HPWSN_OASIS", BESIDE_CHECKOUT)).resolve()
+OASIS = Path(os.environ.get("OASIS_SCHEMAS", BESIDE_CHECKOUT)).resolve()
 SOAP = {
     "Soap11": "http://schemas.xmlsoap.org/soap/envelope/",
     "Soap12": "http://www.w3.org/2003/05/soap-envelope",

@@ -125,7 +125,7 @@ async def test_a_fault_is_one_line_and_status_1(broker):
     broker.script[tuple] = TopicNotSupportedFault("no topic A:B here; see hpwsn topics list")
     code, out, err = await run("publish", "A:B", "x", url=broker.url)
     assert (code, out) == (1, "")
-    assert err.startswith("error: ")
+    assert err.startswith("hpwsn: error: ")
     assert "no topic A:B here" in err
     assert err.count("\n") == 1
 
@@ -158,7 +158,7 @@ async def test_nobody_at_the_url_is_one_line_and_status_1():
 async def test_wrong_arguments_are_status_2(args, broker):
     code, out, err = await run(*args, url=broker.url)
     assert (code, out) == (2, "")
-    assert "error: " in err
+    assert err.splitlines()[-1].startswith("hpwsn: error: ")
     assert broker.asked == []
 
 

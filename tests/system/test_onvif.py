@@ -576,7 +576,7 @@ async def test_credentials_are_checked_where_a_file_says_whose(tmp_path: Path) -
 
 async def test_a_file_of_users_that_is_not_there_stops_the_start(tmp_path: Path) -> None:
     node = NodeProcess(tmp_path / "data", "--set", f"onvif.users_file={tmp_path}/none")
-    with pytest.raises(AssertionError, match=r"onvif\.users_file .* cannot be read"):
+    with pytest.raises(AssertionError, match=r"onvif\.users_file = .* cannot be read"):
         node.start()
 
 

@@ -156,8 +156,8 @@ async def test_only_clients_with_a_certificate_are_let_in_where_they_are_demande
     ("settings", "words"),
     [
         ({"tls_key": "x"}, "needs server.tls_certificate"),
-        ({"tls_certificate": "missing.pem"}, "missing.pem cannot be read: No such file"),
-        ({"tls_certificate": "words.pem"}, "TLS cannot use the certificate words.pem"),
+        ({"tls_certificate": "missing.pem"}, '"missing.pem" cannot be read: No such file'),
+        ({"tls_certificate": "words.pem"}, '"words.pem" cannot be used for TLS with the key words.pem'),
     ],
 )
 def test_what_is_wrong_with_the_files_is_said_at_the_start(

@@ -120,7 +120,7 @@ def test_an_error_of_ours_is_one_line_on_standard_error(
         hpwsn.cli, "build_parser", lambda: leaf(argparse.ArgumentParser(), HpwsnError("no luck"))
     )
     assert main([]) == 1
-    assert capsys.readouterr() == ("", "hpwsn: no luck\n")
+    assert capsys.readouterr() == ("", "hpwsn: error: no luck\n")
 
 
 def test_a_reader_that_goes_away_is_no_traceback() -> None:
@@ -175,7 +175,7 @@ def test_a_password_in_a_url_is_not_printed_either(
 def test_check_config_lists_what_is_wrong_and_exits_1(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check-config", "--port", "web", "--set", "log.level=loud"]) == 1
     assert capsys.readouterr().err.splitlines() == [
-        "hpwsn: the configuration has 2 problems:",
+        "hpwsn: error: the configuration has 2 problems:",
         "  flag --port: server.port = 'web' wants a whole number from 0 to 65535",
         "  flag --set: log.level = 'loud' wants debug, info, warning or error",
     ]

@@ -30,7 +30,7 @@ from tests.contract_instances import (
 from tests.contract_schema import WSDL_FILE, contract_schema, joined_schema
 
 BESIDE_CHECKOUT = Path(__file__).resolve().parents[3] / "shared" / "oasis"
-OASIS = Path(os.environ.get("HPWSN_OASIS", BESIDE_CHECKOUT)).resolve()
+OASIS = Path(os.environ.get("OASIS_SCHEMAS", BESIDE_CHECKOUT)).resolve()
 needs_oasis = pytest.mark.skipif(not OASIS.is_dir(), reason=f"the OASIS schemas are not at {OASIS}")
 
 ACTIONS = "http://docs.oasis-open.org/wsn/bw-2"

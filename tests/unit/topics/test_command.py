@@ -1,13 +1,13 @@
 """`hpwsn topics` as somebody types it."""
 
-import argparse
 import io
 import json
 from pathlib import Path
 
 import pytest
 
-from hpwsn.topics.command import ENVIRONMENT, add_topics_parser
+from hpwsn.cli import main
+from hpwsn.topics.command import ENVIRONMENT
 from hpwsn.topics.declaration import Declaration
 from hpwsn.topics.directory import open_directory
 from hpwsn.topics.drawing import draw_tree
@@ -15,12 +15,7 @@ from hpwsn_client.wsn.topics import Topic
 
 
 def run(*words: str) -> int:
-    parser = argparse.ArgumentParser(prog="hpwsn")
-    add_topics_parser(parser.add_subparsers())
-    args = parser.parse_args(["topics", *words])
-    code = args.handler(args)
-    assert isinstance(code, int)
-    return code
+    return main(["topics", *words])
 
 
 @pytest.fixture
@@ -72,7 +67,7 @@ def test_remove_wants_recursive_for_a_topic_with_others_below(
 ) -> None:
     assert run("remove", "ALL:ALARM") == 1
     error = capsys.readouterr().err
-    assert error.startswith("hpwsn topics: topic file ")
+    assert error.startswith("hpwsn: error: topic file ")
     assert "remove recursively" in error
     assert error.count("\n") == 1
     assert run("remove", "ALL:ALARM", "--recursive") == 0
