@@ -22,8 +22,8 @@ passwords and users, the data directory and its journal, libraries of extras tha
 addresses that the machine does not have. A port or a data directory that is in use is found by `serve` alone.
 
 A variable `HPWSN_…` that is not a setting is an error, with the name that was probably meant. Allowed beside
-the settings are the variables of clients (`HPWSN_URL`, `HPWSN_CA`, and `HPWSN_TOKEN`, which is reserved), and those
-that Kubernetes sets for a Service whose name begins with `hpwsn`.
+the settings are the variables of clients (`HPWSN_URL`, `HPWSN_CA`, and `HPWSN_TOKEN`, which is reserved),
+and those that Kubernetes sets for a Service whose name begins with `hpwsn`.
 
 ```toml
 [server]

@@ -37,6 +37,6 @@ def _listen(host: str, port: int) -> socket.socket:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except UnicodeError:
-        raise OSError(errno.EINVAL, "no host can have this name") from None
+        raise OSError("no host can have this name") from None
     family, _, _, _, address = found[0]
     return socket.create_server(address[:2], family=family, backlog=1024)
