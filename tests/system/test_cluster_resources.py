@@ -18,11 +18,11 @@ import pytest
 from hpwsn_client import Client, SoapVersion
 from hpwsn_client.wsn.addressing import EndpointReference
 from hpwsn_client.wsn.faults import Busy, ResourceUnknownFault, SubscribeCreationFailedFault
+from tests.certificates import certificate
 from tests.cluster import AdminProcess, Member
 from tests.harness import NodeProcess, eventually
 from tests.original_messages import UNSUBSCRIBE_BY_HEADER
 from tests.raw_soap import TYPES, WSNT, Reply, call, envelope, send, subscribe
-from tests.system.test_tls import certificate
 
 CONSUMER = "http://127.0.0.1:9/"
 PULL = "<w:GetMessages/>"

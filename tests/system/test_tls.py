@@ -15,29 +15,11 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from tests.certificates import certificate
 from tests.harness import NodeProcess, environment, eventually
 from tests.raw_soap import envelope, notify, subscribe
 
 READS = 64 * 1024
-
-
-def certificate(folder: Path, name: str) -> tuple[Path, Path]:
-    """A certificate of its own authority for 127.0.0.1, and its key."""
-    found = folder / f"{name}.pem", folder / f"{name}-key.pem"
-    command = [
-        "openssl",
-        "req",
-        "-x509",
-        "-newkey",
-        "ec",
-        "-pkeyopt",
-        "ec_paramgen_curve:prime256v1",
-        "-nodes",
-    ]
-    command += ["-days", "2", "-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1"]
-    command += ["-out", str(found[0]), "-keyout", str(found[1])]
-    subprocess.run(command, check=True, capture_output=True)
-    return found
 
 
 @pytest.fixture(scope="module")

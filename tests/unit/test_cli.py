@@ -188,6 +188,59 @@ def test_check_config_tells_a_script_what_is_wrong(capsys: pytest.CaptureFixture
     assert [(one["key"], one["source"]) for one in answer["problems"]] == [("server.port", "flag --port")]
 
 
+@pytest.mark.parametrize(
+    "words",
+    [["publish", "A", "x"], ["listen", "A"], ["topics", "list"], ["subscriptions", "list"], ["cluster"]],
+    ids=lambda words: words[0],
+)
+def test_a_variable_that_nobody_knows_is_refused_by_every_command(
+    words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HPWSN_ULR", "http://127.0.0.1:9/wsn")
+    assert main(words) == 1
+    error = "environment HPWSN_ULR is not a variable of HPwsn; did you mean HPWSN_URL?"
+    assert capsys.readouterr() == ("", f"hpwsn: error: {error}\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        (["dance"], 2),
+        (["publish"], 2),
+        (["publish", "A", "x", "--repeat", "0"], 2),
+        (["publish", "a b", "x"], 2),
+        (["listen", "A", "--url", "here"], 2),
+        (["listen", "A", "--url", "http://127.0.0.1:9/wsn"], 1),
+        (["topics", "dance"], 2),
+        (["topics", "list"], 2),
+        (["topics", "list", "--topics", "none.toml"], 1),
+        (["subscriptions", "show"], 2),
+        (["subscriptions", "list", "--url", "here"], 2),
+        (["subscriptions", "list", "--url", "http://127.0.0.1:9/wsn"], 1),
+        (["subscriptions", "list", "--url", "https://127.0.0.1:9/wsn", "--ca", "none.pem"], 2),
+        (["deadletters", "show", "first"], 2),
+        (["cluster", "--admin", "http://127.0.0.1:9"], 1),
+        (["streams", "check", "none.toml"], 1),
+        (["serve", "--port", "web"], 1),
+        (["admin"], 1),
+        (["check-config", "--dance"], 2),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_every_error_begins_with_the_same_words(
+    words: list[str], status: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        found: object = main(words)
+    except SystemExit as ended:
+        found = ended.code
+    output, errors = capsys.readouterr()
+    assert (found, output) == (status, "")
+    last = errors.splitlines()[-1]
+    assert last.startswith("hpwsn: error: ")
+    assert status == 2 or errors.count("\n") == 1
+
+
 def test_serve_starts_nothing_with_a_wrong_configuration(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["serve", "--config", "none.toml"]) == 1
     assert "none.toml cannot be read" in capsys.readouterr().err

@@ -64,9 +64,53 @@ def test_the_clusters_secret_comes_from_the_variable_of_the_architecture() -> No
     assert config.cluster.secret == "hush"
 
 
-def test_variables_that_are_not_of_a_section_are_left_alone() -> None:
-    environ = {"HPWSN_URL": "http://h/wsn", "HPWSN_SERVICE_HOST": "10.0.0.1", "HPWSN_PORT": "tcp://10.0.0.1"}
-    assert load_config(environ=environ).config == Config()
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("HPWSN_URL", "http://h/wsn"),
+        ("HPWSN_CA", "ca.pem"),
+        ("HPWSN_TOKEN", "secret"),
+        ("HPWSN_SERVICE_HOST", "10.0.0.1"),
+        ("HPWSN_SERVICE_PORT_HTTP", "8080"),
+        ("HPWSN_PORT", "tcp://10.0.0.1:8080"),
+        ("HPWSN_PORT_8080_TCP", "tcp://10.0.0.1:8080"),
+        ("HPWSN_NODE_1_PORT_8080_TCP_ADDR", "10.0.0.1"),
+        ("PORT", "9000"),
+        ("HPWSNX", "1"),
+    ],
+)
+def test_variables_of_clients_and_of_kubernetes_are_left_alone(variable: str, value: str) -> None:
+    assert load_config(environ={variable: value}).config == Config()
+
+
+@pytest.mark.parametrize(
+    ("variable", "meant"),
+    [
+        ("HPWSN_SERVER_PRT", "did you mean HPWSN_SERVER_PORT?"),
+        ("HPWSN_PORT", "did you mean HPWSN_SERVER_PORT?"),
+        ("HPWSN_DURABILITY", "did you mean HPWSN_JOURNAL_DURABILITY?"),
+        ("HPWSN_LOGLEVEL", "did you mean HPWSN_LOG_LEVEL?"),
+        ("HPWSN_ULR", "did you mean HPWSN_URL?"),
+        ("HPWSN_TOKN", "did you mean HPWSN_TOKEN?"),
+        ("HPWSN_CLUSTER_SECRETS", "did you mean HPWSN_CLUSTER_SECRET?"),
+        ("HPWSN_XYZZY", "unset it, or see `hpwsn check-config --reference` for the settings"),
+        ("HPWSN_", "unset it, or see `hpwsn check-config --reference` for the settings"),
+    ],
+)
+def test_any_other_variable_of_our_prefix_is_a_problem_with_the_one_that_is_meant(
+    variable: str, meant: str
+) -> None:
+    (problem,) = problems(environ={variable: "9000"})
+    assert str(problem) == f"environment {variable} is not a variable of HPwsn; {meant}"
+
+
+def test_unknown_variables_are_told_beside_all_other_problems() -> None:
+    found = problems(environ={"HPWSN_ULR": "x", "HPWSN_SERVER_PORT": "web"}, assignments=["log.level=loud"])
+    assert [one.source for one in found] == [
+        "environment HPWSN_ULR",
+        "environment HPWSN_SERVER_PORT",
+        "flag --set",
+    ]
 
 
 def test_all_problems_of_all_sources_are_told_at_once(tmp_path: Path) -> None:
