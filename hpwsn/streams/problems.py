@@ -43,7 +43,9 @@ class DefinitionError(HpwsnError):
     """A definition cannot be used; `problems` is everything found wrong with it."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
-        super().__init__("\n".join(map(str, problems)))
+        lines = "".join(f"\n  {problem}" for problem in problems)
+        several = f"the definition has {len(problems)} problems:{lines}"
+        super().__init__(str(problems[0]) if len(problems) == 1 else several)
         self.problems = tuple(problems)
 
 
