@@ -142,7 +142,10 @@ def _trouble(url: str, error: Exception, timeout: float) -> HpwsnClientError:
         # Its words are those of a parser, over several lines.
         return BadReply(f"what answers at {url} does not speak HTTP", url, remedy="name the broker's URL")
     why = str(error) or type(error).__name__
-    return ConnectionFailed(f"the connection to {url} was lost before the answer ({why}); {unknown}", url)
+    demands = "want https://" if url.startswith("http:") else "demand a certificate of its clients (tls=)"
+    remedy = f"see that the broker is well, and does not {demands}"
+    message = f"the connection to {url} was lost before the answer ({why}); {unknown}"
+    return ConnectionFailed(message, url, remedy=remedy)
 
 
 def tls_failed(url: str, error: BaseException) -> ConnectionFailed | None:

@@ -33,7 +33,7 @@ def problems_of(text: str, file: str = "x") -> list[str]:
         for one in parse_document(text, file):
             plan_of(one)
     except DefinitionError as error:
-        return str(error).splitlines()
+        return [str(one) for one in error.problems]
     return []
 
 
