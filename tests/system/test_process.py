@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -22,6 +23,8 @@ from tests.patience import PATIENCE
 from tests.raw_soap import CONCRETE, call, envelope, notify, send, subscribe
 
 MIB = 2**20
+# Python 3.14 takes 8 MB more than 3.13 for the same imported modules.
+IDLE_MEGABYTES = 70 if sys.version_info < (3, 14) else 80
 
 
 @pytest.fixture
@@ -31,9 +34,9 @@ def node(tmp_path: Path) -> Iterator[NodeProcess]:
         yield running
 
 
-async def test_an_idle_node_stays_under_70_megabytes(node: NodeProcess) -> None:
+async def test_an_idle_node_stays_under_its_limit_of_memory(node: NodeProcess) -> None:
     await send(f"{node.base}/status", b"", method="GET")
-    assert psutil.Process(node.pid).memory_info().rss < 70 * 1000 * 1000
+    assert psutil.Process(node.pid).memory_info().rss < IDLE_MEGABYTES * 1000 * 1000
 
 
 async def test_sigterm_under_load_finishes_deliveries_and_loses_nothing(tmp_path: Path) -> None:
