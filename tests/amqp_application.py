@@ -10,8 +10,7 @@ from proton import Message
 from proton.reactor import DurableSubscription
 from proton.utils import BlockingConnection, BlockingReceiver
 
-PATIENCE = 120.0
-"""Seconds that ActiveMQ may take for an answer, on a machine that others use too."""
+from tests.patience import PATIENCE
 
 
 class AmqpApplication:

@@ -27,7 +27,9 @@ class CxfProgram:
     def __init__(self, module: str, main: str, *arguments: str, log: Path) -> None:
         home = FOLDER / module / "target"
         if not (FOLDER / "target" / "built").is_file() or shutil.which("java") is None:
-            pytest.skip("the programs on Apache CXF are not built: run scripts/test --interop")
+            pytest.skip(
+                "needs the programs on Apache CXF: apt-get install maven, then scripts/test --interop"
+            )
         classpath = os.pathsep.join((str(home / "classes"), str(home / "dependency" / "*")))
         # The first compiler alone: a program that lives for a minute gains nothing by the second.
         self._command = ["java", "-XX:TieredStopAtLevel=1", "-cp", classpath, main, *arguments]
@@ -52,10 +54,10 @@ class CxfProgram:
         assert self._process.stdout is not None
         self._process.stdin.close()
         try:
-            self._process.wait(20)
+            self._process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
             self._process.kill()
-            self._process.wait(20)
+            self._process.wait(PATIENCE)
         self._process.stdout.close()
 
     def tell(self, line: str) -> None:

@@ -62,6 +62,7 @@ NEEDS: dict[str, tuple[Callable[[], bool], str]] = {
     "libfaketime": (lambda: bool(glob.glob(FAKETIME)), "apt-get install faketime"),  # noqa: PTH207
     "openssl": (lambda: _commands("openssl"), "apt-get install openssl"),
     "curl": (lambda: _commands("curl"), "apt-get install curl"),
+    "systemd-analyze": (lambda: _commands("systemd-analyze"), "apt-get install systemd"),
 }
 """Whether it is there, and what to do if not."""
 

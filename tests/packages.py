@@ -23,6 +23,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from tests.harness import ROOT, NodeProcess
+from tests.patience import PATIENCE
 
 OURS = {"hpwsn": ".", "hpwsn-client": "client"}
 """Each distribution, and its folder in the checkout."""
@@ -31,7 +32,6 @@ FILES = ("CHANGELOG.md", "LICENSE", "MANIFEST.in", "README.md", "pyproject.toml"
 LEFTOVERS = shutil.ignore_patterns("__pycache__", "*.egg-info", "build", "dist", "node_modules")
 NOT_OF_WHEELS = {"RECORD", "INSTALLER", "REQUESTED", "direct_url.json"}
 BUILD_BACKEND = "setuptools"
-PATIENCE = 500.0
 
 
 def clean_environment() -> dict[str, str]:

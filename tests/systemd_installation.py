@@ -17,6 +17,7 @@ import sys
 from pathlib import Path
 
 from tests.documents import ROOT, Block, blocks_of
+from tests.patience import PATIENCE
 
 ADMIN, ACTIVEMQ, CLUSTER = (ROOT / "docs" / name for name in ("admin.md", "activemq.md", "cluster.md"))
 PLACES = re.compile(r"(?<![\w./])/(etc|opt|usr/local/src|var/lib)(?=/)")
@@ -115,7 +116,7 @@ class Installation:
             },
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=PATIENCE,
         )
         assert ended.returncode == 0, f"{document.name}: {ended.stderr}"
 
@@ -156,6 +157,6 @@ def verify(root: Path, *units: str) -> str:
     """What systemd-analyze has against units below a root; nothing is right."""
     command = ["systemd-analyze", "verify", f"--root={root}", "--man=no", *units]
     ended = subprocess.run(
-        command, capture_output=True, text=True, timeout=60, env={"PATH": os.environ["PATH"]}
+        command, capture_output=True, text=True, timeout=PATIENCE, env={"PATH": os.environ["PATH"]}
     )
     return f"{ended.stdout}{ended.stderr}" or ("" if ended.returncode == 0 else f"status {ended.returncode}")

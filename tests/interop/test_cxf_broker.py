@@ -24,7 +24,8 @@ from hpwsn_client import (
 )
 from hpwsn_client.wsn import faults
 from tests.cxf import CxfProgram
-from tests.harness import NodeProcess, eventually, hpwsn
+from tests.harness import NodeProcess, hpwsn
+from tests.patience import eventually
 from tests.producer import Producer
 
 pytestmark = pytest.mark.timeout(180)
@@ -82,7 +83,7 @@ async def pulled(pull_point: PullPoint) -> list[Notification]:
         found.extend(await pull_point.get_messages(10))
         return bool(found)
 
-    await eventually(arrived, timeout=60)
+    await eventually(arrived)
     return found
 
 

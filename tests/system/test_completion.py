@@ -16,16 +16,16 @@ import pytest
 
 from hpwsn_client.cli import main
 from tests.harness import hpwsn
+from tests.patience import PATIENCE
 
 SHELLS = ("bash", "zsh", "fish")
-PATIENCE = 30.0
 
 
 def need(shell: str) -> str:
     """The path of a shell, without which the test cannot be."""
     found = shutil.which(shell)
     if found is None:
-        pytest.skip(f"no {shell}: apt-get install {shell}")
+        pytest.skip(f"needs {shell}: apt-get install {shell}")
     return found
 
 

@@ -19,8 +19,9 @@ from hpwsn_client import Client, Receiver
 from tests.cluster import AdminProcess, Member
 from tests.conftest import Oasis
 from tests.consumer import Consumer
-from tests.harness import NodeProcess, eventually
+from tests.harness import NodeProcess
 from tests.original_messages import NOTIFICATION
+from tests.patience import eventually
 from tests.raw_soap import ENV, NAMES, SIMPLE, TYPES, XPATH, call, envelope, notify, send, subscribe
 from tests.system.test_onvif import ask as ask_onvif
 from tests.system.test_onvif import created, pulling

@@ -19,9 +19,10 @@ import ldap
 import pytest
 
 from hpwsn.config import load_config
-from tests.activemq import until
 from tests.container_files import COMPOSE_FILES, DOCKERFILES, Ignored, Image, load_compose
 from tests.harness import ROOT, NodeProcess, quiet_port
+from tests.needs import need
+from tests.patience import PATIENCE, until
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -137,9 +138,10 @@ class TestTheImageOfANode:
         with NodeProcess(tmp_path / "data") as node:
             command = [sys.executable, script, str(node.port)]
             assert (
-                subprocess.run(command, env={"http_proxy": "http://127.0.0.1:9"}, timeout=30).returncode == 0
+                subprocess.run(command, env={"http_proxy": "http://127.0.0.1:9"}, timeout=PATIENCE).returncode
+                == 0
             )
-        assert subprocess.run(command, capture_output=True, timeout=30).returncode == 1
+        assert subprocess.run(command, capture_output=True, timeout=PATIENCE).returncode == 1
 
     def test_starts_a_node_that_listens_on_every_address(self) -> None:
         assert NODE.only("CMD").words == ["hpwsn", "serve"]
@@ -281,7 +283,7 @@ def secrets(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def make_secrets(folder: Path) -> subprocess.CompletedProcess[str]:
     command = [str(ROOT / "scripts/deploy/make-secrets"), str(folder)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=30)
+    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
 
 
 class TestMakeSecrets:
@@ -331,6 +333,7 @@ class TestTheStarterOfSlapd:
                 text = text.replace(documented, actual)
             (conf / Path(source).name).write_text(text)
         # AppArmor confines the server to the system's own folders, by its path.
+        need("slapd")
         slapd = shutil.which("slapd", path=f"{os.environ['PATH']}:/usr/sbin")
         assert slapd
         shutil.copy(slapd, tools / "slapd")
@@ -342,14 +345,14 @@ class TestTheStarterOfSlapd:
             path = f"{tools}:{os.environ['PATH']}:/usr/sbin"
             process = subprocess.Popen(["sh", str(conf / "slapd-start")], env={"PATH": path})
             running.append(process)
-            until(lambda: process.poll() is not None or self.binds("", ""), 30)
+            until(lambda: process.poll() is not None or self.binds("", ""))
             assert process.poll() is None
             return process
 
         yield starter
         for process in running:
             process.terminate()
-            process.wait(30)
+            process.wait(PATIENCE)
 
     def connection(self) -> Any:
         return ldap.initialize(f"ldap://127.0.0.1:{self.port}")
@@ -391,7 +394,7 @@ class TestTheStarterOfSlapd:
         admin.simple_bind_s("cn=admin,dc=hpwsn", self.password("ldap-admin-password"))
         admin.add_s("cn=ALL,ou=topics,dc=hpwsn", [("objectClass", [b"hpwsnTopic"]), ("cn", [b"ALL"])])
         first.terminate()
-        assert first.wait(30) == 0
+        assert first.wait(PATIENCE) == 0
         old = self.password("ldap-node-password")
         (self.secrets / "ldap-node-password").write_text("another\n")
         start()

@@ -13,8 +13,9 @@ import pytest
 
 from hpwsn.config import load_config
 from hpwsn_client import SyncClient
-from tests.activemq import until
 from tests.harness import ROOT, environment, quiet_port
+from tests.needs import need
+from tests.patience import PATIENCE, until
 from tests.systemd_installation import ACTIVEMQ, ADMIN, CLUSTER, Installation, values_of, verify
 
 pytestmark = pytest.mark.timeout(120)
@@ -27,6 +28,7 @@ EXPOSURE = 1.4
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory: pytest.TempPathFactory) -> Installation:
     """A machine on which somebody followed all three documents."""
+    need("systemd-analyze")
     installed = Installation(tmp_path_factory.mktemp("machine"))
     for document in (ADMIN, ACTIVEMQ, CLUSTER):
         installed.follow(document)
@@ -47,11 +49,11 @@ def service(machine: Installation, unit: str, log: Path) -> Iterator[subprocess.
             stderr=output,
         )
     try:
-        until(lambda: "ready http" in log.read_text(), 40, log.read_text)
+        until(lambda: "ready http" in log.read_text(), log.read_text)
         yield process
     finally:
         process.terminate()
-        assert process.wait(40) == 0, log.read_text()
+        assert process.wait(PATIENCE) == 0, log.read_text()
 
 
 def test_the_documents_install_every_unit(machine: Installation) -> None:
@@ -100,7 +102,7 @@ class TestEachUnit:
         command = ["systemd-analyze", "security", "--offline=yes", "--no-pager"]
         limit = f"--threshold={int(EXPOSURE * 10)}"
         unit = str(machine.path(f"/etc/systemd/system/{name}"))
-        ended = subprocess.run([*command, limit, unit], capture_output=True, text=True, timeout=60)
+        ended = subprocess.run([*command, limit, unit], capture_output=True, text=True, timeout=PATIENCE)
         assert ended.returncode == 0, ended.stdout
         assert f"an exposure of {EXPOSURE} " in ADMIN.read_text()
 
@@ -129,7 +131,7 @@ def test_the_installed_node_starts_by_its_units_commands_and_takes_a_notificatio
     machine.settle("/etc/hpwsn/hpwsn.toml", port=str(port))
     check = machine.command("hpwsn.service", "ExecStartPre")
     checked = subprocess.run(
-        check, env=environment(), cwd=tmp_path, capture_output=True, text=True, timeout=60
+        check, env=environment(), cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE
     )
     assert checked.returncode == 0, checked.stderr
     with (
@@ -146,7 +148,7 @@ def test_the_installed_admin_node_starts_by_its_units_command(machine: Installat
     machine.settle("/etc/hpwsn/admin.toml", port=str(port))
     with (
         service(machine, "hpwsn-admin.service", tmp_path / "log"),
-        urlopen(f"http://127.0.0.1:{port}/healthz", timeout=10) as answer,
+        urlopen(f"http://127.0.0.1:{port}/healthz", timeout=PATIENCE) as answer,
     ):
         assert answer.status == 200
 

@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 
 from tests.harness import ROOT, NodeProcess, environment
+from tests.patience import PATIENCE
 
 EXAMPLES = ROOT / "docs" / "examples"
 FILES = sorted(file for file in EXAMPLES.iterdir() if file.is_file())
 RUNNERS = {".py": (sys.executable, "python"), ".sh": ("bash", "bash")}
 """By the suffix: the program that runs it here, and the one that its header names."""
 LONGEST = 45
-PATIENCE = 50
 
 
 def header_of(file: Path) -> list[str]:

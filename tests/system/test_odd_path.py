@@ -15,10 +15,9 @@ import pytest
 from hpwsn_client import SyncClient, SyncReceiver
 from tests.harness import ROOT, hpwsn
 from tests.needs import need
+from tests.patience import PATIENCE
 from tests.spark import cheap_environment
 
-# Two servers, or a Java machine of Spark's, start here beside other tests.
-PATIENCE = 120.0
 ODD = "a ø b's 50% & co"
 PARTS = ("admin", "client", "hpwsn", "ldap_schema", "scripts", "wsdl")
 SERVICE = """

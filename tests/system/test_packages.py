@@ -27,6 +27,7 @@ from tests.packages import (
     build_all,
     clean_environment,
 )
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -96,7 +97,7 @@ def check_commands(environment: CleanEnvironment, data: Path) -> None:
             assert listener.stderr is not None
             assert listener.stderr.readline().startswith("listening to ALL")
             environment.run("hpwsn", "publish", "ALL:ALARM", "smoke", "--url", node.url)
-            heard, _ = listener.communicate(timeout=60)
+            heard, _ = listener.communicate(timeout=PATIENCE)
         assert (listener.returncode, heard) == (0, "ALL:ALARM\tsmoke\n")
 
 
@@ -193,7 +194,7 @@ def test_a_checkout_installs_as_the_documents_say(
 def test_an_installed_node_serves_its_contracts(installed: CleanEnvironment, tmp_path: Path) -> None:
     with InstalledNode(installed, tmp_path / "data") as node:
         for address in (f"{node.url}?wsdl", f"{node.base}/onvif/events?wsdl"):
-            with urlopen(address, timeout=30) as answer:
+            with urlopen(address, timeout=PATIENCE) as answer:
                 assert etree.fromstring(answer.read()).tag == "{http://schemas.xmlsoap.org/wsdl/}definitions"
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from hpwsn.broker.push import Outcome, OutcomeKind, Pusher
+from tests.needs import need
 
 HEADERS = b"Content-Type: text/xml\r\n"
 ACCEPTED = b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n"
@@ -544,6 +545,7 @@ async def test_an_ipv6_address_is_reached():
 @pytest.fixture(scope="session")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A certificate for localhost that only its own authority, itself, vouches for."""
+    need("openssl")
     path = tmp_path_factory.mktemp("tls") / "localhost.pem"
     command = "openssl req -x509 -nodes -days 2 -newkey ec -pkeyopt ec_paramgen_curve:P-256"
     names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]

@@ -22,6 +22,7 @@ import pytest
 from hpwsn.settings import SETTINGS
 from tests.certificates import certificate
 from tests.harness import ROOT, NodeProcess, environment, hpwsn
+from tests.patience import PATIENCE
 from tests.permissions import obeying, with_read_only
 
 SOURCES = [*(ROOT / "hpwsn").rglob("*.py")]
@@ -214,7 +215,7 @@ def run(command: str, *arguments: str, prefix: Sequence[str] = (), **variables: 
         if process.stdout.readline().startswith("ready "):
             process.terminate()
         errors = process.stderr.read()
-        return process.wait(30), errors
+        return process.wait(PATIENCE), errors
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.key}-{case.words.replace(' ', '-')}")

@@ -29,7 +29,8 @@ from hpwsn_client import (
 )
 from hpwsn_client.errors import CertificateRefused
 from tests.certificates import certificate
-from tests.harness import NodeProcess, environment, eventually
+from tests.harness import NodeProcess, environment
+from tests.patience import eventually
 
 TRUST = "name the PEM file of the authority that signed it: HPWSN_CA, --ca, or Client(tls=…)"
 SELF_SIGNED = f"is not accepted (self-signed certificate); {TRUST}"
