@@ -16,9 +16,9 @@ from typing import Self
 
 import pytest
 
+from tests.patience import PATIENCE
+
 FOLDER = Path(__file__).parent / "interop" / "cxf"
-ANSWER_WITHIN = 120.0
-"""Seconds for one line; a JVM on a busy machine starts slowly, and a scenario that fails waits 60 s first."""
 
 
 class CxfProgram:
@@ -69,7 +69,7 @@ class CxfProgram:
     def hear(self, beginning: str) -> str:
         """What follows the beginning of the next line that has it."""
         assert self._process.stdout is not None
-        until = time.monotonic() + ANSWER_WITHIN
+        until = time.monotonic() + PATIENCE
         with selectors.DefaultSelector() as selector:
             selector.register(self._process.stdout, selectors.EVENT_READ)
             while selector.select(timeout=max(0.0, until - time.monotonic())):

@@ -137,10 +137,8 @@ class TestTheImageOfANode:
         script = str(ROOT / "scripts" / "deploy" / "docker" / name)
         with NodeProcess(tmp_path / "data") as node:
             command = [sys.executable, script, str(node.port)]
-            assert (
-                subprocess.run(command, env={"http_proxy": "http://127.0.0.1:9"}, timeout=PATIENCE).returncode
-                == 0
-            )
+            proxied = {"http_proxy": "http://127.0.0.1:9"}
+            assert subprocess.run(command, env=proxied, timeout=PATIENCE).returncode == 0
         assert subprocess.run(command, capture_output=True, timeout=PATIENCE).returncode == 1
 
     def test_starts_a_node_that_listens_on_every_address(self) -> None:

@@ -12,7 +12,7 @@ import org.w3c.dom.Element;
 /** CXF's Consumer with a queue behind it. */
 final class Inbox implements Referencable, AutoCloseable {
     /** Seconds; only a failure takes so long. */
-    static final int PATIENCE = 60;
+    static final int PATIENCE = 200;
 
     private final LinkedBlockingQueue<NotificationMessageHolderType> arrived = new LinkedBlockingQueue<>();
     private final Consumer consumer;
