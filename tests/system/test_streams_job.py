@@ -3,13 +3,14 @@ reference computes, whatever is killed on the way."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Coroutine, Iterable
 from contextlib import suppress
 from datetime import timedelta
 from itertools import islice
@@ -32,6 +33,8 @@ EXAMPLES = ROOT / "hpwsn" / "streams" / "examples"
 FLOW, BUSIEST, GPS = (EXAMPLES / f"{name}.toml" for name in ("genTrafficFlow", "busiest", "inteGPS"))
 FLEETS = ("buses", "taxis", "lorries")
 
+LOOK = 0.5
+"""Seconds between two looks at whether a job still runs."""
 SMALL = ("--master", "local[1]", "--conf", "spark.sql.shuffle.partitions=1")
 
 
@@ -57,6 +60,16 @@ class JobProcess:
     def __exit__(self, *error: object) -> None:
         with suppress(ProcessLookupError):
             self.kill()
+
+    async def brings(self, arrival: Coroutine[Any, Any, None]) -> None:
+        """Wait for something that only this job can bring, while it runs."""
+        coming = asyncio.create_task(arrival)
+        try:
+            while not (await asyncio.wait([coming], timeout=LOOK))[0]:
+                assert self.process.poll() is None, self.log.read_text()
+            await coming
+        finally:
+            coming.cancel()
 
     def kill(self) -> None:
         os.killpg(self.process.pid, signal.SIGKILL)
@@ -125,18 +138,18 @@ async def test_the_examples_lose_nothing_and_repeat_nothing_when_job_and_node_ar
                 await publish(node, f"fleet:{fleet}", positions)
             arguments = (str(FLOW), str(BUSIEST), str(GPS), "--rows", "400", *SMALL)
             with JobProcess(tmp_path, spark, node, *arguments) as job:
-                await consumer.wait(lambda c: bool(c.requests))
+                await job.brings(consumer.wait(lambda c: bool(c.requests)))
                 job.kill()
             undo_last_commit(tmp_path / "checkpoints")
             before = len(consumer.messages())
             with JobProcess(tmp_path, spark, node, *arguments) as job:
-                await consumer.wait(lambda c: len(c.messages()) > before)
+                await job.brings(consumer.wait(lambda c: len(c.messages()) > before))
                 # In good order, since a node that is killed may push again what it has pushed already.
                 node.terminate()
                 node.start()
                 await publish(node, "traffic:anpr", given[1000:])
-                await consumer.wait(lambda c: len(c.messages()) >= len(flows))
-                await second.wait(lambda c: len(c.messages()) >= len(peaks))
+                await job.brings(consumer.wait(lambda c: len(c.messages()) >= len(flows)))
+                await job.brings(second.wait(lambda c: len(c.messages()) >= len(peaks)))
 
                 async def all_run() -> bool:
                     states = {one["uri"]: one["state"] for one in await services(node)}

@@ -37,8 +37,12 @@ BEAT = 2.0
 STOP_WITHIN = 30.0
 """Seconds that a batch may go on after a stop was asked for."""
 LOOK = 0.2
-RESTARTS = 3
-"""How often in a row a query is started again, where Spark could not start a process of Python."""
+RESTARTS = 10
+"""How often in a row a query is started again, where Spark could not start a process of Python.
+
+Spark gives such a process ten seconds, and has no setting for it: on a machine with a high load several
+processes in a row are too late.
+"""
 _NO_WORKER = re.compile(
     r"Python worker (?:failed|exited)|from pyspark\.daemon|pyspark\.daemon's standard output"
 )
