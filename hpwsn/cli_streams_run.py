@@ -46,7 +46,10 @@ _HISTORY = """\
   hpwsn streams history flow.toml --input anpr=/data/anpr --to /data/flow
 """
 _COLUMNS = ("uri", "state", "topic", "constraints", "inputs", "rows/s", "lag", "batch s")
-NEEDS = "Spark is not installed: pip install 'hpwsn[spark]', and Java 17 (Debian: default-jre-headless)"
+NEEDS = (
+    "Spark is not installed: in the checkout, pip install ./client '.[spark]'; "
+    "it needs Java 17 or later too (Debian: default-jre-headless)"
+)
 SHOWN = 1000
 
 

@@ -148,6 +148,6 @@ def _open_ldap(url: str, access: Access) -> Directory:
         if error.name != "ldap":
             raise
         raise TopicDirectoryError(
-            "a topic directory in LDAP needs python-ldap: pip install 'hpwsn[ldap]'"
+            "a topic directory in LDAP needs python-ldap: in the checkout, pip install ./client '.[ldap]'"
         ) from None
     return LdapDirectory(url, access)

@@ -292,5 +292,5 @@ def test_without_stomp_py_one_line_says_what_to_install(tmp_path: Path) -> None:
         check=False,
     )
     assert run.returncode == 1
-    assert run.stderr.strip().splitlines()[-1].endswith("pip install hpwsn[activemq]")
+    assert run.stderr.strip().splitlines()[-1].endswith("pip install ./client '.[activemq]'")
     assert "Traceback" not in run.stderr

@@ -119,7 +119,7 @@ def test_without_python_ldap_one_line_says_what_to_install(slapd: Slapd, tmp_pat
     command = [sys.executable, "-m", "hpwsn", "topics", "list"]
     ended = subprocess.run(command, env={**environment(), **without}, capture_output=True, text=True)
     assert (ended.returncode, ended.stderr.count("\n")) == (1, 1)
-    assert "pip install 'hpwsn[ldap]'" in ended.stderr
+    assert "pip install ./client '.[ldap]'" in ended.stderr
 
 
 def test_check_config_looks_at_the_directory_too(slapd: Slapd) -> None:

@@ -278,8 +278,8 @@ def test_a_secret_of_blanks_is_refused_as_a_missing_one_is() -> None:
 @pytest.mark.parametrize(
     ("url", "module", "extra"),
     [
-        ("--topics=ldap://127.0.0.1:9/ou=topics", "ldap", "hpwsn[ldap]"),
-        ("--backbone=stomp://a", "stomp", "hpwsn[activemq]"),
+        ("--topics=ldap://127.0.0.1:9/ou=topics", "ldap", ".[ldap]"),
+        ("--backbone=stomp://a", "stomp", ".[activemq]"),
     ],
 )
 def test_an_extra_that_is_not_installed_is_told_with_its_name(
@@ -292,7 +292,7 @@ def test_an_extra_that_is_not_installed_is_told_with_its_name(
     served = run("serve", *arguments, PYTHONPATH=path)
     assert run("check-config", *arguments, PYTHONPATH=path) == served
     assert served[0] == 1
-    assert f"pip install '{extra}'" in served[1]
+    assert f"pip install ./client '{extra}'" in served[1]
     assert served[1].count("\n") == 1
 
 

@@ -23,7 +23,7 @@ def test_without_pyspark_it_says_what_to_install(command, monkeypatch, capsys):
     assert main(["streams", command, EXAMPLE]) == 1
     error = capsys.readouterr().err
     assert error.count("\n") == 1
-    assert "pip install 'hpwsn[spark]'" in error
+    assert "pip install ./client '.[spark]'" in error
 
 
 @pytest.mark.parametrize("command", ["run", "history"])

@@ -103,7 +103,7 @@ def load_stomp() -> Any:
         raise SettingError(
             "backbone.url",
             "stomp://…",
-            "needs stomp.py, which is missing: pip install 'hpwsn[activemq]'",
+            "needs stomp.py, which is missing: in the checkout, pip install ./client '.[activemq]'",
         ) from error
     # Its own notes repeat ours with a traceback, and at the finest level hold passwords.
     logging.getLogger("stomp.py").setLevel(logging.CRITICAL)
