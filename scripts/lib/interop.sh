@@ -4,26 +4,28 @@
 # last, so that an install that was broken off is done again, and a second run needs no network.
 
 CLIENTS="$ROOT/tests/interop/node"
+CLIENTS_STAMP="$CLIENTS/node_modules/installed"
 
 lock_hash() { sha256sum <"$CLIENTS/package-lock.json" | cut -d ' ' -f 1; }
 
+has_clients() { [ "$(cat "$CLIENTS_STAMP" 2>/dev/null)" = "$(lock_hash)" ]; }
+
 install_clients() {
-    local stamp="$CLIENTS/node_modules/installed"
-    [ "$(cat "$stamp" 2>/dev/null)" != "$(lock_hash)" ] || return 0
+    if has_clients; then return; fi
     step "installing the npm soap client into tests/interop/node (once)" \
         npm ci --prefix "$CLIENTS" --no-audit --no-fund --ignore-scripts || fail "run this again to retry"
-    lock_hash >"$stamp"
+    lock_hash >"$CLIENTS_STAMP"
 }
 
-# want_interop: says that Node.js and npm are wanted.
+# want_interop: says that Node.js is wanted, and npm unless the clients are there.
 want_interop() {
     want nodejs -- has_command node
-    want npm -- has_command npm
+    has_clients || want npm -- has_command npm
 }
 
 # interop: the clients in the versions of the lock file; two at once take turns. Without npm their tests are skipped.
 interop() {
-    has_command npm >/dev/null || return 0
+    if has_clients || ! has_command npm >/dev/null; then return; fi
     (
         if command -v flock >/dev/null; then flock 9; fi
         install_clients
