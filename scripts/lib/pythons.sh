@@ -2,17 +2,20 @@
 #
 # Each Python has an environment of its own in build/pythons, filled once; the Python of .venv is tested there.
 
+# Arguments of scripts/test that are not its own, `args`, narrow it down, such as `-k journal`.
+
 # All unit tests, and one scenario from end to end: nodes as processes, SOAP subscribers, publishers.
 FAST_PART=(tests/unit tests/system/test_functional.py)
 
 # pythons [EXCEPT]: runs the fast part on each supported Python but the version EXCEPT; fails if one of them fails.
 pythons() {
-    local except="${1:-}" python version failed=() passed=()
-    while IFS= read -r python; do
+    local except="${1:-}" python version all failed=() passed=()
+    mapfile -t all < <(every_python)
+    for python in "${all[@]}"; do
         version="$(version_of "$python")"
         [ "$version" != "$except" ] || continue
         if (fast_part "$python" "$version"); then passed+=("$version"); else failed+=("$version"); fi
-    done < <(every_python)
+    done
     say "fast part passed on Python: ${passed[*]:-none}${except:+ (all tests ran on $except)}"
     [ ${#failed[@]} -eq 0 ] || fail "fast part failed on Python: ${failed[*]}"
 }
@@ -23,5 +26,5 @@ fast_part() {
         PYTHON="$1" environment dev
     fi
     say "fast part on $("$VENV/bin/python" --version)"
-    "$VENV/bin/python" -m pytest -q -n "$PROCESSES" --dist loadfile -p no:cacheprovider "${FAST_PART[@]}" </dev/null
+    "$VENV/bin/python" -m pytest -q -n "$PROCESSES" --dist loadfile -p no:cacheprovider "${FAST_PART[@]}" "${args[@]}"
 }
