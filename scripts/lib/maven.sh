@@ -16,7 +16,11 @@ has_jar() { sha256sum --check --status <<<"$2  $(jar_file "$1")" 2>/dev/null; }
 
 want_maven() { want maven -- has_command mvn; }
 
-maven_copy() { mvn --batch-mode --no-transfer-progress "$MAVEN_COPY" "-Dartifact=$1" "-DoutputDirectory=$2" </dev/null; }
+# In the folder itself: Maven reads a pom.xml of the current one.
+maven_copy() (
+    cd "$2"
+    mvn --batch-mode --no-transfer-progress "$MAVEN_COPY" "-Dartifact=$1" "-DoutputDirectory=$2" </dev/null
+)
 
 download_jar() {
     local artifact="$1" sum="$2" folder="$3" file found
