@@ -40,9 +40,13 @@ step() {
     return 1
 }
 
-# writable: the environment goes into the checkout.
+# writable: the environment goes into the checkout, and another user may have begun it.
 writable() {
+    local path
     [ -w "$ROOT" ] || fail "the checkout $ROOT is read-only, and .venv goes there; use a copy that you can write to"
+    for path in "$VENV" "$VENV.lock" "${SETUP_LOG%/*}" "$SETUP_LOG"; do
+        [ ! -e "$path" ] || [ -w "$path" ] || fail "$path belongs to another user; remove it, or use a checkout of your own"
+    done
 }
 
 # lock_file EXTRA: the versions and hashes that an install takes.
@@ -66,8 +70,10 @@ installed() {
 
 # right_python: whether the environment's Python is supported and not another one than PYTHON= names.
 right_python() {
+    local named
     is_python "$VENV/bin/python" || return
-    [ -z "${PYTHON:-}" ] || [ "$(version_of "$VENV/bin/python")" = "$(version_of "$(named_python "$PYTHON")")" ]
+    [ -n "${PYTHON:-}" ] || return 0
+    named="$(named_python "$PYTHON")" && [ "$(build_of "$VENV/bin/python")" = "$(build_of "$named")" ]
 }
 
 # keepable: whether the environment was once complete, here (programs in it hold its path), and can be updated.
@@ -123,7 +129,8 @@ make_venv() {
     echo "$ROOT" >"$VENV/checkout"
 }
 
-pip() { "$VENV/bin/python" -m pip "$@"; }
+# PIP_USER overrides a pip.conf that sets `user`, with which pip refuses every virtual environment.
+pip() { PIP_USER=0 "$VENV/bin/python" -m pip "$@"; }
 
 # install_packages EXTRA: what builds packages comes first, pinned too, so that nothing is taken without a hash.
 install_packages() {
@@ -163,6 +170,6 @@ environment() {
     installed "$extra" || (
         if command -v flock >/dev/null; then flock 9; fi
         installed "$extra" || fill_venv "$extra"
-    ) 9>"$VENV.lock"
+    ) 9>"$VENV.lock" || exit 1 # also where the caller tests the result, and -e is off
     say "$("$VENV/bin/python" --version) in ${VENV#"$ROOT"/}"
 }

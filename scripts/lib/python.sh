@@ -17,6 +17,9 @@ sys.exit(version not in sys.argv[1].split() or version != (sys.argv[2] or versio
 # version_of COMMAND: its version, such as 3.13.
 version_of() { "$1" -I -c 'import sys; print("%d.%d" % sys.version_info[:2])'; }
 
+# build_of COMMAND: its version, with a t where it is free-threaded.
+build_of() { "$1" -I -c 'import sys; print("%d.%d" % sys.version_info[:2] + sys.abiflags)'; }
+
 is_free_threaded() { "$1" -I -c 'import sysconfig, sys; sys.exit(not sysconfig.get_config_var("Py_GIL_DISABLED"))'; }
 
 # can_make_venv COMMAND: Debian keeps ensurepip in a package of its own.
