@@ -1,8 +1,7 @@
 # The fast part of the suite on every supported Python of this machine: sourced by scripts/test, then call `pythons`.
 #
 # Each Python has an environment of its own in build/pythons, filled once; the Python of .venv is tested there.
-
-# Arguments of scripts/test that are not its own, `args`, narrow it down, such as `-k journal`.
+# Arguments of scripts/test that are not its own (`args`) go to each pytest, such as `-k journal`.
 
 # All unit tests, and one scenario from end to end: nodes as processes, SOAP subscribers, publishers.
 FAST_PART=(tests/unit tests/system/test_functional.py)
