@@ -124,16 +124,11 @@ def test_a_secret_is_readable_by_the_group_of_its_service_alone(machine: Install
     assert machine.path("/etc/hpwsn/secrets").stat().st_mode & 0o777 == 0o700
 
 
-def test_the_installed_node_starts_by_its_units_commands_and_takes_a_notification(
+def test_the_installed_node_starts_by_its_units_command_and_takes_a_notification(
     machine: Installation, tmp_path: Path
 ) -> None:
     port = quiet_port()
     machine.settle("/etc/hpwsn/hpwsn.toml", port=str(port))
-    check = machine.command("hpwsn.service", "ExecStartPre")
-    checked = subprocess.run(
-        check, env=environment(), cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE
-    )
-    assert checked.returncode == 0, checked.stderr
     with (
         service(machine, "hpwsn.service", tmp_path / "log"),
         SyncClient(f"http://127.0.0.1:{port}/wsn") as client,
