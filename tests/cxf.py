@@ -28,7 +28,8 @@ class CxfProgram:
         home = FOLDER / module / "target"
         if not (FOLDER / "target" / "built").is_file() or shutil.which("java") is None:
             pytest.skip(
-                "needs the programs on Apache CXF: apt-get install maven, then scripts/test --interop"
+                "needs the programs on Apache CXF: apt-get install maven default-jdk-headless,"
+                " then scripts/test --interop"
             )
         classpath = os.pathsep.join((str(home / "classes"), str(home / "dependency" / "*")))
         # The first compiler alone: a program that lives for a minute gains nothing by the second.

@@ -220,6 +220,22 @@ class TestAStranger:
         [line] = refused.stderr.splitlines()
         assert line.startswith(f"run: the checkout {clone} is read-only, and .venv goes there")
 
+    def test_whose_install_fails_is_not_led_on_by_a_caller_that_tests_the_result(
+        self, machine: Machine, tmp_path: Path
+    ) -> None:
+        steps = "require_python() { :; }\ninstall_missing() { :; }\nfill_venv() { fail broken; }\n"
+        done = machine.shell(
+            f'set -e\nVENV="{tmp_path}/venv"\n{steps}if (environment; echo on); then echo passed; fi'
+        )
+        assert (done.stdout, done.stderr) == ("", "bash: broken\n")
+
+    def test_whose_pip_installs_for_the_user_still_fills_the_environment(
+        self, machine: Machine, tmp_path: Path
+    ) -> None:
+        (tmp_path / "venv" / "bin").mkdir(parents=True)
+        machine.command("python", 'echo "$PIP_USER"').rename(tmp_path / "venv" / "bin" / "python")
+        assert machine.shell(f'VENV="{tmp_path}/venv"\npip install', PIP_USER="1").stdout == "0\n"
+
     def test_with_settings_for_another_python_is_not_led_astray(self, machine: Machine) -> None:
         shown = machine.shell(
             "env | grep -E '^(PYTHONHOME|PYTHONPATH|PIP_USER|PYTHONOPTIMIZE)=' || echo none",
