@@ -45,7 +45,7 @@ writable() {
     local path
     [ -w "$ROOT" ] || fail "the checkout $ROOT is read-only, and .venv goes there; use a copy that you can write to"
     for path in "$VENV" "$VENV.lock" "${SETUP_LOG%/*}" "$SETUP_LOG"; do
-        [ ! -e "$path" ] || [ -w "$path" ] || fail "$path belongs to another user; remove it, or use a checkout of your own"
+        [ ! -e "$path" ] || [ -w "$path" ] || fail "cannot write $path, perhaps another user's; remove it"
     done
 }
 
