@@ -20,6 +20,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 ACTIVEMQ_JAR = Path("/usr/share/activemq/bin/activemq.jar")
+SLAPD_SCHEMA = Path("/etc/ldap/schema/core.schema")
 MQTT_JAR = Path("/usr/share/java/mqtt-client.jar")
 AMQP_JARS = ("activemq-amqp", "proton-j")
 FAKETIME = "/usr/lib/*/faketime/libfaketimeMT.so.1"
@@ -41,6 +42,11 @@ def _java() -> bool:
     return found is not None and int(found[1]) >= OLDEST_JAVA
 
 
+def _slapd() -> bool:
+    """Whether the server is there as Debian lays it out, which scripts/slapd relies on."""
+    return _commands("slapd", "ldapadd", "ldapmodrdn") and SLAPD_SCHEMA.exists()
+
+
 def _activemq() -> bool:
     return ACTIVEMQ_JAR.exists() and MQTT_JAR.exists() and _java()
 
@@ -51,7 +57,7 @@ def _amqp() -> bool:
 
 
 NEEDS: dict[str, tuple[Callable[[], bool], str]] = {
-    "slapd": (lambda: _commands("slapd", "ldapadd", "ldapmodrdn"), "apt-get install slapd ldap-utils"),
+    "slapd": (_slapd, "apt-get install slapd ldap-utils"),
     "ActiveMQ": (_activemq, "apt-get install activemq libmqtt-client-java default-jre-headless"),
     "ActiveMQ with AMQP": (
         _amqp,

@@ -45,6 +45,17 @@ apt_install() {
     apt install --no-install-recommends "$@"
 }
 
+# apt_each PACKAGE...: one after the other, so that a package that this release lacks does not keep the others away;
+# sets REQUIRED and WANTED to what could not be installed.
+apt_each() {
+    local package required=" ${REQUIRED[*]} "
+    REQUIRED=() WANTED=()
+    for package in "$@"; do
+        if apt install --no-install-recommends "$package" >>"$SETUP_LOG" 2>&1; then continue; fi
+        case "$required" in *" $package "*) REQUIRED+=("$package") ;; *) WANTED+=("$package") ;; esac
+    done
+}
+
 # install_missing: one call of apt for everything, or one line that says what root has to run.
 install_missing() {
     local all=("${REQUIRED[@]}" "${WANTED[@]}")
@@ -58,7 +69,10 @@ install_missing() {
         REQUIRED=() WANTED=()
         return
     else
-        say "could not install them; as root try: apt-get install ${all[*]}"
+        apt_each "${all[@]}"
+        all=("${REQUIRED[@]}" "${WANTED[@]}")
+        [ ${#all[@]} -gt 0 ] || return 0
+        say "could not install ${all[*]}; as root try: apt-get install ${all[*]}"
     fi
     [ ${#REQUIRED[@]} -eq 0 ] || fail "cannot go on without ${REQUIRED[*]}"
     [ "${CI:-}" != true ] || fail "in CI nothing may be missing"

@@ -25,5 +25,5 @@ fast_part() {
         PYTHON="$1" environment dev
     fi
     say "fast part on $("$VENV/bin/python" --version)"
-    "$VENV/bin/python" -m pytest -q -n "$PROCESSES" --dist loadfile -p no:cacheprovider "${FAST_PART[@]}" "${args[@]}"
+    "$VENV/bin/python" -m pytest -p tests.second_try -q -n "$PROCESSES" --dist loadfile "${FAST_PART[@]}" "${args[@]}"
 }

@@ -28,7 +28,6 @@ from tests.harness import NodeProcess, hpwsn
 from tests.patience import eventually
 from tests.producer import Producer
 
-pytestmark = pytest.mark.timeout(180)
 _numbers = count(1)
 
 

@@ -81,7 +81,6 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CxfProgram]:
         yield running
 
 
-@pytest.mark.timeout(180)
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_cxf_client_scenario(program: CxfProgram, scenario: str) -> None:
     program.tell(scenario)

@@ -128,9 +128,9 @@ def test_the_settings_of_the_example_are_right() -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--stomp", "x"], "x is no port"),
-        (["--mqtt", "65536"], "65536 is no port"),
-        (["--amqp", "65536"], "65536 is no port"),
+        (["--stomp", "x"], "x is not a port"),
+        (["--mqtt", "65536"], "65536 is not a port"),
+        (["--amqp", "65536"], "65536 is not a port"),
         (["--jars"], "--jars wants a value"),
         (["--fast"], "no option --fast"),
         (["--folder"], "--folder wants a value"),

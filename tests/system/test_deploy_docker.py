@@ -24,8 +24,6 @@ from tests.harness import ROOT, NodeProcess, quiet_port
 from tests.needs import need
 from tests.patience import PATIENCE, until
 
-pytestmark = pytest.mark.timeout(120)
-
 IMAGES = {path.name: Image(path) for path in DOCKERFILES}
 NODE = IMAGES["node.Dockerfile"]
 IGNORED = Ignored(ROOT / ".dockerignore")

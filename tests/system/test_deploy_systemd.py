@@ -18,8 +18,6 @@ from tests.needs import need
 from tests.patience import PATIENCE, until
 from tests.systemd_installation import ACTIVEMQ, ADMIN, CLUSTER, Installation, values_of, verify
 
-pytestmark = pytest.mark.timeout(120)
-
 UNITS = ("hpwsn.service", "hpwsn-activemq.service", "hpwsn-admin.service")
 EXPOSURE = 1.4
 """What docs/admin.md says that `systemd-analyze security` gives the units; 10 is the worst."""

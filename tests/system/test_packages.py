@@ -29,8 +29,6 @@ from tests.packages import (
 )
 from tests.patience import PATIENCE
 
-pytestmark = pytest.mark.timeout(600)
-
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 READMES = {"hpwsn": ROOT / "README.md", "hpwsn-client": ROOT / "client" / "README.md"}
 ROUND_TRIP = """

@@ -163,7 +163,15 @@ class TestMissingPackages:
         refused = machine.shell(self.WANTS + "install_missing")
         assert refused.returncode == 1
         assert "no such package" in refused.stderr
-        assert "as root try: apt-get install one three two" in refused.stderr
+        assert "as root try: apt-get install one two three" in refused.stderr
+
+    def test_that_exist_are_installed_where_another_does_not(self, machine: Machine) -> None:
+        machine.command("id", "echo 0")
+        machine.command("apt-get", 'case "$*" in *three*) exit 100 ;; esac')
+        done = machine.shell(self.WANTS + "install_missing; echo on")
+        assert done.stdout == "on\n", done.stderr
+        assert "as root try: apt-get install three" in done.stderr
+        assert "going on without three" in done.stderr
 
     def test_that_are_only_wanted_do_not_end_the_script(self, ordinary_user: Machine) -> None:
         done = ordinary_user.shell("want three -- false\ninstall_missing; echo on")

@@ -47,8 +47,7 @@ def checkout(tmp_path: Path) -> Path:
         (tmp_path / part).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / part, tmp_path / part)
     shutil.copytree(ROOT / "scripts" / "locks", tmp_path / "scripts" / "locks")
-    (tmp_path / "scripts" / "lib").mkdir()
-    shutil.copy(ROOT / "scripts" / "lib" / "locks.py", tmp_path / "scripts" / "lib")
+    shutil.copytree(ROOT / "scripts" / "lib", tmp_path / "scripts" / "lib")
     return tmp_path
 
 
