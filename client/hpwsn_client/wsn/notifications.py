@@ -14,7 +14,7 @@ from lxml import etree
 
 from .addressing import EndpointReference, encode_epr, parse_epr
 from .names import HPWSN, WSNT, hp, wsnt
-from .payload_xml import encode_standalone
+from .payload_xml import encode_standalone, inherited_size
 from .sequence import children_of, is_extension, misplaced
 from .soap_faults import InvalidMessage
 from .topics import TopicExpression, encode_topic, parse_topic
@@ -75,6 +75,9 @@ MOST_DECLARATIONS = 320_000
 That is 32 for 10,000 messages, as many as the short way of reading takes (scope.MOST).
 """
 
+MOST_REPEATED = 32 << 20
+"""Characters of these namespaces, and of `xml:` attributes around the messages, times the messages."""
+
 
 def parse_notify(element: etree._Element, limits: Limits = DEFAULT_LIMITS) -> tuple[NotificationMessage, ...]:
     """Read the messages of a Notify."""
@@ -104,11 +107,17 @@ def parse_notifications(element: etree._Element, limits: Limits) -> tuple[Notifi
 
 
 def _check_declarations(element: etree._Element) -> None:
-    declared = len(element.nsmap)
-    if declared * len(element) > MOST_DECLARATIONS:
+    declared = element.nsmap
+    if len(declared) * len(element) > MOST_DECLARATIONS:
         raise InvalidMessage(
-            f"{declared} namespaces are declared around {len(element)} messages, and each message is kept"
-            " with all of them; declare fewer, or where they are used"
+            f"{len(declared)} namespaces are declared around {len(element)} messages, and each message is"
+            " kept with all of them; declare fewer, or where they are used"
+        )
+    size = sum(len(prefix or "") + len(uri) for prefix, uri in declared.items()) + inherited_size(element)
+    if size * len(element) > MOST_REPEATED:
+        raise InvalidMessage(
+            f"namespaces and xml: attributes of {size} characters are around {len(element)} messages, and"
+            " each message is kept with all of them; write shorter ones, or send fewer messages at once"
         )
 
 

@@ -129,6 +129,12 @@ def encode_standalone(element: etree._Element) -> bytes:
     return data
 
 
+def inherited_size(element: etree._Element) -> int:
+    """How many characters each payload within the element takes over from it and from what is around it."""
+    around = (element, *element.iterancestors())
+    return sum(len(each.get(name) or "") for each in around for name in (_LANG, _SPACE, _BASE))
+
+
 def _inherited(element: etree._Element) -> dict[str, str]:
     """The attributes of XML itself that an element has from those around it."""
     found: dict[str, str] = {}

@@ -19,7 +19,7 @@ from hpwsn_client.wsn.messages import (
     text_payload,
 )
 from hpwsn_client.wsn.names import HPWSN, WSNT, wsnt
-from hpwsn_client.wsn.notifications import MOST_DECLARATIONS
+from hpwsn_client.wsn.notifications import MOST_DECLARATIONS, MOST_REPEATED
 from hpwsn_client.wsn.payload_xml import parse_message_xml
 from hpwsn_client.wsn.soap import parse_envelope
 from hpwsn_client.wsn.topics import Topic, TopicExpression, parse_topic_expression
@@ -295,3 +295,17 @@ def test_namespaces_around_many_messages_are_bounded_at_their_edge():
     assert len(parse_notify(notify(most))) == messages
     with pytest.raises(InvalidMessage, match=f"{most + 1} namespaces"):
         parse_notify(notify(most + 1))
+
+
+@pytest.mark.parametrize("attribute", ["xml:lang", "xml:base", "xmlns:long"])
+def test_what_is_around_many_messages_cannot_fill_memory_with_its_copies(attribute: str) -> None:
+    message = "<w:NotificationMessage><w:Message><a/></w:Message></w:NotificationMessage>"
+    value = "x" * (MOST_REPEATED // 100)
+
+    def notify(messages: int) -> etree._Element:
+        around = f'<w:Notify xmlns:w="{WSNT}">{message * messages}</w:Notify>'
+        return parse_message_xml(f'<around {attribute}="{value}">{around}</around>'.encode())[0]
+
+    with pytest.raises(InvalidMessage, match="around 100 messages"):
+        parse_notify(notify(100))
+    assert len(parse_notify(notify(2))) == 2
