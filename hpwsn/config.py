@@ -14,7 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from hpwsn.backbone.options import check_backbone
-from hpwsn.config_environment import KEYS, unknown_variables
+from hpwsn.config_environment import given_settings, unknown_variables
 from hpwsn.errors import ConfigError, Problem
 from hpwsn.settings import SETTINGS, Config, Setting, sections
 
@@ -74,8 +74,7 @@ def load_config(
         *_from_file(file, problems),
         *(
             Given(key, environ[variable], f"environment {variable}")
-            for variable, key in KEYS.items()
-            if variable in environ
+            for variable, key in given_settings(environ)
         ),
         *(Given(key, value, f"flag {_flag(key)}") for key, value in flags.items()),
         *_from_assignments(assignments, problems),

@@ -23,6 +23,16 @@ _OF_SERVICES = re.compile(
 _PORT_OF_SERVICE = re.compile(r"HPWSN(_\w+)?_PORT=(tcp|udp|sctp)://.*", re.DOTALL)
 
 
+def given_settings(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Each variable that is a setting, and the setting's key.
+
+    HPWSN_ADMIN_PORT=tcp://… is not one: Kubernetes sets it for a Service named hpwsn-admin.
+    """
+    for variable, key in KEYS.items():
+        if variable in environ and not _is_port_of_service(variable, environ[variable]):
+            yield variable, key
+
+
 def unknown_variables(environ: Mapping[str, str]) -> Iterator[Problem]:
     """A problem for each variable of our prefix that nobody knows, with the name that is probably meant."""
     for variable, value in sorted(environ.items()):
@@ -39,6 +49,10 @@ def check_environment(environ: Mapping[str, str]) -> None:
 def _is_known(variable: str, value: str) -> bool:
     if variable in KEYS or variable in VARIABLES or _OF_SERVICES.fullmatch(variable):
         return True
+    return _is_port_of_service(variable, value)
+
+
+def _is_port_of_service(variable: str, value: str) -> bool:
     return _PORT_OF_SERVICE.fullmatch(f"{variable}={value}") is not None
 
 

@@ -71,6 +71,8 @@ def test_the_clusters_secret_comes_from_the_variable_of_the_architecture() -> No
         ("HPWSN_CA", "ca.pem"),
         ("HPWSN_TOKEN", "secret"),
         ("HPWSN_SERVICE_HOST", "10.0.0.1"),
+        ("HPWSN_ADMIN_PORT", "tcp://10.0.0.1:8070"),
+        ("HPWSN_SERVER_PORT", "tcp://10.0.0.1:8080"),
         ("HPWSN_SERVICE_PORT_HTTP", "8080"),
         ("HPWSN_PORT", "tcp://10.0.0.1:8080"),
         ("HPWSN_PORT_8080_TCP", "tcp://10.0.0.1:8080"),
