@@ -20,7 +20,14 @@ _WRITTEN = ("lock", JOURNAL, f"{JOURNAL}-wal", f"{JOURNAL}-shm")
 
 def why_unusable(directory: Path) -> str | None:
     """Why no journal can be kept there; None where one can. A missing directory must be possible to make."""
-    directory = directory.absolute()
+    try:
+        return _why_unusable(directory.absolute())
+    except OSError as error:
+        # No such path can be: it is too long, or the current directory was removed.
+        return f"cannot be used: {error.strerror}; name another with --data"
+
+
+def _why_unusable(directory: Path) -> str | None:
     nearest = next(each for each in (directory, *directory.parents) if os.path.lexists(each))
     shown = "it" if nearest == directory else str(nearest)
     if not nearest.is_dir():

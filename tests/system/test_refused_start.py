@@ -160,6 +160,7 @@ CASES = [
     ),
     Case("data.dir", words_in, "it is not a directory"),
     Case("data.dir", lambda folder: words_in(folder) / "data", "written is not a directory"),
+    Case("data.dir", lambda folder: folder / ("n" * 300), "File name too long"),
     Case("data.dir", lambda _: "/proc/data", "/proc is not writable"),
     Case("data.dir", read_only_directory, f"it is not writable ({DENIED})", prefix=obey),
     Case("data.dir", below_a_read_only_directory, f"closed is not writable ({DENIED})", prefix=obey),
