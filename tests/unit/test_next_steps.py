@@ -28,3 +28,26 @@ def test_commands_name_an_address_that_is_not_the_default() -> None:
     text = next_steps("http://127.0.0.1:8090/wsn", Path("data"))
     assert "listen sensors --url http://127.0.0.1:8090/wsn" in text
     assert "21.5</reading>' --url http://127.0.0.1:8090/wsn" in text
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("http://0.0.0.0:8090/wsn", "http://127.0.0.1:8090/wsn"),
+        ("http://[::]:8090/wsn", "'http://[::1]:8090/wsn'"),
+        ("http://[::1]:8090/wsn", "'http://[::1]:8090/wsn'"),
+    ],
+)
+def test_commands_name_an_address_that_can_be_connected_to_and_pasted(url: str, said: str) -> None:
+    text = next_steps(url, Path("data"))
+    assert f"listen sensors --url {said}\n" in text
+    assert f"HPwsn listens on {url}\n" in text
+
+
+def test_a_node_at_all_addresses_of_the_default_port_needs_no_option() -> None:
+    assert "--url" not in next_steps("http://0.0.0.0:8080/wsn", Path("data"))
+
+
+def test_with_tls_the_reader_learns_how_to_trust_the_certificate() -> None:
+    assert "add --ca with the PEM file" in next_steps("https://127.0.0.1:8443/wsn", Path("data"))
+    assert "--ca" not in next_steps(DEFAULT_URL, Path("data"))
