@@ -32,6 +32,8 @@ _HOLDERS = tuple(map(wsnt, ("Message", "GetCurrentMessageResponse")))
 
 MOST_AROUND = 100_000
 """Comments and processing instructions around the payloads of one message, which are removed one by one."""
+_PARTS = 5
+"""Elements that a notification has around its payload: NotificationMessage, and four within."""
 
 _LANG, _SPACE, _BASE = (f"{{{XML_NS}}}{name}" for name in ("lang", "space", "base"))
 
@@ -48,7 +50,7 @@ def parse_message_xml(
     root = parse_xml(data, limits, charset, comments=True)
     if not raw and next(root.iter(*_HOLDERS), None) is None:
         return parse_xml(data, limits, charset)
-    _clean_around(root, raw)
+    _clean_around(root, raw, limits)
     return root
 
 
@@ -57,10 +59,12 @@ def _may_have_comments(data: bytes) -> bool:
     return b"<!--" in data or data.find(b"<?", 1) >= 0 or b"\0" in data
 
 
-def _clean_around(root: etree._Element, raw: bool) -> None:
+def _clean_around(root: etree._Element, raw: bool, limits: Limits) -> None:
     """Remove comments and processing instructions from all but payloads."""
     # No recursion: a tree may be deeper than Python's stack.
     waiting, room = [root], MOST_AROUND
+    # Each is looked at, so what no parser of a message would take is refused before.
+    parts = _PARTS * limits.messages + MOST_AROUND
     while waiting:
         element = waiting.pop()
         around = element.tag in _AROUND
@@ -76,6 +80,11 @@ def _clean_around(root: etree._Element, raw: bool) -> None:
             if parent is not None:
                 _remove_children(parent)
         if around:
+            parts -= len(element)
+            if parts < 0:
+                raise InvalidMessage(
+                    f"the message has more parts than {limits.messages} notifications have: send several"
+                )
             left = raw and element.tag in _BODIES
             waiting += [child for child in element if not left or child.tag in _AROUND]
 

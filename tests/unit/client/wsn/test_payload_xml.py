@@ -293,6 +293,19 @@ def test_so_many_comments_around_payloads_and_no_more(place: str) -> None:
         read(notify(place.format("<!---->" * (MOST_AROUND + 1)) + "<r/></w:Message>"))
 
 
+def test_parts_that_no_message_has_are_refused_before_each_is_searched_for_comments() -> None:
+    message = f"<w:NotificationMessage>{REMARKS}<w:Message><r/></w:Message></w:NotificationMessage>"
+
+    def envelope(inside: str) -> bytes:
+        return encode_envelope(SoapVersion.SOAP11, f'<w:Notify xmlns:w="{WSNT}">{inside}</w:Notify>'.encode())
+
+    limits = Limits(messages=2000)
+    body = parse_envelope(envelope(message * 2000), limits).body
+    assert body is not None and len(parse_notify(body, limits)) == 2000
+    with pytest.raises(InvalidMessage, match="more parts than 2000 notifications have"):
+        parse_envelope(envelope(message + "<x><y/></x>" * 120_000), limits)
+
+
 @pytest.mark.parametrize("unit", ["<!---->", "<!---->x", "<?a?>x", "<a><!----></a>"])
 @pytest.mark.parametrize("place", ["<w:Topic>{}</w:Topic><w:Message><r/>", "<w:Message><r>{}</r>"])
 def test_any_number_of_comments_is_read_in_linear_time(unit: str, place: str) -> None:
