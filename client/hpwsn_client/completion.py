@@ -143,6 +143,8 @@ def _walking(commands: list[Command], words: str, first: int, current: str) -> I
     yield "  local at='' skip='' word i"
     yield f"  for ((i = {first}; i < {current}; i++)); do"
     yield f'    word="${{{words}[i]}}"'
+    # bash splits `--option=value`, and the value's own `:` and `=`, into words of their own.
+    yield '    if [[ -n $skip && $word == "=" ]]; then continue; fi'
     yield "    if [[ -n $skip ]]; then skip=''; continue; fi"
     yield '    case "$at|$word" in'
     yield from _lookup(commands)
@@ -155,8 +157,10 @@ def _bash(program: str, commands: list[Command]) -> Iterator[str]:
     yield f"# Completion of {program} for bash, made by `{program} completion bash`."
     yield f"{name}() {{"
     yield from _walking(commands, "COMP_WORDS", 1, "COMP_CWORD")
-    yield "  local cur=\"${COMP_WORDS[COMP_CWORD]}\" takes=value words=''"
-    yield '  case "$at|${COMP_WORDS[COMP_CWORD-1]}" in'
+    yield "  local cur=\"${COMP_WORDS[COMP_CWORD]}\" before=$((COMP_CWORD - 1)) takes=value words=''"
+    yield "  if [[ $cur == '=' ]]; then cur=''"
+    yield "  elif [[ ${COMP_WORDS[before]} == '=' ]]; then ((before--)); fi"
+    yield '  case "$at|${COMP_WORDS[before]}" in'
     for key, option in _taking(commands):
         yield f"    {shlex.quote(key)}) {_bash_sets(option.kind, option.choices)};;"
     yield '    *) case "$at" in'
@@ -185,7 +189,9 @@ def _zsh(program: str, commands: list[Command]) -> Iterator[str]:
     yield f"{name}() {{"
     yield from _walking(commands, "words", 2, "CURRENT")
     yield "  local takes=value; local -a found; found=()"
-    yield '  case "$at|${words[CURRENT-1]}" in'
+    yield '  local before="${words[CURRENT-1]}"'
+    yield "  if compset -P 1 '--*='; then before=\"${IPREFIX%=}\"; fi"
+    yield '  case "$at|$before" in'
     for key, option in _taking(commands):
         yield f"    {shlex.quote(key)}) takes={option.kind}; found=({shlex.join(option.choices)});;"
     yield '    *) case "$at" in'

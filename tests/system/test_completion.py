@@ -58,7 +58,8 @@ def run(folder: Path, shell: str, *arguments: str) -> str:
 
 
 def by_bash(folder: Path, line: str) -> list[str]:
-    words = line.split(" ")
+    # As COMP_WORDBREAKS has it.
+    words = [word for part in line.split(" ") for word in re.findall("[=:]+|[^=:]+", part) or [""]]
     given = " ".join(f"'{word}'" for word in words)
     program = (
         f"source script.bash; COMP_WORDS=({given}); COMP_CWORD={len(words) - 1}; _hpwsn;"
@@ -147,6 +148,30 @@ def test_zsh_completes_what_is_typed(scripts: Path) -> None:
     with Zsh(scripts) as zsh:
         for line, word in CASES:
             zsh.complete(line, f"{line.rpartition(' ')[0]} {word}")
+
+
+JOINED = [("hpwsn serve --data=fol", "folder"), ("hpwsn topics dump --format=l", "ldif")]
+
+
+@pytest.mark.parametrize(("line", "word"), JOINED)
+@pytest.mark.parametrize("ask", [by_bash, by_fish])
+def test_bash_and_fish_complete_a_value_behind_an_equals_sign(
+    scripts: Path, ask: Callable[[Path, str], list[str]], line: str, word: str
+) -> None:
+    assert [found.rstrip("/").rpartition("=")[2] for found in ask(scripts, line)] == [word]
+
+
+@pytest.mark.parametrize("ask", [by_bash, by_fish])
+def test_options_are_completed_after_a_value_behind_an_equals_sign(
+    scripts: Path, ask: Callable[[Path, str], list[str]]
+) -> None:
+    assert ask(scripts, "hpwsn publish --url=http://h:1/wsn --te") == ["--text"]
+
+
+def test_zsh_completes_a_value_behind_an_equals_sign(scripts: Path) -> None:
+    with Zsh(scripts) as zsh:
+        for line, word in JOINED:
+            zsh.complete(line, f"{line.rpartition('=')[0]}={word}")
 
 
 @pytest.mark.parametrize("ask", [by_bash, by_fish])
