@@ -98,6 +98,11 @@ class Transport:
                 return Reply(url, response.status, response.charset, response.headers, content)
         except (aiohttp.ClientError, OSError) as error:
             raise _trouble(url, error, self._timeout) from None
+        except UnicodeError:
+            why = "no host can have this name"
+            raise ConnectionFailed(
+                f"nobody answers at {url} ({why})", url, remedy="name the broker's URL"
+            ) from None
 
     def _open(self, url: str) -> aiohttp.ClientSession:
         if self._closed:

@@ -312,6 +312,13 @@ async def test_nobody_listening_is_a_failed_connection_with_url_and_remedy():
     assert isinstance(caught.value, ConnectionError)
 
 
+async def test_a_host_name_that_cannot_be_is_one_failed_connection():
+    async with Client("http://a..b/wsn") as client:
+        with pytest.raises(ConnectionFailed, match="no host can have this name") as caught:
+            await client.notify("A", "x")
+    assert caught.value.__suppress_context__
+
+
 async def test_a_connection_that_breaks_is_a_failed_connection():
     async def hang_up(reader, writer):
         await reader.readuntil(b"\r\n\r\n")
