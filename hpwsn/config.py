@@ -7,6 +7,7 @@ the remedy.
 
 import difflib
 import re
+import stat
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -93,9 +94,14 @@ def _flag(key: str) -> str:
 
 
 def default_file(directory: Path) -> Path | None:
-    """The hpwsn.toml of a directory, when it has one."""
+    """The hpwsn.toml of a directory, when it has one, or when this user may not know whether it has one."""
     file = directory / DEFAULT_FILE
-    return file if file.is_file() else None
+    try:
+        return file if stat.S_ISREG(file.stat().st_mode) else None
+    except FileNotFoundError:
+        return None
+    except OSError:
+        return file  # whose reading then fails, with the reason
 
 
 def build_config(values: Mapping[str, object]) -> Config:

@@ -218,6 +218,13 @@ def test_the_file_of_a_directory_is_found_only_where_it_is(tmp_path: Path) -> No
     assert default_file(tmp_path) == file
 
 
+def test_a_default_file_that_cannot_be_looked_at_is_told_in_one_line(tmp_path: Path) -> None:
+    file = tmp_path / "hpwsn.toml"
+    file.symlink_to(file)
+    with pytest.raises(ConfigError, match="cannot be read: Too many levels of symbolic links"):
+        load_config(default_file(tmp_path), {})
+
+
 def test_a_configuration_cannot_be_changed() -> None:
     with pytest.raises(FrozenInstanceError):
         Config().server.port = 1  # type: ignore[misc]
