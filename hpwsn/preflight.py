@@ -90,7 +90,7 @@ def _topics(config: Config, remote: bool = False) -> None:
 
 
 def _backbone(config: Config) -> None:
-    if config.backbone.url:
+    if config.backbone.url and not _is_pipe(config.backbone.password_file):
         prepare_backbone(config.backbone)
 
 
@@ -100,6 +100,19 @@ def _cluster(config: Config) -> None:
         peer_authorities(config.cluster.ca_file)
 
 
+def _users(config: Config) -> None:
+    if not _is_pipe(config.onvif.users_file):
+        Credentials.load(config.onvif.users_file, config.onvif.token_window)
+
+
+def _is_pipe(file: str) -> bool:
+    """Whether a file can be read only once, as `<(command)` of a shell, and so by the node alone."""
+    try:
+        return bool(file) and Path(file).is_fifo()
+    except OSError:
+        return False
+
+
 _CHECKS: tuple[Callable[[Config], object], ...] = (
     _host,
     lambda config: server_context(config.server),
@@ -107,7 +120,7 @@ _CHECKS: tuple[Callable[[Config], object], ...] = (
     _data_directory,
     _topics,
     lambda config: consumer_context(config.delivery.ca_file),
-    lambda config: Credentials.load(config.onvif.users_file, config.onvif.token_window),
+    _users,
     _backbone,
     _cluster,
     _links,

@@ -14,12 +14,13 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
-from hpwsn.settings import SETTINGS
+from hpwsn.preflight import unusable_settings
+from hpwsn.settings import SETTINGS, Config
 from tests.certificates import certificate
 from tests.harness import ROOT, NodeProcess, environment, hpwsn
 from tests.patience import PATIENCE
@@ -328,6 +329,16 @@ def test_a_port_in_use_is_told_by_serve_alone(tmp_path: Path) -> None:
         assert "Traceback" not in errors
         assert f"hpwsn: error: cannot listen on 127.0.0.1:{node.port}: Address already in use" in errors
         assert run("check-config", *arguments) == (0, "")
+
+
+def test_a_password_file_that_is_a_pipe_is_left_for_the_node_to_read(tmp_path: Path) -> None:
+    read, write = os.pipe()
+    with os.fdopen(read), os.fdopen(write, "w") as pipe:
+        pipe.write("user:password\n")
+        pipe.flush()
+        settings = replace(Config(), onvif=replace(Config().onvif, users_file=f"/dev/fd/{read}"))
+        assert unusable_settings(settings) == []
+        assert os.read(read, 100) == b"user:password\n"
 
 
 def test_checking_makes_no_data_directory_and_leaves_nothing_in_one(tmp_path: Path) -> None:
