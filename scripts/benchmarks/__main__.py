@@ -18,6 +18,7 @@ from pathlib import Path
 from benchmarks.frame import Options, Table
 from benchmarks.page import places, update_page, update_summary
 from benchmarks.report import as_text, read_checks, write
+from hpwsn_client.command_parser import CommandParser, print_error
 
 QUICK = Options(0.25, 2, quick=True)
 LONGEST = 240
@@ -59,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     names = [name for name in known if name in places()] if "all" in asked.names else asked.names
     if unknown := [name for name in names if name not in known]:
-        print(f"no benchmark {unknown[0]!r}; there are: all, {', '.join(known)}", file=sys.stderr)
+        print_error(f"no benchmark {unknown[0]!r}; there are: all, {', '.join(known)}")
         return 2
     asked.page = asked.page or ("all" in asked.names and not asked.quick)
     if len(names) == 1:
@@ -124,7 +125,7 @@ def _options(asked: argparse.Namespace) -> Options:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog="scripts/bench",
         description="Runs benchmarks; prints a table with ratios and targets, writes JSON and a plot.",
         epilog=_EXAMPLES,

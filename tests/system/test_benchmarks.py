@@ -74,6 +74,7 @@ def test_what_cannot_be_run_is_refused_with_the_reason(arguments: list[str], wor
     ended = bench(*arguments)
     assert ended.returncode == 2
     assert words in ended.stderr
+    assert ended.stderr.splitlines()[-1].startswith("hpwsn: error: ")
 
 
 def test_the_command_line_runs_the_benchmarks_of_a_checkout(tmp_path: Path):
