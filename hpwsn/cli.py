@@ -64,7 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.print_help(sys.stderr)
         return 2
     try:
-        if not getattr(arguments, "loads_config", False):
+        if getattr(arguments, "uses_environment", not getattr(arguments, "loads_config", False)):
             check_environment(os.environ)
         status = handler(arguments)
         sys.stdout.flush()

@@ -66,7 +66,10 @@ def add_completion_parser(
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("shell", choices=tuple(_SCRIPTS), help="the shell that reads the script")
-    parser.set_defaults(run=lambda arguments: _print(completion_script(whole, arguments.shell)))
+    # A shell runs it at every start: a typing error in a variable must not be told in each new terminal.
+    parser.set_defaults(
+        run=lambda arguments: _print(completion_script(whole, arguments.shell)), uses_environment=False
+    )
 
 
 def _print(text: str) -> int:

@@ -202,6 +202,14 @@ def test_a_variable_that_nobody_knows_is_refused_by_every_command(
     assert capsys.readouterr() == ("", f"hpwsn: error: {error}\n")
 
 
+def test_a_variable_that_nobody_knows_is_not_told_in_each_new_shell(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HPWSN_ULR", "http://127.0.0.1:9/wsn")
+    assert main(["completion", "bash"]) == 0
+    assert capsys.readouterr().err == ""
+
+
 @pytest.mark.parametrize(
     ("words", "status"),
     [

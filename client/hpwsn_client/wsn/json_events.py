@@ -143,8 +143,8 @@ def decode_event(payload: bytes) -> JsonObject:
 
 
 def _decode(root: etree._Element) -> JsonObject:
-    if root.tag == _TEXT:
-        return {"text": "".join(map(str, root.itertext()))}
+    if root.tag == _TEXT and not len(root):
+        return {"text": root.text or ""}
     if root.tag == _EVENT:
         return _members(root, _parse_literal)
     if len(root) or _is_record(root):

@@ -109,6 +109,10 @@ def test_a_payload_that_is_only_text_is_text():
     assert decode_event(text_payload("21.5")) == {"text": "21.5"}
 
 
+def test_an_element_of_our_text_with_children_is_an_element():
+    assert decode_event(b'<hp:text xmlns:hp="urn:hpwsn:1">x<b>1</b>y</hp:text>')["b"] == 1
+
+
 def test_a_payload_too_deep_for_json_is_its_xml_as_text():
     deep = "<a>" * 300 + "</a>" * 300
     assert decode_event(deep.encode()) == {"text": deep}
