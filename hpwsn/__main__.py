@@ -2,7 +2,7 @@
 
 import sys
 
-from hpwsn.cli import main
+from hpwsn.commands.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -11,7 +11,7 @@ HpwsnError
 ├── ClientLeft           whoever asked has gone while the answer was waited for
 └── DataDirectoryInUse   another node has the data directory
 
-The faults that travel to a client are hpwsn_client.wsn.faults; the door turns these into those.
+The faults that travel to a client are hpwsn_client.wsn.soap.faults; the door turns these into those.
 """
 
 from collections.abc import Sequence

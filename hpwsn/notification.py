@@ -1,7 +1,8 @@
 """A notification as the node carries it: from the door through the journal to every queue.
 
 It owns nothing but the shape. The content is the wire form that deliveries are joined from (Topic,
-ProducerReference and Message elements, see hpwsn_client.wsn.messages), so no stage builds it twice.
+ProducerReference and Message elements, see hpwsn_client.wsn.operations.messages), so no stage builds it
+twice.
 
 Notifications of one Notify that differ in their payloads only are carried as a Run, and what comes together
 as a Batch of runs and of lists. Both are sequences like any other, and make single notifications only for
@@ -13,9 +14,8 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple, overload
 
-from hpwsn_client.wsn.notifications import MESSAGE_CLOSE
-from hpwsn_client.wsn.shapes import split_row
-from hpwsn_client.wsn.topics import Topic
+from hpwsn_client.wsn.operations.notifications import MESSAGE_CLOSE
+from hpwsn_client.wsn.topics.topic_expressions import Topic
 
 RELIABLE = 1
 """Other nodes must get it, whatever the routing policy would have chosen."""
@@ -26,7 +26,15 @@ ORIGINAL = 4
 FOREIGN = 8
 """It came from another node, and goes to no further one from here."""
 
+END = b"\x1e"
+"""Behind each payload of a run: a control character, which XML does not allow."""
+
 _new = tuple.__new__
+
+
+def split_row(elements: bytes) -> list[bytes]:
+    """The elements of a run, which has END behind each."""
+    return elements[:-1].split(END)
 
 
 class Notification(NamedTuple):
@@ -146,3 +154,47 @@ def _size(part: Sequence[Notification]) -> int:
         return sum([len(each.content) for each in part])
     # In a run one byte is behind each payload in place of what a content has around it.
     return len(part.payloads) + (len(part.before) + len(MESSAGE_CLOSE) - 1) * part.size
+
+
+class Encoded(NamedTuple):
+    """A notification in the form that it is stored and delivered in; the payload is content[start:end]."""
+
+    topic: Topic | None
+    content: bytes
+    start: int
+    end: int
+    message_id: str | None = None
+    """The id that the whole Notify was given."""
+
+
+class EncodedRun(Sequence[Encoded]):
+    """Notifications on one topic, alike but for their payloads, which are in one row with END behind each."""
+
+    __slots__ = ("before", "message_id", "payloads", "size", "topic")
+
+    def __init__(
+        self, topic: Topic | None, before: bytes, payloads: bytes, size: int, message_id: str | None
+    ) -> None:
+        self.topic = topic
+        self.before = before
+        self.payloads = payloads
+        self.size = size
+        self.message_id = message_id
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __iter__(self) -> Iterator[Encoded]:
+        topic, before, start, message_id = self.topic, self.before, len(self.before), self.message_id
+        for each in split_row(self.payloads):
+            content = before + each + MESSAGE_CLOSE
+            yield _new(Encoded, (topic, content, start, start + len(each), message_id))
+
+    @overload
+    def __getitem__(self, index: int) -> Encoded: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Encoded]: ...
+
+    def __getitem__(self, index: int | slice) -> Encoded | list[Encoded]:
+        return list(self)[index]

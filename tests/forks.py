@@ -30,7 +30,7 @@ from typing import IO, NamedTuple
 
 from tests.patience import PATIENCE
 
-IMPORTED = ("hpwsn.cli", "hpwsn.node", "hpwsn_admin.server", "hpwsn_client.cli")
+IMPORTED = ("hpwsn.commands.main", "hpwsn.node", "hpwsn_admin.server", "hpwsn_client.commands.main")
 LONGEST_REQUEST = 100_000
 PID_LENGTH = 10
 
@@ -205,7 +205,7 @@ def _become(request: dict[str, object], files: Sequence[int]) -> int:
     if encoding := os.environ.get("PYTHONIOENCODING"):
         sys.stdout = io.TextIOWrapper(io.FileIO(1, "w", closefd=False), encoding, write_through=True)
     sys.argv = ["hpwsn", *request["arguments"]]
-    return sys.modules["hpwsn.cli"].main(sys.argv[1:])
+    return sys.modules["hpwsn.commands.main"].main(sys.argv[1:])
 
 
 if __name__ == "__main__":

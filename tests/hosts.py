@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 from benchmarks.tools.lossy_relay import LossyRelay
 
-from hpwsn.routing.frames import MalformedFrame, parse_frame
+from hpwsn.routing.wire.frames import MalformedFrame, parse_frame
 from tests.cluster import AdminProcess, Member
 from tests.harness import quiet_port
 from tests.patience import PATIENCE

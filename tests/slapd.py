@@ -9,7 +9,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from hpwsn.topics.directory import Access, Directory, open_directory
+from hpwsn.topics.directory.directory import Access, Directory
+from hpwsn.topics.opening import open_directory
 from tests.harness import ROOT
 from tests.needs import need
 from tests.patience import PATIENCE

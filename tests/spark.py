@@ -11,8 +11,8 @@ import pytest
 from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 
-from hpwsn.streams.schema import Event
-from hpwsn.streams.spark.operators import CONFIGURATION
+from hpwsn.streams.definition.schema import Event
+from hpwsn.streams.spark.dataframes import CONFIGURATION
 from tests.needs import need
 from tests.patience import PATIENCE
 

@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
 
-from hpwsn.streams.builder import Service
-from hpwsn.streams.definition import Definition
-from hpwsn.streams.schema import Event, event_of, json_of, parse_schema
+from hpwsn.streams.definition.builder import Service
+from hpwsn.streams.definition.definition import Definition
+from hpwsn.streams.definition.schema import Event, event_of, json_of, parse_schema
 
 SCHEMA = "c STRING, v INT, x DOUBLE, ok BOOLEAN, d DECIMAL(6,2), day DATE, time TIMESTAMP"
 START = datetime(2024, 1, 1, tzinfo=UTC)

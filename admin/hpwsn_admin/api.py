@@ -1,12 +1,17 @@
 """The admin node's HTTP API: JSON in and out; docs/cluster.md and /openapi.json describe it.
 
 What only reads is open. What changes something, and the stream to a node, must be signed with the cluster
-secret, and so is its answer (hpwsn.routing.signing). Every refusal is JSON with `error`, in words for the
-operator of whoever asked.
+secret, and so is its answer (hpwsn.routing.membership.signing). Every refusal is JSON with `error`, in
+words for the operator of whoever asked.
+
+The topic tree of the clusters as the admin node shows it: read from its directory, at most once a second.
+
+Only reads; `hpwsn topics` edits, and nodes follow the directory themselves.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import time
@@ -15,14 +20,48 @@ from typing import Any, TypeVar
 
 from aiohttp import web
 
-from hpwsn.routing.signing import SIGNATURE, TooEarly, Unsigned, Verifier
-from hpwsn.routing.topology import MalformedTopology, check_name
-from hpwsn.topics.directory import TopicDirectoryError
+from hpwsn.routing.membership.signing import SIGNATURE, TooEarly, Unsigned, Verifier
+from hpwsn.routing.topology.topology import MalformedTopology, check_name
+from hpwsn.settings import TopicsSettings
+from hpwsn.topics.directory.directory import Directory, TopicDirectoryError
+from hpwsn.topics.opening import access_from, open_directory
 from hpwsn_admin.members import Members
 from hpwsn_admin.openapi import document
 from hpwsn_admin.registry import Announcement, Full, NameTaken, NotRegistered, Record, RegistryError
-from hpwsn_admin.topics import Topics
 from hpwsn_client import __version__
+
+FRESH = 1.0
+
+
+class Topics:
+    """The tree in a directory, or none."""
+
+    def __init__(self, settings: TopicsSettings) -> None:
+        self._directory: Directory | None = None
+        if settings.url:
+            self._directory = open_directory(settings.url, access_from(settings))
+        self._reading = asyncio.Lock()
+        self._read: tuple[float, list[dict[str, Any]]] | None = None
+
+    @property
+    def known(self) -> bool:
+        """Whether there is a directory."""
+        return self._directory is not None
+
+    async def tree(self) -> list[dict[str, Any]]:
+        """All topics, each after its parent; TopicDirectoryError where the directory is away."""
+        async with self._reading:
+            if self._read is None or time.monotonic() - self._read[0] > FRESH:
+                self._read = time.monotonic(), await asyncio.to_thread(self._load)
+            return self._read[1]
+
+    def _load(self) -> list[dict[str, Any]]:
+        assert self._directory is not None
+        return [
+            {"topic": str(one.topic), "description": one.description, "routing": one.routing}
+            for one in self._directory.load()
+        ]
+
 
 log = logging.getLogger(__name__)
 

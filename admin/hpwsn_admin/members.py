@@ -16,12 +16,11 @@ from collections import OrderedDict
 from collections.abc import Coroutine
 from typing import Any
 
-from hpwsn.routing.topology import Topology
-from hpwsn.routing.topology_changes import changes
+from hpwsn.routing.topology.topology import Topology, changes
 from hpwsn.settings import Config
 from hpwsn_admin.probe import is_gone, is_silent
 from hpwsn_admin.registry import Announcement, NameTaken, NotRegistered, Now, Record, Registry
-from hpwsn_admin.store import Store
+from hpwsn_admin.state_file import Store
 
 log = logging.getLogger(__name__)
 

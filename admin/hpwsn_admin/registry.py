@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hpwsn.routing.topology import Cluster, Member, State, Topology
+from hpwsn.routing.topology.topology import Cluster, Member, State, Topology
 
 ALIVE: State = "alive"
 DEAD: State = "dead"

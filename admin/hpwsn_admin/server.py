@@ -11,16 +11,14 @@ from pathlib import Path
 import uvloop
 from aiohttp import web
 
-from hpwsn.file_limit import raise_file_limit
-from hpwsn.listener import open_listener
+from hpwsn.listening import open_listener, raise_file_limit
 from hpwsn.logs import set_up_logging
-from hpwsn.routing.secret import shared_secret
-from hpwsn.routing.signing import Verifier
+from hpwsn.routing.membership.credentials import shared_secret
+from hpwsn.routing.membership.signing import Verifier
 from hpwsn.settings import Config
-from hpwsn_admin.api import AdminApi
+from hpwsn_admin.api import AdminApi, Topics
 from hpwsn_admin.members import Members
-from hpwsn_admin.store import Store
-from hpwsn_admin.topics import Topics
+from hpwsn_admin.state_file import Store
 
 log = logging.getLogger(__name__)
 

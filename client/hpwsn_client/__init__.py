@@ -10,9 +10,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .client import Client, PullPoint, Registration, Subscription
-    from .demand import DemandPublisher
-    from .errors import (
+    from hpwsn_client.client import Client, PullPoint, Registration, Subscription
+    from hpwsn_client.demand import DemandPublisher
+    from hpwsn_client.errors import (
         BadReply,
         Closed,
         ConnectionFailed,
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
         PublishFailed,
         TimedOut,
     )
-    from .notification import Notification
-    from .pipelined import Publisher
-    from .receiver import Receiver
-    from .sync import (
+    from hpwsn_client.notification import Notification
+    from hpwsn_client.pipelined_publisher import Publisher
+    from hpwsn_client.receiver import Receiver
+    from hpwsn_client.sync import (
         SyncClient,
         SyncPublisher,
         SyncPullPoint,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         SyncRegistration,
         SyncSubscription,
     )
-    from .wsn import (
+    from hpwsn_client.wsn import (
         ContentFilter,
         DeliveryPolicy,
         EndpointReference,
@@ -91,7 +91,7 @@ _HOMES = {
         "TimedOut",
     ),
     "notification": ("Notification",),
-    "pipelined": ("Publisher",),
+    "pipelined_publisher": ("Publisher",),
     "receiver": ("Receiver",),
     "sync": (
         "SyncClient",

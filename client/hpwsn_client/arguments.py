@@ -16,16 +16,16 @@ from typing import Protocol
 
 from lxml import etree
 
-from .urls import check_url
-from .wsn.addressing import EndpointReference
-from .wsn.faults import InvalidTopicExpressionFault, SoapFault
-from .wsn.filters import ContentFilter
-from .wsn.names import DIALECT_PREDICATES, DIALECT_SIMPLE, DIALECT_XPATH, PREFIXES
-from .wsn.notifications import NotificationMessage, text_payload
-from .wsn.times import Duration, Termination
-from .wsn.topic import Topic
-from .wsn.topics import TopicExpression, parse_topic_expression
-from .wsn.xml import encode_element, parse_xml
+from hpwsn_client.environment import check_url
+from hpwsn_client.wsn.operations.filters import ContentFilter
+from hpwsn_client.wsn.operations.notifications import NotificationMessage, text_payload
+from hpwsn_client.wsn.soap.addressing import EndpointReference
+from hpwsn_client.wsn.soap.faults import InvalidTopicExpressionFault, SoapFault
+from hpwsn_client.wsn.soap.names import DIALECT_PREDICATES, DIALECT_SIMPLE, DIALECT_XPATH, PREFIXES
+from hpwsn_client.wsn.soap.times import Duration, Termination
+from hpwsn_client.wsn.soap.xml import encode_element, parse_xml
+from hpwsn_client.wsn.topics.topic import Topic
+from hpwsn_client.wsn.topics.topic_expressions import TopicExpression, parse_topic_expression
 
 
 class HasEndpoint(Protocol):

@@ -4,7 +4,7 @@ a method, for publishers and subscribers; those of resources are in resources.py
 One Client serves any number of topics, subscriptions and pull points over a few reused connections. It
 keeps no state of the broker's: Subscription, PullPoint and Registration are handles around endpoint
 references, and a reference kept from an earlier run serves as well. Faults of the broker are raised as they
-are (hpwsn_client.wsn.faults), trouble on the way as hpwsn_client.errors.
+are (hpwsn_client.wsn.soap.faults), trouble on the way as hpwsn_client.errors.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Self, TypeVar
 
 from lxml import etree
 
-from .arguments import (
+from hpwsn_client.arguments import (
     Endpoint,
     Expires,
     Namespaces,
@@ -29,16 +29,15 @@ from .arguments import (
     termination,
     topic_expression,
 )
-from .notification import Notification, topic_text
-from .pipelined import Publisher
-from .publisher import LingeringPublisher, lots
-from .resources import ResourceCaller
-from .surroundings import DEFAULT_URL, broker_url
-from .tls import Tls, tls_context
-from .transport import Transport, message_id_header, routing_headers
-from .wsn.addressing import EndpointReference
-from .wsn.filters import ContentFilter, Filter
-from .wsn.messages import (
+from hpwsn_client.environment import DEFAULT_URL, broker_url
+from hpwsn_client.notification import Notification, topic_text
+from hpwsn_client.pipelined_publisher import Publisher
+from hpwsn_client.publisher import LingeringPublisher, lots
+from hpwsn_client.resources import ResourceCaller
+from hpwsn_client.tls import Tls, tls_context
+from hpwsn_client.transport import Transport, message_id_header, routing_headers
+from hpwsn_client.wsn.operations.filters import ContentFilter, Filter
+from hpwsn_client.wsn.operations.messages import (
     CreatePullPoint,
     CreatePullPointResponse,
     DestroyPullPoint,
@@ -59,19 +58,20 @@ from .wsn.messages import (
     Unsubscribe,
     UnsubscribeResponse,
 )
-from .wsn.names import ACTION_NOTIFY, action, request_action
-from .wsn.notifications import NotificationMessage, encode_notify
-from .wsn.policy import DeliveryPolicy, SubscriptionPolicy
-from .wsn.registrations import (
+from hpwsn_client.wsn.operations.notifications import NotificationMessage, encode_notify
+from hpwsn_client.wsn.operations.policy import DeliveryPolicy, SubscriptionPolicy
+from hpwsn_client.wsn.operations.registrations import (
     DestroyRegistration,
     DestroyRegistrationResponse,
     RegisterPublisher,
     RegisterPublisherResponse,
 )
-from .wsn.soap import SoapVersion
-from .wsn.times import Duration
-from .wsn.version import SoapAction
-from .wsn.xml import DEFAULT_LIMITS, Limits
+from hpwsn_client.wsn.soap.addressing import EndpointReference
+from hpwsn_client.wsn.soap.envelope import SoapVersion
+from hpwsn_client.wsn.soap.names import ACTION_NOTIFY, action, request_action
+from hpwsn_client.wsn.soap.times import Duration
+from hpwsn_client.wsn.soap.version import SoapAction
+from hpwsn_client.wsn.soap.xml import DEFAULT_LIMITS, Limits
 
 __all__ = ["DEFAULT_URL", "Client", "PullPoint", "Registration", "Subscription"]
 

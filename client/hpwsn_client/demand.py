@@ -19,24 +19,11 @@ from typing import Self
 from aiohttp import web
 from lxml import etree
 
-from .arguments import Payload, TopicLike, concrete_topic, notification_message
-from .listening import http_url, listen
-from .tls import Tls, tls_context
-from .transport import Transport
-from .urls import check_url
-from .wsn.addressing import Addressing, EndpointReference, encode_addressing
-from .wsn.faults import (
-    ActionNotSupported,
-    InvalidFilterFault,
-    InvalidMessage,
-    ResourceUnknownFault,
-    SoapFault,
-    SubscribeCreationFailedFault,
-    UnacceptableInitialTerminationTimeFault,
-    UnacceptableTerminationTimeFault,
-    encode_fault,
-)
-from .wsn.messages import (
+from hpwsn_client.arguments import Payload, TopicLike, concrete_topic, notification_message
+from hpwsn_client.environment import check_url
+from hpwsn_client.tls import Tls, tls_context
+from hpwsn_client.transport import Transport, http_url, listen
+from hpwsn_client.wsn.operations.messages import (
     Message,
     PauseSubscription,
     PauseSubscriptionResponse,
@@ -51,12 +38,24 @@ from .wsn.messages import (
     encode_message,
     parse_message,
 )
-from .wsn.names import ACTION_NOTIFY, response_action, wsnt
-from .wsn.notifications import encode_notify
-from .wsn.soap import Envelope, SoapVersion, encode_envelope, parse_envelope
-from .wsn.times import Duration, Termination
-from .wsn.topics import Topic
-from .wsn.version import SoapAction
+from hpwsn_client.wsn.operations.notifications import encode_notify
+from hpwsn_client.wsn.soap.addressing import Addressing, EndpointReference, encode_addressing
+from hpwsn_client.wsn.soap.envelope import Envelope, SoapVersion, encode_envelope, parse_envelope
+from hpwsn_client.wsn.soap.faults import (
+    ActionNotSupported,
+    InvalidFilterFault,
+    InvalidMessage,
+    ResourceUnknownFault,
+    SoapFault,
+    SubscribeCreationFailedFault,
+    UnacceptableInitialTerminationTimeFault,
+    UnacceptableTerminationTimeFault,
+    encode_fault,
+)
+from hpwsn_client.wsn.soap.names import ACTION_NOTIFY, response_action, wsnt
+from hpwsn_client.wsn.soap.times import Duration, Termination
+from hpwsn_client.wsn.soap.version import SoapAction
+from hpwsn_client.wsn.topics.topic_expressions import Topic
 
 MOST_SUBSCRIBERS = 1000
 """Brokers, times the topics that each of them wants."""

@@ -1,8 +1,8 @@
 """What goes wrong between this program and the broker's answer: the network, the clock, or an answer that
 is not SOAP.
 
-A fault that the broker itself sends is not here: it arrives as the class of `hpwsn_client.wsn.faults` that
-bears the standard's name for it.
+A fault that the broker itself sends is not here: it arrives as the class of `hpwsn_client.wsn.soap.faults`
+that bears the standard's name for it.
 
     Exception
     ├── HpwsnClientError
@@ -12,7 +12,7 @@ bears the standard's name for it.
     │   ├── BadReply            an answer came that is not the SOAP answer asked for
     │   ├── PublishFailed       batches of a Publisher that the broker did not accept
     │   └── Closed              the client or receiver was used after it was closed
-    └── SoapFault               the broker refused (hpwsn_client.wsn.faults)
+    └── SoapFault               the broker refused (hpwsn_client.wsn.soap.faults)
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .tls import certificate_problem
+from hpwsn_client.tls import certificate_problem
 
 if TYPE_CHECKING:
-    from .wsn.notifications import NotificationMessage
+    from hpwsn_client.wsn.operations.notifications import NotificationMessage
 
 
 class HpwsnClientError(Exception):

@@ -11,11 +11,11 @@ from functools import cached_property
 
 from lxml import etree
 
-from .wsn.addressing import EndpointReference
-from .wsn.names import hp
-from .wsn.notifications import NotificationMessage
-from .wsn.topics import TopicExpression
-from .wsn.xml import parse_xml
+from hpwsn_client.wsn.operations.notifications import NotificationMessage
+from hpwsn_client.wsn.soap.addressing import EndpointReference
+from hpwsn_client.wsn.soap.names import hp
+from hpwsn_client.wsn.soap.xml import parse_xml
+from hpwsn_client.wsn.topics.topic_expressions import TopicExpression
 
 
 @dataclass(frozen=True)

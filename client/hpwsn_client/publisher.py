@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from .wsn.notifications import NotificationMessage
+from hpwsn_client.wsn.operations.notifications import NotificationMessage
 
 Send = Callable[[Sequence[NotificationMessage], str | None], Awaitable[None]]
 

@@ -1,10 +1,16 @@
-"""The subscriber's own web service: a NotificationConsumer (WS-BaseNotification 1.3 section 3) on aiohttp.
+"""The subscriber's own web service: a NotificationConsumer (WS-BaseNotification 1.3 section 3) on
+aiohttp.
 
-It takes Notify in SOAP 1.1 and 1.2 with any number of messages, and the bare payload of a raw delivery. The
-broker has its answer only when the notification is in the user's hands: the callback has returned, or there
-was room among those that wait for the iterator. So a slow reader slows the broker's deliveries to it, and
-nothing acknowledged is lost on the way. Where a callback fails (500) or there is no room for too long
-(503), the broker keeps the delivery and tries again, and the subscriber may see a part of it twice.
+It takes Notify in SOAP 1.1 and 1.2 with any number of messages, and the bare payload of a raw delivery.
+The broker has its answer only when the notification is in the user's hands: the callback has returned, or
+there was room among those that wait for the iterator. So a slow reader slows the broker's deliveries to
+it, and nothing acknowledged is lost on the way. Where a callback fails (500) or there is no room for too
+long (503), the broker keeps the delivery and tries again, and the subscriber may see a part of it twice.
+
+A bounded queue of notifications between a receiver's HTTP service and the code that reads it.
+
+All notifications of one delivery go in together or not at all, so that a delivery refused for want of
+room can be repeated without doubling a part of it. Closing lets readers finish what is in it.
 """
 
 from __future__ import annotations
@@ -13,6 +19,7 @@ import asyncio
 import contextlib
 import ipaddress
 import logging
+from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from inspect import isawaitable
@@ -21,17 +28,58 @@ from typing import Protocol, Self
 
 from aiohttp import web
 
-from .errors import Closed, HpwsnClientError, TimedOut
-from .listening import SHUTDOWN, http_url, listen
-from .mailbox import Mailbox
-from .notification import Notification
-from .urls import check_url
-from .wsn.addressing import EndpointReference
-from .wsn.faults import Busy, FaultCode, InvalidMessage, SoapFault, TooLarge, encode_fault
-from .wsn.names import hp, wsa, wsnt
-from .wsn.notifications import parse_notify
-from .wsn.soap import Envelope, SoapVersion, check_must_understand, parse_envelope
-from .wsn.xml import DEFAULT_LIMITS, Limits, encode_element
+from hpwsn_client.environment import check_url
+from hpwsn_client.errors import Closed, HpwsnClientError, TimedOut
+from hpwsn_client.notification import Notification
+from hpwsn_client.transport import SHUTDOWN, http_url, listen
+from hpwsn_client.wsn.operations.notifications import parse_notify
+from hpwsn_client.wsn.soap.addressing import EndpointReference
+from hpwsn_client.wsn.soap.envelope import Envelope, SoapVersion, check_must_understand, parse_envelope
+from hpwsn_client.wsn.soap.faults import Busy, FaultCode, InvalidMessage, SoapFault, TooLarge, encode_fault
+from hpwsn_client.wsn.soap.names import hp, wsa, wsnt
+from hpwsn_client.wsn.soap.xml import DEFAULT_LIMITS, Limits, encode_element
+
+
+class Mailbox:
+    """Holds up to `capacity` notifications; a delivery larger than that goes into an empty one."""
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self._waiting: deque[Notification] = deque()
+        self._changed = asyncio.Condition()
+        self._turn = asyncio.Lock()
+        self._closed = False
+
+    # Nothing is awaited between a wait that ends well and the change: a cancelled reader loses nothing.
+
+    async def put(self, delivery: Sequence[Notification], patience: float) -> bool:
+        """Add a whole delivery once there is room; False where there was none in time, or all is closed."""
+        try:
+            async with asyncio.timeout(patience), self._turn, self._changed:
+                await self._changed.wait_for(lambda: self._closed or self._has_room(len(delivery)))
+                if not self._closed:
+                    self._waiting.extend(delivery)
+                    self._changed.notify_all()
+                return not self._closed
+        except TimeoutError:
+            return False
+
+    async def get(self, timeout: float | None = None) -> Notification | None:  # noqa: ASYNC109
+        """Take the oldest; TimeoutError where none came in time, None where all is closed and read."""
+        async with asyncio.timeout(timeout), self._changed:
+            await self._changed.wait_for(lambda: self._closed or self._waiting)
+            self._changed.notify_all()
+            return self._waiting.popleft() if self._waiting else None
+
+    async def close(self) -> None:
+        """Take nothing more, and wake everyone who waits."""
+        async with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+    def _has_room(self, number: int) -> bool:
+        return not self._waiting or len(self._waiting) + number <= self._capacity
+
 
 Callback = Callable[[Notification], Awaitable[object] | object]
 

@@ -12,13 +12,24 @@ from datetime import datetime
 
 from lxml import etree
 
-from .arguments import Endpoint, Expires, Namespaces, content_filter, endpoint, property_name, termination
-from .calls import Caller
-from .wsn.addressing import EndpointReference
-from .wsn.filters import ContentFilter
-from .wsn.lifetime import Destroy, DestroyResponse, SetTerminationTime, SetTerminationTimeResponse
-from .wsn.names import PREFIXES, WSRF_PORT_TYPES, WSTOP, XML_NS
-from .wsn.properties import (
+from hpwsn_client.arguments import (
+    Endpoint,
+    Expires,
+    Namespaces,
+    content_filter,
+    endpoint,
+    property_name,
+    termination,
+)
+from hpwsn_client.transport import Caller
+from hpwsn_client.wsn.operations.filters import ContentFilter
+from hpwsn_client.wsn.operations.lifetime import (
+    Destroy,
+    DestroyResponse,
+    SetTerminationTime,
+    SetTerminationTimeResponse,
+)
+from hpwsn_client.wsn.operations.properties import (
     GetMultipleResourceProperties,
     GetMultipleResourcePropertiesResponse,
     GetResourceProperty,
@@ -26,9 +37,10 @@ from .wsn.properties import (
     QueryResourceProperties,
     QueryResourcePropertiesResponse,
 )
-from .wsn.topic import Topic
-from .wsn.topic_sets import parse_topic_set
-from .wsn.xml import STORED_LIMITS, parse_xml
+from hpwsn_client.wsn.soap.addressing import EndpointReference
+from hpwsn_client.wsn.soap.names import PREFIXES, WSRF_PORT_TYPES, WSTOP, XML_NS
+from hpwsn_client.wsn.soap.xml import STORED_LIMITS, parse_xml
+from hpwsn_client.wsn.topics.topic import Topic, parse_topic_set
 
 TOPIC_SET = f"{{{WSTOP}}}TopicSet"
 _PREFIXES = {prefix: uri for uri, prefix in PREFIXES.items() if uri != XML_NS}

@@ -16,14 +16,14 @@ from functools import wraps
 from types import TracebackType
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
-from .arguments import Endpoint, Namespaces, Payload, TopicLike, notification_message
-from .client import Client, PullPoint, Registration, Subscription
-from .errors import Closed, TimedOut
-from .notification import Notification
-from .pipelined import Publisher
-from .receiver import Receiver
-from .wsn.addressing import EndpointReference
-from .wsn.notifications import NotificationMessage
+from hpwsn_client.arguments import Endpoint, Namespaces, Payload, TopicLike, notification_message
+from hpwsn_client.client import Client, PullPoint, Registration, Subscription
+from hpwsn_client.errors import Closed, TimedOut
+from hpwsn_client.notification import Notification
+from hpwsn_client.pipelined_publisher import Publisher
+from hpwsn_client.receiver import Receiver
+from hpwsn_client.wsn.operations.notifications import NotificationMessage
+from hpwsn_client.wsn.soap.addressing import EndpointReference
 
 P = ParamSpec("P")
 R = TypeVar("R")

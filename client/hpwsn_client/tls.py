@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import ssl
 
-from .surroundings import CA, authorities_file
+from hpwsn_client.environment import CA, authorities_file
 
 Tls = ssl.SSLContext | str | os.PathLike[str]
 """A context of the caller's own, which may hold a client certificate, or a PEM file of authorities."""

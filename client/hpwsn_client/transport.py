@@ -1,9 +1,16 @@
 """The client's way over HTTP: one aiohttp session, its connections reused, every wait and every answer
 bounded.
 
-The only module of the client side that knows aiohttp's client. It turns aiohttp's exceptions into ours, and
-an answer that is a fault into the fault's own exception. It follows no redirect, keeps no cookie, and
+The only module of the client side that knows aiohttp's client. It turns aiohttp's exceptions into ours,
+and an answer that is a fault into the fault's own exception. It follows no redirect, keeps no cookie, and
 repeats no request: whether a lost request was carried out is for the caller to decide.
+
+One request and its answer: what every operation of a client is made of.
+
+Owns that an answer is the one which was due; anything else is BadReply. Faults of the broker are raised
+as they are.
+
+A web service of the client's own: where it listens, or one line that says why it cannot.
 """
 
 from __future__ import annotations
@@ -12,13 +19,15 @@ import io
 import ssl
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 from urllib.parse import urljoin
 from uuid import uuid4
 
 import aiohttp
+from aiohttp import web
 from lxml import etree
 
-from .errors import (
+from hpwsn_client.errors import (
     BadReply,
     CertificateRefused,
     Closed,
@@ -27,13 +36,73 @@ from .errors import (
     TimedOut,
     reason_of,
 )
-from .tls import handshake_problem
-from .wsn.addressing import Addressing, EndpointReference, encode_addressing, reference_parameter_headers
-from .wsn.faults import Busy, SoapFault, TooLarge, parse_fault
-from .wsn.names import HPWSN, WSA_ANONYMOUS
-from .wsn.soap import SoapVersion, encode_envelope, parse_envelope
-from .wsn.version import SOAP_ACTIONS, SoapAction, request_headers
-from .wsn.xml import DEFAULT_LIMITS, Limits, escape
+from hpwsn_client.tls import handshake_problem
+from hpwsn_client.wsn.operations.messages import Message, encode_message, parse_message
+from hpwsn_client.wsn.soap.addressing import (
+    Addressing,
+    EndpointReference,
+    encode_addressing,
+    reference_parameter_headers,
+)
+from hpwsn_client.wsn.soap.envelope import SoapVersion, encode_envelope, parse_envelope
+from hpwsn_client.wsn.soap.faults import Busy, SoapFault, TooLarge, parse_fault
+from hpwsn_client.wsn.soap.names import HPWSN, WSA_ANONYMOUS
+from hpwsn_client.wsn.soap.version import SOAP_ACTIONS, SoapAction, request_headers
+from hpwsn_client.wsn.soap.xml import DEFAULT_LIMITS, Limits, escape
+
+_Answer = TypeVar("_Answer")
+
+
+class Caller:
+    """Has one transport, and speaks to any endpoint by it."""
+
+    def __init__(self, transport: Transport, broker: EndpointReference, limits: Limits) -> None:
+        self._transport = transport
+        self._broker = broker
+        self._limits = limits
+
+    async def _request(
+        self, target: EndpointReference, action: str, request: Message, expected: type[_Answer]
+    ) -> _Answer:
+        body = await self._transport.call(target, action, encode_message(request))
+        try:
+            answer = None if body is None else parse_message(body, self._limits)
+        except SoapFault as error:
+            raise BadReply(
+                f"{target.address} answered {action} badly: {error.reason}", target.address
+            ) from None
+        if not isinstance(answer, expected):
+            found = "nothing" if body is None else body.tag
+            raise BadReply(
+                f"{target.address} answered {found!r} where {expected.__name__} was due", target.address
+            )
+        return answer
+
+
+SHUTDOWN = 5.0
+"""Seconds for requests under way to end."""
+
+
+def http_url(host: str, port: int, path: str) -> str:
+    """The address of a service on this machine."""
+    return f"http://[{host}]:{port}{path}" if ":" in host else f"http://{host}:{port}{path}"
+
+
+async def listen(app: web.Application, host: str, port: int, path: str) -> tuple[web.AppRunner, int]:
+    """Start the service; what runs it, and its port, which is a free one for 0."""
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=SHUTDOWN)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, host, port).start()
+    except OSError as error:
+        await runner.cleanup()
+        where = http_url(host, port, path)
+        why = reason_of(error)
+        raise ConnectionFailed(
+            f"cannot listen on {where} ({why}); choose another host or port, or port 0", where
+        ) from None
+    return runner, runner.addresses[0][1]
+
 
 _CHUNK = 1 << 16
 _KEEP_ALIVE = 15.0

@@ -7,7 +7,7 @@ Prints:
 """
 
 from hpwsn_client import ConnectionFailed, SyncClient
-from hpwsn_client.wsn.faults import NoCurrentMessageOnTopicFault
+from hpwsn_client.wsn.soap.faults import NoCurrentMessageOnTopicFault
 
 with SyncClient() as client:
     try:

@@ -6,7 +6,7 @@ Nothing is queued here, so there is nothing to lose: a send is over when the jou
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hpwsn.backbone.port import Receive, Screen
+from hpwsn.backbone.interface import Receive, Screen
 from hpwsn.errors import BackboneUnavailable
 from hpwsn.notification import Notification
 

@@ -10,19 +10,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from hpwsn.broker.delivery import Delivery
-from hpwsn.broker.demand import Demand
-from hpwsn.broker.expiry import has_expired
-from hpwsn.broker.publisher import Publisher
-from hpwsn.broker.pull_points import PullPoints
-from hpwsn.broker.registrations import Registrations
-from hpwsn.broker.subscription import Subscriber
-from hpwsn.broker.subscriptions import Subscriptions
+from hpwsn.broker.admission.admission import Publisher
+from hpwsn.broker.delivery.delivery import Delivery
+from hpwsn.broker.lifetimes.message_expiry import has_expired
+from hpwsn.broker.registrations.demand import Demand
+from hpwsn.broker.registrations.registrations import Registrations
+from hpwsn.broker.subscriptions.pull_points import PullPoints
+from hpwsn.broker.subscriptions.subscription import Subscriber
+from hpwsn.broker.subscriptions.subscriptions import Subscriptions
 from hpwsn.journal.journal import Journal
-from hpwsn.journal.records import Pulled
-from hpwsn.topics.tree import TopicTree
-from hpwsn_client.wsn import faults
-from hpwsn_client.wsn.topics import Topic, TopicExpression
+from hpwsn.journal.store.records import Pulled
+from hpwsn.topics.tree.tree import TopicTree
+from hpwsn_client.wsn.soap import faults
+from hpwsn_client.wsn.topics.topic_expressions import Topic, TopicExpression
 
 
 @dataclass(frozen=True, slots=True)

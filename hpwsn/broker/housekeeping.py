@@ -10,12 +10,12 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from hpwsn.broker.background import Background
+from hpwsn.background import Background
 from hpwsn.broker.broker import Broker
-from hpwsn.broker.subscription import State
+from hpwsn.broker.subscriptions.subscription import State
 from hpwsn.errors import JournalUnavailable
 from hpwsn.settings import Config
-from hpwsn_client.wsn.topics import Topic, TopicExpression
+from hpwsn_client.wsn.topics.topic_expressions import Topic, TopicExpression
 
 log = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable
 from typing import Protocol
 
-from hpwsn.broker.background import Background
+from hpwsn.background import Background
 from hpwsn.errors import JournalUnavailable
 
 log = logging.getLogger(__name__)

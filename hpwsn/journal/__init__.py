@@ -1,7 +1,7 @@
 """The log and its cursors: every accepted notification at an offset, and what a restart carries on with."""
 
 from hpwsn.journal.journal import Journal
-from hpwsn.journal.records import (
+from hpwsn.journal.store.records import (
     NO_TOPIC,
     DeadLetter,
     Durability,

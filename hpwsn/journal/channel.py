@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from hpwsn.errors import JournalUnavailable
-from hpwsn.journal.records import OnCommit
-from hpwsn.journal.schema import is_damage
-from hpwsn.journal.writer import Change, Work, Writer
+from hpwsn.journal.store.records import OnCommit
+from hpwsn.journal.store.tables import is_damage
+from hpwsn.journal.store.writer import Change, Work, Writer
 from hpwsn.notification import Notification, content_size
 
 log = logging.getLogger(__name__)

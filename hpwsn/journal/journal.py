@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from hpwsn.errors import JournalUnavailable
-from hpwsn.journal import changes
 from hpwsn.journal.channel import Channel
-from hpwsn.journal.lock import DirectoryLock
-from hpwsn.journal.pruning import Pruning
-from hpwsn.journal.reader import Reader
-from hpwsn.journal.records import (
+from hpwsn.journal.retention.pruning import Pruning
+from hpwsn.journal.store import changes
+from hpwsn.journal.store.data_directory import DirectoryLock
+from hpwsn.journal.store.reader import Reader
+from hpwsn.journal.store.records import (
     Arrival,
     DeadLetter,
     Durability,
@@ -37,13 +37,12 @@ from hpwsn.journal.records import (
     SubscriptionRecord,
     UpstreamRecord,
 )
-from hpwsn.journal.recovery import recover
-from hpwsn.journal.reserve import Reserve
-from hpwsn.journal.routed import Routed
-from hpwsn.journal.schema import check_unclosed, is_damage, open_reader, open_writer, opening_error
-from hpwsn.journal.spool import Spool, note_frames
-from hpwsn.journal.steps import repeat
-from hpwsn.journal.writer import Work, Writer
+from hpwsn.journal.store.recovery import recover
+from hpwsn.journal.store.reserve import Reserve
+from hpwsn.journal.store.routed import Routed
+from hpwsn.journal.store.spool import Spool, note_frames
+from hpwsn.journal.store.tables import check_unclosed, is_damage, open_reader, open_writer, opening_error
+from hpwsn.journal.store.writer import Work, Writer, repeat
 from hpwsn.notification import Notification
 
 MAX_WAITING = 64 << 20

@@ -11,28 +11,28 @@ from urllib.parse import urlsplit
 
 from aiohttp import web
 
-from hpwsn.broker.demand import Demand
-from hpwsn.broker.processor import Processor
-from hpwsn.broker.publisher import Publisher
-from hpwsn.broker.readers import Readers
-from hpwsn.broker.subscription import Subscriber, Subscription
-from hpwsn.broker.subscriptions import Subscriptions
-from hpwsn.door.elsewhere import Elsewhere
-from hpwsn.door.http import SoapDoor
+from hpwsn.broker.admission.admission import Publisher
+from hpwsn.broker.delivery.log_readers import Readers
+from hpwsn.broker.delivery.processor import Processor
+from hpwsn.broker.registrations.demand import Demand
+from hpwsn.broker.subscriptions.subscription import Subscriber, Subscription
+from hpwsn.broker.subscriptions.subscriptions import Subscriptions
+from hpwsn.door.soap.owner_proxy import Elsewhere
+from hpwsn.door.soap.soap_door import SoapDoor
 from hpwsn.errors import HpwsnError
 from hpwsn.journal.journal import Journal
 from hpwsn.notification import PARTIAL, RELIABLE, Notification
-from hpwsn.routing.effects import RouterSettings
 from hpwsn.routing.forwarding import Forwarding
-from hpwsn.routing.membership import Membership
-from hpwsn.routing.options import LinkOptions
-from hpwsn.routing.secret import shared_secret
-from hpwsn.routing.topology import Member, Topology
+from hpwsn.routing.links.udp_sending import LinkOptions
+from hpwsn.routing.membership.credentials import shared_secret
+from hpwsn.routing.membership.membership import Membership
+from hpwsn.routing.topology.topology import Member, Topology
+from hpwsn.routing.wire.effects import RouterSettings
 from hpwsn.settings import Config
-from hpwsn.topics.tree import TopicTree
+from hpwsn.topics.tree.tree import TopicTree
 from hpwsn_client import __version__
-from hpwsn_client.wsn.topics import Topic
-from hpwsn_client.wsn.xml import Limits
+from hpwsn_client.wsn.soap.xml import Limits
+from hpwsn_client.wsn.topics.topic_expressions import Topic
 
 
 class InCluster:

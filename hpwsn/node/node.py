@@ -20,64 +20,64 @@ from typing import cast
 import uvloop
 from aiohttp import web
 
-from hpwsn.backbone.choose import choose_backbone
-from hpwsn.broker.arrivals import Arrivals
-from hpwsn.broker.audience import Audience
+from hpwsn.background import in_thread
+from hpwsn.broker.admission.admission import Publisher
+from hpwsn.broker.admission.backbone_arrivals import Arrivals
 from hpwsn.broker.broker import Broker
-from hpwsn.broker.conditions import Conditions
-from hpwsn.broker.consumers import Consumers, PullSender, PushSender
-from hpwsn.broker.dead_letters import DeadLetters
-from hpwsn.broker.delivery import Delivery
-from hpwsn.broker.demand import CALLS, Demand
-from hpwsn.broker.engines import BrokerEngines
+from hpwsn.broker.delivery.backlog import Recent
+from hpwsn.broker.delivery.dead_letters import DeadLetters
+from hpwsn.broker.delivery.delivery import Delivery
+from hpwsn.broker.delivery.log_readers import Readers
+from hpwsn.broker.delivery.processor import Processor
+from hpwsn.broker.delivery.queue_limits import Overflow, QueueLimits
+from hpwsn.broker.delivery.removed_topics import RemovedTopics
+from hpwsn.broker.delivery.senders import Consumers, PullSender, PushSender
 from hpwsn.broker.housekeeping import Housekeeping
-from hpwsn.broker.ids import ResourceIds
-from hpwsn.broker.overflow import Overflow, QueueLimits
-from hpwsn.broker.processor import Processor
-from hpwsn.broker.properties import broker_properties
-from hpwsn.broker.publisher import Publisher
-from hpwsn.broker.pull_points import PullPoints
-from hpwsn.broker.push import Pusher
-from hpwsn.broker.push_tls import consumer_context
-from hpwsn.broker.readers import Readers
+from hpwsn.broker.lifetimes.retry import RetryPolicy, retry_policies
+from hpwsn.broker.push.consumer_connection import consumer_context
+from hpwsn.broker.push.pool import Pusher
 from hpwsn.broker.reaper import Reaper
-from hpwsn.broker.recent import Recent
-from hpwsn.broker.registrations import Registrations
-from hpwsn.broker.removed_topics import RemovedTopics
-from hpwsn.broker.retry import RetryPolicy, retry_policies
-from hpwsn.broker.subscription import Subscriber
-from hpwsn.broker.subscriptions import Subscriptions, SubscriptionSettings
-from hpwsn.broker.upstream import Publishers
-from hpwsn.door.dead_letters import DeadLettersDoor
-from hpwsn.door.documents import in_thread
-from hpwsn.door.events import EventsDoor
-from hpwsn.door.http import SoapDoor
-from hpwsn.door.legacy import LegacyDoor
-from hpwsn.door.onvif import OnvifDoor
-from hpwsn.door.operation import Context
-from hpwsn.door.operations import OperationsDoor
-from hpwsn.door.streams import StreamsDoor
-from hpwsn.door.topic_namespaces import TopicNamespacesDoor
+from hpwsn.broker.registrations.demand import CALLS, Demand
+from hpwsn.broker.registrations.registered_publisher import Publishers
+from hpwsn.broker.registrations.registrations import Registrations
+from hpwsn.broker.subscriptions.audience import Audience
+from hpwsn.broker.subscriptions.producer_conditions import Conditions
+from hpwsn.broker.subscriptions.pull_points import PullPoints
+from hpwsn.broker.subscriptions.resource_addresses import ResourceIds
+from hpwsn.broker.subscriptions.subscription import Subscriber
+from hpwsn.broker.subscriptions.subscriptions import Subscriptions, SubscriptionSettings
+from hpwsn.door.onvif.event_service import OnvifDoor
+from hpwsn.door.original.wsn_process import LegacyDoor
+from hpwsn.door.rest.dead_letters import DeadLettersDoor
+from hpwsn.door.rest.events import EventsDoor
+from hpwsn.door.rest.operator_api import OperationsDoor
+from hpwsn.door.rest.streams import StreamsDoor
+from hpwsn.door.soap.operation import Context
+from hpwsn.door.soap.property_documents import broker_properties
+from hpwsn.door.soap.resource_operations import TopicNamespacesDoor
+from hpwsn.door.soap.soap_door import SoapDoor
 from hpwsn.errors import HpwsnError
-from hpwsn.file_limit import raise_file_limit
 from hpwsn.journal.journal import Journal
-from hpwsn.journal.records import Arrival, Durability, Recovered
+from hpwsn.journal.store.records import Arrival, Durability, Recovered
+from hpwsn.listening import raise_file_limit
 from hpwsn.logs import counted, set_up_logging
-from hpwsn.matching.content import ContentFilters
+from hpwsn.matching.content.content_filters import ContentFilters
+from hpwsn.node.backbones import choose_backbone
 from hpwsn.node.cluster import InCluster
+from hpwsn.node.content_engines import BrokerEngines
 from hpwsn.node.port import Port
 from hpwsn.notification import ORIGINAL, PARTIAL, Notification
 from hpwsn.routing.original_peers import OriginalPeers
 from hpwsn.settings import Config
-from hpwsn.streams.registry import Services
-from hpwsn.streams.store import ServiceStore
-from hpwsn.topics.cache import TreeCache
-from hpwsn.topics.directory import access_from, open_directory
-from hpwsn.topics.live import LiveTopics
-from hpwsn.topics.tree import TopicTree
+from hpwsn.streams.registry.known_services import Services
+from hpwsn.streams.registry.service_file import ServiceStore
+from hpwsn.topics.directory.live_topics import LiveTopics
+from hpwsn.topics.directory.tree_cache import TreeCache
+from hpwsn.topics.opening import access_from, open_directory
+from hpwsn.topics.tree.tree import TopicTree
 from hpwsn_client.transport import Transport
-from hpwsn_client.wsn.soap import SoapVersion
-from hpwsn_client.wsn.xml import Limits
+from hpwsn_client.wsn.soap.envelope import SoapVersion
+from hpwsn_client.wsn.soap.xml import Limits
 
 log = logging.getLogger(__package__)
 

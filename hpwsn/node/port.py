@@ -12,16 +12,16 @@ from typing import cast
 
 from aiohttp import web
 
-from hpwsn.broker.publisher import Publisher
-from hpwsn.door.gate import Gate
-from hpwsn.door.http import SoapDoor
-from hpwsn.door.lane import Lanes
-from hpwsn.door.notify_lane import NotifyLane
-from hpwsn.door.tls import load_certificate, server_context
+from hpwsn.broker.admission.admission import Publisher
+from hpwsn.door.listener.gate import Gate
+from hpwsn.door.listener.http_lane import Lanes
+from hpwsn.door.listener.notify_lane import NotifyLane
+from hpwsn.door.listener.tls import load_certificate, server_context
+from hpwsn.door.soap.soap_door import SoapDoor
 from hpwsn.errors import HpwsnError
-from hpwsn.listener import open_listener
+from hpwsn.listening import open_listener
 from hpwsn.settings import Config
-from hpwsn_client.wsn.xml import Limits
+from hpwsn_client.wsn.soap.xml import Limits
 
 log = logging.getLogger(__package__)
 

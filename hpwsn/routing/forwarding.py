@@ -16,15 +16,21 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from hpwsn.broker.subscription import State, Subscription
+from hpwsn.broker.subscriptions.subscription import State, Subscription
 from hpwsn.errors import JournalUnavailable
 from hpwsn.journal.journal import Journal
-from hpwsn.journal.records import Arrival, FrameRange
-from hpwsn.journal.routed import Unconfirmed, parse_route_source, route_source
+from hpwsn.journal.store.records import Arrival, FrameRange
+from hpwsn.journal.store.routed import Unconfirmed, parse_route_source, route_source
 from hpwsn.notification import FOREIGN, PARTIAL, RELIABLE, Notification
-from hpwsn.routing.effects import Deliver, Effect, RouterSettings, Send
-from hpwsn.routing.links import Links
-from hpwsn.routing.messages import (
+from hpwsn.routing.links.links import Links
+from hpwsn.routing.links.udp_sending import LinkOptions
+from hpwsn.routing.publications.duplicates import Repeats
+from hpwsn.routing.publications.router import Router
+from hpwsn.routing.topology.topology import Topology
+from hpwsn.routing.wire.effects import Deliver, Effect, RouterSettings, Send
+from hpwsn.routing.wire.patterns import expressions_of
+from hpwsn.routing.wire.payloads import encode_payload, parse_payload, pieces
+from hpwsn.routing.wire.router_messages import (
     Flag,
     MalformedMessage,
     Publication,
@@ -32,15 +38,9 @@ from hpwsn.routing.messages import (
     encode_messages,
     parse_messages,
 )
-from hpwsn.routing.options import LinkOptions
-from hpwsn.routing.patterns import expressions_of
-from hpwsn.routing.payloads import encode_payload, parse_payload, pieces
-from hpwsn.routing.repeats import Repeats
-from hpwsn.routing.router import Router
-from hpwsn.routing.topology import Topology
-from hpwsn_client.wsn.faults import Busy
-from hpwsn_client.wsn.names import DIALECT_SIMPLE
-from hpwsn_client.wsn.topics import Topic, TopicExpression
+from hpwsn_client.wsn.soap.faults import Busy
+from hpwsn_client.wsn.soap.names import DIALECT_SIMPLE
+from hpwsn_client.wsn.topics.topic_expressions import Topic, TopicExpression
 
 log = logging.getLogger(__name__)
 

@@ -19,16 +19,16 @@ from typing import Any
 
 from hpwsn.errors import HpwsnError
 from hpwsn.notification import FOREIGN, ORIGINAL, PARTIAL, Notification
-from hpwsn.routing.fragments import Piece, Reassembly, Whole
-from hpwsn.routing.original import datagrams, fragment_of, piece_message, whole_message
+from hpwsn.routing.wire.fragments import Piece, Reassembly, Whole
+from hpwsn.routing.wire.original_fragments import datagrams, fragment_of, piece_message, whole_message
 from hpwsn.settings import RoutingSettings
-from hpwsn_client.wsn.names import DIALECT_SIMPLE
-from hpwsn_client.wsn.notifications import NotificationMessage
-from hpwsn_client.wsn.original import PackedNotification, parse_packed
-from hpwsn_client.wsn.payload_xml import parse_message_xml
-from hpwsn_client.wsn.soap_faults import SoapFault
-from hpwsn_client.wsn.topics import TopicExpression
-from hpwsn_client.wsn.xml import Limits
+from hpwsn_client.wsn.formats.original import PackedNotification, parse_packed
+from hpwsn_client.wsn.operations.notifications import NotificationMessage
+from hpwsn_client.wsn.soap.names import DIALECT_SIMPLE
+from hpwsn_client.wsn.soap.payload_xml import parse_message_xml
+from hpwsn_client.wsn.soap.soap_faults import SoapFault
+from hpwsn_client.wsn.soap.xml import Limits
+from hpwsn_client.wsn.topics.topic_expressions import TopicExpression
 
 log = logging.getLogger(__name__)
 

@@ -1,7 +1,7 @@
 """Every setting of a node: its name, its default, what it is for and what it may be.
 
-One frozen `Config` of one frozen section each; the loader (hpwsn.config) builds it, nothing changes it. The
-help and the kind of each field are its metadata, from which the checks, the messages and
+One frozen `Config` of one frozen section each; the loader (hpwsn.configuration.sources) builds it, nothing
+changes it. The help and the kind of each field are its metadata, from which the checks, the messages and
 docs/configuration.md are made. Pure: no file, environment, clock or host name.
 """
 

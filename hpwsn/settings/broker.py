@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from hpwsn.quantities import Choice, Flag, Seconds, Size, Text, Whole
+from hpwsn.settings.quantities import Choice, Flag, Seconds, Size, Text, Whole
 from hpwsn.settings.setting import MIB, setting
-from hpwsn_client.wsn.version import SOAP_ACTIONS
+from hpwsn_client.wsn.soap.version import SOAP_ACTIONS
 
 
 @dataclass(frozen=True, slots=True)

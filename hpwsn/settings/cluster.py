@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass
 
-from hpwsn.quantities import Flag, Seconds, Size, Text, Texts, Url, Whole
-from hpwsn.settings.place import ANY_HOST, host_and_port
-from hpwsn.settings.setting import MIB, setting
+from hpwsn.settings.quantities import Flag, Seconds, Size, Text, Texts, Url, Whole
+from hpwsn.settings.setting import ANY_HOST, MIB, host_and_port, setting
 
 
 @dataclass(frozen=True, slots=True)

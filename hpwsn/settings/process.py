@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass
 
-from hpwsn.quantities import Choice, Flag, Seconds, Size, Text, Texts, Url, Whole
-from hpwsn.settings.place import ANY_HOST
-from hpwsn.settings.setting import MIB, setting
+from hpwsn.settings.quantities import Choice, Flag, Seconds, Size, Text, Texts, Url, Whole
+from hpwsn.settings.setting import ANY_HOST, MIB, setting
 
 
 @dataclass(frozen=True, slots=True)

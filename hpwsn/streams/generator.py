@@ -16,7 +16,7 @@ from itertools import count
 from math import cos, radians, sin
 from random import Random
 
-from hpwsn.streams.schema import Event
+from hpwsn.streams.definition.schema import Event
 
 START = datetime(2024, 3, 4, 6, 0, tzinfo=UTC)
 """A Monday morning."""

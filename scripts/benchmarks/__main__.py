@@ -18,7 +18,7 @@ from pathlib import Path
 from benchmarks.frame import Options, Table
 from benchmarks.page import places, update_page, update_summary
 from benchmarks.report import as_text, read_checks, write
-from hpwsn_client.command_parser import CommandParser, print_error
+from hpwsn_client.commands.completion import CommandParser, print_error
 
 QUICK = Options(0.25, 2, quick=True)
 LONGEST = 240

@@ -19,9 +19,9 @@ from benchmarks.tools.nodes import running
 from benchmarks.tools.sink import Tally
 from hpwsn_client import Client
 from hpwsn_client.transport import routing_headers
-from hpwsn_client.wsn.notifications import NotificationMessage, encode_notify
-from hpwsn_client.wsn.soap import SoapVersion, encode_envelope
-from hpwsn_client.wsn.topics import Topic, TopicExpression
+from hpwsn_client.wsn.operations.notifications import NotificationMessage, encode_notify
+from hpwsn_client.wsn.soap.envelope import SoapVersion, encode_envelope
+from hpwsn_client.wsn.topics.topic_expressions import Topic, TopicExpression
 
 PLACES = {"a": "one", "b": "one", "c": "two", "d": "three"}
 LARGE = 300_000

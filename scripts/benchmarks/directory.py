@@ -14,9 +14,10 @@ import ldap
 
 from benchmarks.frame import Options, Row, Table, progress
 from benchmarks.tools.nodes import running
-from hpwsn.topics.directory import Access, Declaration, Directory, open_directory
-from hpwsn.topics.tree import TopicTree
-from hpwsn_client.wsn.topics import Topic
+from hpwsn.topics.directory.directory import Access, Declaration, Directory
+from hpwsn.topics.opening import open_directory
+from hpwsn.topics.tree.tree import TopicTree
+from hpwsn_client.wsn.topics.topic_expressions import Topic
 
 ROOT = Path(__file__).resolve().parents[2]
 ADMIN = "cn=admin,dc=hpwsn"

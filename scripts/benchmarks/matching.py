@@ -18,9 +18,9 @@ from benchmarks.tools import content, rivals, topic_filters
 from benchmarks.tools.content import PASSING, Workload
 from benchmarks.tools.curves import pictures_of, tables_of
 from benchmarks.tools.rivals import Match
-from hpwsn.matching.indexed import IndexedEngine, fast_kernel
-from hpwsn.matching.kernels import match_numpy
-from hpwsn_client.wsn.topics import Topic
+from hpwsn.matching.engine.default_engine import IndexedEngine, fast_kernel
+from hpwsn.matching.engine.kernels import match_numpy
+from hpwsn_client.wsn.topics.topic_expressions import Topic
 
 OURS = "HPwsn"
 LOOP, SCAN = "loop in Python", "numpy scan"

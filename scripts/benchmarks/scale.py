@@ -17,7 +17,7 @@ from typing import Any
 from benchmarks.frame import Check, Options, Row, Table, progress
 from benchmarks.tools.curves import as_curves
 from benchmarks.tools.simulation import Conditions, Simulation
-from hpwsn_client.wsn.topics import Topic
+from hpwsn_client.wsn.topics.topic_expressions import Topic
 
 Shape = tuple[int, int]
 """How many clusters, and how many nodes in each."""

@@ -5,9 +5,14 @@ from collections.abc import Callable
 from lxml import etree
 
 from benchmarks.frame import Options, Row, Table, progress, time_calls
-from hpwsn_client.wsn.notifications import NotificationMessage, encode_content, encode_notify, parse_notify
-from hpwsn_client.wsn.soap import SoapVersion, encode_envelope, parse_envelope
-from hpwsn_client.wsn.topics import Topic, TopicExpression
+from hpwsn_client.wsn.operations.notifications import (
+    NotificationMessage,
+    encode_content,
+    encode_notify,
+    parse_notify,
+)
+from hpwsn_client.wsn.soap.envelope import SoapVersion, encode_envelope, parse_envelope
+from hpwsn_client.wsn.topics.topic_expressions import Topic, TopicExpression
 
 SIZES = (1, 100)
 PAYLOAD = b'<m:reading xmlns:m="urn:example">' + b"<m:value>21.5</m:value>" * 40 + b"</m:reading>"

@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-from hpwsn.backbone.activemq.backbone import ActiveMQBackbone, Settings
+from hpwsn.backbone.activemq.activemq_backbone import ActiveMQBackbone, Settings
 from hpwsn.backbone.embedded import EmbeddedBackbone
-from hpwsn.backbone.names import parse_address
-from hpwsn.backbone.port import Backbone, Screened
+from hpwsn.backbone.interface import Backbone, Screened
+from hpwsn.backbone.wire.destinations import parse_address
 from hpwsn.errors import BackboneUnavailable, JournalUnavailable
 from hpwsn.journal import Journal
 from hpwsn.notification import Notification
-from hpwsn_client.wsn.notifications import NotificationMessage, encode_content
-from hpwsn_client.wsn.topics import Topic, TopicExpression
+from hpwsn_client.wsn.operations.notifications import NotificationMessage, encode_content
+from hpwsn_client.wsn.topics.topic_expressions import Topic, TopicExpression
 from tests.patience import PATIENCE, eventually
 
 Open = Callable[..., Any]

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from hpwsn.topics.change import Report, difference
-from hpwsn.topics.directory import Declaration, Directory, TopicDirectoryError, open_directory
-from hpwsn.topics.tree import TopicTree
-from hpwsn_client.wsn.topics import Topic
+from hpwsn.topics.directory.directory import Declaration, Directory, TopicDirectoryError
+from hpwsn.topics.opening import open_directory
+from hpwsn.topics.tree.declarations import Report, difference
+from hpwsn.topics.tree.tree import TopicTree
+from hpwsn_client.wsn.topics.topic_expressions import Topic
 from tests.patience import PATIENCE
 from tests.slapd import Slapd
 

@@ -10,7 +10,7 @@ import pytest
 import schemathesis
 from schemathesis.config import GenerationConfig, ProjectConfig, ProjectsConfig, SchemathesisConfig
 
-from hpwsn.routing.signing import Signer
+from hpwsn.routing.membership.signing import Signer
 from hpwsn_admin.openapi import document
 from tests.cluster import SECRET, AdminProcess
 

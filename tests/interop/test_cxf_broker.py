@@ -22,7 +22,7 @@ from hpwsn_client import (
     Subscription,
     SyncClient,
 )
-from hpwsn_client.wsn import faults
+from hpwsn_client.wsn.soap import faults
 from tests.cxf import CxfProgram
 from tests.harness import NodeProcess, hpwsn
 from tests.patience import eventually

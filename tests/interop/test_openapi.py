@@ -15,7 +15,7 @@ import schemathesis
 from hypothesis import strategies as st
 from schemathesis.config import GenerationConfig, ProjectConfig, ProjectsConfig, SchemathesisConfig
 
-from hpwsn.door.openapi import document
+from hpwsn.door.rest.openapi import document
 from tests.harness import NodeProcess
 
 GIVEN = {

@@ -9,11 +9,11 @@ from typing import Any, Self
 
 from aiohttp import web
 
-from hpwsn_client.wsn.faults import SoapFault, encode_fault
-from hpwsn_client.wsn.messages import encode_message, parse_message, parse_notify
-from hpwsn_client.wsn.names import wsnt
-from hpwsn_client.wsn.soap import Envelope, encode_envelope, parse_envelope
-from hpwsn_client.wsn.xml import DEFAULT_LIMITS
+from hpwsn_client.wsn.operations.messages import encode_message, parse_message, parse_notify
+from hpwsn_client.wsn.soap.envelope import Envelope, encode_envelope, parse_envelope
+from hpwsn_client.wsn.soap.faults import SoapFault, encode_fault
+from hpwsn_client.wsn.soap.names import wsnt
+from hpwsn_client.wsn.soap.xml import DEFAULT_LIMITS
 
 
 @dataclass(frozen=True, slots=True)

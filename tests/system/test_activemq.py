@@ -282,7 +282,7 @@ def test_a_wrong_password_is_told_clearly_and_shown_nowhere(tmp_path: Path) -> N
 
 
 def test_without_stomp_py_one_line_says_what_to_install(tmp_path: Path) -> None:
-    code = "import sys; sys.modules['stomp'] = None; from hpwsn.cli import main; sys.exit(main())"
+    code = "import sys; sys.modules['stomp'] = None; from hpwsn.commands.main import main; sys.exit(main())"
     run = subprocess.run(
         [sys.executable, "-c", code, "serve", "--data", str(tmp_path), "--backbone", "stomp://127.0.0.1:1"],
         capture_output=True,

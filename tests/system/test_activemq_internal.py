@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hpwsn.backbone.internal import UNCONFIRMED, InternalPublisher
+from hpwsn.backbone.activemq.internal_publisher import UNCONFIRMED, InternalPublisher
 from hpwsn.errors import BackboneUnavailable, HpwsnError
 from tests.activemq import ActiveMQ, BackedNode
 from tests.harness import environment
@@ -22,7 +22,7 @@ from tests.stomp_application import StompApplication
 
 JOB = """
 import sys
-from hpwsn.backbone.internal import InternalPublisher
+from hpwsn.backbone.activemq.internal_publisher import InternalPublisher
 
 with InternalPublisher(sys.argv[1], node=sys.argv[2]) as publisher:
     for number in range(3000):

@@ -13,8 +13,7 @@ import pytest
 import hpwsn_client
 from hpwsn_client import Client, EndpointReference
 from hpwsn_client.arguments import notification_message
-from hpwsn_client.wsn.faults import InvalidMessageContentExpressionFault, TopicNotSupportedFault
-from hpwsn_client.wsn.messages import (
+from hpwsn_client.wsn.operations.messages import (
     CreatePullPoint,
     CreatePullPointResponse,
     DestroyPullPoint,
@@ -26,7 +25,8 @@ from hpwsn_client.wsn.messages import (
     Unsubscribe,
     UnsubscribeResponse,
 )
-from hpwsn_client.wsn.names import hp
+from hpwsn_client.wsn.soap.faults import InvalidMessageContentExpressionFault, TopicNotSupportedFault
+from hpwsn_client.wsn.soap.names import hp
 from tests.harness import NodeProcess
 from tests.patience import PATIENCE
 from tests.system.scripted_broker import ScriptedBroker
@@ -54,7 +54,7 @@ async def start(*args, url=None):
     env.pop("HPWSN_URL", None)
     if url is not None:
         env["HPWSN_URL"] = url
-    command = [sys.executable, "-m", "hpwsn_client.cli", *args]
+    command = [sys.executable, "-m", "hpwsn_client.commands.main", *args]
     return await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, stderr=PIPE, env=env)
 
 

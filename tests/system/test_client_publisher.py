@@ -9,8 +9,8 @@ import pytest
 from aiohttp import web
 
 from hpwsn_client import Client, Closed, ConnectionFailed, PublishFailed, SyncClient, TimedOut
-from hpwsn_client.wsn.faults import Busy, InvalidMessage, TopicNotSupportedFault
-from hpwsn_client.wsn.names import hp
+from hpwsn_client.wsn.soap.faults import Busy, InvalidMessage, TopicNotSupportedFault
+from hpwsn_client.wsn.soap.names import hp
 from tests.harness import NodeProcess
 from tests.patience import PATIENCE, eventually, patience
 from tests.system.scripted_broker import ScriptedBroker

@@ -16,9 +16,9 @@ from hpwsn_client import (
     SoapVersion,
     TimedOut,
 )
-from hpwsn_client.wsn.names import SOAP11, WSA, hp
-from hpwsn_client.wsn.soap import encode_envelope, parse_envelope
-from hpwsn_client.wsn.xml import Limits
+from hpwsn_client.wsn.soap.envelope import encode_envelope, parse_envelope
+from hpwsn_client.wsn.soap.names import SOAP11, WSA, hp
+from hpwsn_client.wsn.soap.xml import Limits
 from tests.patience import PATIENCE, holds
 
 NOTIFY = b"""<wsnt:Notify xmlns:wsnt="http://docs.oasis-open.org/wsn/b-2" xmlns:wsa="http://www.w3.org/2005/08/addressing">

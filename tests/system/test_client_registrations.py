@@ -12,7 +12,7 @@ import pytest
 
 from hpwsn_client import Client, ConnectionFailed, DemandPublisher, Receiver, SyncClient
 from hpwsn_client import demand as demand_module
-from hpwsn_client.wsn.faults import (
+from hpwsn_client.wsn.soap.faults import (
     PublisherRegistrationFailedFault,
     PublisherRegistrationRejectedFault,
     ResourceUnknownFault,

@@ -23,9 +23,8 @@ from hpwsn_client import (
     TimedOut,
 )
 from hpwsn_client.arguments import notification_message
-from hpwsn_client.wsn.faults import Busy, ResourceUnknownFault, TooLarge, TopicNotSupportedFault
-from hpwsn_client.wsn.filters import ContentFilter
-from hpwsn_client.wsn.messages import (
+from hpwsn_client.wsn.operations.filters import ContentFilter
+from hpwsn_client.wsn.operations.messages import (
     CreatePullPoint,
     CreatePullPointResponse,
     DestroyPullPoint,
@@ -45,7 +44,8 @@ from hpwsn_client.wsn.messages import (
     Unsubscribe,
     UnsubscribeResponse,
 )
-from hpwsn_client.wsn.names import (
+from hpwsn_client.wsn.soap.faults import Busy, ResourceUnknownFault, TooLarge, TopicNotSupportedFault
+from hpwsn_client.wsn.soap.names import (
     ACTION_NOTIFY,
     DIALECT_CONCRETE,
     DIALECT_SIMPLE,
@@ -53,8 +53,8 @@ from hpwsn_client.wsn.names import (
     WSN_BW,
     hp,
 )
-from hpwsn_client.wsn.times import Duration
-from hpwsn_client.wsn.xml import Limits
+from hpwsn_client.wsn.soap.times import Duration
+from hpwsn_client.wsn.soap.xml import Limits
 from tests.patience import holds
 from tests.system.scripted_broker import ScriptedBroker
 

@@ -6,13 +6,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from hpwsn_client import Client, SoapVersion, SyncClient
-from hpwsn_client.wsn.faults import (
+from hpwsn_client.wsn.soap.faults import (
     InvalidQueryExpressionFault,
     InvalidResourcePropertyQNameFault,
     ResourceUnknownFault,
     TerminationTimeChangeRejectedFault,
 )
-from hpwsn_client.wsn.names import WSNT
+from hpwsn_client.wsn.soap.names import WSNT
 from tests.harness import NodeProcess
 
 CONSUMER = "http://127.0.0.1:9/"

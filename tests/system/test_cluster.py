@@ -17,8 +17,8 @@ from lxml import etree
 
 from hpwsn_client import Client, DemandPublisher, Receiver
 from hpwsn_client.errors import HpwsnClientError, TimedOut
-from hpwsn_client.wsn.faults import SoapFault
-from hpwsn_client.wsn.names import hp
+from hpwsn_client.wsn.soap.faults import SoapFault
+from hpwsn_client.wsn.soap.names import hp
 from tests.cluster import AdminProcess, Member
 from tests.consumer import Consumer
 from tests.harness import hpwsn

@@ -16,8 +16,8 @@ import aiohttp
 import pytest
 
 from hpwsn_client import Client, SoapVersion
-from hpwsn_client.wsn.addressing import EndpointReference
-from hpwsn_client.wsn.faults import Busy, ResourceUnknownFault, SubscribeCreationFailedFault
+from hpwsn_client.wsn.soap.addressing import EndpointReference
+from hpwsn_client.wsn.soap.faults import Busy, ResourceUnknownFault, SubscribeCreationFailedFault
 from tests.certificates import certificate
 from tests.cluster import AdminProcess, Member
 from tests.harness import NodeProcess

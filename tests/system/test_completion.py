@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from hpwsn_client.cli import main
+from hpwsn_client.commands.main import main
 from tests.harness import hpwsn
 from tests.patience import PATIENCE
 

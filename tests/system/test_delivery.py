@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hpwsn_client.wsn.names import ACTION_NOTIFY
+from hpwsn_client.wsn.soap.names import ACTION_NOTIFY
 from tests import raw_soap
 from tests.consumer import Consumer
 from tests.harness import NodeProcess

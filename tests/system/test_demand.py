@@ -11,7 +11,7 @@ import aiohttp
 import pytest
 from lxml import etree
 
-from hpwsn_client.wsn.names import request_action
+from hpwsn_client.wsn.soap.names import request_action
 from tests.consumer import Consumer
 from tests.harness import NodeProcess
 from tests.patience import eventually

@@ -15,7 +15,7 @@ import stomp
 from proton import ConnectionException, Message
 from proton.utils import LinkDetached, SendException
 
-from hpwsn.config import load_config
+from hpwsn.configuration.sources import load_config
 from tests.activemq import BackedNode
 from tests.amqp_application import AmqpApplication
 from tests.harness import ROOT, quiet_port

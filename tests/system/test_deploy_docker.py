@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 import ldap
 import pytest
 
-from hpwsn.config import load_config
+from hpwsn.configuration.sources import load_config
 from tests.container_files import COMPOSE_FILES, DOCKERFILES, Ignored, Image, load_compose
 from tests.harness import ROOT, NodeProcess, quiet_port
 from tests.needs import need

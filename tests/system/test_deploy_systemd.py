@@ -11,7 +11,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from hpwsn.config import load_config
+from hpwsn.configuration.sources import load_config
 from hpwsn_client import SyncClient
 from tests.harness import ROOT, environment, quiet_port
 from tests.needs import need

@@ -23,7 +23,7 @@ import psutil
 import pytest
 from lxml import etree
 
-from hpwsn.config import load_config
+from hpwsn.configuration.sources import load_config
 from tests.activemq import ActiveMQ, BackedNode
 from tests.documents import DOCUMENTS, ROOT, Block, anchors_of, blocks_of, links_of, prints, prose_of
 from tests.harness import NodeProcess, environment
@@ -93,7 +93,7 @@ class Terminal:
         shim = Path(__file__).parents[1] / "documented_command.py"
         commands = {
             self._bin / "hpwsn": f'exec "{sys.executable}" "{shim}" hpwsn "$@"',
-            self._bin / "hpwsn-client": f'exec "{sys.executable}" "{shim}" hpwsn_client.cli "$@"',
+            self._bin / "hpwsn-client": f'exec "{sys.executable}" "{shim}" hpwsn_client.commands.main "$@"',
             self._bin / "python": f'exec "{sys.executable}" "$@"',
             self._bin / "pip": PIP,
         }

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 from lxml import etree
 
-from hpwsn_client.wsn.faults import WsnFault
+from hpwsn_client.wsn.soap.faults import WsnFault
 from tests import raw_soap
 from tests.contract_schema import contract_schema
 from tests.harness import NodeProcess

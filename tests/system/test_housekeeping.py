@@ -10,7 +10,7 @@ from hpwsn.broker.housekeeping import Housekeeping
 from hpwsn.node import Node
 from hpwsn.settings import Config
 from hpwsn_client import Client
-from hpwsn_client.wsn.faults import NoCurrentMessageOnTopicFault
+from hpwsn_client.wsn.soap.faults import NoCurrentMessageOnTopicFault
 from tests.consumer import Consumer
 
 

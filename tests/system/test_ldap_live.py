@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from hpwsn.topics.directory import Declaration
-from hpwsn_client.wsn.topics import Topic
+from hpwsn.topics.directory.directory import Declaration
+from hpwsn_client.wsn.topics.topic_expressions import Topic
 from tests.consumer import Consumer
 from tests.harness import NodeProcess
 from tests.patience import eventually

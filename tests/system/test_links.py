@@ -11,11 +11,10 @@ from contextlib import AsyncExitStack, asynccontextmanager
 import pytest
 from benchmarks.tools.lossy_relay import LossyRelay
 
-from hpwsn.routing import udp
-from hpwsn.routing.frames import Kind, encode_frame, encode_pair, greeting_key
-from hpwsn.routing.links import Links
-from hpwsn.routing.options import LinkOptions
-from hpwsn.routing.records import encode_record
+from hpwsn.routing.links import udp
+from hpwsn.routing.links.links import Links
+from hpwsn.routing.links.udp_sending import LinkOptions
+from hpwsn.routing.wire.frames import Kind, encode_frame, encode_pair, encode_record, greeting_key
 from tests.harness import quiet_port
 from tests.patience import eventually, holds
 

@@ -12,8 +12,8 @@ import aiohttp
 import pytest
 from lxml import etree
 
-from hpwsn.broker.backlog import PRESENT
-from hpwsn_client.wsn.wsse import UsernameToken, digest_token, encode_security
+from hpwsn.broker.delivery.backlog import PRESENT
+from hpwsn_client.wsn.soap.wsse import UsernameToken, digest_token, encode_security
 from tests import raw_soap
 from tests.consumer import Consumer
 from tests.contract_schema import ONVIF_FILE, WSDL_FILE, contract_schema

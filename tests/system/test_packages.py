@@ -19,14 +19,7 @@ from trove_classifiers import classifiers as known_classifiers
 
 from hpwsn_client import __version__
 from tests.harness import ROOT, NodeProcess
-from tests.packages import (
-    OURS,
-    Built,
-    CleanEnvironment,
-    InstalledNode,
-    build_all,
-    clean_environment,
-)
+from tests.packages import OURS, Built, CleanEnvironment, InstalledNode, build_all, clean_environment
 from tests.patience import PATIENCE
 
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")

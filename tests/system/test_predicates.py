@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from lxml import etree
 
-from hpwsn.matching.attributes import event_of
-from hpwsn.matching.language import parse_predicates
-from hpwsn.matching.predicates import disjunction_holds
+from hpwsn.matching.content.attributes import event_of
+from hpwsn.matching.language.grammar import parse_predicates
+from hpwsn.matching.language.predicates import disjunction_holds
 from hpwsn_client import Client, PullPoint
-from hpwsn_client.wsn.faults import InvalidMessageContentExpressionFault
-from hpwsn_client.wsn.filters import ContentFilter
-from hpwsn_client.wsn.names import DIALECT_PREDICATES
+from hpwsn_client.wsn.operations.filters import ContentFilter
+from hpwsn_client.wsn.soap.faults import InvalidMessageContentExpressionFault
+from hpwsn_client.wsn.soap.names import DIALECT_PREDICATES
 from tests.consumer import Consumer
 from tests.harness import NodeProcess
 from tests.patience import eventually
@@ -176,8 +176,8 @@ async def test_predicates_and_xpath_of_one_subscriber_must_hold_together(node: N
 
 
 async def test_a_full_queue_refuses_only_what_its_predicate_selects(node: NodeProcess) -> None:
-    from hpwsn_client.wsn.faults import SoapFault
-    from hpwsn_client.wsn.policy import DeliveryPolicy
+    from hpwsn_client.wsn.operations.policy import DeliveryPolicy
+    from hpwsn_client.wsn.soap.faults import SoapFault
 
     async with Client(node.url) as client:
         policy = DeliveryPolicy(max_queue=1, overflow="reject")

@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from hpwsn.errors import HpwsnError
-from hpwsn.listener import open_listener
+from hpwsn.listening import open_listener
 from hpwsn_client import Client, Receiver
 from tests.consumer import Consumer
 from tests.harness import NodeProcess

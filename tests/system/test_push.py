@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from hpwsn.broker.push import Outcome, OutcomeKind, Pusher
+from hpwsn.broker.push.pool import Outcome, OutcomeKind, Pusher
 from tests.needs import need
 
 HEADERS = b"Content-Type: text/xml\r\n"

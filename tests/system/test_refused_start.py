@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from hpwsn.preflight import unusable_settings
+from hpwsn.node.preflight import unusable_settings
 from hpwsn.settings import SETTINGS, Config
 from tests.certificates import certificate
 from tests.harness import ROOT, NodeProcess, environment, hpwsn

@@ -15,7 +15,7 @@ import aiohttp
 import pytest
 from lxml import etree
 
-from hpwsn.cli import main
+from hpwsn.commands.main import main
 from tests.consumer import Consumer
 from tests.contract_schema import contract_schema
 from tests.harness import NodeProcess

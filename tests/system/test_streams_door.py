@@ -10,8 +10,8 @@ from typing import Any
 import aiohttp
 import pytest
 
-from hpwsn.streams.broker_link import BrokerLink
-from hpwsn_client.wsn.names import DIALECT_PREDICATES
+from hpwsn.streams.spark.broker_link import BrokerLink
+from hpwsn_client.wsn.soap.names import DIALECT_PREDICATES
 from tests.consumer import Consumer
 from tests.harness import NodeProcess
 from tests.patience import eventually, patience

@@ -19,10 +19,10 @@ from typing import Any, Self
 
 import aiohttp
 
+from hpwsn.streams.definition.schema import json_of
+from hpwsn.streams.definition_files import load
 from hpwsn.streams.generator import anpr, gps
-from hpwsn.streams.loading import load
-from hpwsn.streams.reference import compute
-from hpwsn.streams.schema import json_of
+from hpwsn.streams.plan.plan import compute
 from tests.consumer import Consumer
 from tests.harness import ROOT, NodeProcess, environment
 from tests.patience import PATIENCE, eventually

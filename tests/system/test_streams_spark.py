@@ -29,16 +29,15 @@ from pyspark.sql import functions as fn
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from hpwsn.errors import HpwsnError
-from hpwsn.streams.definition import Definition
-from hpwsn.streams.loading import load
-from hpwsn.streams.plan import plan_of
-from hpwsn.streams.reference import compute, watermark
-from hpwsn.streams.schema import Event, event_of, json_of, parse_schema
+from hpwsn.streams.definition.definition import Definition
+from hpwsn.streams.definition.schema import Event, event_of, json_of, parse_schema
+from hpwsn.streams.definition_files import load
+from hpwsn.streams.plan.plan import compute, plan_of, watermark
 from hpwsn.streams.spark.columns import spark_schema
+from hpwsn.streams.spark.dataframes import apply
 from hpwsn.streams.spark.history import lines, query
 from hpwsn.streams.spark.inputs import register_sources
 from hpwsn.streams.spark.job import RESTARTS, Job, Options
-from hpwsn.streams.spark.operators import apply
 from hpwsn_client import SyncClient
 from tests.activemq import ActiveMQ, BackedNode
 from tests.harness import ROOT, NodeProcess

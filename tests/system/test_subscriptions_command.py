@@ -8,7 +8,7 @@ from threading import Thread
 
 import pytest
 
-from hpwsn.cli import main
+from hpwsn.commands.main import main
 
 ONE = {
     "id": "a/b",

@@ -116,7 +116,7 @@ def run(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
     [
         ("hpwsn", "publish", "A", "x"),
         ("hpwsn", "listen", "A", "--expires", "0.1"),
-        ("hpwsn_client.cli", "publish", "A", "x"),
+        ("hpwsn_client.commands.main", "publish", "A", "x"),
         ("hpwsn", "subscriptions", "list"),
         ("hpwsn", "deadletters", "list"),
         ("hpwsn", "streams", "list"),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpwsn.quantities import (
+from hpwsn.settings.quantities import (
     Choice,
     Flag,
     Seconds,

@@ -1,16 +1,18 @@
-"""Imports point one way: a table of rules, and a walk over every module of the source that checks them.
+"""Imports point one way: rules for folders, and a walk over every module of the source that checks them.
 
-A rule says for the modules of some scopes which names they must not import. A scope or name covers what lies
-below it, and may end in `*`. Rules for modules that do not exist yet hold from the day they do.
+A rule names folders and what their modules must not import. A name covers what lies below it, and may end
+in `*`. A rule for a folder that does not exist yet holds from the day it does.
 """
 
 import ast
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -20,76 +22,62 @@ PACKAGES = {"hpwsn": ROOT, "hpwsn_client": ROOT / "client", "hpwsn_admin": ROOT 
 
 PURE = (
     "hpwsn_client.wsn",
-    "hpwsn.notification",
-    "hpwsn.quantities",
-    "hpwsn.settings",
-    "hpwsn.topics.tree",
-    "hpwsn.topics.topic_set",
-    "hpwsn.topics.change",
-    "hpwsn.topics.ldap.dn",
-    "hpwsn.topics.ldap.entries",
-    "hpwsn.topics.ldap.mirror",
-    "hpwsn.topics.ldap.ldif",
-    "hpwsn.matching",
-    "hpwsn.backbone.frames",
-    "hpwsn.backbone.names",
-    "hpwsn.backbone.seen",
+    "hpwsn.backbone.wire",
     "hpwsn.broker.lifetimes",
-    "hpwsn.broker.cursor",
-    "hpwsn.broker.retry",
-    "hpwsn.broker.properties",
-    *(
-        f"hpwsn.routing.{module}"
-        for module in (
-            "acks",
-            "duplicates",
-            "effects",
-            "exchange",
-            "fragments",
-            "frames",
-            "interest",
-            "messages",
-            "options",
-            "original",
-            "outbox",
-            "pacing",
-            "passing",
-            "patterns",
-            "payloads",
-            "publication",
-            "reading",
-            "records",
-            "relays",
-            "repeats",
-            "replay",
-            "router",
-            "signing",
-            "told",
-            "topology",
-            "topology_changes",
-            "view",
-            "ways",
-        )
-    ),
-    "hpwsn_admin.registry",
-    "hpwsn_admin.openapi",
+    "hpwsn.door.notify",
     "hpwsn.dtn",
-    "hpwsn.streams.builder",
-    "hpwsn.streams.conditions",
+    "hpwsn.matching",
+    "hpwsn.routing.interest",
+    "hpwsn.routing.publications",
+    "hpwsn.routing.topology",
+    "hpwsn.routing.wire",
+    "hpwsn.settings",
     "hpwsn.streams.definition",
-    "hpwsn.streams.document",
-    "hpwsn.streams.drawing",
     "hpwsn.streams.operators",
     "hpwsn.streams.plan",
-    "hpwsn.streams.positions",
-    "hpwsn.streams.problems",
-    "hpwsn.streams.progress",
-    "hpwsn.streams.reference",
-    "hpwsn.streams.registry",
-    "hpwsn.streams.schema",
-    "hpwsn.streams.service",
-    "hpwsn.streams.windows",
+    "hpwsn.topics.ldap.entries",
+    "hpwsn.topics.tree",
 )
+"""Folders without I/O and clocks, with all below them."""
+SHARED_VALUES = (
+    "hpwsn.notification",
+    "hpwsn.errors",
+    "hpwsn.journal.store.records",
+    "hpwsn.broker.push.request",
+)
+"""The modules outside of pure folders that pure ones may import: values and exceptions."""
+MOST_MODULES = 15
+FEWEST_LINES = 50
+SMALL = {
+    "hpwsn.backbone.embedded": "one of the two implementations of its port",
+    "hpwsn.broker.subscriptions.subscribe_policy": "what a Subscribe may ask for, apart from the registry",
+    "hpwsn.routing.links.authentication_failures": "the log, which the pure frames must not know",
+    "hpwsn_client.environment": "the only module of the client that reads the environment",
+    "hpwsn_client.wsn.faults": "the public name of the faults",
+}
+"""Modules under 50 lines, each with the reason for a file of its own."""
+SAME_NOUN = {
+    "broker",
+    "cluster",
+    "dead_letters",
+    "demand",
+    "environment",
+    "errors",
+    "faults",
+    "frames",
+    "main",
+    "notification",
+    "openapi",
+    "operator_api",
+    "outbox",
+    "pull_points",
+    "registrations",
+    "resources",
+    "streams",
+    "subscriptions",
+    "tls",
+}
+"""Basenames of several modules: each means the same thing in every layer that has it."""
 OUTSIDE_WORLD = (
     "asyncio",
     "socket",
@@ -100,6 +88,7 @@ OUTSIDE_WORLD = (
     "uuid",
     "subprocess",
     "concurrent",
+    "multiprocessing",
     "http",
 )
 # Modules of which only a part is the outside world: a thread's own cache is not, a thread is.
@@ -118,27 +107,22 @@ OUTSIDE_CALLS = frozenset(
 OWNERS: Mapping[str, tuple[str, ...]] = {
     "sqlite3": ("hpwsn.journal",),
     "spyne": ("hpwsn.door",),
-    "httptools": ("hpwsn.broker.push*", "hpwsn.door.heads"),
+    "httptools": ("hpwsn.broker.push", "hpwsn.door.listener"),
     "stomp": ("hpwsn.backbone.activemq",),
     "ldap": ("hpwsn.topics.ldap",),
     "pyspark": ("hpwsn.streams.spark",),
     "pyarrow": ("hpwsn.streams.spark",),
-    "uvloop": ("hpwsn.node", "hpwsn_admin", "hpwsn.cli"),
+    "uvloop": ("hpwsn.node", "hpwsn_admin"),
 }
-CONCRETE: Mapping[str, str] = {
-    "hpwsn.backbone.embedded": "hpwsn.backbone",
-    "hpwsn.backbone.activemq": "hpwsn.backbone",
-    "hpwsn.topics.file": "hpwsn.topics",
-    "hpwsn.topics.ldap": "hpwsn.topics",
+CONCRETE: Mapping[str, tuple[str, ...]] = {
+    "hpwsn.backbone.embedded": ("hpwsn.node",),
+    # A job's sink is a process of its own, and builds what it needs there.
+    "hpwsn.backbone.activemq": ("hpwsn.node", "hpwsn.backbone.activemq", "hpwsn.streams.spark.sink"),
+    "hpwsn.topics.directory.topic_file": ("hpwsn.topics.opening",),
+    "hpwsn.topics.ldap.ldap_*": ("hpwsn.topics.opening", "hpwsn.topics.ldap"),
 }
-BUILDERS = ("hpwsn.node", "hpwsn.cli")
-READ_ENVIRONMENT = (
-    "hpwsn.cli*",
-    "hpwsn.operator_api",
-    "hpwsn_client.cli",
-    "hpwsn_client.surroundings",
-    "hpwsn.topics.command",
-)
+"""Implementations of ports, each with those who may name it."""
+READ_ENVIRONMENT = ("hpwsn.commands", "hpwsn_client.commands", "hpwsn_client.environment")
 
 
 @dataclass(frozen=True)
@@ -179,16 +163,16 @@ RULES = (
     Rule(
         "only the command line reads configuration",
         ("hpwsn",),
-        ("hpwsn.config",),
-        ("hpwsn.cli*", "hpwsn.config_reference"),
+        ("hpwsn.configuration",),
+        ("hpwsn.commands", "hpwsn.configuration"),
     ),
     *(
         Rule(f"{library} has one owner", tuple(PACKAGES), (library,), owners)
         for library, owners in OWNERS.items()
     ),
     *(
-        Rule(f"{module} is built in one place", tuple(PACKAGES), (module,), (*BUILDERS, package))
-        for module, package in CONCRETE.items()
+        Rule(f"{module} is built in one place", tuple(PACKAGES), (module,), builders)
+        for module, builders in CONCRETE.items()
     ),
 )
 
@@ -206,6 +190,29 @@ def modules() -> Mapping[str, Path]:
             parts = file.relative_to(root).with_suffix("").parts
             found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = file
     return found
+
+
+def sources() -> list[str]:
+    """The modules that hold code: neither entry points nor the docstring of a package."""
+    return [
+        module
+        for module, file in modules().items()
+        if file.name not in ("__init__.py", "__main__.py")
+        or (file.name == "__init__.py" and len(ast.parse(file.read_text("utf-8")).body) > 1)
+    ]
+
+
+def is_package(module: str) -> bool:
+    return modules()[module].name == "__init__.py"
+
+
+def length(module: str) -> int:
+    return len(modules()[module].read_text("utf-8").splitlines())
+
+
+def folder_of(module: str) -> str:
+    """The package that a module lies in, as a folder; a package is its own."""
+    return module if is_package(module) else module.rpartition(".")[0]
 
 
 @cache
@@ -261,6 +268,47 @@ def test_pure_layers_neither_ask_the_time_nor_start_threads() -> None:
     assert not found
 
 
+def test_pure_folders_import_pure_folders_only() -> None:
+    found = [
+        f"{modules()[module].relative_to(ROOT)}:{line} imports {name}"
+        for module in sorted(modules())
+        if under(module, PURE)
+        for name, line in imports(module)
+        if under(name, tuple(PACKAGES)) and not under(name, (*PURE, *SHARED_VALUES))
+    ]
+    assert not found
+
+
+def test_no_folder_has_too_many_modules() -> None:
+    crowded = {
+        name: count for name, count in Counter(map(folder_of, sources())).items() if count > MOST_MODULES
+    }
+    assert not crowded
+
+
+def test_no_folders_import_each_other_in_a_cycle() -> None:
+    known: dict[str, set[str]] = {}
+    for module in sources():
+        for name, _ in imports(module):
+            target = name if name in modules() else name.rpartition(".")[0]
+            if target in modules() and folder_of(target) != folder_of(module):
+                known.setdefault(folder_of(module), set()).add(folder_of(target))
+    try:
+        TopologicalSorter(known).prepare()
+    except CycleError as error:
+        pytest.fail(" imports ".join(reversed(error.args[1])))
+
+
+def test_a_basename_of_two_modules_is_known_to_mean_the_same_in_both() -> None:
+    names = Counter(module.rpartition(".")[2] for module in sources() if not is_package(module))
+    assert {name for name, count in names.items() if count > 1} == SAME_NOUN
+
+
+def test_a_small_module_has_a_reason_to_be_one() -> None:
+    small = {module for module in sources() if not is_package(module) and length(module) < FEWEST_LINES}
+    assert small == set(SMALL)
+
+
 def test_only_the_command_line_reads_the_environment() -> None:
     found = [
         str(file.relative_to(ROOT))
@@ -287,14 +335,14 @@ def test_the_contracts_are_found_as_a_package() -> None:
     [
         ("import hpwsn", {"pyspark", "ldap", "stomp", "spyne", "aiohttp", "sqlite3"}),
         ("import hpwsn_client", {"aiohttp", "hpwsn"}),
-        ("import hpwsn.node, hpwsn.backbone.internal", {"stomp", "ldap", "pyspark"}),
+        ("import hpwsn.node, hpwsn.backbone.activemq.internal_publisher", {"stomp", "ldap", "pyspark"}),
         ("import hpwsn_client.wsn", {"asyncio", "aiohttp", "hpwsn"}),
         (
-            "import hpwsn.streams.loading, hpwsn.streams.reference, hpwsn.streams.drawing",
+            "import hpwsn.streams.definition_files, hpwsn.streams.plan.plan, hpwsn.streams.plan.plan_drawing",
             {"pyspark", "pyarrow", "pandas", "asyncio", "aiohttp"},
         ),
         (
-            "import hpwsn.cli; hpwsn.cli.build_parser()",
+            "import hpwsn.commands.main; hpwsn.commands.main.build_parser()",
             {"pyspark", "ldap", "stomp", "spyne", "aiohttp", "sqlite3"},
         ),
     ],
@@ -312,12 +360,12 @@ def test_an_import_loads_only_what_it_needs(statement: str, unwanted: set[str]) 
     ("source", "names"),
     [
         ("import os.path as p", ["os.path"]),
-        ("from . import tree", ["hpwsn.topics.tree"]),
-        ("from ..door import soap", ["hpwsn.door.soap"]),
+        ("from . import topic_file", ["hpwsn.topics.directory.topic_file"]),
+        ("from ..tree import overlap", ["hpwsn.topics.tree.overlap"]),
         ("def f():\n    import asyncio", ["asyncio"]),
         ("if TYPE_CHECKING:\n    import asyncio", []),
     ],
 )
 def test_the_walk_itself_sees_every_form_of_import(source: str, names: list[str]) -> None:
-    found = _walk(ast.parse(source), "hpwsn.topics.directory", False)
+    found = _walk(ast.parse(source), "hpwsn.topics.directory.directory", False)
     assert [name for name, _ in found] == names

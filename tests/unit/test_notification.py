@@ -1,9 +1,9 @@
 """Runs and batches are sequences of notifications, made when somebody asks for one."""
 
-from hpwsn.broker.processor import _runs
+from hpwsn.broker.delivery.processor import _runs
 from hpwsn.notification import RELIABLE, Batch, Notification, Run, content_size, parts_of
-from hpwsn_client.wsn.notifications import MESSAGE_CLOSE
-from hpwsn_client.wsn.topics import Topic
+from hpwsn_client.wsn.operations.notifications import MESSAGE_CLOSE
+from hpwsn_client.wsn.topics.topic_expressions import Topic
 
 TOPIC = Topic.parse("a")
 

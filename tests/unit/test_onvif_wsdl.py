@@ -9,14 +9,14 @@ from hypothesis import given
 from lxml import etree
 
 from hpwsn.contracts import onvif_wsdl
-from hpwsn.door.dispatch import Endpoint
-from hpwsn.door.onvif_operations import EventPortType, NotificationProducer, PullPointSubscription
-from hpwsn.door.soap import PausableSubscriptionManager
-from hpwsn_client.wsn import onvif
-from hpwsn_client.wsn.messages import Message, encode_message
-from hpwsn_client.wsn.names import TEV, response_action
+from hpwsn.door.onvif.event_operations import EventPortType, NotificationProducer, PullPointSubscription
+from hpwsn.door.soap.broker_operations import PausableSubscriptionManager
+from hpwsn.door.soap.dispatch import Endpoint
+from hpwsn_client.wsn.formats import onvif
+from hpwsn_client.wsn.operations.messages import Message, encode_message
+from hpwsn_client.wsn.soap.names import TEV, response_action
 from tests.contract_schema import ONVIF_FILE, WSDL_FILE, contract_schema
-from tests.unit.client.wsn.test_onvif import every_message
+from tests.unit.client.wsn.formats.test_onvif import every_message
 
 NAMES = {"w": "http://schemas.xmlsoap.org/wsdl/", "s": "http://schemas.xmlsoap.org/wsdl/soap12/"}
 ACTION = "{http://www.w3.org/2007/05/addressing/metadata}Action"

@@ -16,8 +16,9 @@ from pathlib import Path
 import pytest
 from lxml import etree
 
-from hpwsn_client.wsn import filters, names, policy
-from hpwsn_client.wsn.faults import WsnFault
+from hpwsn_client.wsn.operations import filters, policy
+from hpwsn_client.wsn.soap import names
+from hpwsn_client.wsn.soap.faults import WsnFault
 from tests.documents import ROOT, prose_of
 
 PAGE = ROOT / "docs" / "standard.md"

@@ -4,60 +4,17 @@
 arguments, and whatever cannot be read raises a SoapFault that says how to answer.
 """
 
-from .addressing import (
-    Addressing,
-    EndpointReference,
-    encode_addressing,
-    encode_epr,
-    parse_addressing,
-    parse_epr,
-    reference_parameter_headers,
+import hpwsn_client.wsn.formats.onvif  # noqa: F401  registers its messages
+from hpwsn_client.wsn.formats.original import (
+    CreateEndpoint,
+    EndSubscription,
+    Package,
+    PackedNotification,
+    SubscribeEndpoint,
+    encode_process,
+    parse_process,
 )
-from .faults import (
-    ActionNotSupported,
-    Busy,
-    FaultCode,
-    InvalidFilterFault,
-    InvalidMessage,
-    InvalidMessageContentExpressionFault,
-    InvalidProducerPropertiesExpressionFault,
-    InvalidQueryExpressionFault,
-    InvalidResourcePropertyQNameFault,
-    InvalidTopicExpressionFault,
-    MalformedXml,
-    MultipleTopicsSpecifiedFault,
-    MustUnderstandFault,
-    NoCurrentMessageOnTopicFault,
-    NotifyMessageNotSupportedFault,
-    NotSoap,
-    PauseFailedFault,
-    PublisherRegistrationFailedFault,
-    PublisherRegistrationRejectedFault,
-    QueryEvaluationErrorFault,
-    ResourceNotDestroyedFault,
-    ResourceUnknownFault,
-    ResumeFailedFault,
-    SoapFault,
-    SubscribeCreationFailedFault,
-    TerminationTimeChangeRejectedFault,
-    TooLarge,
-    TopicExpressionDialectUnknownFault,
-    TopicNotSupportedFault,
-    UnableToCreatePullPointFault,
-    UnableToDestroyPullPointFault,
-    UnableToDestroySubscriptionFault,
-    UnableToGetMessagesFault,
-    UnableToSetTerminationTimeFault,
-    UnacceptableInitialTerminationTimeFault,
-    UnacceptableTerminationTimeFault,
-    UnknownQueryExpressionDialectFault,
-    UnrecognizedPolicyRequestFault,
-    UnsupportedPolicyRequestFault,
-    WsnFault,
-    encode_fault,
-    parse_fault,
-)
-from .filters import (
+from hpwsn_client.wsn.operations.filters import (
     ContentFilter,
     Filter,
     compile_content,
@@ -65,8 +22,13 @@ from .filters import (
     likely_dialect,
     parse_filter,
 )
-from .lifetime import Destroy, DestroyResponse, SetTerminationTime, SetTerminationTimeResponse
-from .messages import (
+from hpwsn_client.wsn.operations.lifetime import (
+    Destroy,
+    DestroyResponse,
+    SetTerminationTime,
+    SetTerminationTimeResponse,
+)
+from hpwsn_client.wsn.operations.messages import (
     NOTIFICATION_CLOSE,
     NOTIFICATION_OPEN,
     NOTIFY_CLOSE,
@@ -125,7 +87,83 @@ from .messages import (
     parse_subscribe_response,
     text_payload,
 )
-from .names import (
+from hpwsn_client.wsn.operations.properties import (
+    GetMultipleResourceProperties,
+    GetMultipleResourcePropertiesResponse,
+    GetResourceProperty,
+    GetResourcePropertyResponse,
+    QueryResourceProperties,
+    QueryResourcePropertiesResponse,
+)
+from hpwsn_client.wsn.operations.queries import compile_query
+from hpwsn_client.wsn.operations.registrations import (
+    DestroyRegistration,
+    DestroyRegistrationResponse,
+    RegisterPublisher,
+    RegisterPublisherResponse,
+)
+from hpwsn_client.wsn.soap.addressing import (
+    Addressing,
+    EndpointReference,
+    encode_addressing,
+    encode_epr,
+    parse_addressing,
+    parse_epr,
+    reference_parameter_headers,
+)
+from hpwsn_client.wsn.soap.envelope import (
+    Envelope,
+    SoapVersion,
+    check_must_understand,
+    encode_envelope,
+    parse_envelope,
+    parse_reply,
+)
+from hpwsn_client.wsn.soap.faults import (
+    ActionNotSupported,
+    Busy,
+    FaultCode,
+    InvalidFilterFault,
+    InvalidMessage,
+    InvalidMessageContentExpressionFault,
+    InvalidProducerPropertiesExpressionFault,
+    InvalidQueryExpressionFault,
+    InvalidResourcePropertyQNameFault,
+    InvalidTopicExpressionFault,
+    MalformedXml,
+    MultipleTopicsSpecifiedFault,
+    MustUnderstandFault,
+    NoCurrentMessageOnTopicFault,
+    NotifyMessageNotSupportedFault,
+    NotSoap,
+    PauseFailedFault,
+    PublisherRegistrationFailedFault,
+    PublisherRegistrationRejectedFault,
+    QueryEvaluationErrorFault,
+    ResourceNotDestroyedFault,
+    ResourceUnknownFault,
+    ResumeFailedFault,
+    SoapFault,
+    SubscribeCreationFailedFault,
+    TerminationTimeChangeRejectedFault,
+    TooLarge,
+    TopicExpressionDialectUnknownFault,
+    TopicNotSupportedFault,
+    UnableToCreatePullPointFault,
+    UnableToDestroyPullPointFault,
+    UnableToDestroySubscriptionFault,
+    UnableToGetMessagesFault,
+    UnableToSetTerminationTimeFault,
+    UnacceptableInitialTerminationTimeFault,
+    UnacceptableTerminationTimeFault,
+    UnknownQueryExpressionDialectFault,
+    UnrecognizedPolicyRequestFault,
+    UnsupportedPolicyRequestFault,
+    WsnFault,
+    encode_fault,
+    parse_fault,
+)
+from hpwsn_client.wsn.soap.names import (
     DIALECT_CONCRETE,
     DIALECT_FULL,
     DIALECT_PREDICATES,
@@ -136,46 +174,10 @@ from .names import (
     WSA,
     WSNT,
 )
-from .original import (
-    CreateEndpoint,
-    EndSubscription,
-    Package,
-    PackedNotification,
-    SubscribeEndpoint,
-    encode_process,
-    parse_process,
-)
-from .properties import (
-    GetMultipleResourceProperties,
-    GetMultipleResourcePropertiesResponse,
-    GetResourceProperty,
-    GetResourcePropertyResponse,
-    QueryResourceProperties,
-    QueryResourcePropertiesResponse,
-)
-from .queries import compile_query
-from .registrations import (
-    DestroyRegistration,
-    DestroyRegistrationResponse,
-    RegisterPublisher,
-    RegisterPublisherResponse,
-)
-from .soap import (
-    Envelope,
-    SoapVersion,
-    check_must_understand,
-    encode_envelope,
-    parse_envelope,
-    parse_reply,
-)
-from .times import (
-    Duration,
-    Termination,
-    format_time,
-    parse_time,
-)
-from .topic_sets import parse_topic_set
-from .topics import (
+from hpwsn_client.wsn.soap.times import Duration, Termination, format_time, parse_time
+from hpwsn_client.wsn.soap.xml import DEFAULT_LIMITS, Limits, encode_element, parse_xml
+from hpwsn_client.wsn.topics.topic import parse_topic_set
+from hpwsn_client.wsn.topics.topic_expressions import (
     Step,
     Topic,
     TopicExpression,
@@ -183,12 +185,6 @@ from .topics import (
     encode_topic,
     parse_topic,
     parse_topic_expression,
-)
-from .xml import (
-    DEFAULT_LIMITS,
-    Limits,
-    encode_element,
-    parse_xml,
 )
 
 __all__ = [

@@ -16,11 +16,11 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from hpwsn.backbone.activemq.link import Outgoing
-from hpwsn.backbone.frames import FrameId, encode_frame
+from hpwsn.backbone.activemq.stomp_link import Outgoing
+from hpwsn.backbone.wire.frames import FrameId, encode_frame
 from hpwsn.errors import BackboneUnavailable, JournalUnavailable
-from hpwsn.journal.records import SpooledFrame, SpoolSize
-from hpwsn.journal.spool import Spool
+from hpwsn.journal.store.records import SpooledFrame, SpoolSize
+from hpwsn.journal.store.spool import Spool
 from hpwsn.notification import Notification
 
 log = logging.getLogger(__name__)

@@ -17,18 +17,18 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
-from hpwsn.backbone.activemq.bridge import Bridge
-from hpwsn.backbone.activemq.exchange import decode_peer, encode_peer
-from hpwsn.backbone.activemq.link import Incoming, Link, Outgoing, Subscription
-from hpwsn.backbone.names import Address, encode_name, subtree_destination
-from hpwsn.backbone.port import Receive, Screen
+from hpwsn.backbone.activemq.application_messages import decode_peer, encode_peer
+from hpwsn.backbone.activemq.stomp_link import Incoming, Link, Outgoing, Subscription
+from hpwsn.backbone.activemq.thread_bridge import Bridge
+from hpwsn.backbone.interface import Receive, Screen
+from hpwsn.backbone.wire.destinations import Address, encode_name, subtree_destination
 from hpwsn.errors import JournalUnavailable
 from hpwsn.journal.journal import Journal
-from hpwsn.journal.records import Arrival, Stored
+from hpwsn.journal.store.records import Arrival, Stored
 from hpwsn.notification import Notification
-from hpwsn_client.wsn.soap_faults import SoapFault
-from hpwsn_client.wsn.topics import Topic
-from hpwsn_client.wsn.xml import Limits
+from hpwsn_client.wsn.soap.soap_faults import SoapFault
+from hpwsn_client.wsn.soap.xml import Limits
+from hpwsn_client.wsn.topics.topic_expressions import Topic
 
 log = logging.getLogger(__name__)
 

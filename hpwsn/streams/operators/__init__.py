@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 
-from hpwsn.streams.operators import aggregate, filter, function, increment, join, merge, project, sort  # noqa: A004
-from hpwsn.streams.operators.port import Kind
+from hpwsn.streams.definition.operator import Kind
+from hpwsn.streams.operators import aggregate, function, increment, join, merge, project, sort
+from hpwsn.streams.operators import filter as filter_
 
 KINDS: Mapping[str, Kind] = {
     kind.name: kind
     for kind in (
-        filter.KIND,
+        filter_.KIND,
         project.KIND,
         sort.KIND,
         *aggregate.KINDS,

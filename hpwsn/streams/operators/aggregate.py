@@ -10,8 +10,8 @@ from datetime import datetime
 from functools import partial as bound
 from typing import Any
 
-from hpwsn.streams.definition import Op
-from hpwsn.streams.operators.port import (
+from hpwsn.streams.definition.definition import Op
+from hpwsn.streams.definition.operator import (
     Before,
     Kind,
     Refused,
@@ -21,9 +21,9 @@ from hpwsn.streams.operators.port import (
     text_argument,
     window_of,
 )
+from hpwsn.streams.definition.schema import TIMESTAMP, Event, Schema, Type, Value
+from hpwsn.streams.definition.windows import Key, Rows, Span, Window, grouped, in_order, spans
 from hpwsn.streams.operators.totals import FUNCTIONS, partial, result, result_type
-from hpwsn.streams.schema import TIMESTAMP, Event, Schema, Type, Value
-from hpwsn.streams.windows import Key, Rows, Span, Window, grouped, in_order, spans
 
 
 @dataclass(frozen=True)

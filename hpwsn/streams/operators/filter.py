@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from hpwsn.matching.predicates import Disjunction
-from hpwsn.streams.conditions import ConditionError, comparison, holds, parse_condition
-from hpwsn.streams.definition import Op
-from hpwsn.streams.operators.port import Before, Kind, Refused, Shape, text_argument
-from hpwsn.streams.schema import Event
+from hpwsn.matching.language.predicates import Disjunction
+from hpwsn.streams.definition.definition import Op
+from hpwsn.streams.definition.event_conditions import ConditionError, comparison, holds, parse_condition
+from hpwsn.streams.definition.operator import Before, Kind, Refused, Shape, text_argument
+from hpwsn.streams.definition.schema import Event
 
 COMPARISONS = ("<", "<=", ">", ">=", "=", "!=")
 

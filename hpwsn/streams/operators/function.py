@@ -12,9 +12,8 @@ from datetime import datetime
 from importlib import import_module
 from typing import Any
 
-from hpwsn.streams.definition import Op
-from hpwsn.streams.operators.aggregate import TupleWindows
-from hpwsn.streams.operators.port import (
+from hpwsn.streams.definition.definition import Op
+from hpwsn.streams.definition.operator import (
     Before,
     Kind,
     Refused,
@@ -25,8 +24,9 @@ from hpwsn.streams.operators.port import (
     window_of,
     without_time_windows,
 )
-from hpwsn.streams.schema import TIMESTAMP, Event, SchemaError, event_of, parse_schema
-from hpwsn.streams.windows import Rows, Span, Window, grouped, in_order, spans
+from hpwsn.streams.definition.schema import TIMESTAMP, Event, SchemaError, event_of, parse_schema
+from hpwsn.streams.definition.windows import Rows, Span, Window, grouped, in_order, spans
+from hpwsn.streams.operators.aggregate import TupleWindows
 
 
 @dataclass(frozen=True)

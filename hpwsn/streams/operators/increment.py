@@ -10,9 +10,8 @@ from datetime import datetime
 from functools import partial as bound
 from typing import Any
 
-from hpwsn.streams.definition import Op
-from hpwsn.streams.operators.aggregate import result_shape
-from hpwsn.streams.operators.port import (
+from hpwsn.streams.definition.definition import Op
+from hpwsn.streams.definition.operator import (
     Before,
     Kind,
     Refused,
@@ -22,9 +21,10 @@ from hpwsn.streams.operators.port import (
     window_of,
     without_time_windows,
 )
+from hpwsn.streams.definition.schema import Event, Type, Value
+from hpwsn.streams.definition.windows import Key, Rows, Span, Window, grouped, in_order, spans
+from hpwsn.streams.operators.aggregate import result_shape
 from hpwsn.streams.operators.totals import EMPTY, FUNCTIONS, Partial, combine, partial, result, result_type
-from hpwsn.streams.schema import Event, Type, Value
-from hpwsn.streams.windows import Key, Rows, Span, Window, grouped, in_order, spans
 
 PARTIALS = ("_sum", "_count", "_least", "_greatest")
 """The attributes of a window's partial where Spark has added it up before the machine sees it."""

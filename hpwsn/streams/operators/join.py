@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from hpwsn.streams.definition import Op
-from hpwsn.streams.operators.port import (
+from hpwsn.streams.definition.definition import Op
+from hpwsn.streams.definition.operator import (
     Before,
     Kind,
     Refused,
@@ -23,8 +23,8 @@ from hpwsn.streams.operators.port import (
     window_of,
     without_time_windows,
 )
-from hpwsn.streams.schema import Event, Schema
-from hpwsn.streams.windows import Rows, Span, Window, grouped, in_order, spans
+from hpwsn.streams.definition.schema import Event, Schema
+from hpwsn.streams.definition.windows import Rows, Span, Window, grouped, in_order, spans
 
 SIDE = "_side"
 """Of an event that the machine sees: 0 for the first stream, 1 for the second."""

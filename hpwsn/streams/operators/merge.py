@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from hpwsn.streams.definition import Op
-from hpwsn.streams.operators.port import Before, Kind, Refused, Shape
-from hpwsn.streams.problems import nearest
-from hpwsn.streams.schema import Event
+from hpwsn.streams.definition.definition import Op
+from hpwsn.streams.definition.operator import Before, Kind, Refused, Shape
+from hpwsn.streams.definition.problems import nearest
+from hpwsn.streams.definition.schema import Event
 
 
 @dataclass(frozen=True)

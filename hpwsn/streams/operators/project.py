@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from hpwsn.streams.definition import Op
-from hpwsn.streams.operators.port import (
+from hpwsn.streams.definition.definition import Op
+from hpwsn.streams.definition.operator import (
     Before,
     Kind,
     Refused,
@@ -14,7 +14,7 @@ from hpwsn.streams.operators.port import (
     table_argument,
     texts_argument,
 )
-from hpwsn.streams.schema import Event, Schema, Type, Value, type_of, value_of
+from hpwsn.streams.definition.schema import Event, Schema, Type, Value, type_of, value_of
 
 
 @dataclass(frozen=True)

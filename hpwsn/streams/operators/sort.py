@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from hpwsn.streams.definition import Op
-from hpwsn.streams.operators.aggregate import TupleWindows
-from hpwsn.streams.operators.port import (
+from hpwsn.streams.definition.definition import Op
+from hpwsn.streams.definition.operator import (
     Before,
     Kind,
     Refused,
@@ -21,8 +20,9 @@ from hpwsn.streams.operators.port import (
     text_argument,
     window_of,
 )
-from hpwsn.streams.schema import INT, Event, Schema
-from hpwsn.streams.windows import Rows, Span, Window, grouped, in_order, order_of, spans
+from hpwsn.streams.definition.schema import INT, Event, Schema
+from hpwsn.streams.definition.windows import Rows, Span, Window, grouped, in_order, order_of, spans
+from hpwsn.streams.operators.aggregate import TupleWindows
 
 
 @dataclass(frozen=True)

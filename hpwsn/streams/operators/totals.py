@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 
-from hpwsn.streams.operators.port import Refused, Shape, attribute_of
-from hpwsn.streams.schema import BIGINT, DOUBLE, Type, Value
+from hpwsn.streams.definition.operator import Refused, Shape, attribute_of
+from hpwsn.streams.definition.schema import BIGINT, DOUBLE, Type, Value
 
 FUNCTIONS = ("sum", "count", "min", "max", "avg")
 

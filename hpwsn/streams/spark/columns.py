@@ -1,7 +1,7 @@
 """Types and conditions in Spark's own terms.
 
-A condition means what it means to the broker (hpwsn.matching.predicates): numbers compare as doubles, NaN
-with nothing, and what is null satisfies no comparison, but every negated one.
+A condition means what it means to the broker (hpwsn.matching.language.predicates): numbers compare as
+doubles, NaN with nothing, and what is null satisfies no comparison, but every negated one.
 """
 
 import operator
@@ -13,9 +13,9 @@ from pyspark.sql import Column
 from pyspark.sql import functions as fn
 from pyspark.sql import types as t
 
-from hpwsn.matching.predicates import Disjunction, Operand, Operator, Predicate
-from hpwsn.matching.values import Instant
-from hpwsn.streams.schema import Schema, Type, Value
+from hpwsn.matching.language.predicates import Disjunction, Operand, Operator, Predicate
+from hpwsn.matching.language.values import Instant
+from hpwsn.streams.definition.schema import Schema, Type, Value
 
 _TYPES: Mapping[str, Callable[[], t.DataType]] = {
     "BOOLEAN": t.BooleanType,

@@ -17,14 +17,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from hpwsn.errors import HpwsnError
-from hpwsn.streams.definition import Definition, Input
-from hpwsn.streams.plan import Plan, input_schema
-from hpwsn.streams.schema import json_of
-from hpwsn.streams.spark import replay, source
+from hpwsn.streams.definition.definition import Definition, Input
+from hpwsn.streams.definition.schema import json_of
+from hpwsn.streams.plan.plan import Plan, input_schema
+from hpwsn.streams.spark import file_replay as replay
+from hpwsn.streams.spark import source
 from hpwsn.streams.spark.columns import spark_schema
-from hpwsn.streams.spark.groups import event_of_row
+from hpwsn.streams.spark.dataframes import apply
 from hpwsn.streams.spark.inputs import path_of
-from hpwsn.streams.spark.operators import apply
+from hpwsn.streams.spark.stateful_operators import event_of_row
 
 TRIGGER = "10 seconds"
 """Time between two files."""

@@ -13,8 +13,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
 from hpwsn.errors import HpwsnError
-from hpwsn.streams.definition import Definition, Input
-from hpwsn.streams.spark import replay, source
+from hpwsn.streams.definition.definition import Definition, Input
+from hpwsn.streams.spark import file_replay as replay
+from hpwsn.streams.spark import source
 from hpwsn.streams.spark.source import MOST_ROWS
 
 

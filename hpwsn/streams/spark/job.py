@@ -1,13 +1,16 @@
 """A job: the services of some definitions, each a streaming query, in one Spark application.
 
 Owns their life: registered before anything is published, heartbeats with figures, progress, a clean stop
-between two batches, and what ends a run. A node that is away is waited for, and a query that fails because a
-process of Python did not start is started again. Where one fails otherwise, all stop, and the next run goes
-on from the checkpoint.
+between two batches, and what ends a run. A node that is away is waited for, and a query that fails
+because a process of Python did not start is started again. Where one fails otherwise, all stop, and the
+next run goes on from the checkpoint.
+
+A Spark session for stream services, set up as their operators need it.
 """
 
 from __future__ import annotations
 
+import logging
 import re
 import threading
 import time
@@ -16,22 +19,53 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
+from pyspark.errors import PySparkException, PySparkRuntimeError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from hpwsn.errors import HpwsnError
-from hpwsn.streams.broker_link import BrokerAway, BrokerLink, BrokerRefused
-from hpwsn.streams.definition import Definition
-from hpwsn.streams.plan import Plan, plan_of
-from hpwsn.streams.progress import line_of
+from hpwsn.streams.definition.definition import Definition
+from hpwsn.streams.plan.plan import Plan, plan_of
 from hpwsn.streams.spark import source
+from hpwsn.streams.spark.broker_link import BrokerAway, BrokerLink, BrokerRefused
+from hpwsn.streams.spark.dataframes import CONFIGURATION, apply
 from hpwsn.streams.spark.history import folder_of, keep
-from hpwsn.streams.spark.inputs import streams_of
-from hpwsn.streams.spark.operators import apply
+from hpwsn.streams.spark.inputs import register_sources, streams_of
 from hpwsn.streams.spark.rerun import rerun_of
-from hpwsn.streams.spark.running import HISTORY, QUERY, Running
+from hpwsn.streams.spark.running import HISTORY, QUERY, Running, line_of
 from hpwsn.streams.spark.source import MOST_ROWS
+
+NEEDS_JAVA = "Spark needs Java 17 or later: install it (Debian: default-jre-headless), or set JAVA_HOME"
+
+
+def open_session(
+    name: str, master: str | None = None, conf: Mapping[str, str] | None = None, packages: str = ""
+) -> SparkSession:
+    """The session; HpwsnError in one line where Java is missing."""
+    local = (master or "local").startswith("local")
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        **({"spark.sql.shuffle.partitions": "2", "spark.driver.memory": "1g"} if local else {}),
+        **({"spark.jars.packages": packages} if packages else {}),
+        **(conf or {}),
+        **CONFIGURATION,
+    }
+    builder = SparkSession.builder.appName(name)
+    if master:
+        builder = builder.master(master)
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    try:
+        spark = builder.getOrCreate()
+    except (PySparkRuntimeError, OSError) as error:
+        raise HpwsnError(f"{NEEDS_JAVA} ({str(error).splitlines()[0]})") from error
+    spark.sparkContext.setLogLevel("ERROR")
+    # Each request to the JVM is a line of it otherwise.
+    logging.getLogger("py4j").setLevel(logging.ERROR)
+    register_sources(spark)
+    return spark
+
 
 BEAT = 2.0
 STOP_WITHIN = 30.0

@@ -23,11 +23,11 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 
-from hpwsn.backbone.internal import InternalPublisher
-from hpwsn.streams.broker_link import BrokerLink
-from hpwsn.streams.schema import json_of
+from hpwsn.backbone.activemq.internal_publisher import InternalPublisher
+from hpwsn.streams.definition.schema import json_of
+from hpwsn.streams.spark.broker_link import BrokerLink
 from hpwsn.streams.spark.rerun import Rerun, note_committed
-from hpwsn_client.wsn.json_events import encode_event
+from hpwsn_client.wsn.formats.json_events import encode_event
 
 CHUNK_ROWS, CHUNK_BYTES = 5000, 4 << 20
 LONGEST_SERVICE = 200

@@ -24,8 +24,8 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import StructType
 
 from hpwsn.errors import HpwsnError
-from hpwsn.streams.broker_link import PAGE, BrokerLink
-from hpwsn.streams.schema import Schema, ValueRefused, parse_schema, value_of
+from hpwsn.streams.definition.schema import Schema, ValueRefused, parse_schema, value_of
+from hpwsn.streams.spark.broker_link import PAGE, BrokerLink
 
 FORMAT = "hpwsn"
 LONG_POLL = 0.1

@@ -14,13 +14,12 @@ from dataclasses import dataclass
 
 from benchmarks.frame import Options, Row, progress
 from benchmarks.tools.contest import contest, rows_of
-from hpwsn.matching.engines.categories import CategoryEngine
-from hpwsn.matching.engines.counting import ForwardingEngine
-from hpwsn.matching.engines.sequential import SequentialEngine, SubOrderEngine
-from hpwsn.matching.indexed import IndexedEngine, fast_kernel
-from hpwsn.matching.naive import NaiveEngine
-from hpwsn.matching.port import Engine
-from hpwsn.matching.predicates import Disjunction, Event, Operator, Predicate
+from hpwsn.matching.engine.default_engine import IndexedEngine, fast_kernel
+from hpwsn.matching.language.predicates import Disjunction, Event, Operator, Predicate
+from hpwsn.matching.language.reference_engine import Engine, NaiveEngine
+from hpwsn.matching.papers.categories import CategoryEngine
+from hpwsn.matching.papers.counting import ForwardingEngine
+from hpwsn.matching.papers.sequential import SequentialEngine, SubOrderEngine
 
 VALUES = 1000
 WIDTHS = (0.5, 0.75, 1.0, 1.25, 1.5)

@@ -10,14 +10,13 @@ from collections.abc import Sequence
 
 from benchmarks.frame import Options, Row, progress
 from benchmarks.tools.contest import contest, rows_of
-from hpwsn.matching.engines.clusters import Cluster
-from hpwsn.matching.engines.drt_cluster import DRtCluster
-from hpwsn.matching.engines.kd_tree import KdTreeEngine
-from hpwsn.matching.engines.rt_cluster import RtCluster
-from hpwsn.matching.indexed import IndexedEngine, fast_kernel
-from hpwsn.matching.naive import NaiveEngine
-from hpwsn.matching.port import Engine
-from hpwsn.matching.predicates import Disjunction, Event, Operator, Predicate
+from hpwsn.matching.engine.default_engine import IndexedEngine, fast_kernel
+from hpwsn.matching.language.predicates import Disjunction, Event, Operator, Predicate
+from hpwsn.matching.language.reference_engine import Engine, NaiveEngine
+from hpwsn.matching.papers.clusters import Cluster
+from hpwsn.matching.papers.drt_cluster import DRtCluster
+from hpwsn.matching.papers.kd_tree import KdTreeEngine
+from hpwsn.matching.papers.rt_cluster import RtCluster
 
 Place = tuple[float, float, tuple[str, ...]]
 WORKERS = 4

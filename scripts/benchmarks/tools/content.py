@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from hpwsn.matching.predicates import Disjunction, Event, Operator, Predicate
+from hpwsn.matching.language.predicates import Disjunction, Event, Operator, Predicate
 
 ATTRIBUTES = tuple(f"a{number:02}" for number in range(20))
 POOL = 1000

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks.frame import Options, Row
-from hpwsn.matching.port import Engine
-from hpwsn.matching.predicates import Disjunction, Event
+from hpwsn.matching.language.predicates import Disjunction, Event
+from hpwsn.matching.language.reference_engine import Engine
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ import uvloop
 from aiohttp import web
 
 from benchmarks.tools.forwarding import BATCH, envelope_of, extract
-from hpwsn_client.wsn.names import ACTION_NOTIFY
+from hpwsn_client.wsn.soap.names import ACTION_NOTIFY
 
 Extract = Callable[[bytes], Sequence[tuple[str, bytes]]]
 _HEADERS = {"Content-Type": "text/xml; charset=utf-8", "SOAPAction": f'"{ACTION_NOTIFY}"'}

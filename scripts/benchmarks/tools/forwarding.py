@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 from lxml import etree
 
 from benchmarks.tools.messages import SOAP_HEADERS
-from hpwsn_client.wsn.notifications import NOTIFY_CLOSE, NOTIFY_OPEN
-from hpwsn_client.wsn.soap import SoapVersion, encode_envelope
+from hpwsn_client.wsn.operations.notifications import NOTIFY_CLOSE, NOTIFY_OPEN
+from hpwsn_client.wsn.soap.envelope import SoapVersion, encode_envelope
 
 BATCH = 64
 _BEFORE, _AFTER = encode_envelope(SoapVersion.SOAP11, b"\x00").split(b"\x00")

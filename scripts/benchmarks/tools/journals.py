@@ -5,14 +5,14 @@ import time
 from pathlib import Path
 
 from hpwsn.journal.journal import Journal
-from hpwsn.journal.records import SubscriptionRecord
+from hpwsn.journal.store.records import SubscriptionRecord
 from hpwsn.notification import Notification
-from hpwsn_client.wsn.addressing import EndpointReference
-from hpwsn_client.wsn.filters import ContentFilter, Filter
-from hpwsn_client.wsn.messages import Subscribe, SubscriptionPolicy, encode_message
-from hpwsn_client.wsn.names import DIALECT_PREDICATES
-from hpwsn_client.wsn.notifications import NotificationMessage, encode_content
-from hpwsn_client.wsn.topics import Topic, TopicExpression
+from hpwsn_client.wsn.operations.filters import ContentFilter, Filter
+from hpwsn_client.wsn.operations.messages import Subscribe, SubscriptionPolicy, encode_message
+from hpwsn_client.wsn.operations.notifications import NotificationMessage, encode_content
+from hpwsn_client.wsn.soap.addressing import EndpointReference
+from hpwsn_client.wsn.soap.names import DIALECT_PREDICATES
+from hpwsn_client.wsn.topics.topic_expressions import Topic, TopicExpression
 
 TOPICS = 1_000
 BATCH = 5_000

@@ -2,10 +2,10 @@
 
 from urllib.parse import urlsplit
 
-from hpwsn_client.wsn.names import ACTION_NOTIFY
-from hpwsn_client.wsn.notifications import NotificationMessage, encode_notify
-from hpwsn_client.wsn.soap import SoapVersion, encode_envelope
-from hpwsn_client.wsn.topics import Topic, TopicExpression
+from hpwsn_client.wsn.operations.notifications import NotificationMessage, encode_notify
+from hpwsn_client.wsn.soap.envelope import SoapVersion, encode_envelope
+from hpwsn_client.wsn.soap.names import ACTION_NOTIFY
+from hpwsn_client.wsn.topics.topic_expressions import Topic, TopicExpression
 
 TOPIC = "bench:ingest"
 READING = (

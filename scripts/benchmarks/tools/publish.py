@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 
 import uvloop
 
-from hpwsn_client.wsn.notifications import NotificationMessage, encode_notify
-from hpwsn_client.wsn.soap import SoapVersion, encode_envelope
-from hpwsn_client.wsn.topics import Topic, TopicExpression
+from hpwsn_client.wsn.operations.notifications import NotificationMessage, encode_notify
+from hpwsn_client.wsn.soap.envelope import SoapVersion, encode_envelope
+from hpwsn_client.wsn.topics.topic_expressions import Topic, TopicExpression
 
 PAYLOAD = b'<m:reading xmlns:m="urn:example">' + b"<m:value>21.5</m:value>" * 40 + b"</m:reading>"
 """About 1 KB."""

@@ -18,17 +18,17 @@ import aiohttp
 import uvloop
 
 from benchmarks.tools.messages import READING, TOPIC, envelope, request, varied
-from hpwsn.broker.consumers import PushSender
-from hpwsn.broker.cursor import Cursor
-from hpwsn.broker.push import Outcome, OutcomeKind, Pusher
-from hpwsn.broker.subscription import Subscription
+from hpwsn.broker.delivery.senders import PushSender
+from hpwsn.broker.push.pool import Outcome, OutcomeKind, Pusher
+from hpwsn.broker.subscriptions.cursor import Cursor
+from hpwsn.broker.subscriptions.subscription import Subscription
 from hpwsn.notification import Notification
-from hpwsn_client.wsn.addressing import EndpointReference
-from hpwsn_client.wsn.filters import Filter
-from hpwsn_client.wsn.messages import Subscribe, SubscriptionPolicy
-from hpwsn_client.wsn.notifications import NotificationMessage, encode_content
-from hpwsn_client.wsn.soap import SoapVersion
-from hpwsn_client.wsn.topics import Topic, TopicExpression
+from hpwsn_client.wsn.operations.filters import Filter
+from hpwsn_client.wsn.operations.messages import Subscribe, SubscriptionPolicy
+from hpwsn_client.wsn.operations.notifications import NotificationMessage, encode_content
+from hpwsn_client.wsn.soap.addressing import EndpointReference
+from hpwsn_client.wsn.soap.envelope import SoapVersion
+from hpwsn_client.wsn.topics.topic_expressions import Topic, TopicExpression
 
 
 class Raw(asyncio.Protocol):

@@ -27,9 +27,9 @@ from benchmarks.tools.messages import request
 from benchmarks.tools.nodes import start, stop
 from benchmarks.tools.sink import Tally
 from hpwsn_client import Client
-from hpwsn_client.wsn.notifications import NotificationMessage, encode_notify
-from hpwsn_client.wsn.soap import SoapVersion, encode_envelope
-from hpwsn_client.wsn.topics import Topic, TopicExpression
+from hpwsn_client.wsn.operations.notifications import NotificationMessage, encode_notify
+from hpwsn_client.wsn.soap.envelope import SoapVersion, encode_envelope
+from hpwsn_client.wsn.topics.topic_expressions import Topic, TopicExpression
 
 ALONE = ", one service each"
 KINDS = {

@@ -15,7 +15,7 @@ import shapely
 from rtree.index import Index
 
 from benchmarks.tools.content import ATTRIBUTES, Workload
-from hpwsn.matching.predicates import Event
+from hpwsn.matching.language.predicates import Event
 
 Match = Callable[[Any], list[int]]
 

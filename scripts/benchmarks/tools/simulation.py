@@ -16,11 +16,18 @@ from heapq import heappop, heappush
 from itertools import count
 from random import Random
 
-from hpwsn.routing.effects import Abandoned, Deliver, Effect, RouterSettings, Send
-from hpwsn.routing.messages import Flag, Interest, Message, Publication, PublicationId, encode_messages
-from hpwsn.routing.router import Router
-from hpwsn.routing.topology import Cluster, Member, State, Topology
-from hpwsn_client.wsn.topics import Topic, TopicExpression, parse_topic_expression
+from hpwsn.routing.publications.router import Router
+from hpwsn.routing.topology.topology import Cluster, Member, State, Topology
+from hpwsn.routing.wire.effects import Abandoned, Deliver, Effect, RouterSettings, Send
+from hpwsn.routing.wire.router_messages import (
+    Flag,
+    Interest,
+    Message,
+    Publication,
+    PublicationId,
+    encode_messages,
+)
+from hpwsn_client.wsn.topics.topic_expressions import Topic, TopicExpression, parse_topic_expression
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable
 from typing import cast
 
-from hpwsn_client.wsn.notifications import NOTIFICATION_CLOSE
+from hpwsn_client.wsn.operations.notifications import NOTIFICATION_CLOSE
 
 ANSWER = b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n"
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)

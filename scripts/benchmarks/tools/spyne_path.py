@@ -19,8 +19,8 @@ from spyne.protocol.soap import Soap11
 from spyne.server.wsgi import WsgiApplication
 
 from benchmarks.tools.messages import envelope
-from hpwsn_client.wsn.names import WSNT
-from hpwsn_client.wsn.notifications import NOTIFICATION_CLOSE, NOTIFICATION_OPEN
+from hpwsn_client.wsn.operations.notifications import NOTIFICATION_CLOSE, NOTIFICATION_OPEN
+from hpwsn_client.wsn.soap.names import WSNT
 
 
 class Topic(ComplexModel):

@@ -11,15 +11,14 @@ from collections.abc import Callable, Sequence
 
 from benchmarks.frame import Options, Row, progress
 from benchmarks.tools.contest import contest, evaluations, rate, rows_of
-from hpwsn.matching.engines.counting import PreIndexEngine
-from hpwsn.matching.engines.parallel import ParallelTree
-from hpwsn.matching.engines.partition import Block, even_partition, linear_partition
-from hpwsn.matching.engines.trees import ImprovedTree, NormalTree
-from hpwsn.matching.indexed import IndexedEngine, fast_kernel
-from hpwsn.matching.naive import NaiveEngine
-from hpwsn.matching.port import Engine
-from hpwsn.matching.predicates import Disjunction, Event, Operator, Predicate
-from hpwsn.matching_processes import ProcessWorkers
+from benchmarks.tools.matching_processes import ProcessWorkers
+from hpwsn.matching.engine.default_engine import IndexedEngine, fast_kernel
+from hpwsn.matching.language.predicates import Disjunction, Event, Operator, Predicate
+from hpwsn.matching.language.reference_engine import Engine, NaiveEngine
+from hpwsn.matching.papers.counting import PreIndexEngine
+from hpwsn.matching.papers.parallel import ParallelTree
+from hpwsn.matching.papers.partition import Block, even_partition, linear_partition
+from hpwsn.matching.papers.trees import ImprovedTree, NormalTree
 
 SIGNS = tuple(Operator(sign) for sign in ("<", "<=", ">", ">=", "=", "!="))
 ATTRIBUTES: dict[str, Callable[[random.Random], float | str]] = {

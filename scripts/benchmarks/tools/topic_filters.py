@@ -9,9 +9,9 @@ from typing import Any
 from paho.mqtt.matcher import MQTTMatcher
 
 from benchmarks.tools.rivals import Match
-from hpwsn.topics.tree import TopicTree
-from hpwsn_client.wsn.names import DIALECT_FULL
-from hpwsn_client.wsn.topics import Topic, parse_topic_expression
+from hpwsn.topics.tree.tree import TopicTree
+from hpwsn_client.wsn.soap.names import DIALECT_FULL
+from hpwsn_client.wsn.topics.topic_expressions import Topic, parse_topic_expression
 
 LEVELS = (("site", 1000), ("building", 5), ("room", 10), ("sensor", 10))
 """Names of each level."""

@@ -3,8 +3,9 @@
 import sys
 from collections.abc import Sequence
 
-from hpwsn import cli, node
-from hpwsn.journal.records import Arrival
+from hpwsn import node
+from hpwsn.commands import main as cli
+from hpwsn.journal.store.records import Arrival
 from hpwsn.notification import Notification
 
 

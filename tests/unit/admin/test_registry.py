@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpwsn.routing.topology import Topology
+from hpwsn.routing.topology.topology import Topology
 from hpwsn_admin.registry import Announcement, Full, NameTaken, NotRegistered, Now, Registry, RegistryError
 
 HEARTBEAT = 2.0

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpwsn.backbone.activemq.exchange import decode_peer, encode_peer
-from hpwsn_client.wsn.notifications import parse_notify
-from hpwsn_client.wsn.soap import parse_envelope
-from hpwsn_client.wsn.soap_faults import SoapFault
-from hpwsn_client.wsn.xml import DEFAULT_LIMITS, Limits
+from hpwsn.backbone.activemq.application_messages import decode_peer, encode_peer
+from hpwsn_client.wsn.operations.notifications import parse_notify
+from hpwsn_client.wsn.soap.envelope import parse_envelope
+from hpwsn_client.wsn.soap.soap_faults import SoapFault
+from hpwsn_client.wsn.soap.xml import DEFAULT_LIMITS, Limits
 from tests.unit.client.wsn import published
 
 HERE = {"destination": "/topic/hpwsn.A.B", "message-id": "ID:1"}

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from hpwsn.backbone.activemq.link import Outgoing
 from hpwsn.backbone.activemq.outbox import DRAIN_FRAMES, Limits, Outbox
-from hpwsn.backbone.frames import FrameId, decode_frame
+from hpwsn.backbone.activemq.stomp_link import Outgoing
+from hpwsn.backbone.wire.frames import FrameId, decode_frame
 from hpwsn.errors import BackboneUnavailable
 from hpwsn.journal import Journal
-from hpwsn.journal.records import FrameRange
+from hpwsn.journal.store.records import FrameRange
 from hpwsn.notification import Notification
 from tests.contract.test_backbone import note, texts
 from tests.patience import PATIENCE, eventually

@@ -11,8 +11,8 @@ from benchmarks.tools.spyne_path import extract as extract_with_spyne
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpwsn_client.wsn.notifications import parse_notify
-from hpwsn_client.wsn.soap import parse_envelope
+from hpwsn_client.wsn.operations.notifications import parse_notify
+from hpwsn_client.wsn.soap.envelope import parse_envelope
 
 URL = "http://127.0.0.1:8080/wsn"
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from hpwsn.broker.publisher import Publisher, Span
+from hpwsn.broker.admission.admission import Publisher
+from hpwsn.broker.admission.message_ids import Span
 from hpwsn.errors import JournalUnavailable
-from hpwsn.notification import Batch, Notification
-from hpwsn.topics.tree import TopicTree
-from hpwsn_client.wsn.notify_scan import Encoded, EncodedRun
+from hpwsn.notification import Batch, Encoded, EncodedRun, Notification
+from hpwsn.topics.tree.tree import TopicTree
 from tests.patience import PATIENCE
 
 

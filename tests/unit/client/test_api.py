@@ -73,7 +73,7 @@ def test_a_name_outside_the_api_is_an_attribute_error():
 
 
 def test_the_wire_and_the_command_line_load_no_http_client():
-    code = "import sys, hpwsn_client.wsn, hpwsn_client.cli; sys.exit('aiohttp' in sys.modules)"
+    code = "import sys, hpwsn_client.wsn, hpwsn_client.commands.main; sys.exit('aiohttp' in sys.modules)"
     path = str(Path(hpwsn_client.__file__).parent.parent)
     assert (
         subprocess.run([sys.executable, "-c", code], cwd=path, timeout=PATIENCE, check=False).returncode == 0

@@ -17,8 +17,9 @@ from hpwsn_client.arguments import (
     termination,
     topic_expression,
 )
-from hpwsn_client.wsn.faults import InvalidTopicExpressionFault
-from hpwsn_client.wsn.names import (
+from hpwsn_client.wsn.operations.notifications import text_payload
+from hpwsn_client.wsn.soap.faults import InvalidTopicExpressionFault
+from hpwsn_client.wsn.soap.names import (
     DIALECT_CONCRETE,
     DIALECT_FULL,
     DIALECT_SIMPLE,
@@ -26,9 +27,8 @@ from hpwsn_client.wsn.names import (
     HPWSN_TOPICS,
     hp,
 )
-from hpwsn_client.wsn.notifications import text_payload
-from hpwsn_client.wsn.times import Duration
-from hpwsn_client.wsn.xml import parse_xml
+from hpwsn_client.wsn.soap.times import Duration
+from hpwsn_client.wsn.soap.xml import parse_xml
 
 ABC = Topic(HPWSN_TOPICS, ("A", "B", "C"))
 FAR = Topic("urn:far", ("A", "B"))

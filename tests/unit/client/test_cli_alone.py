@@ -2,8 +2,8 @@
 
 import pytest
 
-from hpwsn_client.cli import _column_marked, main
-from hpwsn_client.wsn.faults import InvalidMessageContentExpressionFault
+from hpwsn_client.commands.main import _column_marked, main
+from hpwsn_client.wsn.soap.faults import InvalidMessageContentExpressionFault
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from hpwsn_client.mailbox import Mailbox
 from hpwsn_client.notification import Notification
+from hpwsn_client.receiver import Mailbox
 from tests.patience import PATIENCE
 
 NOW = 0.0

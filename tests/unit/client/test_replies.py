@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpwsn_client.replies import HEAD_LIMIT, NotHttp, RawReply, ReplyReader
+from hpwsn_client.pipeline import HEAD_LIMIT, NotHttp, RawReply, ReplyReader
 
 LIMIT = 10_000
 CASES = {

@@ -13,7 +13,7 @@ import asyncio, sys
 from pathlib import Path
 from hpwsn.journal import Journal
 from hpwsn.notification import Notification
-from hpwsn_client.wsn.topics import Topic
+from hpwsn_client.wsn.topics.topic_expressions import Topic
 
 async def publish(journal, wal, number):
     while True:

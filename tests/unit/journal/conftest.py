@@ -9,7 +9,7 @@ import pytest
 
 from hpwsn.journal import Journal, Recovered
 from hpwsn.notification import Notification
-from hpwsn_client.wsn.topics import Topic
+from hpwsn_client.wsn.topics.topic_expressions import Topic
 
 Opened = Callable[..., AbstractAsyncContextManager[tuple[Journal, Recovered]]]
 Note = Callable[..., Notification]

@@ -10,10 +10,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from hpwsn.journal import Journal, PullPointRecord, Recovered, SubscriptionRecord, rows
-from hpwsn.journal.rows import cut_run
+from hpwsn.journal import Journal, PullPointRecord, Recovered, SubscriptionRecord
+from hpwsn.journal.store import log_rows as rows
+from hpwsn.journal.store.log_rows import cut_run
 from hpwsn.notification import Batch, Notification, Run, parts_of
-from hpwsn_client.wsn.topics import Topic
+from hpwsn_client.wsn.topics.topic_expressions import Topic
 
 T = TypeVar("T")
 TOPICS = ["A", "A:B", "{urn:x}C"]

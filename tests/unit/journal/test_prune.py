@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from hpwsn.journal import NO_TOPIC, Journal, PullPointRecord, pruning
+from hpwsn.journal import NO_TOPIC, Journal, PullPointRecord
+from hpwsn.journal.retention import pruning
 
 ALL = 10**9
 NOTHING: dict[str, Any] = {

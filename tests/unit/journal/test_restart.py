@@ -10,7 +10,7 @@ import pytest
 
 from hpwsn.errors import DataDirectoryInUse, JournalDamaged, JournalTooNew, JournalUnavailable
 from hpwsn.journal import Journal, MessageId, PullPointRecord, SubscriptionRecord
-from hpwsn.journal.schema import VERSION
+from hpwsn.journal.store.tables import VERSION
 from tests.patience import patience
 from tests.unit.journal import appender
 

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from hpwsn.journal import PullPointRecord, reader, rows
-from hpwsn.notification import Batch, Run
-from hpwsn_client.wsn.shapes import END
-from hpwsn_client.wsn.topics import Topic
+from hpwsn.journal import PullPointRecord
+from hpwsn.journal.store import log_rows as rows
+from hpwsn.journal.store import reader
+from hpwsn.notification import END, Batch, Run
+from hpwsn_client.wsn.topics.topic_expressions import Topic
 
 TOPIC = Topic.parse("A:B")
 

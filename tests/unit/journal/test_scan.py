@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from hpwsn.journal import NO_TOPIC, reader
+from hpwsn.journal import NO_TOPIC
+from hpwsn.journal.store import reader
 
 
 async def test_a_scan_gives_the_topics_asked_for_and_looks_to_the_end(opened: Any, note: Any) -> None:

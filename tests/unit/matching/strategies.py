@@ -2,8 +2,8 @@
 
 from hypothesis import strategies as st
 
-from hpwsn.matching.predicates import Operator, Predicate
-from hpwsn.matching.values import Instant
+from hpwsn.matching.language.predicates import Operator, Predicate
+from hpwsn.matching.language.values import Instant
 
 ATTRIBUTES = ["a", "b", "c", "d", "speed"]
 WORDS = ["fire", "smoke", "7", "true", "a b", ""]

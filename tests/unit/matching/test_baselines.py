@@ -1,8 +1,8 @@
 """The algorithms that the papers measure themselves against count evaluations as theirs do."""
 
-from hpwsn.matching.engines.counting import ForwardingEngine, PreIndexEngine
-from hpwsn.matching.engines.sequential import SequentialEngine, SubOrderEngine
-from hpwsn.matching.predicates import Operator, Predicate
+from hpwsn.matching.language.predicates import Operator, Predicate
+from hpwsn.matching.papers.counting import ForwardingEngine, PreIndexEngine
+from hpwsn.matching.papers.sequential import SequentialEngine, SubOrderEngine
 
 
 def greater(attribute, operand=1.0):

@@ -4,15 +4,15 @@ import math
 
 import pytest
 
-from hpwsn.matching.engines.categories import (
+from hpwsn.matching.language.predicates import Operator, Predicate
+from hpwsn.matching.papers.categories import (
     CategoryEngine,
     Range,
     categorise,
     number_of_categories,
     ranges_of,
 )
-from hpwsn.matching.engines.conjunctions import Held
-from hpwsn.matching.predicates import Operator, Predicate
+from hpwsn.matching.papers.conjunctions import Held
 
 
 def band(attribute, low, high):

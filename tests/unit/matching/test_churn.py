@@ -6,17 +6,17 @@ import sys
 
 import pytest
 
-from hpwsn.matching import kernels
-from hpwsn.matching.compiled import compiled, match_compiled
-from hpwsn.matching.groups import COLUMNS, SIZES, SPARE
-from hpwsn.matching.indexed import IndexedEngine, fast_kernel
-from hpwsn.matching.kernels import match_numpy
-from hpwsn.matching.predicates import Operator, Predicate, disjunction_holds
-from hpwsn.matching.rare_attributes import FEW
-from hpwsn.matching.rows import MOST_GROUPS
-from hpwsn.matching.shelves import FIRST_ROWS
-from hpwsn.matching.shelves import SPARE as SHELF_SPARE
-from hpwsn.matching.values import Instant
+from hpwsn.matching.engine import kernels
+from hpwsn.matching.engine.compiled_kernel import compiled, match_compiled
+from hpwsn.matching.engine.conjunction_index import FEW
+from hpwsn.matching.engine.default_engine import IndexedEngine, fast_kernel
+from hpwsn.matching.engine.interval_groups import COLUMNS, SIZES, SPARE
+from hpwsn.matching.engine.interval_index import MOST_GROUPS
+from hpwsn.matching.engine.kernels import match_numpy
+from hpwsn.matching.engine.word_cells import FIRST_ROWS
+from hpwsn.matching.engine.word_cells import SPARE as SHELF_SPARE
+from hpwsn.matching.language.predicates import Operator, Predicate, disjunction_holds
+from hpwsn.matching.language.values import Instant
 
 
 def between(name, low, high):

@@ -4,11 +4,11 @@ import math
 
 import pytest
 
-from hpwsn.matching.engines.clusters import Cluster, Rectangle, Spatial
-from hpwsn.matching.engines.conjunctions import Held
-from hpwsn.matching.engines.correlations import Correlations
-from hpwsn.matching.engines.rt_cluster import RtCluster
-from hpwsn.matching.predicates import Operator, Predicate
+from hpwsn.matching.language.predicates import Operator, Predicate
+from hpwsn.matching.papers.clusters import Cluster, Rectangle, Spatial
+from hpwsn.matching.papers.conjunctions import Held
+from hpwsn.matching.papers.correlations import Correlations
+from hpwsn.matching.papers.rt_cluster import RtCluster
 
 
 def spatial(words, west, east, south, north):

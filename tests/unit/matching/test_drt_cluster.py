@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from hpwsn.matching.engines.drt_cluster import DRtCluster
+from hpwsn.matching.papers.drt_cluster import DRtCluster
 
 from .test_clusters import event, request
 

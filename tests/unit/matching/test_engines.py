@@ -8,21 +8,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hpwsn.matching import kernels
-from hpwsn.matching.compiled import match_compiled
-from hpwsn.matching.engines.categories import CategoryEngine
-from hpwsn.matching.engines.counting import ForwardingEngine, PreIndexEngine
-from hpwsn.matching.engines.drt_cluster import DRtCluster
-from hpwsn.matching.engines.kd_tree import KdTreeEngine
-from hpwsn.matching.engines.parallel import ParallelTree
-from hpwsn.matching.engines.rt_cluster import RtCluster
-from hpwsn.matching.engines.sequential import SequentialEngine, SubOrderEngine
-from hpwsn.matching.engines.trees import ImprovedTree, NormalTree
-from hpwsn.matching.indexed import IndexedEngine
-from hpwsn.matching.kernels import match_numpy
-from hpwsn.matching.naive import NaiveEngine
-from hpwsn.matching.port import Engine
-from hpwsn.matching.predicates import ORDERED, Operator, Predicate, disjunction_holds
+from hpwsn.matching.engine import kernels
+from hpwsn.matching.engine.compiled_kernel import match_compiled
+from hpwsn.matching.engine.default_engine import IndexedEngine
+from hpwsn.matching.engine.kernels import match_numpy
+from hpwsn.matching.language.predicates import ORDERED, Operator, Predicate, disjunction_holds
+from hpwsn.matching.language.reference_engine import Engine, NaiveEngine
+from hpwsn.matching.papers.categories import CategoryEngine
+from hpwsn.matching.papers.counting import ForwardingEngine, PreIndexEngine
+from hpwsn.matching.papers.drt_cluster import DRtCluster
+from hpwsn.matching.papers.kd_tree import KdTreeEngine
+from hpwsn.matching.papers.parallel import ParallelTree
+from hpwsn.matching.papers.rt_cluster import RtCluster
+from hpwsn.matching.papers.sequential import SequentialEngine, SubOrderEngine
+from hpwsn.matching.papers.trees import ImprovedTree, NormalTree
 
 from .strategies import events, requests
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpwsn.matching.engines.parallel import ParallelTree, cut_into_subtrees
-from hpwsn.matching.engines.partition import even_partition, linear_partition
-from hpwsn.matching.engines.trees import NormalTree
-from hpwsn.matching.predicates import Operator, Predicate
+from hpwsn.matching.language.predicates import Operator, Predicate
+from hpwsn.matching.papers.parallel import ParallelTree, cut_into_subtrees
+from hpwsn.matching.papers.partition import even_partition, linear_partition
+from hpwsn.matching.papers.trees import NormalTree
 
 costs_of = st.lists(st.integers(min_value=0, max_value=50), min_size=1, max_size=9)
 counts = st.integers(min_value=1, max_value=6)

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hpwsn.matching import shelves
-from hpwsn.matching.cells import Grid, size_of
-from hpwsn.matching.indexed import IndexedEngine
-from hpwsn.matching.predicates import Operator, Predicate, disjunction_holds
+from hpwsn.matching.engine import word_cells as shelves
+from hpwsn.matching.engine.cells import Grid, size_of
+from hpwsn.matching.engine.default_engine import IndexedEngine
+from hpwsn.matching.language.predicates import Operator, Predicate, disjunction_holds
 
 LARGEST, SMALLEST = sys.float_info.max, 5e-324
 WORDS = ["fire", "smoke", "7", "true", "a b", "", "b"]

@@ -2,8 +2,8 @@
 
 import pytest
 
-from hpwsn.matching.engines.trees import ImprovedTree, NormalTree
-from hpwsn.matching.predicates import Operator, Predicate
+from hpwsn.matching.language.predicates import Operator, Predicate
+from hpwsn.matching.papers.trees import ImprovedTree, NormalTree
 
 LT, LE, GT, GE, EQ, NE = (Operator(sign) for sign in ("<", "<=", ">", ">=", "=", "!="))
 

@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from hpwsn.routing.effects import RouterSettings
-from hpwsn.routing.messages import PublicationId
-from hpwsn_client.wsn.topics import Topic
+from hpwsn.routing.wire.effects import RouterSettings
+from hpwsn.routing.wire.router_messages import PublicationId
+from hpwsn_client.wsn.topics.topic_expressions import Topic
 
 TOPICS = [Topic.parse(text) for text in ("A", "A:B", "A:B:C", "A:D", "E", "E:F:G")]
 EXPRESSIONS = ["A", "A:B", "A/B", "A//*", "*", "//G", "E//.", "A/*/C", "E|A/D", ""]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hpwsn.cli import main
+from hpwsn.commands.main import main
 
 EXAMPLES = Path(__file__).parents[3] / "hpwsn" / "streams" / "examples"
 

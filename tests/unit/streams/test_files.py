@@ -9,10 +9,10 @@ from pyspark.sql.streaming.datasource import ReadMaxRows
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from hpwsn.errors import HpwsnError
-from hpwsn.streams.schema import parse_schema
-from hpwsn.streams.spark import replay
+from hpwsn.streams.definition.schema import parse_schema
+from hpwsn.streams.spark import file_replay as replay
+from hpwsn.streams.spark.file_replay import FilesReader, count_rows, files_of, read_rows
 from hpwsn.streams.spark.history import folder_of
-from hpwsn.streams.spark.replay import FilesReader, count_rows, files_of, read_rows
 
 SCHEMA = StructType([StructField("n", LongType()), StructField("s", StringType())])
 OURS = parse_schema("n BIGINT, s STRING")

@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpwsn.streams.builder import Service
-from hpwsn.streams.definition import Definition
-from hpwsn.streams.plan import plan_of
-from hpwsn.streams.reference import compute, watermark
-from hpwsn.streams.schema import Event
+from hpwsn.streams.definition.builder import Service
+from hpwsn.streams.definition.definition import Definition
+from hpwsn.streams.definition.schema import Event
+from hpwsn.streams.plan.plan import compute, plan_of, watermark
 
 SCHEMA = "c STRING, v INT, time TIMESTAMP"
 NOON = datetime(2024, 1, 1, 12, tzinfo=UTC)

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from hpwsn.streams.broker_link import Page
+from hpwsn.streams.spark.broker_link import Page
 from hpwsn.streams.spark.rerun import Rerun, note_committed, rerun_of
 
 

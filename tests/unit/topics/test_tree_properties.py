@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hpwsn.topics import declaration as edits
-from hpwsn.topics.declaration import Declaration, EditError
-from hpwsn.topics.tree import TopicTree
-from hpwsn_client.wsn.faults import TopicNotSupportedFault
-from hpwsn_client.wsn.names import DIALECT_CONCRETE, DIALECT_FULL, DIALECT_SIMPLE, HPWSN_TOPICS
-from hpwsn_client.wsn.topics import Topic, TopicExpression, parse_topic_expression
+from hpwsn.topics.tree import declarations as edits
+from hpwsn.topics.tree.declarations import Declaration, EditError
+from hpwsn.topics.tree.tree import TopicTree
+from hpwsn_client.wsn.soap.faults import TopicNotSupportedFault
+from hpwsn_client.wsn.soap.names import DIALECT_CONCRETE, DIALECT_FULL, DIALECT_SIMPLE, HPWSN_TOPICS
+from hpwsn_client.wsn.topics.topic_expressions import Topic, TopicExpression, parse_topic_expression
 
 OTHER = "urn:other"
 NAMES = st.sampled_from("ABC")

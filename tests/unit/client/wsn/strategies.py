@@ -4,10 +4,10 @@ from datetime import UTC
 
 from hypothesis import strategies as st
 
-from hpwsn_client.wsn import messages as m
-from hpwsn_client.wsn.addressing import EndpointReference
-from hpwsn_client.wsn.filters import ContentFilter, Filter
-from hpwsn_client.wsn.names import (
+from hpwsn_client.wsn.operations import messages as m
+from hpwsn_client.wsn.operations.filters import ContentFilter, Filter
+from hpwsn_client.wsn.soap.addressing import EndpointReference
+from hpwsn_client.wsn.soap.names import (
     DIALECT_CONCRETE,
     DIALECT_FULL,
     DIALECT_PREDICATES,
@@ -18,9 +18,9 @@ from hpwsn_client.wsn.names import (
     SOAP11,
     WSNT,
 )
-from hpwsn_client.wsn.times import Duration
-from hpwsn_client.wsn.topics import Topic, TopicExpression, parse_topic_expression
-from hpwsn_client.wsn.xml import encode_element, escape, escape_attribute, parse_xml
+from hpwsn_client.wsn.soap.times import Duration
+from hpwsn_client.wsn.soap.xml import encode_element, escape, escape_attribute, parse_xml
+from hpwsn_client.wsn.topics.topic_expressions import Topic, TopicExpression, parse_topic_expression
 
 # Names that our own envelopes, or XML itself, have another use for are as good as any other.
 names = st.one_of(

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpwsn_client.wsn.faults import InvalidTopicExpressionFault
-from hpwsn_client.wsn.names import DIALECT_CONCRETE_SET, DIALECT_FULL, HPWSN_TOPICS, wsnt
-from hpwsn_client.wsn.topics import Topic, encode_topic, parse_topic, parse_topic_expression
-from hpwsn_client.wsn.xml import parse_xml
+from hpwsn_client.wsn.soap.faults import InvalidTopicExpressionFault
+from hpwsn_client.wsn.soap.names import DIALECT_CONCRETE_SET, DIALECT_FULL, HPWSN_TOPICS, wsnt
+from hpwsn_client.wsn.soap.xml import parse_xml
+from hpwsn_client.wsn.topics.topic_expressions import Topic, encode_topic, parse_topic, parse_topic_expression
 
 TNS1 = "http://www.onvif.org/ver10/topics"
 SCOPE = {"tns1": TNS1, "tnsv": "urn:vendor"}

@@ -8,21 +8,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from hpwsn_client.wsn import lifetime as life
-from hpwsn_client.wsn import properties as props
-from hpwsn_client.wsn.faults import (
+from hpwsn_client.wsn.operations import lifetime as life
+from hpwsn_client.wsn.operations import properties as props
+from hpwsn_client.wsn.operations.filters import ContentFilter
+from hpwsn_client.wsn.operations.messages import Message, encode_message, parse_message
+from hpwsn_client.wsn.soap.envelope import parse_envelope
+from hpwsn_client.wsn.soap.faults import (
     InvalidMessage,
     InvalidQueryExpressionFault,
     SoapFault,
     UnableToSetTerminationTimeFault,
 )
-from hpwsn_client.wsn.filters import ContentFilter
-from hpwsn_client.wsn.messages import Message, encode_message, parse_message
-from hpwsn_client.wsn.names import DIALECT_XPATH, WSNT, WSRF_RL, WSRF_RP, XSI, rl, rp
-from hpwsn_client.wsn.soap import parse_envelope
-from hpwsn_client.wsn.times import Duration
-from hpwsn_client.wsn.version import SoapVersion, encode_envelope
-from hpwsn_client.wsn.xml import parse_xml, replace_illegal
+from hpwsn_client.wsn.soap.names import DIALECT_XPATH, WSNT, WSRF_RL, WSRF_RP, XSI, rl, rp
+from hpwsn_client.wsn.soap.times import Duration
+from hpwsn_client.wsn.soap.version import SoapVersion, encode_envelope
+from hpwsn_client.wsn.soap.xml import parse_xml, replace_illegal
 from tests.conftest import Oasis
 from tests.contract_schema import contract_schema
 from tests.unit.client.wsn import strategies

@@ -1,0 +1,1 @@
+"""Other forms of messages: the original HPwsn, ONVIF, JSON."""

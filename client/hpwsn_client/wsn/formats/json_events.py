@@ -1,0 +1,224 @@
+"""The two forms of an event: a JSON object, and the XML payload that SOAP subscribers get for it.
+
+Owns the mapping and nothing of transport. An object is `hp:event` with an unqualified child for each field,
+`hp:field` where the name is no XML name, an array as repeated children, an object nested. Where that alone
+would read back as something else (the text "21", null, an array of one), an attribute of our namespace says
+what it was, so that whoever reads JSON gets the object that was published. Any other XML becomes an object
+too: leaf elements by local name, repeated ones as arrays, numbers as numbers. Refuses what XML cannot write,
+and what is too deep or grows too large.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import TypeAlias
+
+from lxml import etree
+
+from hpwsn_client.wsn.soap.names import HPWSN, XML_NS, XSI, hp
+from hpwsn_client.wsn.soap.soap_faults import InvalidMessage, SoapFault, TooLarge
+from hpwsn_client.wsn.soap.xml import (
+    DEFAULT_LIMITS,
+    NCNAME,
+    STORED_LIMITS,
+    Limits,
+    escape,
+    escape_attribute,
+    parse_xml,
+)
+from hpwsn_client.wsn.topics.topic import shown
+
+JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, JsonValue] | None"
+JsonObject: TypeAlias = "dict[str, JsonValue]"
+_Parse: TypeAlias = "Callable[[str], JsonValue]"
+
+ENVELOPE_LEVELS = 5
+"""Elements around a payload in a delivery, which count for its depth as well."""
+
+_EVENT, _FIELD, _ITEM, _TEXT = map(hp, ("event", "field", "item", "text"))
+_TYPE, _ARRAY = hp("type"), hp("array")
+_NIL = f"{{{XSI}}}nil"
+_OPEN = f'<hp:event xmlns:hp="{HPWSN}">'
+_CLOSE = "</hp:event>"
+_NOT_DATA = tuple(f"{{{uri}}}" for uri in (HPWSN, XSI, XML_NS))
+_BLANKS = " \t\r\n"
+_LONGEST_NUMBER = 4000
+
+_is_name = re.compile(NCNAME).fullmatch
+_is_number = re.compile(r"-?(?:0|[1-9][0-9]*)((?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)").fullmatch
+_LITERALS = {"true": True, "false": False}
+
+
+def encode_event(event: Mapping[str, JsonValue], limits: Limits = DEFAULT_LIMITS) -> bytes:
+    """The object as the payload of a notification, no larger than `limits.body`."""
+    writer = _Writer(limits.body, limits.depth - ENVELOPE_LEVELS)
+    writer.put(_OPEN)
+    writer.fields(event, 1)
+    writer.put(_CLOSE)
+    return "".join(writer.parts).encode()
+
+
+class _Writer:
+    """XML in pieces, counted, since a long name is written for each item of its array."""
+
+    def __init__(self, size: int, depth: int) -> None:
+        self.parts: list[str] = []
+        self._size = self._room = size
+        self._depth = depth
+
+    def put(self, text: str) -> None:
+        self._room -= len(text)
+        if self._room < 0:
+            raise TooLarge(f"an event has more than {self._size} characters as XML: send less in one")
+        self.parts.append(text)
+
+    def fields(self, members: Mapping[str, JsonValue], level: int) -> None:
+        if level > self._depth:
+            raise InvalidMessage(
+                f"the event is nested deeper than the {self._depth} levels accepted: flatten it"
+            )
+        for name, value in members.items():
+            opening, closing = _tags(name)
+            if isinstance(value, list) and value:
+                mark = ' hp:array="true"' if len(value) == 1 else ""
+                for item in value:
+                    self.element(opening + mark, item, closing, level)
+            else:
+                self.element(opening, value, closing, level)
+
+    def element(self, opening: str, value: JsonValue, closing: str, level: int) -> None:
+        if not isinstance(value, list | dict):
+            self.put(opening + _scalar(value, closing))
+        elif not value:
+            self.put(f'{opening} hp:type="{"array" if isinstance(value, list) else "object"}"/>')
+        elif isinstance(value, dict):
+            self.put(opening + ">")
+            self.fields(value, level + 1)
+            self.put(closing)
+        else:
+            self.put(opening + ">")
+            self.items(value, level + 1)
+            self.put(closing)
+
+    def items(self, values: list[JsonValue], level: int) -> None:
+        """An array within an array has a level of its own."""
+        if level > self._depth:
+            raise InvalidMessage(
+                f"the event is nested deeper than the {self._depth} levels accepted: flatten it"
+            )
+        for value in values:
+            self.element("<hp:item", value, "</hp:item>", level)
+
+
+def _tags(name: str) -> tuple[str, str]:
+    if _is_name(name):
+        return f"<{name}", f"</{name}>"
+    try:
+        return f'<hp:field name="{escape_attribute(name)}"', "</hp:field>"
+    except ValueError as error:
+        raise InvalidMessage(f"the field {shown(name)} has no form in XML: {error}") from None
+
+
+def _scalar(value: bool | int | float | str | None, closing: str) -> str:
+    """What comes after the name in a start tag, to the end of the element."""
+    if value is None:
+        return ' hp:type="null"/>'
+    if isinstance(value, bool):
+        return f">{'true' if value else 'false'}{closing}"
+    if isinstance(value, str):
+        return _string(value, closing)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InvalidMessage(f"{value} is no number of JSON: leave it out, or send null")
+    return f">{value!r}{closing}"
+
+
+def _string(text: str, closing: str) -> str:
+    mark = "" if _parse_literal(text) is text else ' hp:type="string"'
+    try:
+        return f"{mark}>{escape(text)}{closing}"
+    except ValueError as error:
+        raise InvalidMessage(f"the text {shown(text)} has no form in XML: {error}") from None
+
+
+def decode_event(payload: bytes) -> JsonObject:
+    """A stored payload as an object; one that is too deep to be one is its XML as text."""
+    try:
+        return _decode(parse_xml(payload, STORED_LIMITS))
+    except (SoapFault, RecursionError):
+        return {"text": payload.decode("utf-8", "replace")}
+
+
+def _decode(root: etree._Element) -> JsonObject:
+    if root.tag == _TEXT and not len(root):
+        return {"text": root.text or ""}
+    if root.tag == _EVENT:
+        return _members(root, _parse_literal)
+    if len(root) or _is_record(root):
+        return _members(root, _parse_number)
+    return {_local(root.tag): _value(root, _parse_number), **dict(_attributes(root))}
+
+
+def _parse_number(text: str) -> JsonValue:
+    """A number where the text is one as JSON writes it, else the text itself."""
+    bare = text.strip(_BLANKS)
+    number = _is_number(bare)
+    if number is None or len(bare) > _LONGEST_NUMBER:
+        return text
+    value = float(bare) if number[1] else int(bare)
+    return value if math.isfinite(value) else text
+
+
+def _parse_literal(text: str) -> JsonValue:
+    """In an event of ours true and false are read too, since JSON has written them."""
+    found = _LITERALS.get(text.strip(_BLANKS))
+    return _parse_number(text) if found is None else found
+
+
+def _members(element: etree._Element, parse: _Parse) -> JsonObject:
+    found: dict[str, list[JsonValue]] = {}
+    arrays: set[str] = set()
+    for child in element:
+        name = child.get("name", "") if child.tag == _FIELD else _local(child.tag)
+        found.setdefault(name, []).append(_value(child, parse))
+        if child.get(_ARRAY) is not None:
+            arrays.add(name)
+    for name, value in _attributes(element):
+        found.setdefault(name, [value])
+    return {
+        name: values if len(values) > 1 or name in arrays else values[0] for name, values in found.items()
+    }
+
+
+def _value(element: etree._Element, parse: _Parse) -> JsonValue:
+    if len(element):
+        if all(child.tag == _ITEM for child in element):
+            return list(map(_value, element, [parse] * len(element)))
+        return _members(element, parse)
+    kind = element.get(_TYPE)
+    if kind == "null" or element.get(_NIL) in ("true", "1"):
+        return None
+    if kind == "array":
+        return []
+    if kind == "object":
+        return {}
+    text = element.text or ""
+    if kind == "string":
+        return text
+    return _members(element, parse) if _is_record(element) else parse(text)
+
+
+def _is_record(element: etree._Element) -> bool:
+    """Whether a leaf says all that it says in attributes."""
+    return not (element.text or "").strip(_BLANKS) and any(_attributes(element))
+
+
+def _attributes(element: etree._Element) -> Iterator[tuple[str, JsonValue]]:
+    for name, text in element.attrib.items():
+        if not str(name).startswith(_NOT_DATA) and not (element.tag == _FIELD and name == "name"):
+            yield _local(str(name)), _parse_number(str(text))
+
+
+def _local(name: str) -> str:
+    return name.rpartition("}")[2]

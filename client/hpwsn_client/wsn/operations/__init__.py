@@ -1,0 +1,1 @@
+"""The messages of WS-Notification and WS-Resource, with filters and policies."""

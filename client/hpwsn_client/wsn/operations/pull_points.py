@@ -1,0 +1,149 @@
+"""Pull points, for consumers that nobody can reach: WS-BaseNotification 1.3 section 5 (schema b-2).
+
+Owns CreatePullPoint, GetMessages, DestroyPullPoint and their responses. The name of a pull point travels as
+Apache CXF and ServiceMix send it, in the attribute wsnt:pullPointQueueName.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from lxml import etree
+
+from hpwsn_client.wsn.operations.notifications import (
+    NotificationMessage,
+    encode_notification_message,
+    parse_notifications,
+)
+from hpwsn_client.wsn.soap.addressing import EndpointReference, encode_epr, parse_epr
+from hpwsn_client.wsn.soap.names import HPWSN, WSNT, hp, wsnt
+from hpwsn_client.wsn.soap.sequence import encode_sequence, parse_sequence, required
+from hpwsn_client.wsn.soap.soap_faults import InvalidMessage
+from hpwsn_client.wsn.soap.xml import DEFAULT_LIMITS, Limits, escape, escape_attribute
+from hpwsn_client.wsn.topics.topic import shown
+
+_NAME = wsnt("pullPointQueueName")
+_CONFIRM, _BATCH = hp("Confirm"), hp("Batch")
+_is_count = re.compile(r"\+?[0-9]{1,18}|-0{1,18}").fullmatch
+
+
+@dataclass(frozen=True, slots=True)
+class CreatePullPoint:
+    """A request for a pull point; the same one for the same name."""
+
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CreatePullPointResponse:
+    """Where the pull point lives."""
+
+    pull_point: EndpointReference
+
+
+@dataclass(frozen=True, slots=True)
+class GetMessages:
+    """A request for waiting messages, at most so many.
+
+    `confirm` is our extension: the batch received last, "" for none yet. The broker then hands every batch
+    out again until it is confirmed; without it, a batch counts as received with the next request.
+    """
+
+    maximum: int | None = None
+    confirm: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GetMessagesResponse:
+    """The messages that waited, perhaps none, and the name to confirm them by."""
+
+    messages: tuple[NotificationMessage, ...] = ()
+    batch: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DestroyPullPoint:
+    """A request to end the pull point it is sent to."""
+
+
+@dataclass(frozen=True, slots=True)
+class DestroyPullPointResponse:
+    """The pull point has ended."""
+
+
+def parse_create_pull_point(element: etree._Element) -> CreatePullPoint:
+    """Read a CreatePullPoint."""
+    parse_sequence(element)
+    return CreatePullPoint(element.get(_NAME, "").strip(" \t\r\n") or None)
+
+
+def encode_create_pull_point(message: CreatePullPoint) -> bytes:
+    """Write a CreatePullPoint."""
+    name = f' wsnt:pullPointQueueName="{escape_attribute(message.name)}"' if message.name else ""
+    return f'<wsnt:CreatePullPoint xmlns:wsnt="{WSNT}"{name}/>'.encode()
+
+
+def parse_create_pull_point_response(element: etree._Element) -> CreatePullPointResponse:
+    """Read a CreatePullPointResponse."""
+    (pull_point,), _ = parse_sequence(element, "PullPoint")
+    return CreatePullPointResponse(parse_epr(required(element, pull_point, "PullPoint")))
+
+
+def encode_create_pull_point_response(message: CreatePullPointResponse) -> bytes:
+    """Write a CreatePullPointResponse."""
+    return encode_sequence("CreatePullPointResponse", encode_epr(message.pull_point, wsnt("PullPoint")))
+
+
+def parse_get_messages(element: etree._Element) -> GetMessages:
+    """Read a GetMessages."""
+    (maximum,), extensions = parse_sequence(element, "MaximumNumber")
+    confirm = _extension(extensions, _CONFIRM)
+    if maximum is None:
+        return GetMessages(confirm=confirm)
+    text = (maximum.text or "").strip(" \t\r\n")
+    if len(maximum) or not _is_count(text):
+        raise InvalidMessage(
+            f"MaximumNumber is {shown(text)}, and must be a whole number of at most 18 digits"
+        )
+    return GetMessages(int(text), confirm)
+
+
+def encode_get_messages(message: GetMessages) -> bytes:
+    """Write a GetMessages."""
+    maximum = message.maximum
+    return encode_sequence(
+        "GetMessages",
+        b"" if maximum is None else b"<wsnt:MaximumNumber>%d</wsnt:MaximumNumber>" % maximum,
+        _encode_extension("Confirm", message.confirm),
+    )
+
+
+def parse_get_messages_response(
+    element: etree._Element, limits: Limits = DEFAULT_LIMITS
+) -> GetMessagesResponse:
+    """Read a GetMessagesResponse."""
+    messages = parse_notifications(element, limits)
+    return GetMessagesResponse(messages, _extension(list(element)[len(messages) :], _BATCH))
+
+
+def encode_get_messages_response(message: GetMessagesResponse) -> bytes:
+    """Write a GetMessagesResponse."""
+    return join_get_messages_response(map(encode_notification_message, message.messages), message.batch)
+
+
+def join_get_messages_response(messages: Iterable[bytes], batch: str | None = None) -> bytes:
+    """A GetMessagesResponse around NotificationMessages that are written already."""
+    return encode_sequence("GetMessagesResponse", *messages, _encode_extension("Batch", batch))
+
+
+def _extension(elements: Iterable[etree._Element], tag: str) -> str | None:
+    for element in elements:
+        if element.tag == tag:
+            return (element.text or "").strip(" \t\r\n")
+    return None
+
+
+def _encode_extension(name: str, text: str | None) -> bytes:
+    if text is None:
+        return b""
+    return f'<hp:{name} xmlns:hp="{HPWSN}">{escape(text)}</hp:{name}>'.encode()

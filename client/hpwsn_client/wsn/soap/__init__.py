@@ -1,0 +1,1 @@
+"""XML, SOAP envelopes, WS-Addressing, faults and times."""

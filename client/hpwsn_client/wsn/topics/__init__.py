@@ -1,0 +1,1 @@
+"""Topics and topic expressions: WS-Topics 1.3."""

@@ -1,0 +1,348 @@
+"""The backbone on ActiveMQ: what a node accepts goes to its own queue there, and comes back to be stored.
+
+Each node has one queue, which only it reads, so any number of them share an ActiveMQ; another process puts
+frames into the queue of the node that it means (hpwsn.backbone.activemq.internal_publisher). A frame is
+acknowledged only after the journal has committed it, together with its number: one that comes again is
+known and dropped. What cannot be taken goes to a queue beside it, for an operator to look at.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hpwsn.backbone.activemq.outbox import Limits, Outbox
+from hpwsn.backbone.activemq.peers import Peers
+from hpwsn.backbone.activemq.stomp_link import Incoming, Link, Outgoing, Subscription
+from hpwsn.backbone.activemq.thread_bridge import Bridge
+from hpwsn.backbone.interface import Receive, Screen
+from hpwsn.backbone.wire.destinations import Address, node_queue, refused_queue
+from hpwsn.backbone.wire.frames import FrameId, MalformedFrame, Seen, decode_frame, encode_frame
+from hpwsn.errors import BackboneUnavailable, JournalUnavailable
+from hpwsn.journal.journal import Journal
+from hpwsn.journal.store.records import Arrival, FrameRange
+from hpwsn.notification import Notification
+
+log = logging.getLogger(__name__)
+
+COMMIT_BYTES = 8 << 20
+PAUSE = 0.5
+"""Seconds until the journal is tried again after it refused what came."""
+
+FORGET_EVERY = 3600.0
+REMEMBERED = 7 * 86400.0
+"""Seconds after which the frames of a source that is silent are forgotten."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How the backbone does its work; the node's configuration says it."""
+
+    persistent: bool = True
+    batch: int = 256
+    prefetch: int = 64
+    heartbeat: float = 5.0
+    spool_limit: int = 1_000_000
+    spool_bytes: int = 256 << 20
+    waiting_bytes: int = 64 << 20
+
+
+@dataclass(slots=True)
+class Counts:
+    """What happened so far."""
+
+    frames: int = 0
+    again: int = 0
+    refused: int = 0
+    sessions: int = 0
+
+
+@dataclass(slots=True)
+class _Batch:
+    """Frames that become one append."""
+
+    notifications: list[Notification] = field(default_factory=list)
+    frames: list[FrameRange] = field(default_factory=list)
+    ranges: dict[tuple[str, int], FrameRange] = field(default_factory=dict)
+    known: list[FrameId] = field(default_factory=list)
+    places: list[tuple[FrameId, int]] = field(default_factory=list)
+    stored: list[tuple[int, Callable[[int], None]]] = field(default_factory=list)
+
+
+class ActiveMQBackbone:
+    """A node's way to its own queue and back."""
+
+    def __init__(
+        self,
+        address: Address,
+        node: str,
+        *,
+        journal: Journal,
+        clock: Callable[[], float],
+        settings: Settings,
+        peers: Peers | None = None,
+    ) -> None:
+        self._peers = peers
+        self._address = address
+        self._node = node
+        self._journal = journal
+        self._clock = clock
+        self._settings = settings
+        self._host: str | None = None
+        self._trouble = "ActiveMQ has not answered yet"
+        self._told: str | None = None
+        self._arrived: deque[Incoming] = deque()
+        self._more = asyncio.Event()
+        self._seen = Seen()
+        self._forget_at = 0.0
+        self._tasks: list[asyncio.Task[None]] = []
+        self._link: Link | None = None
+        self._closing = False
+        self.counts = Counts()
+        limits = Limits(settings.batch, settings.waiting_bytes, settings.spool_limit, settings.spool_bytes)
+        self._outbox = Outbox(
+            journal.spool, limits, node_queue(node), persistent=settings.persistent, checked=True
+        )
+
+    async def start(self, receive: Receive, screen: Screen) -> None:
+        """Take up the spool, and begin to connect; that ActiveMQ is away is no reason not to start."""
+        self._receive = receive
+        self._screen = screen
+        await self._forget()
+        await self._outbox.open()
+        self._link = Link(
+            self._address,
+            Bridge(up=self._up, down=self._down, messages=self._messages),
+            name="activemq",
+            heartbeat=self._settings.heartbeat,
+            consume=Subscription(
+                (node_queue(self._node),),
+                # Only one may read at a time: a connection that is as good as dead must not share the queue
+                # with its successor, which would change the order.
+                {"activemq.prefetchSize": str(self._settings.prefetch), "activemq.exclusive": "true"},
+            ),
+        )
+        loop = asyncio.get_running_loop()
+        self._tasks = [loop.create_task(self._outbox.run()), loop.create_task(self._store_for_ever())]
+        if self._peers is not None:
+            await self._peers.start(receive, screen)
+        self._link.start()
+
+    async def send(self, notifications: Sequence[Notification]) -> int | None:
+        """Carry notifications to the queue and back into the journal, or to the spool."""
+        if self._link is None or self._closing:
+            raise BackboneUnavailable("the backbone is not open: the node is starting or stopping")
+        if self._journal.unavailable is not None:
+            raise JournalUnavailable(self._journal.unavailable)
+        return await self._outbox.put(notifications)
+
+    async def close(self) -> None:
+        """Let what is under way come back for a moment; the rest is in the queue or in the spool."""
+        link = self._link
+        if link is None:
+            return
+        self._closing = True
+        try:
+            async with asyncio.timeout(5):
+                await self._outbox.settle()
+        except TimeoutError:
+            log.warning("not everything came back from ActiveMQ; it comes when the node starts again")
+        self._link = None
+        if self._peers is not None:
+            await self._peers.close()
+        await asyncio.to_thread(link.stop)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def holds(self) -> bool:
+        """Whether notifications are in the spool."""
+        return self._outbox.spooled.frames > 0
+
+    def problem(self) -> str | None:
+        """Why ActiveMQ cannot be used, if it cannot."""
+        if self._link is None or self._closing:
+            return "the backbone is closed"
+        if self._host is None:
+            return f"the backbone is away: {self._trouble}"
+        if self._peers is not None and not self._peers.connected:
+            return f"peers are away: {self._peers.trouble}"
+        return None
+
+    def figures(self) -> Mapping[str, Any]:
+        """The state of the link and of the spool."""
+        spooled = self._outbox.spooled
+        return {
+            "kind": "activemq",
+            "state": "away" if self._host is None else "draining" if spooled.frames else "ready",
+            "connected": int(self._host is not None),
+            "host": self._host or "",
+            "spooled": spooled.notifications,
+            "spooled_bytes": spooled.bytes,
+            "reconnects": max(0, self.counts.sessions - 1),
+            "frames": self.counts.frames,
+            "frames_again": self.counts.again,
+            "refused": self.counts.refused,
+            **({} if self._peers is None else {"peers": self._peers.figures()}),
+        }
+
+    def _up(self, host: str) -> None:
+        self._host = host
+        self.counts.sessions += 1
+        waiting = self._outbox.spooled.notifications
+        log.info("ActiveMQ at %s is the backbone%s", host, f"; {waiting} wait for it" if waiting else "")
+        self._told = None
+        if self._link is not None:
+            self._outbox.connected(self._link.send)
+
+    def _down(self, reason: str) -> None:
+        self._trouble = reason
+        if reason != self._told:
+            log.warning("ActiveMQ is away (%s); notifications wait in the journal", reason)
+            self._told = reason
+        if self._host is not None:
+            self._host = None
+            self._outbox.disconnected()
+
+    def _messages(self, messages: Sequence[Incoming]) -> None:
+        self._arrived.extend(messages)
+        self._more.set()
+
+    async def _store_for_ever(self) -> None:
+        while True:
+            await self._more.wait()
+            self._more.clear()
+            while self._arrived:
+                messages = self._take()
+                try:
+                    await self._store(messages)
+                except Exception as error:
+                    await self._give_up(messages, error)
+            if self._clock() > self._forget_at:
+                await self._forget()
+
+    async def _forget(self) -> None:
+        """Forget sources that have been silent for long, in the journal and here."""
+        self._forget_at = self._clock() + FORGET_EVERY
+        try:
+            await self._journal.spool.forget(self._clock() - REMEMBERED)
+            self._seen = Seen(await self._journal.spool.ranges())
+        except JournalUnavailable as error:
+            log.warning("old frames could not be forgotten: %s", error)
+
+    def _take(self) -> list[Incoming]:
+        taken: list[Incoming] = []
+        size = 0
+        while self._arrived and size < COMMIT_BYTES:
+            taken.append(self._arrived.popleft())
+            size += len(taken[-1].body)
+        return taken
+
+    async def _store(self, messages: Sequence[Incoming]) -> None:
+        batch = _Batch()
+        for message in messages:
+            try:
+                self._add(batch, message)
+            except MalformedFrame as error:
+                self._refuse(message.body, str(error))
+        first = await self._append(batch)
+        for at, stored in batch.stored:
+            stored(first + at)
+        if self._peers is not None:
+            self._peers.stored(batch.notifications)
+        self._acknowledge(messages)
+        self._outbox.landed((id_, first + at) for id_, at in batch.places)
+        if batch.known:
+            await self._drop_known(batch.known)
+
+    async def _give_up(self, messages: Sequence[Incoming], error: Exception) -> None:
+        """Set aside what fails in a way that nobody thought of, so that the queue goes on behind it."""
+        log.exception("what came from ActiveMQ could not be stored")
+        for message in messages:
+            self._refuse(message.body, repr(error))
+        self._acknowledge(messages)
+        ids = _frame_ids(messages)
+        self._outbox.failed(ids, BackboneUnavailable(f"it could not be stored: {error!r}"))
+        await self._drop_known(ids)
+
+    def _acknowledge(self, messages: Sequence[Incoming]) -> None:
+        """Acknowledge all that were stored together, at once.
+
+        ActiveMQ may hold a small packet back until the last one is confirmed, and the answer carries that.
+        """
+        if self._link is not None:
+            self._link.ack(messages[-1])
+
+    def _add(self, batch: _Batch, message: Incoming) -> None:
+        id_ = FrameId.parse(message.headers.get("frame", ""))
+        self.counts.frames += 1
+        if id_ in self._seen:
+            self.counts.again += 1
+            batch.known.append(id_)
+            return
+        notifications: Sequence[Notification] = self._outbox.own(id_) or decode_frame(message.body)
+        if id_.source != self._outbox.source:
+            notifications = self._screened(batch, notifications, message.headers.get("checked") == "true")
+        grown = self._seen.add(id_)
+        batch.ranges[grown.source, grown.first] = grown
+        batch.frames.append(FrameRange(id_.source, id_.number, id_.number))
+        if notifications:
+            batch.places.append((id_, len(batch.notifications)))
+            batch.notifications += notifications
+        else:
+            batch.known.append(id_)
+
+    def _screened(
+        self, batch: _Batch, notifications: Sequence[Notification], checked: bool
+    ) -> Sequence[Notification]:
+        screened = self._screen(notifications, checked=checked)
+        for notification, reason in screened.refused:
+            self._refuse(encode_frame([notification]), reason)
+        if screened.kept:
+            batch.stored.append((len(batch.notifications), screened.stored))
+        return screened.kept
+
+    async def _append(self, batch: _Batch) -> int:
+        """Try until it is stored; nothing that came later is looked at before."""
+        if not batch.notifications:
+            return 0
+        arrival = Arrival(batch.frames, list(batch.ranges.values()), self._clock())
+        while True:
+            try:
+                return await self._receive(batch.notifications, arrival)
+            except JournalUnavailable as error:
+                if str(error) != self._told:
+                    log.warning("what came from ActiveMQ waits there: %s", error)
+                    self._told = str(error)
+                self._outbox.stuck([id_ for id_, _ in batch.places], error)
+                await asyncio.sleep(PAUSE)
+
+    async def _drop_known(self, known: Sequence[FrameId]) -> None:
+        """Let frames that were stored before leave the spool, where they may still be."""
+        try:
+            await self._journal.spool.drop([FrameRange(id_.source, id_.number, id_.number) for id_ in known])
+        except JournalUnavailable:
+            return  # they stay, are sent again, and come here again
+        self._outbox.landed((id_, None) for id_ in known)
+
+    def _refuse(self, body: bytes, reason: str) -> None:
+        self.counts.refused += 1
+        destination = refused_queue(self._node)
+        log.error("what came from ActiveMQ is not taken, and put into %s: %s", destination, reason)
+        if self._link is not None:
+            headers = {"persistent": "true", "reason": reason[:1000]}
+            self._link.send([Outgoing(destination, body, headers)])
+
+
+def _frame_ids(messages: Sequence[Incoming]) -> list[FrameId]:
+    """The ids of those messages that have one."""
+    ids = []
+    for message in messages:
+        with contextlib.suppress(MalformedFrame):
+            ids.append(FrameId.parse(message.headers.get("frame", "")))
+    return ids

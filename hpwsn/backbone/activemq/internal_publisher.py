@@ -1,0 +1,175 @@
+"""The internal publisher for another process: it writes to a node's queue on ActiveMQ, past every door.
+
+A small synchronous API, for a job that produces much and should not wait for each. Publications are joined to
+frames and sent in the background; `flush` returns when ActiveMQ has them all, from where the node takes them,
+checks them as a door would, and stores each once. A frame whose fate is unknown after a lost connection is
+sent again under its number, which the node knows. One object is for one thread at a time.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import replace
+from types import TracebackType
+from typing import Self
+
+from hpwsn.backbone.activemq.stomp_link import Incoming, Link, Outgoing
+from hpwsn.backbone.wire.destinations import node_queue, parse_address
+from hpwsn.backbone.wire.frames import FrameId, encode_frame
+from hpwsn.errors import BackboneUnavailable, HpwsnError
+from hpwsn.notification import Notification
+from hpwsn_client.arguments import Payload, notification_message
+from hpwsn_client.wsn.operations.notifications import encode_content
+from hpwsn_client.wsn.soap.soap_faults import SoapFault
+from hpwsn_client.wsn.topics.topic_expressions import Topic
+
+FRAME_BYTES = 1 << 20
+UNCONFIRMED = 64
+"""Frames that may be under way; beyond it, publishing waits."""
+
+LONGEST_ID = 1024
+
+
+class InternalPublisher:
+    """Publishes to one node by way of the backbone."""
+
+    def __init__(
+        self,
+        url: str,
+        node: str,
+        *,
+        password: str | None = None,
+        persistent: bool = True,
+        batch: int = 256,
+        timeout: float = 30.0,
+        heartbeat: float = 5.0,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        try:
+            address = parse_address(url)
+        except ValueError as error:
+            raise HpwsnError(f"the address of ActiveMQ cannot be used: it {error}") from error
+        if password is not None:
+            address = replace(address, password=password)
+        self._destination = node_queue(node)
+        self._headers = {"persistent": "true"} if persistent else {}
+        self._batch = batch
+        self._timeout = timeout
+        self._clock = clock
+        self._source = uuid.uuid4().hex
+        self._number = 0
+        self._waiting: list[Notification] = []
+        self._size = 0
+        self._changed = threading.Condition()
+        self._unconfirmed: dict[str, Outgoing] = {}
+        self._connected = False
+        self._trouble = f"{address} has not answered yet"
+        self._closed = False
+        self._link = Link(address, self, name="hpwsn-internal-publisher", heartbeat=heartbeat)
+        self._link.start()
+
+    def publish(
+        self,
+        topic: str | Topic,
+        payload: Payload,
+        *,
+        id: str | None = None,  # noqa: A002
+        producer: str | None = None,
+    ) -> None:
+        """Take one notification: an XML element (bytes, text or lxml's), or plain text.
+
+        One with an `id` that the node has seen within its `journal.id_window` is not published again. Raises
+        BackboneUnavailable, and has not taken it, where too much waits for an ActiveMQ that is away.
+        """
+        if self._closed:
+            raise HpwsnError("the publisher is closed: make another")
+        if id is not None and not (0 < len(id) <= LONGEST_ID and id.isprintable()):
+            raise ValueError(f"the id {id[:80]!r} is not 1 to {LONGEST_ID} characters without controls")
+        try:
+            message = notification_message(topic, payload, producer=producer)
+        except SoapFault as fault:
+            raise ValueError(f"this cannot be published: {fault}") from fault
+        assert message.topic is not None
+        content, start, end = encode_content(message)
+        if self._is_full():
+            self._send()
+        self._waiting.append(Notification(message.topic.topic, content, start, end, self._clock(), id))
+        self._size += len(content)
+        if self._is_full() and len(self._unconfirmed) < UNCONFIRMED:
+            self._send()
+
+    def flush(self, timeout: float | None = None) -> None:
+        """Return when ActiveMQ has everything; raises BackboneUnavailable if it takes too long.
+
+        Nothing is lost then: what is not confirmed is sent when ActiveMQ is back; flush again to wait for it.
+        """
+        if self._waiting:
+            self._send(timeout)
+        self._wait_until(0, timeout)
+
+    def close(self) -> None:
+        """Flush, and end the connection whatever comes of that."""
+        if self._closed:
+            return
+        try:
+            self.flush()
+        finally:
+            self._closed = True
+            self._link.stop()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _is_full(self) -> bool:
+        return len(self._waiting) >= self._batch or self._size >= FRAME_BYTES
+
+    def _send(self, timeout: float | None = None) -> None:
+        self._wait_until(UNCONFIRMED - 1, timeout)
+        self._number += 1
+        number = str(self._number)
+        headers = {**self._headers, "frame": str(FrameId(self._source, self._number))}
+        message = Outgoing(self._destination, encode_frame(self._waiting), headers)
+        self._waiting, self._size = [], 0
+        with self._changed:
+            self._unconfirmed[number] = message
+            if self._connected:
+                self._link.send([message], receipt=number)
+
+    def _wait_until(self, left: int, timeout: float | None) -> None:
+        within = self._timeout if timeout is None else timeout
+        with self._changed:
+            if not self._changed.wait_for(lambda: len(self._unconfirmed) <= left, within):
+                raise BackboneUnavailable(
+                    f"ActiveMQ did not take everything within {within:g} s"
+                    f" ({'connected' if self._connected else self._trouble}); flush again to wait longer"
+                )
+
+    def up(self, host: str) -> None:
+        """For the link: there is a session, in which what was not confirmed goes first."""
+        with self._changed:
+            self._connected = True
+            for number, message in self._unconfirmed.items():
+                self._link.send([message], receipt=number)
+
+    def down(self, reason: str) -> None:
+        """For the link: there is no session."""
+        with self._changed:
+            self._connected = False
+            self._trouble = reason
+
+    def message(self, message: Incoming) -> None:
+        """For the link: nothing is consumed."""
+
+    def receipt(self, number: str) -> None:
+        """For the link: ActiveMQ has a frame."""
+        with self._changed:
+            self._unconfirmed.pop(number, None)
+            self._changed.notify_all()

@@ -1,0 +1,401 @@
+"""A link to ActiveMQ: connections by stomp.py in threads of their own, made again whenever they are lost.
+
+Owns connecting, the list of hosts to fail over to, growing jittered pauses, heartbeats, and which commands
+become one transaction. What is sent while there is no session is dropped: whoever sends learns of every loss
+and decides himself what to send again. A link that consumes has one connection to send and one to receive,
+since ActiveMQ stops reading from a connection that sends too much, and acknowledgements must not stop with
+it.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import socket
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from queue import Empty, SimpleQueue
+from typing import Any, Protocol
+
+from hpwsn.backbone.wire.destinations import Address, place
+from hpwsn.errors import SettingError
+
+log = logging.getLogger(__name__)
+
+CONNECT_WITHIN = 10.0
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 3.0
+PATIENCE = 2.5
+"""Heartbeats that may stay away before a connection counts as lost."""
+
+SUBSCRIPTION = "hpwsn"
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """A message to send; `text` makes it a text for JMS, without it it is bytes."""
+
+    destination: str
+    body: bytes
+    headers: Mapping[str, str] = field(default_factory=dict)
+    text: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """A message that came; it can be acknowledged in the session that brought it."""
+
+    session: object
+    ack: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """What a link consumes, acknowledged by the client, and how."""
+
+    destinations: tuple[str, ...]
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class Listener(Protocol):
+    """Told of everything, in the link's threads; it must come back at once."""
+
+    def up(self, host: str) -> None:
+        """There is a session."""
+
+    def down(self, reason: str) -> None:
+        """There is none, or none could be made."""
+
+    def message(self, message: Incoming) -> None:
+        """A message came in the session."""
+
+    def receipt(self, number: str) -> None:
+        """ActiveMQ has the transaction that was sent with this receipt."""
+
+
+class Lost(Exception):
+    """The session is over, with the reason in plain words."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Sending:
+    messages: Sequence[Outgoing]
+    receipt: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Ack:
+    ack: str
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    reason: str
+
+
+def load_stomp() -> Any:
+    """The library, or one line on how to get it."""
+    try:
+        import stomp
+    except ImportError as error:
+        raise SettingError(
+            "backbone.url",
+            "stomp://…",
+            "needs stomp.py, which is missing: in the checkout, pip install ./client '.[activemq]'",
+        ) from error
+    # Its own notes repeat ours with a traceback, and at the finest level hold passwords.
+    logging.getLogger("stomp.py").setLevel(logging.CRITICAL)
+    return stomp
+
+
+class Link:
+    """Sessions with one of several hosts, one after the other."""
+
+    def __init__(
+        self,
+        address: Address,
+        listener: Listener,
+        *,
+        name: str,
+        heartbeat: float,
+        consume: Subscription | None = None,
+        client_id: str | None = None,
+    ) -> None:
+        self._stomp = load_stomp()
+        self._address = address
+        self._listener = listener
+        self._heartbeat = heartbeat
+        self._consume = consume
+        self._client_id = client_id
+        self._session: _Session | None = None
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._attempts = 0
+
+    def start(self) -> None:
+        """Begin to connect."""
+        self._thread.start()
+
+    def send(self, messages: Sequence[Outgoing], receipt: str | None = None) -> None:
+        """Send messages in order, all or none if they are several."""
+        self._command(_Sending(messages, receipt))
+
+    def ack(self, message: Incoming) -> None:
+        """Acknowledge a message and all before it; past its session that means nothing: it comes again."""
+        session = self._session
+        if session is message.session and session is not None:
+            session.commands.put(_Ack(message.ack))
+
+    def stop(self, within: float = 5.0) -> None:
+        """Send what is waiting to be sent, and end; blocks for a moment."""
+        self._stopping.set()
+        self._command(_End("stopped"))
+        self._thread.join(within)
+
+    def _command(self, command: Any) -> None:
+        session = self._session
+        if session is not None:
+            session.commands.put(command)
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            host = self._address.hosts[self._attempts % len(self._address.hosts)]
+            reason = self._live(host)
+            self._session = None
+            if not self._stopping.is_set():
+                self._listener.down(f"{place(host)}: {reason}")
+                self._stopping.wait(self._pause())
+
+    def _live(self, host: tuple[str, int]) -> str:
+        """One session from its beginning to its end, and why it ended."""
+        session = _Session(self._stomp, self._address, host, self._heartbeat, self._listener)
+        self._attempts += 1
+        try:
+            session.open(self._consume, self._client_id)
+            self._attempts -= 1  # the host that works is the first to try again
+            self._failures = 0
+            self._session = session
+            if self._stopping.is_set():
+                # Who stopped it found no session yet that could be told.
+                session.commands.put(_End("stopped"))
+            session.subscribe(self._consume)
+            self._listener.up(place(host))
+            return session.serve()
+        except Lost as lost:
+            return str(lost)
+        except Exception as error:
+            log.debug("the session with %s failed", place(host), exc_info=True)
+            return str(error) or type(error).__name__
+        finally:
+            session.close()
+
+    _failures = 0
+
+    def _pause(self) -> float:
+        """How long to wait: not to speak of while there are hosts to try, then ever longer."""
+        self._failures += 1
+        rounds = (self._failures - 1) // len(self._address.hosts)
+        pause = min(FIRST_PAUSE * 2 ** min(rounds, 16), LONGEST_PAUSE)
+        return float(pause * random.uniform(0.5, 1.0))
+
+
+class _Session:
+    """The connections to one host until the first of them is lost."""
+
+    def __init__(
+        self, stomp: Any, address: Address, host: tuple[str, int], heartbeat: float, listener: Listener
+    ) -> None:
+        self.commands: SimpleQueue[Any] = SimpleQueue()
+        self._stomp = stomp
+        self._address = address
+        self._host = host
+        self._heartbeat = heartbeat
+        self._listener = listener
+        self._connections: list[Any] = []
+        self._transactions = 0
+
+    def open(self, consume: Subscription | None, client_id: str | None) -> None:
+        """Make the connections; `client_id` is for the one that receives."""
+        if consume is not None:
+            self._connections.append(self._connect(client_id))
+        self._connections.append(self._connect(None))
+
+    def _connect(self, client_id: str | None) -> Any:
+        beat = round(self._heartbeat * 1000)
+        connection = self._stomp.Connection12(
+            [self._host],
+            heartbeats=(beat, beat),
+            timeout=CONNECT_WITHIN,
+            reconnect_attempts_max=1,
+            reconnect_sleep_initial=0,
+            reconnect_sleep_max=0,
+            auto_decode=False,
+            auto_content_length=False,
+            heart_beat_receive_scale=PATIENCE,
+        )
+        answer = _Events(self)
+        connection.set_listener("hpwsn", answer)
+        try:
+            headers = {"client-id": client_id} if client_id else {}
+            connection.connect(self._address.user, self._address.password, headers=headers)
+        except self._stomp.exception.ConnectFailedException:
+            raise Lost(_reachable(self._host)) from None
+        if not answer.connected.wait(CONNECT_WITHIN) or answer.refusal is not None:
+            connection.transport.disconnect_socket()
+            raise Lost(answer.refusal or "it took the connection and did not answer")
+        _watch(connection, self._heartbeat * PATIENCE)
+        return connection
+
+    def subscribe(self, consume: Subscription | None) -> None:
+        """Begin to receive; there is a session once ActiveMQ has confirmed it."""
+        if consume is None:
+            return
+        events = self._connections[0].get_listener("hpwsn")
+        events.unconfirmed = len(consume.destinations)
+        for number, destination in enumerate(consume.destinations):
+            self._connections[0].subscribe(
+                destination,
+                id=f"{SUBSCRIPTION}-{number}",
+                ack="client",
+                headers=_numbered(consume.headers, number),
+            )
+        if not events.subscribed.wait(CONNECT_WITHIN) or events.refusal is not None:
+            raise Lost(events.refusal or "it did not confirm the subscription")
+
+    def serve(self) -> str:
+        """Carry out commands until the end, and say why it is over."""
+        while True:
+            commands = [self.commands.get()]
+            try:
+                while len(commands) < 1000:
+                    commands.append(self.commands.get_nowait())
+            except Empty:
+                pass
+            ends = [number for number, command in enumerate(commands) if isinstance(command, _End)]
+            self._carry_out(commands[: ends[0]] if ends else commands)
+            if ends:
+                return str(commands[ends[0]].reason)
+
+    def _carry_out(self, commands: Sequence[Any]) -> None:
+        acks = [command.ack for command in commands if isinstance(command, _Ack)]
+        sendings = [command for command in commands if isinstance(command, _Sending)]
+        messages = [message for sending in sendings for message in sending.messages]
+        receipts = [sending.receipt for sending in sendings if sending.receipt]
+        if messages:
+            self._send(messages, ",".join(receipts))
+        for ack in acks:
+            self._connections[0].ack(ack)
+
+    def _send(self, messages: Sequence[Outgoing], receipt: str) -> None:
+        connection = self._connections[-1]
+        asked = {"receipt": receipt} if receipt else {}
+        if len(messages) == 1:
+            _send_one(connection, messages[0], asked)
+            return
+        self._transactions += 1
+        transaction = {"transaction": f"t{self._transactions}"}
+        connection.begin(**transaction)
+        for message in messages:
+            _send_one(connection, message, transaction)
+        connection.commit(**transaction, headers=asked)
+
+    def close(self) -> None:
+        """Leave no connection open, whatever state it is in."""
+        for connection in self._connections:
+            events = connection.get_listener("hpwsn")
+            events.over = True
+            try:
+                connection.transport.disconnect_socket()
+            except Exception:
+                log.debug("a connection could not be closed", exc_info=True)
+
+    def heard(self, frame: Any) -> None:
+        """Hand on a message."""
+        self._listener.message(Incoming(self, frame.headers.get("ack", ""), frame.headers, frame.body or b""))
+
+    def confirmed(self, receipt: str) -> None:
+        """Hand on the receipts of one transaction."""
+        for number in receipt.split(","):
+            self._listener.receipt(number)
+
+
+class _Events:
+    """What stomp.py tells of one connection, in its threads."""
+
+    def __init__(self, session: _Session) -> None:
+        self._session = session
+        self.connected = threading.Event()
+        self.subscribed = threading.Event()
+        self.unconfirmed = 0
+        self.refusal: str | None = None
+        self.over = False
+
+    def on_connected(self, frame: Any) -> None:
+        self.connected.set()
+
+    def on_message(self, frame: Any) -> None:
+        if not self.over:
+            self._session.heard(frame)
+
+    def on_receipt(self, frame: Any) -> None:
+        receipt = frame.headers.get("receipt-id", "")
+        if receipt.startswith(SUBSCRIPTION):
+            self.unconfirmed -= 1
+            if not self.unconfirmed:
+                self.subscribed.set()
+        elif not self.over:
+            self._session.confirmed(receipt)
+
+    def on_error(self, frame: Any) -> None:
+        text = frame.headers.get("message") or (frame.body or b"").decode("utf-8", "replace")
+        self._end(f"ActiveMQ says: {text.strip().splitlines()[0][:300] if text.strip() else 'error'}")
+
+    def on_disconnected(self) -> None:
+        self._end("the connection was lost")
+
+    def on_heartbeat_timeout(self) -> None:
+        self._end("no heartbeat came")
+
+    def on_send(self, frame: Any) -> None:
+        pass
+
+    def on_connecting(self, host_and_port: Any) -> None:
+        pass
+
+    def _end(self, reason: str) -> None:
+        if self.refusal is None:
+            self.refusal = reason
+        if not self.over:
+            self._session.commands.put(_End(self.refusal))
+        self.connected.set()
+        self.subscribed.set()
+
+
+def _send_one(connection: Any, message: Outgoing, headers: Mapping[str, str]) -> None:
+    length = {} if message.text else {"content-length": str(len(message.body))}
+    connection.send(message.destination, message.body, headers={**message.headers, **length, **headers})
+
+
+def _numbered(headers: Mapping[str, str], number: int) -> dict[str, str]:
+    """The headers of one of several subscriptions: durable ones have a name each."""
+    named = {**headers, "receipt": f"{SUBSCRIPTION}-{number}"}
+    if "activemq.subscriptionName" in named:
+        named["activemq.subscriptionName"] += f"-{number}"
+    return named
+
+
+def _watch(connection: Any, within: float) -> None:
+    """Have small packets go at once, and reading and writing fail when the other side is silent for too long.
+
+    stomp.py watches heartbeats too, but waits for a writer that is stuck before it looks.
+    """
+    transport = connection.transport
+    if transport.socket is not None:
+        transport.socket.settimeout(within)
+        transport.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+
+def _reachable(host: tuple[str, int]) -> str:
+    return f"nobody answers at {place(host)}: start ActiveMQ there, or correct backbone.url"

@@ -1,0 +1,1 @@
+"""Frames and destination names on the message broker. Pure."""

@@ -1,0 +1,1 @@
+"""From committed notifications to consumers: matching, one ordered queue per subscription, dead letters."""

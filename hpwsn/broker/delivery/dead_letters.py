@@ -1,0 +1,86 @@
+"""Dead letters: what a subscription could not be given, until an operator sends it again or drops it.
+
+They are made by delivery, in the transaction that moves the subscription's cursor past them. Sent again,
+they go out before what waits, once; those that fail stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+
+from hpwsn.broker.delivery.delivery import Delivery
+from hpwsn.broker.subscriptions.subscription import State, Subscription
+from hpwsn.broker.subscriptions.subscriptions import Subscriptions
+from hpwsn.journal.journal import Journal
+from hpwsn.journal.store.records import DeadLetter
+
+PAGE = 500
+"""Dead letters read from the journal at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Dead letters by id, by subscription, or all of them."""
+
+    ids: tuple[int, ...] = ()
+    subscription: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """How many were sent on their way again, and how many cannot be: their subscription has ended."""
+
+    sent: int
+    ended: int
+
+
+class DeadLetters:
+    """The dead letters of a node."""
+
+    def __init__(self, journal: Journal, subscriptions: Subscriptions, delivery: Delivery) -> None:
+        self._journal = journal
+        self._subscriptions = subscriptions
+        self._delivery = delivery
+
+    async def page(self, limit: int, after: int, subscription: str | None) -> Sequence[DeadLetter]:
+        """Some, in the order in which they came, after an id."""
+        return await self._journal.dead_letters(limit, after, subscription)
+
+    async def get(self, id_: int) -> DeadLetter | None:
+        """One by its id."""
+        return await self._journal.dead_letter(id_)
+
+    async def replay(self, selection: Selection) -> Replayed:
+        """Send them to their subscriptions again."""
+        sent = ended = 0
+        async for letter in self._selected(selection):
+            subscription = self._live(letter.subscription_id)
+            if subscription is None:
+                ended += 1
+            else:
+                self._delivery.replay(subscription, [letter.id])
+                sent += 1
+        return Replayed(sent, ended)
+
+    async def drop(self, selection: Selection) -> int:
+        """Remove them for good; how many."""
+        ids = [letter.id async for letter in self._selected(selection)]
+        return await self._journal.drop_dead_letters(ids) if ids else 0
+
+    async def _selected(self, selection: Selection) -> AsyncIterator[DeadLetter]:
+        if selection.ids:
+            for id_ in selection.ids:
+                letter = await self._journal.dead_letter(id_)
+                if letter is not None:
+                    yield letter
+            return
+        after = 0
+        while page := await self._journal.dead_letters(PAGE, after, selection.subscription):
+            for letter in page:
+                yield letter
+            after = page[-1].id
+
+    def _live(self, id_: str) -> Subscription | None:
+        subscription = self._subscriptions.find(id_)
+        return subscription if subscription is not None and subscription.state is State.LIVE else None

@@ -1,0 +1,258 @@
+"""The two ways to a consumer: a Notify pushed to its address, and the queue of a pull point of this node.
+
+Push builds the envelope by joining bytes: what is the same for all sends of a subscription is prepared once,
+and each notification's content is already in its final form. WS-BaseNotification 1.3, sections 3 and 5.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import uuid
+from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
+
+from hpwsn.broker.delivery.sending import Done, Sender
+from hpwsn.broker.push.pool import Pusher
+from hpwsn.broker.push.request import Outcome, OutcomeKind, parse_target
+from hpwsn.broker.subscriptions.pull_points import PullPoints
+from hpwsn.broker.subscriptions.resource_addresses import PLAIN_IDS, ResourceIds, own_path
+from hpwsn.broker.subscriptions.subscription import Prepared, Subscription
+from hpwsn.journal.journal import Journal
+from hpwsn.notification import Notification
+from hpwsn_client.wsn.formats.original import is_original, original_content
+from hpwsn_client.wsn.operations.notifications import (
+    NOTIFICATION_CLOSE,
+    NOTIFICATION_OPEN,
+    NOTIFY_CLOSE,
+    NOTIFY_OPEN,
+)
+from hpwsn_client.wsn.soap import faults
+from hpwsn_client.wsn.soap.addressing import (
+    Addressing,
+    EndpointReference,
+    encode_addressing,
+    encode_epr,
+    reference_parameter_headers,
+)
+from hpwsn_client.wsn.soap.envelope import SoapVersion, encode_envelope
+from hpwsn_client.wsn.soap.names import ACTION_NOTIFY, WSA, WSA_ANONYMOUS, WSA_NONE, WSNT, wsnt
+from hpwsn_client.wsn.soap.version import SoapAction, request_headers
+from hpwsn_client.wsn.soap.xml import escape
+
+_SPLIT = b"\x00"
+_MESSAGE_ID = f"urn:uuid:{uuid.uuid4()}"
+"""Where the id of each send goes; nobody can know it, so it stands nowhere else in an envelope."""
+
+_NOTIFY_OPEN = f'<wsnt:Notify xmlns:wsnt="{WSNT}" xmlns:wsa="{WSA}">'.encode()
+"""Declares what stands around each content, once for all of them: a send is a fifth shorter for it."""
+
+_PUBLISHING = frozenset({"/wsn", "/wsn/process", "/onvif/events"})
+"""Where a Notify to this node is published."""
+
+PULL_BATCH = 1000
+"""Notifications that go into a pull point's queue in one transaction."""
+
+
+class PushSender:
+    """Posts Notify messages; the consumer's 2xx is the acknowledgement."""
+
+    def __init__(self, pusher: Pusher, batch: int, soap_action: SoapAction = "empty") -> None:
+        self._pusher = pusher
+        self._soap_action = soap_action
+        self._batch = batch
+        self._sent: Sequence[Notification] = ()
+        self._content: Callable[[Notification], bytes] | None = None
+        self._contents: Sequence[bytes] = ()
+        self._ids = itertools.count(1)
+        # Unique to this start of the process, and of one length; only the number changes.
+        self._id_form = f"urn:uuid:{str(uuid.uuid4())[:24]}%012x".encode()
+
+    def batch(self, subscription: Subscription) -> int:
+        """One for UseRaw and for the original's receivers, else the policy's, else the node's."""
+        prepared = subscription.prepared or self._prepare(subscription)
+        if prepared.single:
+            return 1
+        policy = subscription.request.policy.delivery
+        asked = policy.batch if policy else None
+        return min(asked, self._batch) if asked else self._batch
+
+    def send(
+        self,
+        subscription: Subscription,
+        offsets: Sequence[int],
+        notifications: Sequence[Notification],
+        done: Done,
+    ) -> None:
+        """Post one envelope with all of the notifications."""
+        prepared = subscription.prepared or self._prepare(subscription)
+        if notifications is not self._sent or prepared.content is not self._content:
+            # The same go to one consumer after another, so what they share is made once.
+            self._sent, self._content = notifications, prepared.content
+            self._contents = tuple(map(prepared.content, notifications))
+        body = (
+            prepared.before_id,
+            self._id_form % next(self._ids),
+            prepared.before_first,
+            prepared.between.join(self._contents),
+            prepared.after_last,
+        )
+        self._pusher.post(prepared.url, prepared.headers, body, done)
+
+    def _prepare(self, subscription: Subscription) -> Prepared:
+        prepared = subscription.prepared = prepare(subscription, self._soap_action)
+        return prepared
+
+
+_standard = attrgetter("content")
+_raw = attrgetter("payload")
+
+
+def _original(notification: Notification) -> bytes:
+    return original_content(notification.content, notification.start, notification.end)
+
+
+def prepare(subscription: Subscription, soap_action: SoapAction) -> Prepared:
+    """Encode all that does not change from send to send."""
+    consumer, version = subscription.request.consumer, subscription.version
+    addressing = Addressing(action=ACTION_NOTIFY, to=consumer.address, message_id=_MESSAGE_ID)
+    headers = encode_addressing(addressing) + reference_parameter_headers(consumer)
+    before, after = encode_envelope(version, _SPLIT, headers).split(_SPLIT)
+    before_id, before_body = before.split(_MESSAGE_ID.encode(), 1)
+    raw, original = subscription.request.policy.use_raw, is_original(subscription.request)
+    notify, opening, closing = (b"", b"", b"") if raw else _around_contents(subscription, original)
+    return Prepared(
+        url=consumer.address,
+        headers=_header_lines(version, soap_action),
+        before_id=before_id,
+        before_first=before_body + notify + opening,
+        between=closing + opening,
+        after_last=closing + (b"" if raw else NOTIFY_CLOSE) + after,
+        content=_raw if raw else _original if original else _standard,
+        single=raw or original,
+    )
+
+
+def _around_contents(subscription: Subscription, original: bool) -> tuple[bytes, bytes, bytes]:
+    """What opens the Notify, what opens each message as far as its content, and what closes it."""
+    if original:
+        # To the byte as ever: whoever has a receiver of the original's may not read it as XML.
+        reference = encode_epr(EndpointReference(subscription.address), wsnt("SubscriptionReference"))
+        return NOTIFY_OPEN, NOTIFICATION_OPEN + reference, NOTIFICATION_CLOSE
+    opening = (
+        "<wsnt:NotificationMessage><wsnt:SubscriptionReference>"
+        f"<wsa:Address>{escape(subscription.address)}</wsa:Address></wsnt:SubscriptionReference>"
+    )
+    return _NOTIFY_OPEN, opening.encode(), NOTIFICATION_CLOSE
+
+
+def _header_lines(version: SoapVersion, soap_action: SoapAction) -> bytes:
+    headers = request_headers(version, ACTION_NOTIFY, soap_action)
+    return "".join(f"{name}: {value}\r\n" for name, value in headers.items()).encode()
+
+
+class PullSender:
+    """Moves offsets into a pull point's queue; the commit is the acknowledgement."""
+
+    def __init__(self, journal: Journal, pull_points: PullPoints) -> None:
+        self._journal = journal
+        self._pull_points = pull_points
+
+    def batch(self, subscription: Subscription) -> int:
+        """As many as one transaction takes."""
+        return PULL_BATCH
+
+    def send(
+        self,
+        subscription: Subscription,
+        offsets: Sequence[int],
+        notifications: Sequence[Notification],
+        done: Done,
+    ) -> None:
+        """Queue the offsets and move the cursor in one transaction."""
+        point = subscription.pull_point
+        assert point is not None
+        entries = [(offset, subscription.id) for offset in offsets]
+        self._pull_points.filled(point)
+        future = self._journal.enqueue(point, entries, {subscription.id: offsets[-1]})
+        future.add_done_callback(lambda ended: done(_pull_outcome(ended)))
+        future.add_done_callback(lambda ended: self._pull_points.arrived(point))
+
+
+def _pull_outcome(ended: asyncio.Future[None]) -> Outcome:
+    if ended.cancelled():
+        return Outcome(OutcomeKind.CANCELLED, reason="the node is closing")
+    error = ended.exception()
+    if error is None:
+        return Outcome(OutcomeKind.DELIVERED)
+    return Outcome(OutcomeKind.UNAVAILABLE, reason=str(error))
+
+
+class Consumers:
+    """Knows which way leads to which consumer."""
+
+    def __init__(
+        self,
+        push: Sender,
+        pull: Sender,
+        pull_points: PullPoints,
+        base_url: Callable[[], str],
+        ids: ResourceIds = PLAIN_IDS,
+        peers: Callable[[], Iterable[str]] = tuple,
+    ) -> None:
+        self._ids = ids
+        self._peers = peers
+        self._push = push
+        self._pull = pull
+        self._pull_points = pull_points
+        self._base_url = base_url
+
+    def sender(self, subscription: Subscription) -> Sender:
+        """The way to this subscription's consumer."""
+        return self._push if subscription.pull_point is None else self._pull
+
+    def resolve(self, consumer: EndpointReference) -> str | None:
+        """The local pull point meant by the reference, or None for a push; a fault for neither."""
+        prefix = f"{self._base_url()}/wsn/pullpoints/"
+        id_ = consumer.address.removeprefix(prefix)
+        # A pull point of another node may be known by an address that all nodes share: to that one is pushed.
+        if id_ != consumer.address and not self._ids.is_elsewhere(id_):
+            if id_ not in self._pull_points:
+                raise faults.SubscribeCreationFailedFault(
+                    f"ConsumerReference {consumer.address} is no pull point of this node; create one first",
+                    code=faults.FaultCode.SENDER,
+                )
+            return id_
+        if _publishes(consumer.address, self._base_url()):
+            raise faults.SubscribeCreationFailedFault(
+                f"ConsumerReference {consumer.address} is this broker itself, and would go round for ever",
+                code=faults.FaultCode.SENDER,
+            )
+        if any(_publishes(consumer.address, base) for base in self._peers()):
+            raise faults.SubscribeCreationFailedFault(
+                f"ConsumerReference {consumer.address} is a node of the same clusters, and would go round for"
+                " ever: what is published here is there, too",
+                code=faults.FaultCode.SENDER,
+            )
+        _check_push_address(consumer.address)
+        return None
+
+
+def _publishes(address: str, base: str) -> bool:
+    """Whether what is sent to an address is published by the node at this base."""
+    path = own_path(address, base) or ""
+    return path in _PUBLISHING or path.startswith("/wsn/registrations/")
+
+
+def _check_push_address(address: str) -> None:
+    if address in (WSA_ANONYMOUS, WSA_NONE):
+        raise faults.SubscribeCreationFailedFault(
+            f"ConsumerReference {address} is nowhere to send to: give a service's address, or a pull point",
+            code=faults.FaultCode.SENDER,
+        )
+    try:
+        parse_target(address)
+    except ValueError as error:
+        raise faults.SubscribeCreationFailedFault(
+            f"ConsumerReference {address!r} cannot be reached: {error}", code=faults.FaultCode.SENDER
+        ) from error

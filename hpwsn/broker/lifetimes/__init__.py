@@ -1,0 +1,1 @@
+"""Leases of resources, expiry of messages, and the retry policy. Pure."""

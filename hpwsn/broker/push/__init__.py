@@ -1,0 +1,1 @@
+"""HTTP pushes to consumers: connection pool, connection, request."""

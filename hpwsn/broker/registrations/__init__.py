@@ -1,0 +1,1 @@
+"""Registered publishers, and publishing on demand."""

@@ -1,0 +1,1 @@
+"""Subscriptions with their cursors and conditions, who wants a topic, and pull points."""

@@ -1,0 +1,97 @@
+"""Who gets a notification: topic first, then content.
+
+Subscriptions without a content filter are in the topic tree one by one. Those with one are there as one group
+for each set of topic expressions, which one look at the payloads of a run finds the members of, so that a
+hundred thousand that do not want a notification cost its publisher next to nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from hpwsn.broker.subscriptions.subscription import Subscriber, Subscription
+from hpwsn.matching.content.content_filters import ContentFilters
+from hpwsn.matching.content.content_group import ContentGroup
+from hpwsn.matching.content.content_index import Engines
+from hpwsn.notification import Notification, Run
+from hpwsn.topics.tree.tree import TopicTree
+from hpwsn_client.wsn.topics.topic_expressions import TopicExpression
+
+
+class Audience:
+    """The live subscriptions, by topic and content; the filters of each must be acquired."""
+
+    def __init__(self, tree: TopicTree[Subscriber], content: ContentFilters, engines: Engines) -> None:
+        self._tree = tree
+        self._content = content
+        self._engines = engines
+        self._groups: dict[tuple[TopicExpression, ...], ContentGroup[Subscription]] = {}
+
+    def enter(self, subscription: Subscription, *, restore: bool = False) -> None:
+        """Let it get notifications; the fault of a fixed tree, unless it was there before a restart."""
+        topics, filters = subscription.topics, subscription.content
+        if not filters:
+            self._tree.subscribe(topics, subscription, restore=restore)
+            return
+        wanted = self._content.find(filters)
+        if wanted is None:
+            raise LookupError(f"the filters of subscription {subscription.id} were not acquired")
+        group = self._groups.get(topics)
+        if group is None:
+            group = ContentGroup(self._engines)
+        # For a group that is there this only asks whether its topics still are.
+        self._tree.subscribe(topics, group, restore=restore)
+        self._groups[topics] = group
+        group.add(subscription, wanted)
+
+    def leave(self, subscription: Subscription) -> None:
+        """Let it get no more."""
+        topics, filters = subscription.topics, subscription.content
+        if not filters:
+            self._tree.unsubscribe(topics, subscription)
+            return
+        group, wanted = self._groups.get(topics), self._content.find(filters)
+        if group is None or wanted is None:
+            return
+        group.discard(subscription, wanted)
+        if not group:
+            del self._groups[topics]
+            self._tree.unsubscribe(topics, group)
+
+    def match(self, notification: Notification) -> list[Subscription]:
+        """The subscriptions that want it, each once; its payload is parsed at most once.
+
+        It has been accepted, so it is theirs even where its topic was removed since.
+        """
+        return self.match_each((notification,))[0]
+
+    def match_alike(self, notifications: Sequence[Notification]) -> list[Subscription] | None:
+        """The subscriptions that want all of these, which are on one topic; None if the content counts."""
+        topic = notifications.topic if isinstance(notifications, Run) else notifications[0].topic
+        found = self._tree.match(topic, accepted=True)
+        if self._groups and len(notifications) > 1 and any(isinstance(each, ContentGroup) for each in found):
+            return None
+        return self._match_each(found, notifications[:1])[0] if found else []
+
+    def match_each(self, notifications: Sequence[Notification]) -> list[list[Subscription]]:
+        """The subscriptions that want each of these, which are on one topic."""
+        return self._match_each(self._tree.match(notifications[0].topic, accepted=True), notifications)
+
+    def _match_each(
+        self, found: Iterable[Subscriber], notifications: Sequence[Notification]
+    ) -> list[list[Subscription]]:
+        plain: list[Subscription] = []
+        groups: list[ContentGroup[Subscription]] = []
+        for subscriber in found:
+            if isinstance(subscriber, ContentGroup):
+                groups.append(subscriber)
+            else:
+                plain.append(subscriber)
+        if not groups:
+            return [plain] * len(notifications)
+        wanted = [plain.copy() for _ in notifications]
+        evaluations = [self._content.evaluation(notification.payload) for notification in notifications]
+        for group in groups:
+            for some, more in zip(wanted, group.match(evaluations), strict=True):
+                some += more
+        return wanted

@@ -1,0 +1,150 @@
+"""A subscription as the broker holds it: what was asked for, where it stands, and how its last deliveries
+went.
+
+State only; `subscriptions` changes it for its owner, `delivery` moves its cursor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+from hpwsn.broker.push.request import OutcomeKind
+from hpwsn.broker.subscriptions.cursor import Cursor
+from hpwsn.matching.content.content_group import ContentGroup
+from hpwsn.notification import Notification
+from hpwsn_client.wsn.formats.original import is_original
+from hpwsn_client.wsn.operations.filters import ContentFilter
+from hpwsn_client.wsn.operations.messages import Subscribe
+from hpwsn_client.wsn.soap.envelope import SoapVersion
+from hpwsn_client.wsn.soap.times import Duration
+from hpwsn_client.wsn.topics.topic_expressions import TopicExpression
+
+
+class State(Enum):
+    """Where a subscription is in its life."""
+
+    LIVE = "live"
+    EXPIRED = "expired"
+    """Its time is over, but a Renew within the grace brings it back."""
+    ENDED = "ended"
+
+
+_LIVE = State.LIVE
+"""A member of an Enum is a call to look up, and this one is looked up for every send."""
+
+
+@dataclass(slots=True)
+class Progress:
+    """What delivery remembers between two attempts."""
+
+    busy: bool = False
+    """A send or a read of the journal is under way."""
+    attempt: int = 0
+    kind: OutcomeKind | None = None
+    same: int = 0
+    tried: int = 0
+    """What went wrong last, how often in a row before, and the newest offset that was there each time."""
+    alone: int = 0
+    """How many notifications are to be sent one by one, since together they were refused."""
+    first_failure: float | None = None
+    """On the loop's clock, which nobody sets: a jump of the wall clock must not use up the retries."""
+    delivered: int = 0
+    dropped: int = 0
+    failures: int = 0
+    last_error: str | None = None
+    expired: int = 0
+    replays: dict[int, None] | None = None
+    """Dead letters, by id, that an operator wants sent again; None rather than empty, as with most."""
+    present: Sequence[int] = ()
+    """Offsets of current messages that the subscriber wants sent once more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What every push to one subscription has in common, encoded once."""
+
+    url: str
+    headers: bytes
+    before_id: bytes
+    before_first: bytes
+    """From the id to the first notification's own content."""
+    between: bytes
+    """From one content to the next."""
+    after_last: bytes
+    content: Callable[[Notification], bytes]
+    """What is sent of a notification."""
+    single: bool
+    """Whether every notification travels alone."""
+
+
+@dataclass(slots=True, eq=False)
+class Subscription:
+    """One consumer's standing request; compared by identity."""
+
+    id: str
+    request: Subscribe
+    version: SoapVersion
+    created: float
+    terminates: float | None
+    cursor: Cursor
+    base_url: str
+    """What the node's own addresses begin with."""
+    pull_point: str | None = None
+    paused: bool = False
+    producer_holds: bool = True
+    """Whether the producer's properties are as its filters want them; if not, nothing is for it."""
+    state: State = State.LIVE
+    progress: Progress = field(default_factory=Progress)
+    prepared: Prepared | None = None
+    """What its sender keeps for the next send."""
+    rejects: bool | None = None
+    """Whether a full queue turns publishers away; None until `overflow` has looked."""
+
+    @property
+    def address(self) -> str:
+        """The subscription's own address, where its manager answers."""
+        return f"{self.base_url}/wsn/subscriptions/{self.id}"
+
+    @property
+    def topics(self) -> tuple[TopicExpression, ...]:
+        """The topic expressions, all of which a notification's topic must match."""
+        return self.request.filter.topics
+
+    @property
+    def content(self) -> tuple[ContentFilter, ...]:
+        """The content filters, all of which must hold."""
+        return self.request.filter.content
+
+    @property
+    def producer_properties(self) -> tuple[ContentFilter, ...]:
+        """The filters on the properties of the producer, which is this broker."""
+        return self.request.filter.producer_properties
+
+    @property
+    def expires(self) -> Duration | None:
+        """How long a notification may wait for the consumer, if that is bounded."""
+        asked = self.request.policy.delivery
+        return asked.expires if asked is not None else None
+
+    @property
+    def key(self) -> Hashable:
+        """What makes a later Subscribe a repetition of this one."""
+        return subscription_key(self.request, self.pull_point)
+
+    @property
+    def deliverable(self) -> bool:
+        """Whether notifications may go out now."""
+        return not self.paused and self.state is _LIVE
+
+
+Subscriber = Subscription | ContentGroup[Subscription]
+"""What the topic tree holds: a subscription, or those with content filters on the same topics together."""
+
+
+def subscription_key(request: Subscribe, pull_point: str | None) -> Hashable:
+    """Equal for requests that ask for the same thing to be sent to the same place."""
+    consumer = request.consumer
+    place = pull_point or consumer.address, consumer.reference_parameters
+    return *place, request.filter, request.policy, is_original(request)

@@ -1,0 +1,1 @@
+"""The `hpwsn` command: one module for each subcommand, and one HTTP client for all."""

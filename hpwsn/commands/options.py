@@ -1,0 +1,64 @@
+"""The options of a command that starts something with settings, and the settings that they give."""
+
+import argparse
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from hpwsn.configuration.sources import LoadedConfig, default_file, load_config, shown, value_of
+from hpwsn.errors import ConfigError, Problem, SettingError
+from hpwsn.settings import SETTINGS
+
+_METAVARS = {
+    "data.dir": "DIR",
+    "admin.dir": "DIR",
+    "cluster.admin": "URL",
+    "backbone.url": "URL",
+    "topics.url": "URL",
+}
+
+
+def add_config_options(parser: argparse.ArgumentParser, flags: Mapping[str, str]) -> None:
+    """A settings file, a flag for some settings, and `--set` for all others."""
+    parser.set_defaults(loads_config=True)
+    parser.add_argument(
+        "--config", type=Path, metavar="FILE", help="settings file (default: ./hpwsn.toml, if any)"
+    )
+    for key, flag in flags.items():
+        setting = SETTINGS[key]
+        default = f" (default: {setting.default})" if setting.default != "" else ""
+        metavar = _METAVARS.get(key, flag.strip("-").upper())
+        parser.add_argument(flag, dest=key, metavar=metavar, help=setting.about.rstrip(".") + default)
+    parser.add_argument(
+        "--set",
+        dest="assignments",
+        action="append",
+        default=[],
+        metavar="SECTION.KEY=VALUE",
+        help="any other setting; may be repeated (see `hpwsn check-config --reference`)",
+    )
+
+
+def config_of(arguments: argparse.Namespace, flags: Mapping[str, str]) -> LoadedConfig:
+    """What the options, the environment and the file come to."""
+    given = {key: value for key in flags if (value := getattr(arguments, key)) is not None}
+    file = arguments.config or default_file(Path())
+    return load_config(file, os.environ, given, arguments.assignments)
+
+
+def startable_config_of(arguments: argparse.Namespace, flags: Mapping[str, str]) -> LoadedConfig:
+    """The same, where a node can start with it on this machine; else ConfigError."""
+    loaded = config_of(arguments, flags)
+    from hpwsn.node.preflight import unusable_settings
+
+    if found := unusable_settings(loaded.config):
+        raise ConfigError([problem_of(error, loaded) for error in found])
+    return loaded
+
+
+def problem_of(error: SettingError, loaded: LoadedConfig) -> Problem:
+    """An error about a setting, with where its value came from."""
+    setting = SETTINGS[error.key]
+    return Problem(
+        error.key, shown(setting, value_of(loaded.config, setting)), loaded.source(error.key), error.reason
+    )

@@ -1,0 +1,245 @@
+"""`hpwsn streams run`, `list` and `history`: services on Spark, what a node knows of them, and their past.
+
+PySpark is loaded here only by the commands that need it; without it, or without Java, they say in one line
+what to install.
+"""
+
+import argparse
+import importlib.util
+import json
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hpwsn.commands.operator_api import add_command, add_node_options, address, base_url, dump, request, table
+from hpwsn.errors import BadArguments, HpwsnError
+from hpwsn_client.environment import DEFAULT_URL, URL
+
+if TYPE_CHECKING:
+    from hpwsn.streams.definition.definition import Definition
+
+_RUN = """\
+  hpwsn streams run traffic.toml
+  hpwsn streams run flow.toml busiest.toml --checkpoint /var/lib/hpwsn-streams --history /data/history
+  hpwsn streams run traffic.toml --master spark://spark.example.org:7077 --url http://broker.example.org:8080/wsn
+  hpwsn streams run traffic.toml --once
+"""
+_LIST = """\
+  hpwsn streams list
+  hpwsn streams list --json
+"""
+_HISTORY = """\
+  hpwsn streams history busiest.toml --history /data/history
+  hpwsn streams history flow.toml --input anpr=/data/anpr.csv --json
+  hpwsn streams history flow.toml --input anpr=/data/anpr --to /data/flow
+"""
+_COLUMNS = ("uri", "state", "topic", "constraints", "inputs", "rows/s", "lag", "batch s")
+NEEDS = (
+    "Spark is not installed: in the checkout, pip install ./client '.[spark]'; "
+    "it needs Java 17 or later too (Debian: default-jre-headless)"
+)
+SHOWN = 1000
+
+
+def add_run_parsers(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Adds the actions to the command `streams`."""
+    run = add_command(actions, "run", "run services on Spark, until SIGTERM or Ctrl-C", _RUN)
+    _add_files(run)
+    _add_spark(run)
+    run.add_argument("--url", help="the node's address, as it prints it when ready")
+    run.add_argument(
+        "--checkpoint",
+        default="hpwsn-checkpoints",
+        metavar="DIR",
+        help="where Spark keeps how far it is; a run goes on from it (default: ./hpwsn-checkpoints)",
+    )
+    run.add_argument(
+        "--start", default="oldest", help="where a first run begins: oldest (default), now, or an offset"
+    )
+    run.add_argument("--once", action="store_true", help="take what is there now, and end")
+    run.add_argument("--trigger", default="", metavar="TIME", help='time between batches, such as "1 second"')
+    run.add_argument(
+        "--history", default="", metavar="DIR", help="keep what the services publish, as Parquet"
+    )
+    run.add_argument(
+        "--backbone", default="", metavar="URL", help="publish by ActiveMQ: stomp://user:pw@host:61613"
+    )
+    run.add_argument("--node", default="", metavar="NAME", help="with --backbone: the name of the node")
+    run.add_argument(
+        "--registration",
+        default="",
+        metavar="ID",
+        help="the publisher's registration, by its id or address, where the node wants one",
+    )
+    run.add_argument(
+        "--every", type=float, default=5.0, metavar="S", help="seconds between lines of progress"
+    )
+    run.add_argument(
+        "--rows",
+        type=int,
+        default=50_000,
+        metavar="N",
+        help="most rows of an input in a batch (default: 50000)",
+    )
+    run.set_defaults(handler=_run)
+    listing = add_command(actions, "list", "the services that a node knows", _LIST)
+    add_node_options(listing)
+    listing.set_defaults(handler=_list)
+    past = add_command(actions, "history", "run services on past events", _HISTORY, asks_node=False)
+    _add_files(past)
+    _add_spark(past)
+    past.add_argument("--history", default="", metavar="DIR", help="what `run --history` has kept")
+    past.add_argument(
+        "--input",
+        dest="inputs",
+        action="append",
+        default=[],
+        metavar="NAME=PATH",
+        help="past events of an input: Parquet, CSV or JSON lines; may be repeated",
+    )
+    past.add_argument("--to", default="", metavar="DIR", help="write Parquet there instead of printing")
+    past.add_argument("--json", action="store_true", help="print an event a line, all of them")
+    past.set_defaults(handler=_history)
+
+
+def _add_files(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="definitions, in TOML or Python")
+
+
+def _add_spark(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--master", default="local[2]", help="Spark's master (default: local[2])")
+    parser.add_argument("--packages", default="", help="packages of Spark's, such as that for Kafka")
+    parser.add_argument(
+        "--conf",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a setting of Spark's; may be repeated",
+    )
+
+
+def _definitions(files: Sequence[Path]) -> "list[Definition]":
+    """The services of the files; functions that a definition names lie beside it."""
+    from hpwsn.streams.definition_files import load
+
+    sys.path[:0] = list(dict.fromkeys(str(file.resolve().parent) for file in files))
+    return load(*files)
+
+
+def _need_spark(master: str) -> None:
+    if any(importlib.util.find_spec(name) is None for name in ("pyspark", "pyarrow")):
+        raise HpwsnError(NEEDS)
+    if not os.environ.get("JAVA_HOME") and shutil.which("java") is None:
+        raise HpwsnError(
+            "Java is not installed, and Spark needs it: install Java 17 (Debian: default-jre-headless)"
+        )
+    # Workers run the interpreter that runs this, which has our packages.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if master.startswith("local"):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    if sys.flags.utf8_mode:
+        # In the locale C Python takes UTF-8 for the names of files. Java fails at names beyond ASCII.
+        os.environ["LC_ALL"] = "C.UTF-8"
+
+
+def _settings(given: Sequence[str]) -> dict[str, str]:
+    for one in given:
+        if "=" not in one:
+            raise BadArguments(f"--conf {one}: write a setting of Spark's as KEY=VALUE")
+    return dict(one.split("=", 1) for one in given)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    definitions = _definitions(arguments.files)
+    url = arguments.url or os.environ.get(URL) or DEFAULT_URL
+    base_url(url)
+    if bool(arguments.backbone) != bool(arguments.node):
+        raise BadArguments("--backbone and --node belong together: give both, or neither")
+    if not (arguments.start in ("oldest", "now") or arguments.start.isdecimal()):
+        raise BadArguments(f"--start {arguments.start}: give oldest, now, or an offset")
+    conf = _settings(arguments.conf)
+    _need_spark(arguments.master)
+    from hpwsn.streams.spark.job import Job, Options, open_session
+
+    stopping: list[int] = []
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda number, frame: stopping.append(number))
+    print("starting Spark", flush=True)
+    spark = open_session("hpwsn streams", arguments.master, conf, arguments.packages)
+    options = Options(
+        url=url,
+        checkpoint=arguments.checkpoint,
+        start=arguments.start,
+        once=arguments.once,
+        trigger=arguments.trigger,
+        history=arguments.history,
+        backbone=arguments.backbone,
+        node=arguments.node,
+        registration=arguments.registration,
+        every=arguments.every,
+        rows=max(1, arguments.rows),
+    )
+    job = Job(spark, definitions, options, say=lambda line: print(line, flush=True))
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda number, frame: job.stop())
+    try:
+        if not stopping:
+            job.run()
+    finally:
+        spark.stop()
+    print("stopped", flush=True)
+    return 0
+
+
+def _list(arguments: argparse.Namespace) -> int:
+    answer = request("GET", address(arguments, "streams"), ca=arguments.ca)
+    if arguments.json:
+        print(dump(answer))
+        return 0
+    print(table([_row(one) for one in answer.get("streams", [])], _COLUMNS, "no services"))
+    return 0
+
+
+def _row(service: dict[str, object]) -> dict[str, object]:
+    figures = service.get("figures")
+    found = figures if isinstance(figures, dict) else {}
+    named = {name: service.get(name) for name in ("constraints", "inputs")}
+    texts = {
+        name: [f"{key}: {value}" for key, value in given.items()] if isinstance(given, dict) else []
+        for name, given in named.items()
+    }
+    rates = {"rows/s": "rows_per_second", "lag": "lag", "batch s": "batch_seconds"}
+    return {**service, **texts, **{name: found.get(figure) for name, figure in rates.items()}}
+
+
+def _history(arguments: argparse.Namespace) -> int:
+    definitions = _definitions(arguments.files)
+    inputs = dict(one.split("=", 1) for one in arguments.inputs if "=" in one)
+    if len(inputs) != len(arguments.inputs):
+        raise BadArguments("--input: write NAME=PATH, each name once")
+    if len(definitions) != 1 and (arguments.to or inputs):
+        raise BadArguments("--to and --input are for one service: give one definition")
+    conf = _settings(arguments.conf)
+    _need_spark(arguments.master)
+    from hpwsn.streams.spark.history import lines, query
+    from hpwsn.streams.spark.job import open_session
+
+    spark = open_session("hpwsn streams history", arguments.master, conf, arguments.packages)
+    try:
+        for definition in definitions:
+            frame = query(spark, definition, arguments.history, inputs)
+            if arguments.to:
+                frame.write.mode("errorifexists").parquet(arguments.to)
+            elif arguments.json:
+                for line in lines(frame):
+                    print(line)
+            else:
+                rows = [json.loads(line) for line in lines(frame.limit(SHOWN))]
+                print(table(rows, frame.columns, "no events"))
+    finally:
+        spark.stop()
+    return 0

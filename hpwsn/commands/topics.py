@@ -1,0 +1,302 @@
+"""`hpwsn topics`: look at a topic directory and edit it from the command line.
+
+It works on any directory that hpwsn.topics.directory.directory opens, and needs no running node; one that
+runs follows. A handler takes the parsed arguments and returns 0. It raises BadArguments when it was asked
+wrongly, and another HpwsnError when the directory could not do it.
+
+A set of declared topics drawn as a tree for a terminal.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TextIO
+
+from hpwsn.errors import BadArguments
+from hpwsn.topics.directory.directory import Access, Directory, TopicDirectoryError
+from hpwsn.topics.ldap.entries.dn import DnError, parse_dn
+from hpwsn.topics.ldap.entries.ldif import DEFAULT_BASE, encode_ldif, parse_ldif
+from hpwsn.topics.opening import open_directory
+from hpwsn.topics.tree.declarations import ROUTING_POLICIES, Declaration
+from hpwsn.topics.tree.topic_toml import Document, DocumentError, encode_document, parse_document
+from hpwsn_client.wsn.soap.faults import InvalidTopicExpressionFault
+from hpwsn_client.wsn.topics.topic_expressions import Topic
+
+_Children = Mapping[Topic | None, list[Declaration]]
+
+
+def draw_tree(declarations: Iterable[Declaration], ascii_only: bool = False) -> Iterator[str]:
+    """One line a topic, its description behind it and its routing policy in brackets."""
+    children: dict[Topic | None, list[Declaration]] = {}
+    for declaration in declarations:
+        children.setdefault(declaration.topic.parent, []).append(declaration)
+    branches = ("|-- ", "`-- ", "|   ") if ascii_only else ("├── ", "└── ", "│   ")
+    for tree in children.get(None, []):
+        yield _line(str(tree.topic), tree)
+        yield from _branches(tree.topic, children, "", branches)
+
+
+def _branches(
+    topic: Topic, children: _Children, indent: str, branches: tuple[str, str, str]
+) -> Iterator[str]:
+    fork, last, trunk = branches
+    below = children.get(topic, [])
+    for position, child in enumerate(below, start=1):
+        is_last = position == len(below)
+        yield indent + (last if is_last else fork) + _line(child.topic.path[-1], child)
+        yield from _branches(child.topic, children, indent + ("    " if is_last else trunk), branches)
+
+
+def _line(name: str, declaration: Declaration) -> str:
+    routing = f"  [{declaration.routing}]" if declaration.routing else ""
+    description = f"  {' '.join(declaration.description.split())}" if declaration.description else ""
+    return f"{name}{routing}{description}"
+
+
+ENVIRONMENT = "HPWSN_TOPICS_URL"
+FORMATS = ("toml", "ldif")
+TELL_EVERY = 1000
+"""Changes between two notes about the progress of a load."""
+_EXAMPLES = """\
+examples:
+  hpwsn topics add ALL:ALARM --routing tcp --topics topics.toml
+  hpwsn topics list --topics ldap://ldap.example.org/ou=topics,dc=hpwsn
+"""
+_Work = Callable[[argparse.Namespace, Directory], None]
+_Subparsers = argparse._SubParsersAction  # the type of what add_subparsers returns has no public name
+
+
+def add_topics_parser(subparsers: _Subparsers[argparse.ArgumentParser]) -> None:
+    """Add `topics` with its sub-commands to the `hpwsn` command; `args.handler(args)` then runs it."""
+    parser = subparsers.add_parser(
+        "topics",
+        help="look at a topic directory and edit it",
+        description="Look at a topic directory and edit it; no node needs to run.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(title="actions", required=True, metavar="ACTION")
+    _add_list(commands)
+    _add_add(commands)
+    _add_remove(commands)
+    _add_move(commands)
+    _add_load(commands)
+    _add_dump(commands)
+
+
+def _add_list(commands: _Subparsers[argparse.ArgumentParser]) -> None:
+    parser = _command(commands, "list", _list, "draw the topics as a tree", "list --topics topics.toml")
+    parser.add_argument("--json", action="store_true", help="print a JSON array, breadth-first")
+
+
+def _add_add(commands: _Subparsers[argparse.ArgumentParser]) -> None:
+    parser = _command(
+        commands,
+        "add",
+        _add,
+        "add a topic and its missing parents, or change one that exists",
+        'add ALL:ALARM --description "Needs somebody at once" --routing tcp --topics topics.toml',
+    )
+    parser.add_argument("topic", metavar="TOPIC", help="such as ALL:ALARM, or {namespace}ALL:ALARM")
+    parser.add_argument("--description", default="", metavar="TEXT", help="what the topic is for")
+    parser.add_argument("--routing", choices=ROUTING_POLICIES, help="always forward to other nodes this way")
+
+
+def _add_remove(commands: _Subparsers[argparse.ArgumentParser]) -> None:
+    parser = _command(
+        commands, "remove", _remove, "remove a topic", "remove ALL:ALARM --recursive --topics topics.toml"
+    )
+    parser.add_argument("topic", metavar="TOPIC", help="such as ALL:ALARM")
+    parser.add_argument("--recursive", action="store_true", help="and every topic below it")
+
+
+def _add_move(commands: _Subparsers[argparse.ArgumentParser]) -> None:
+    parser = _command(
+        commands,
+        "move",
+        _move,
+        "give a topic and all below it another name or place",
+        "move ALL:ALARM ALL:EVENT:ALARM --topics topics.toml",
+    )
+    parser.add_argument("topic", metavar="TOPIC", help="the topic as it is now")
+    parser.add_argument("new", metavar="NEW", help="the whole new topic; missing parents are added")
+
+
+def _add_load(commands: _Subparsers[argparse.ArgumentParser]) -> None:
+    parser = _command(
+        commands,
+        "load",
+        _load,
+        "replace all topics by those of a TOML or LDIF file",
+        "load saved.ldif --merge --topics topics.toml",
+    )
+    parser.add_argument("file", metavar="FILE", help="a file, or - for standard input")
+    parser.add_argument("--format", choices=FORMATS, help="of the file (default: by its name, else toml)")
+    parser.add_argument("--merge", action="store_true", help="keep the topics that are there as well")
+
+
+def _add_dump(commands: _Subparsers[argparse.ArgumentParser]) -> None:
+    parser = _command(
+        commands,
+        "dump",
+        _dump,
+        "write all topics as TOML or LDIF",
+        "dump --format ldif --output saved.ldif --topics topics.toml",
+    )
+    parser.add_argument("--format", choices=FORMATS, help="(default: by the file's name, else toml)")
+    parser.add_argument(
+        "--base", default=DEFAULT_BASE, metavar="DN", help=f"what LDIF entries are below ({DEFAULT_BASE})"
+    )
+    parser.add_argument("--output", metavar="FILE", help="write it there and not to standard output")
+
+
+def _command(
+    commands: _Subparsers[argparse.ArgumentParser], name: str, work: _Work, summary: str, example: str
+) -> argparse.ArgumentParser:
+    parser = commands.add_parser(
+        name,
+        help=summary,
+        description=f"{summary[0].upper()}{summary[1:]}.",
+        epilog=f"examples:\n  hpwsn topics {example}\n",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "--topics",
+        metavar="URL",
+        help=f"a .toml file or its file: URL, or an ldap: or ldaps: URL (default: ${ENVIRONMENT})",
+    )
+    _add_access(parser)
+    parser.set_defaults(handler=lambda args: _run(work, args))
+    return parser
+
+
+def _add_access(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("an LDAP server (defaults: $HPWSN_TOPICS_BIND_DN and so on)")
+    group.add_argument("--bind-dn", metavar="DN", help="bind as this entry (default: anonymous)")
+    group.add_argument("--password-file", metavar="FILE", help="file that holds its password")
+    group.add_argument("--start-tls", action="store_true", default=None, help="secure ldap:// with StartTLS")
+    group.add_argument("--ca-file", metavar="FILE", help="certificates of those who may sign the server's")
+
+
+def _run(work: _Work, args: argparse.Namespace) -> int:
+    try:
+        work(args, _directory(args))
+    except InvalidTopicExpressionFault as error:
+        raise BadArguments(str(error)) from None
+    return 0
+
+
+def _directory(args: argparse.Namespace) -> Directory:
+    url = args.topics or os.environ.get(ENVIRONMENT)
+    if not url:
+        raise BadArguments(f"which directory? Give --topics URL, such as topics.toml, or set {ENVIRONMENT}")
+    start_tls = os.environ.get("HPWSN_TOPICS_START_TLS", "").lower() in ("1", "true", "yes", "on")
+    return open_directory(
+        url,
+        Access(
+            bind_dn=_option(args.bind_dn, "BIND_DN"),
+            password_file=_option(args.password_file, "PASSWORD_FILE"),
+            start_tls=args.start_tls or start_tls,
+            ca_file=_option(args.ca_file, "CA_FILE"),
+        ),
+    )
+
+
+def _option(given: str | None, name: str) -> str:
+    return os.environ.get(f"HPWSN_TOPICS_{name}", "") if given is None else given
+
+
+def _list(args: argparse.Namespace, directory: Directory) -> None:
+    declarations = directory.load()
+    if args.json:
+        _print([json.dumps([_as_json(item) for item in declarations], ensure_ascii=False, indent=2)])
+    else:
+        _print(draw_tree(declarations, ascii_only=not _can_draw(sys.stdout)))
+
+
+def _as_json(declaration: Declaration) -> dict[str, str | None]:
+    return {
+        "topic": str(declaration.topic),
+        "description": declaration.description,
+        "routing": declaration.routing,
+        "path": declaration.path,
+    }
+
+
+def _add(args: argparse.Namespace, directory: Directory) -> None:
+    directory.add(Declaration(Topic.parse(args.topic), args.description, args.routing))
+
+
+def _remove(args: argparse.Namespace, directory: Directory) -> None:
+    directory.remove(Topic.parse(args.topic), args.recursive)
+
+
+def _move(args: argparse.Namespace, directory: Directory) -> None:
+    directory.move(Topic.parse(args.topic), Topic.parse(args.new))
+
+
+def _load(args: argparse.Namespace, directory: Directory) -> None:
+    directory.replace(_read(args.file, args.format), args.merge, _tell)
+
+
+def _read(file: str, given: str | None) -> Iterable[Declaration]:
+    name = "standard input" if file == "-" else file
+    try:
+        text = sys.stdin.read() if file == "-" else Path(file).read_text("utf-8")
+        found = parse_ldif(text) if _format(file, given) == "ldif" else parse_document(text).declarations
+    except OSError as error:
+        raise TopicDirectoryError(f"{name}: cannot read it: {error.strerror}") from None
+    except (DocumentError, UnicodeError) as error:
+        raise TopicDirectoryError(f"{name}: {error}") from None
+    if not found:
+        # Such as what a dump that failed leaves in a pipe, or the LDIF of something else.
+        raise TopicDirectoryError(f"{name}: there is no topic in it, so nothing is changed; check the file")
+    return found
+
+
+def _format(file: str | None, given: str | None) -> str:
+    return given or ("ldif" if file is not None and file.lower().endswith(".ldif") else "toml")
+
+
+def _tell(done: int, total: int) -> None:
+    if total >= TELL_EVERY and (done % TELL_EVERY == 0 or done == total):
+        sys.stderr.write(f"hpwsn topics: {done} of {total} changes\n")
+
+
+def _encode(declarations: Iterable[Declaration], args: argparse.Namespace) -> str:
+    if _format(args.output, args.format) == "toml":
+        return encode_document(Document(tuple(declarations)))
+    try:
+        if not parse_dn(args.base):
+            raise DnError("it is empty")
+    except DnError as error:
+        raise BadArguments(f"--base: {error}") from None
+    return encode_ldif(declarations, args.base)
+
+
+def _dump(args: argparse.Namespace, directory: Directory) -> None:
+    text = _encode(directory.load(), args)
+    if args.output is None:
+        sys.stdout.write(text)
+        return
+    try:
+        Path(args.output).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise TopicDirectoryError(f"{args.output}: cannot write it: {error.strerror}") from None
+
+
+def _print(lines: Iterable[str]) -> None:
+    sys.stdout.writelines(f"{line}\n" for line in lines)
+
+
+def _can_draw(stream: TextIO) -> bool:
+    try:
+        "├└│─".encode(stream.encoding or "ascii")
+    except (UnicodeError, LookupError):
+        return False
+    return True

@@ -1,0 +1,1 @@
+"""Loads the settings: defaults, file, environment and flags, in this order."""

@@ -1,0 +1,245 @@
+"""Loads the configuration of a node: defaults < file < environment < flags.
+
+It reads the one file and takes the environment as an argument; nothing else in the node reads either. All
+that is wrong is found in one go, and each problem names the setting, its value, where that came from and
+the remedy.
+"""
+
+import difflib
+import re
+import stat
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+from hpwsn.backbone.backbone_settings import check_backbone
+from hpwsn.configuration.environment import given_settings, unknown_variables
+from hpwsn.errors import ConfigError, Problem
+from hpwsn.settings import SETTINGS, Config, Setting, sections
+
+DEFAULT_FILE = Path("hpwsn.toml")
+FLAGS = MappingProxyType(
+    {
+        "server.host": "--host",
+        "server.port": "--port",
+        "data.dir": "--data",
+        "node.name": "--name",
+        "node.cluster": "--cluster",
+        "cluster.admin": "--admin",
+        "backbone.url": "--backbone",
+        "topics.url": "--topics",
+    }
+)
+ADMIN_FLAGS = MappingProxyType(
+    {"admin.host": "--host", "admin.port": "--port", "admin.dir": "--data", "topics.url": "--topics"}
+)
+_SECTION_LINE = re.compile(r"\s*\[\s*([\w.-]+)\s*\]")
+_KEY_LINE = re.compile(r"\s*([\w.-]+)\s*=")
+_SYNTAX_LINE = re.compile(r"\(at line (\d+)")
+_PASSWORD = re.compile(r"(://[^:/@\s]*):[^/\s]*@")
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A value that somebody set, and where; `key` may be unknown."""
+
+    key: str
+    value: object
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedConfig:
+    """The configuration, the source of every setting that is not a default, and the file read."""
+
+    config: Config
+    sources: Mapping[str, str]
+    file: Path | None
+
+    def source(self, key: str) -> str:
+        """Where the value of a setting came from."""
+        return self.sources.get(key, "default")
+
+
+def load_config(
+    file: Path | None = None,
+    environ: Mapping[str, str] = MappingProxyType({}),
+    flags: Mapping[str, str] = MappingProxyType({}),
+    assignments: Sequence[str] = (),
+) -> LoadedConfig:
+    """The configuration from all sources; `flags` are texts by key, `assignments` are `section.key=value`."""
+    problems: list[Problem] = list(unknown_variables(environ))
+    given = [
+        *_from_file(file, problems),
+        *(
+            Given(key, environ[variable], f"environment {variable}")
+            for variable, key in given_settings(environ)
+        ),
+        *(Given(key, value, f"flag {_flag(key)}") for key, value in flags.items()),
+        *_from_assignments(assignments, problems),
+    ]
+    values = _check_values(given, problems)
+    sources = {one.key: one.source for one in given if one.key in values}
+    config = build_config(values)
+    problems.extend(_check_together(config, sources))
+    if problems:
+        raise ConfigError(problems)
+    return LoadedConfig(config, MappingProxyType(sources), file)
+
+
+def _flag(key: str) -> str:
+    return FLAGS.get(key) or ADMIN_FLAGS.get(key) or "--set"
+
+
+def default_file(directory: Path) -> Path | None:
+    """The hpwsn.toml of a directory, when it has one, or when this user may not know whether it has one."""
+    file = directory / DEFAULT_FILE
+    try:
+        return file if stat.S_ISREG(file.stat().st_mode) else None
+    except FileNotFoundError:
+        return None
+    except OSError:
+        return file  # whose reading then fails, with the reason
+
+
+def build_config(values: Mapping[str, object]) -> Config:
+    """A configuration with these checked values, and defaults for the rest."""
+    parts: dict[str, dict[str, object]] = {section: {} for section in sections()}
+    for key, value in values.items():
+        parts[SETTINGS[key].section][SETTINGS[key].name] = value
+    return Config(**{name: owner(**parts[name]) for name, owner in sections().items()})
+
+
+def value_of(config: Config, setting: Setting) -> object:
+    """The value of one setting in a configuration."""
+    return getattr(getattr(config, setting.section), setting.name)
+
+
+def masked(setting: Setting, value: object) -> object:
+    """A value as it may be printed: without secrets and the passwords in URLs."""
+    if not isinstance(value, str) or not value:
+        return value
+    return "***" if setting.secret else _PASSWORD.sub(r"\1:***@", value)
+
+
+def shown(setting: Setting, value: object) -> str:
+    """A checked value as a reader would write it, masked."""
+    return setting.kind.format(masked(setting, value))
+
+
+def _from_file(file: Path | None, problems: list[Problem]) -> Iterator[Given]:
+    if file is None:
+        return
+    try:
+        text = file.read_text("utf-8")
+        document = tomllib.loads(text)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "is not UTF-8"
+        problems.append(
+            Problem("", "", str(file), f"cannot be read: {reason}; name another file with --config")
+        )
+    except tomllib.TOMLDecodeError as error:
+        line = _SYNTAX_LINE.search(str(error))
+        source = f"{file}:{line[1]}" if line else str(file)
+        problems.append(Problem("", "", source, f"is not TOML: {error}"))
+    else:
+        lines = _find_lines(text)
+        for key, value in _flatten(document):
+            yield Given(key, value, f"{file}:{lines[key]}" if key in lines else str(file))
+
+
+def _flatten(document: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    for section, content in document.items():
+        if isinstance(content, dict):
+            yield from ((f"{section}.{name}", value) for name, value in content.items())
+        else:
+            yield section, content
+
+
+def _find_lines(text: str) -> dict[str, int]:
+    """The line of each plainly written key; a key written in another way has none."""
+    lines: dict[str, int] = {}
+    prefix = ""
+    for number, line in enumerate(text.splitlines(), 1):
+        if header := _SECTION_LINE.match(line):
+            prefix = header[1] + "."
+        elif key := _KEY_LINE.match(line):
+            lines.setdefault(prefix + key[1], number)
+    return lines
+
+
+def _from_assignments(assignments: Iterable[str], problems: list[Problem]) -> Iterator[Given]:
+    for text in assignments:
+        key, equals, value = text.partition("=")
+        if equals:
+            yield Given(key.strip(), value.strip(), "flag --set")
+        else:
+            problems.append(
+                Problem("", text, "flag --set", "wants section.key=value, such as log.level=debug")
+            )
+
+
+def _check_values(given: Iterable[Given], problems: list[Problem]) -> dict[str, object]:
+    """The values by name, later ones over earlier ones; a value that loses is checked all the same."""
+    values: dict[str, object] = {}
+    for one in given:
+        setting = SETTINGS.get(one.key)
+        if setting is None:
+            problems.append(Problem(one.key, "", one.source, _unknown(one.key)))
+            continue
+        try:
+            values[one.key] = setting.kind.parse(one.value)
+        except ValueError as error:
+            problems.append(Problem(one.key, repr(masked(setting, one.value)), one.source, f"wants {error}"))
+    return values
+
+
+def _unknown(key: str) -> str:
+    section, _, name = key.partition(".")
+    same_name = [known for known in SETTINGS if known.endswith(f".{name or section}")]
+    close = same_name[:1] or difflib.get_close_matches(key, SETTINGS, n=1)
+    if close:
+        return f"is no setting; did you mean {close[0]}?"
+    if section in sections():
+        names = ", ".join(setting.name for setting in SETTINGS.values() if setting.section == section)
+        return f"is no setting; [{section}] has {names}"
+    return f"is no setting; the sections are {', '.join(sections())}"
+
+
+def _check_together(config: Config, sources: Mapping[str, str]) -> Iterator[Problem]:
+    """What is wrong between settings that are each right."""
+
+    def problem(key: str, remedy: str) -> Problem:
+        setting = SETTINGS[key]
+        return Problem(key, shown(setting, value_of(config, setting)), sources.get(key, "default"), remedy)
+
+    delivery, cluster = config.delivery, config.cluster
+    if delivery.retry_max < delivery.retry_first:
+        yield problem(
+            "delivery.retry_max", "is below delivery.retry_first; raise it, or lower delivery.retry_first"
+        )
+    if cluster.admin and not (cluster.secret or cluster.secret_file):
+        yield problem(
+            "cluster.admin",
+            "needs the cluster's secret, the same on all nodes and the admin node; name its file with"
+            " cluster.secret_file, or set HPWSN_CLUSTER_SECRET",
+        )
+    if cluster.admin and config.routing.reassembly_bytes < 2 * config.server.body_limit:
+        yield problem(
+            "routing.reassembly_bytes",
+            "is less than twice server.body_limit, so that what is published at one node could never be put"
+            " together at another; raise it, or lower server.body_limit",
+        )
+    try:
+        config.routing.original_addresses()
+    except ValueError:
+        yield problem("routing.originals", "must be a list of host:port, such as 10.0.0.7:5000")
+    for key in ("server.tls_key", "server.tls_client_ca"):
+        if value_of(config, SETTINGS[key]) and not config.server.tls_certificate:
+            yield problem(key, "needs server.tls_certificate; name the certificate too, or leave both out")
+    for key, remedy in check_backbone(config.backbone):
+        yield problem(key, remedy)
+    if cluster.secret and cluster.secret_file:
+        yield problem("cluster.secret_file", "is given beside cluster.secret; keep one of the two")

@@ -1,0 +1,116 @@
+"""The port's own bounds, before there is a request: how many connections, and how long one may say
+nothing whole.
+
+aiohttp times what comes after a request's head, and connections between requests; a client that never
+finishes its first head would stay for ever. A connection past the limit gets a 503 at once and is closed.
+
+The answer to a connection for which there is no room.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import cast
+
+from aiohttp import web
+
+from hpwsn.door.listener.http_lane import Lanes
+from hpwsn.errors import JournalUnavailable
+
+_REFUSAL = (
+    b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\nContent-Type: text/plain\r\n"
+    b"Content-Length: %d\r\n\r\n%s"
+)
+
+
+class Refusal(asyncio.Protocol):
+    """Says that there is no room, and ends."""
+
+    def __init__(self, limit: int) -> None:
+        self._words = f"{limit} connections are open, and no more are taken; try again\n".encode()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Answer before anything is asked."""
+        transport = cast(asyncio.Transport, transport)
+        transport.write(_REFUSAL % (len(self._words), self._words))
+        transport.close()
+
+
+log = logging.getLogger(__name__)
+
+LEFT = 499
+"""The status of an answer that nobody is there to read; aiohttp finds that it cannot be written."""
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class Gate:
+    """Makes the protocol for each connection."""
+
+    server: web.Server
+    lanes: Lanes | None = None
+
+    def __init__(self, *, limit: int, head_within: float) -> None:
+        self._limit = limit
+        self._head_within = head_within
+        self._silent: set[asyncio.Protocol] = set()
+        self._full = False
+
+    def __call__(self) -> asyncio.Protocol:
+        """The protocol for a connection that has just been accepted."""
+        lanes = self.lanes
+        if len(self) + (0 if lanes is None else len(lanes)) >= self._limit:
+            self._note_full()
+            return Refusal(self._limit)
+        self._full = False
+        return self._full_lane() if lanes is None else lanes()
+
+    def __len__(self) -> int:
+        return len(self.server.connections)
+
+    def hand_over(self, transport: asyncio.Transport, data: bytes) -> None:
+        """Have a connection go on in the full lane, with what it has brought and nobody has answered."""
+        protocol = self._full_lane()
+        transport.set_protocol(protocol)
+        protocol.connection_made(transport)
+        protocol.data_received(data)
+
+    def _full_lane(self) -> asyncio.Protocol:
+        protocol = cast(asyncio.Protocol, self.server())
+        self._silent.add(protocol)
+        asyncio.get_running_loop().call_later(self._head_within, self._check, protocol)
+        return protocol
+
+    def _note_full(self) -> None:
+        if not self._full:
+            self._full = True
+            log.warning("%d connections are open (server.connections): more are refused", self._limit)
+
+    def _check(self, protocol: asyncio.Protocol) -> None:
+        if protocol in self._silent:
+            self._silent.discard(protocol)
+            transport = getattr(protocol, "transport", None)
+            if transport is not None:
+                transport.abort()
+
+    @web.middleware
+    async def middleware(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Note that a connection has brought a whole head; make a 503 of trouble with the journal.
+
+        A client that leaves before its answer is no trouble of this node's, and nothing for its log.
+        """
+        self._silent.discard(request.protocol)
+        try:
+            return await handler(request)
+        except JournalUnavailable as error:
+            return web.json_response({"error": str(error)}, status=503, headers={"Retry-After": "1"})
+        except ConnectionError:
+            if not _has_left(request):
+                raise
+            return web.Response(status=LEFT)
+
+
+def _has_left(request: web.Request) -> bool:
+    return request.transport is None or request.transport.is_closing()

@@ -1,0 +1,499 @@
+"""The HTTP lane: ordinary POSTs to the broker without aiohttp, in a Protocol of callbacks.
+
+Every connection of the port begins here. At the first request that is not ordinary
+(hpwsn.door.listener.request_head) the transport goes, with the bytes so far and once all before is
+answered, to a request handler of aiohttp for the rest of the connection's life. Ordinary Notifies go
+through the Notify lane, those of one read together: they are one object, with one fate and one answer to
+write. Any other body gets the full SOAP door, alone, so that requests of one connection take effect in
+their order. Answers are in order too. What waits is bounded: beyond that, reading pauses.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import cast
+
+from hpwsn.door.listener.http_exchange import BrokerDoor, Post, Responses
+from hpwsn.door.listener.request_head import Head, Heads, may_be_ordinary
+
+MOST_UNANSWERED = 256
+"""Requests of one connection that are taken before the first of them is answered."""
+MOST_BYTES = 4 << 20
+"""Bytes of such requests."""
+TOGETHER = 32
+"""Requests that are offered at once: those behind one that is refused have to be offered again."""
+HEAD_READS = 3
+"""Reads after which a head that is still not whole goes to the full lane."""
+IDLE_FOR = 3630.0
+"""Seconds that a connection may be quiet between requests, as in the full lane."""
+LINGER = 10.0
+"""Seconds that a connection stays for its last answer to be read, as in the full lane."""
+DRAIN_LINGER = 1.0
+"""The same while the node is stopping."""
+
+_END = b"\r\n\r\n"
+
+Offer = Callable[[Sequence[bytes], Callable[[bool], None]], int]
+"""Takes bodies in their order, and whom to tell, never at once, whether those taken are stored.
+
+How many of the first are taken, all of which are stored or none is; 0 if the first is not for here.
+"""
+
+
+class Lanes:
+    """All connections that are in the lane, with what they share."""
+
+    def __init__(
+        self,
+        soap: BrokerDoor,
+        offer: Offer,
+        *,
+        body_limit: int,
+        arrive_within: float,
+        hand_over: Callable[[asyncio.Transport, bytes], None],
+    ) -> None:
+        self.soap = soap
+        self.offer = offer
+        self.heads = Heads(body_limit)
+        self.responses = Responses()
+        self.hand_over = hand_over
+        self.loop = asyncio.get_running_loop()
+        self.draining = False
+        self._arrive_within = arrive_within
+        self._open: set[Lane] = set()
+        self._told: list[Lane] = []
+        self._empty = asyncio.Event()
+        self._timer: asyncio.TimerHandle | None = None
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def __call__(self) -> Lane:
+        """The protocol for a connection that has just been accepted."""
+        return Lane(self)
+
+    def entered(self, lane: Lane) -> None:
+        """A connection is in the lane from now on."""
+        self._open.add(lane)
+        if self._timer is None:
+            self._sweep_later()
+
+    def left(self, lane: Lane) -> None:
+        """A connection has ended, or is the full lane's."""
+        self._open.discard(lane)
+        if not self._open:
+            self._empty.set()
+
+    def _sweep_later(self) -> None:
+        # One timer for all, so that none is set and cancelled with every request.
+        pause = min(1.0, self._arrive_within / 4)
+        self._timer = self.loop.call_later(pause, self._sweep)
+
+    def _sweep(self) -> None:
+        now = self.loop.time()
+        for lane in list(self._open):
+            lane.check_time(now, self._arrive_within)
+        self._timer = None
+        if self._open:
+            self._sweep_later()
+
+    def proceed_soon(self, lane: Lane) -> None:
+        """Have a connection proceed at the end of this turn, with all others of which that is said."""
+        if not self._told:
+            self.loop.call_soon(self._proceed)
+        self._told.append(lane)
+
+    def _proceed(self) -> None:
+        told, self._told = self._told, []
+        for lane in told:
+            lane.proceed()
+
+    async def close(self, within: float) -> None:
+        """Answer what is under way, within that time, and end every connection."""
+        self.draining = True
+        for lane in list(self._open):
+            lane.drain()
+        if self._open:
+            self._empty.clear()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._empty.wait(), within)
+        for lane in list(self._open):
+            lane.abort()
+        if self._timer is not None:
+            self._timer.cancel()
+
+
+class _Batch:
+    """Requests in a row that share one fate; `reply` is what to write, once that is known."""
+
+    __slots__ = ("bodies", "full", "heads", "lane", "reply")
+
+    def __init__(self, lane: Lane, heads: list[Head], bodies: list[bytes], full: bool = False) -> None:
+        self.lane = lane
+        self.heads = heads
+        self.bodies = bodies
+        self.full = full
+        self.reply: bytes | None = None
+
+    def singly(self) -> list[_Batch]:
+        """Each of the requests by itself, all for the full door."""
+        return [
+            _Batch(self.lane, [head], [body], full=True)
+            for head, body in zip(self.heads, self.bodies, strict=True)
+        ]
+
+    def stored(self, stored: bool) -> None:
+        """What the Notify lane tells: answered, or to be tried again by the full door."""
+        if stored:
+            self.reply = self.lane.responses.accepted(len(self.heads), self.heads[-1].close)
+        else:
+            self.lane.needs_full(self)
+        self.lane.proceed_soon()
+
+
+class Lane(asyncio.Protocol):
+    """One connection."""
+
+    def __init__(self, lanes: Lanes) -> None:
+        self.responses = lanes.responses
+        self._lanes = lanes
+        self._find_head = lanes.heads.find
+        self._offer = lanes.offer
+        self._time = lanes.loop.time
+        self._transport: asyncio.Transport
+        self._unanswered: deque[_Batch] = deque()
+        self._count = 0
+        self._bytes = 0
+        self._full = 0
+        self._task: asyncio.Task[None] | None = None
+        self._buffer = b""
+        self._reads = 0
+        self._usual: tuple[bytes, Head] | None = None
+        """The head that came last, to the byte with its end: most are equal to it."""
+        self._head: Head | None = None
+        self._parts: list[bytes] = []
+        self._missing = 0
+        self._since = 0.0
+        self._begun = False
+        self._paused = False
+        self._writing_paused = False
+        self._stuck_since = 0.0
+        self._proceeding = False
+        self._at_end = False
+        self._leaving = False
+        self._ending = False
+        self._lost = False
+
+    # What the loop calls
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Enter the lane."""
+        self._transport = cast(asyncio.Transport, transport)
+        self._since = self._time()
+        self._lanes.entered(self)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """Forget what is not begun; what is published or running goes on without an answer."""
+        self._ending = self._lost = True
+        self._buffer = b""
+        self._parts.clear()
+        self._lanes.left(self)
+
+    def pause_writing(self) -> None:
+        """The client does not read its answers: take no more from it."""
+        self._writing_paused = True
+        self._stuck_since = self._time()
+        self._pause()
+
+    def eof_received(self) -> bool:
+        """The client sends no more, and may still wait for its answers; over TLS there is no such state."""
+        self._at_end = True
+        return bool(self._unanswered) and self._transport.can_write_eof()
+
+    def resume_writing(self) -> None:
+        """It does again."""
+        self._writing_paused = False
+        self.go_on()
+
+    def data_received(self, data: bytes) -> None:
+        """Take the requests that are whole now."""
+        if self._ending:
+            return
+        if self._paused:
+            self._buffer += data
+        elif self._missing:
+            self._continue_body(data)
+        else:
+            self._consume(self._buffer + data if self._buffer else data)
+
+    # Bytes to requests
+
+    def _continue_body(self, data: bytes) -> None:
+        missing, head = self._missing, self._head
+        self._parts.append(data[:missing])
+        if len(data) < missing:
+            self._missing -= len(data)
+            return
+        body = b"".join(self._parts)
+        self._parts, self._missing, self._head = [], 0, None
+        assert head is not None
+        self._begin([head], [body])
+        self._consume(data[missing:])
+
+    def _consume(self, data: bytes) -> None:
+        at, size = 0, len(data)
+        while at < size and not self._ending:
+            if self._is_full():
+                self._buffer = data[at:]
+                self._pause()
+                return
+            heads, bodies, ends = self._cut(data, at)
+            if not heads:
+                self._await_rest(data[at:])
+                return
+            at = ends[self._begin(heads, bodies) - 1]
+        self._buffer = b""
+        self._reads = 0
+
+    def _cut(self, data: bytes, at: int) -> tuple[list[Head], list[bytes], list[int]]:
+        """The next requests that are whole and ordinary, and where each ends."""
+        heads: list[Head] = []
+        bodies: list[bytes] = []
+        ends: list[int] = []
+        size, room = len(data), MOST_BYTES - self._bytes
+        most = min(TOGETHER, MOST_UNANSWERED - self._count)
+        usual = self._usual
+        while len(heads) < most and room >= 0:
+            if usual is None or not data.startswith(usual[0], at):
+                usual = self._read_head(data, at)
+                if usual is None:
+                    break
+                self._usual = usual
+            begin, head = at + len(usual[0]), usual[1]
+            at = begin + head.length
+            if at > size:
+                break
+            heads.append(head)
+            bodies.append(data[begin:at])
+            ends.append(at)
+            room -= head.length
+            if head.close:
+                break
+        return heads, bodies, ends
+
+    def _read_head(self, data: bytes, at: int) -> tuple[bytes, Head] | None:
+        end = data.find(_END, at)
+        head = self._find_head(data[at:end]) if end >= 0 else None
+        return None if head is None else (data[at : end + len(_END)], head)
+
+    def _await_rest(self, data: bytes) -> None:
+        """Wait for more of a request that is not whole, or leave one that is not ordinary."""
+        found = self._read_head(data, 0)
+        if found is not None:
+            whole, head = found
+            self._await_body(head, data[len(whole) :], len(whole) + head.length - len(data))
+        elif _END in data:
+            self._leave(data)
+        else:
+            self._await_head(data)
+
+    def _await_head(self, data: bytes) -> None:
+        self._reads += 1
+        if self._reads >= HEAD_READS or not may_be_ordinary(data):
+            self._leave(data)
+            return
+        if self._reads == 1:
+            self._since = self._time()
+        self._buffer = data
+
+    def _await_body(self, head: Head, data: bytes, missing: int) -> None:
+        self._buffer, self._reads, self._begun = b"", 0, True
+        self._head, self._parts, self._missing = head, [data], missing
+        self._since = self._time()
+
+    # Requests to answers
+
+    def _begin(self, heads: list[Head], bodies: list[bytes]) -> int:
+        """Begin with the first of these, and all that go with it; how many that are."""
+        self._begun = True
+        batch = _Batch(self, heads, bodies)
+        taken = 0 if self._full else self._offer(bodies, batch.stored)
+        full, taken = not taken, taken or 1
+        if taken < len(bodies):
+            batch.heads, batch.bodies = heads[:taken], bodies[:taken]
+        self._unanswered.append(batch)
+        self._count += taken
+        self._bytes += sum(map(len, batch.bodies))
+        if batch.heads[-1].close:
+            self._ending = True
+        if full:
+            self.needs_full(batch)
+            self.proceed()
+        return taken
+
+    def needs_full(self, batch: _Batch) -> None:
+        """Have the full SOAP door answer each of these requests when its turn comes."""
+        self._full += len(batch.heads)
+        batch.full = True
+        if len(batch.heads) > 1:
+            self._unanswered = deque(
+                one for each in self._unanswered for one in (each.singly() if each is batch else [each])
+            )
+
+    def proceed_soon(self) -> None:
+        """Proceed at the end of this turn: many are told at once, and their answers go out together."""
+        if not self._proceeding:
+            self._proceeding = True
+            self._lanes.proceed_soon(self)
+
+    def proceed(self) -> None:
+        """Write the answers whose turn it is, and begin what was waiting for them."""
+        self._proceeding = False
+        answers, waiting = [], self._unanswered
+        while waiting and (reply := waiting[0].reply) is not None:
+            answers.append(reply)
+            batch = waiting.popleft()
+            self._count -= len(batch.bodies)
+            self._bytes -= sum(map(len, batch.bodies))
+        if answers and not self._transport.is_closing():
+            self._transport.write(answers[0] if len(answers) == 1 else b"".join(answers))
+        if self._lost:
+            return
+        if not waiting:
+            self._all_answered()
+        elif self._full and waiting[0].full and self._task is None and self._all_settled():
+            self._task = self._lanes.loop.create_task(self._answer(waiting[0]))
+        if self._paused:
+            self.go_on()
+
+    def _all_settled(self) -> bool:
+        """Whether the Notify lane has told what it made of each: some may share the fate of the first."""
+        return all(other.full or other.reply is not None for other in self._unanswered)
+
+    async def _answer(self, request: _Batch) -> None:
+        head = request.heads[0]
+        post = Post(request.bodies[0], head.charset, head.hint)
+        if any(not other.full for other in self._unanswered):
+            # To try it again would put it behind those, and nobody would know.
+            reply = self._lanes.soap.overtaken(post)
+        else:
+            reply = await self._lanes.soap.answer_broker(post)
+        self._task = None
+        self._full -= 1
+        request.reply = self.responses.encode(reply, head.close)
+        self.proceed()
+        if reply.tell is not None:
+            await reply.tell(not self._transport.is_closing())
+
+    def _all_answered(self) -> None:
+        if self._transport.is_closing():
+            return
+        self._since = self._time()
+        draining = self._lanes.draining and not self._missing
+        if self._at_end and (self._leaving or not self._buffer):
+            # Nobody else would hear that the client sends no more.
+            self._end(LINGER)
+        elif self._leaving and not draining:
+            self._hand_over()
+        elif self._ending or draining:
+            self._end(DRAIN_LINGER if draining else LINGER)
+
+    def _end(self, within: float) -> None:
+        """End after the last answer, once the client has read it, or when it had time enough to do so.
+
+        A close while more requests wait in the system would make it take back the answers on their way.
+        """
+        self._ending = True
+        if not self._transport.can_write_eof() or self._at_end:
+            self._transport.close()
+            return
+        self._transport.write_eof()
+        if self._paused:
+            self._paused = False
+            self._transport.resume_reading()
+        self._lanes.loop.call_later(within, self._transport.abort)
+
+    # Bounds
+
+    def _is_full(self) -> bool:
+        return bool(
+            self._full
+            or self._writing_paused
+            or self._lanes.draining
+            or self._bytes > MOST_BYTES
+            or self._count >= MOST_UNANSWERED
+        )
+
+    def _pause(self) -> None:
+        if not self._paused and not self._transport.is_closing():
+            self._paused = True
+            self._transport.pause_reading()
+
+    def go_on(self) -> None:
+        """Take up reading, if nothing stands against it any more."""
+        if self._leaving or self._ending or not self._paused or self._is_full():
+            return
+        self._paused = False
+        self._transport.resume_reading()
+        data, self._buffer = self._buffer, b""
+        if self._missing:
+            self._continue_body(data)
+        elif data:
+            self._consume(data)
+
+    def check_time(self, now: float, arrive_within: float) -> None:
+        """End a connection that says nothing whole, with an answer if there is something to answer.
+
+        One that does not read its answers has as much time as for a request.
+        """
+        waited = now - self._since
+        if self._writing_paused and now - self._stuck_since > arrive_within:
+            self.abort()
+            return
+        if self._unanswered or self._paused or self._ending:
+            return
+        if self._missing and waited > arrive_within:
+            self._refuse_late()
+        elif waited > arrive_within and (self._buffer or not self._begun):
+            self.abort()
+        elif waited > IDLE_FOR:
+            self._transport.close()
+
+    def _refuse_late(self) -> None:
+        assert self._head is not None
+        reply = self._lanes.soap.too_late(self._head.hint)
+        self._ending = True
+        self._transport.write(self.responses.encode(reply, close=False))
+        # What still comes is read and forgotten: a close at once could take the answer away with it.
+        self._lanes.loop.call_later(LINGER, self._transport.close)
+
+    # Ends
+
+    def _leave(self, data: bytes) -> None:
+        self._buffer, self._leaving = data, True
+        if self._unanswered:
+            self._pause()
+        else:
+            self._hand_over()
+
+    def _hand_over(self) -> None:
+        self._lanes.left(self)
+        self._ending = True
+        if self._paused:
+            self._transport.resume_reading()
+        self._lanes.hand_over(self._transport, self._buffer)
+        self._buffer = b""
+
+    def drain(self) -> None:
+        """End as soon as what has begun is answered."""
+        if not self._unanswered and not self._missing:
+            self._ending = True
+            self._transport.close()
+
+    def abort(self) -> None:
+        """End now."""
+        self._ending = True
+        self._transport.abort()

@@ -1,0 +1,146 @@
+"""Heads of requests, as far as the HTTP lane knows them: an ordinary POST to the broker's own address.
+
+httptools reads a head once, and what it said is remembered by the bytes, since a connection sends the same
+head again and again. Ordinary is HTTP/1.1 with one Content-Length within the limit, and nothing that changes
+how the message is framed, coded or answered; all else is for the full lane, which has the say also on what
+is wrong. RFC 9112.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import httptools
+
+from hpwsn_client.wsn.soap.envelope import SoapVersion
+
+LONGEST = 4096
+"""Bytes of a head; longer ones are out of the ordinary."""
+MOST_HEADERS = 64
+"""Header lines; the full lane has its own bound on more."""
+REMEMBERED = 1024
+"""Heads that are remembered, of up to as many bytes each."""
+
+BEGINNING = b"POST /wsn HTTP/1.1\r\n"
+# They change the framing, the coding or the course of an exchange, or ask who is there.
+_UNUSUAL = frozenset(
+    (
+        b"authorization",
+        b"content-encoding",
+        b"expect",
+        b"origin",
+        b"proxy-connection",
+        b"te",
+        b"trailer",
+        b"transfer-encoding",
+        b"upgrade",
+    )
+)
+_ONCE = (b"content-length", b"content-type", b"connection", b"host")
+_is_name = re.compile(rb"[A-Za-z0-9-]+").fullmatch
+_is_value = re.compile(rb"[\x20-\x7e]*").fullmatch
+_is_length = re.compile(rb"[0-9]{1,18}").fullmatch
+_content_type = re.compile(
+    rb"""(text/xml|application/xml|application/soap\+xml)"""
+    rb"""(?:; ?(?:charset=("?)(utf-8|utf8)\2|action="[^"\\;,]*"))*""",
+    re.IGNORECASE,
+).fullmatch
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What matters of a head: how long the body is, whether the connection ends, and what its type says."""
+
+    length: int
+    close: bool
+    charset: str | None
+    hint: SoapVersion
+
+
+class Heads:
+    """Reads heads for all connections of the port."""
+
+    def __init__(self, body_limit: int) -> None:
+        self._body_limit = body_limit
+        self._known: dict[bytes, Head | None] = {}
+
+    def find(self, head: bytes) -> Head | None:
+        """What a head says, without the empty line at its end; None where it is not ordinary."""
+        try:
+            return self._known[head]
+        except KeyError:
+            found = read_head(head, self._body_limit)
+            if len(head) <= REMEMBERED:
+                if len(self._known) >= REMEMBERED:
+                    self._known.clear()
+                self._known[head] = found
+            return found
+
+
+class _Collector:
+    """What httptools calls."""
+
+    def __init__(self) -> None:
+        self.url = b""
+        self.headers: list[tuple[bytes, bytes]] = []
+        self.complete = False
+
+    def on_url(self, url: bytes) -> None:
+        self.url += url
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self.headers.append((name, value))
+
+    def on_headers_complete(self) -> None:
+        self.complete = True
+
+
+def read_head(head: bytes, body_limit: int) -> Head | None:
+    """What a head says, without the empty line at its end; None where it is not ordinary."""
+    if len(head) > LONGEST or not head.startswith(BEGINNING) or b"\r\n " in head or b"\r\n\t" in head:
+        return None
+    collector = _collect(head + b"\r\n\r\n")
+    if collector is None or not collector.complete or len(collector.headers) > MOST_HEADERS:
+        return None
+    headers = {name.lower(): value for name, value in collector.headers}
+    names = [name.lower() for name, _ in collector.headers]
+    plain = all(_is_name(name) and _is_value(value) for name, value in headers.items())
+    if not plain or _UNUSUAL & headers.keys() or any(names.count(name) > 1 for name in _ONCE):
+        return None
+    return _ordinary(headers, body_limit)
+
+
+def _ordinary(headers: dict[bytes, bytes], body_limit: int) -> Head | None:
+    length = headers.get(b"content-length", b"")
+    connection = headers.get(b"connection", b"keep-alive").lower()
+    type_ = _content_type(headers.get(b"content-type", b""))
+    if b"host" not in headers or type_ is None or connection not in (b"keep-alive", b"close"):
+        return None
+    if not _is_length(length) or int(length) > body_limit:
+        return None
+    soap12 = type_[1].lower() == b"application/soap+xml"
+    return Head(
+        length=int(length),
+        close=connection == b"close",
+        charset=None if type_[3] is None else type_[3].decode(),
+        hint=SoapVersion.SOAP12 if soap12 else SoapVersion.SOAP11,
+    )
+
+
+def may_be_ordinary(data: bytes) -> bool:
+    """Whether a head that has begun so may become an ordinary one, and is not wrong by now."""
+    if len(data) > LONGEST:
+        return False
+    if not data.startswith(BEGINNING):
+        return BEGINNING.startswith(data)
+    return data.count(b"\n") == data.count(b"\r\n") and _collect(data) is not None
+
+
+def _collect(data: bytes) -> _Collector | None:
+    collector = _Collector()
+    try:
+        httptools.HttpRequestParser(collector).feed_data(data)
+    except (httptools.HttpParserError, httptools.HttpParserUpgrade):
+        return None
+    return collector

@@ -1,0 +1,322 @@
+"""The Notify lane's reading: an ordinary Notify as slices of its own bytes, without a tree of ours.
+
+libxml2 says whether a document is well-formed and within the limits, by the same functions as for every other
+message. After that a "<" can only begin a tag (where there is no comment, no CDATA section and no processing
+instruction), so that regular expressions find the parts, whole and in order, and payloads stay as they are.
+
+What stands around the messages and before a payload is the same from message to message, so its meaning is
+remembered by its bytes (hpwsn.door.notify.parts). Another Notify of the same parts differs in headers
+and payloads only, and these are all that libxml2 then has to see: each must be balanced by itself, which
+makes the whole well-formed. Payloads of a shape that it has passed before it need not see at all
+(hpwsn.door.notify.shapes). None is the answer to all that is not ordinary, right or wrong: the full parser
+has the say.
+
+Most Notifies of many messages have them on one topic and opened alike. These stay together, as slices of one
+run of bytes, and only who needs a single one cuts it out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import chain, count
+from typing import NamedTuple
+
+from lxml import etree
+
+from hpwsn.door.notify.parts import (
+    NO_ROUTING,
+    Frame,
+    Opening,
+    Routing,
+    Unusual,
+    find_after,
+    match_envelope,
+    read_frame,
+    read_headers,
+    read_opening,
+    read_payload,
+)
+from hpwsn.door.notify.scope import Scope
+from hpwsn.door.notify.shapes import Shapes
+from hpwsn.notification import END, Encoded, EncodedRun, split_row
+from hpwsn_client.wsn.operations.notifications import MESSAGE_CLOSE
+from hpwsn_client.wsn.soap.soap_faults import SoapFault
+from hpwsn_client.wsn.soap.xml import (
+    Limits,
+    may_hold_mark,
+    parse_content,
+    parse_contents,
+    parse_header,
+    parse_plain,
+)
+
+MOST_FRAMES = 256
+MOST_OPENINGS = 4096
+LONGEST = 2048
+"""Bytes of what is remembered: longer beginnings are left to the full parser."""
+GROWTH = 6
+"""How many times longer the full parser may write what it has read, as &quot; for a quotation mark."""
+LEVELS = 5
+"""Elements around a payload: Envelope, Body, Notify, NotificationMessage, Message."""
+
+_blank = re.compile(rb"\s*+").match
+_new = tuple.__new__
+
+
+class Row(NamedTuple):
+    """Payloads that are opened alike, one after another, with END behind each."""
+
+    opening: Opening
+    payloads: bytes
+    size: int
+    fits: bool = False
+    """Whether all are of a known shape, and so need not be looked at."""
+
+
+class NotifyScan:
+    """Reads one Notify after another, with what it remembers of those before."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._frames: dict[tuple[bytes, bytes], Frame] = {}
+        self._openings: dict[tuple[int, bytes], Opening] = {}
+        self._singles: dict[bytes, tuple[Opening, bytes]] = {}
+        """What opens a Notify of one message without headers, as far as its payload, and what closes it."""
+        self._numbers = count(1)
+        self._shapes = Shapes(lambda element: parse_content(element, limits, LEVELS))
+        self.routing = NO_ROUTING
+        """What the header Routing of the envelope read last asked for."""
+
+    def read(self, data: bytes) -> list[Encoded] | EncodedRun | None:
+        """The notifications of an envelope in UTF-8; None where the full parser has to look at it."""
+        # A search for one byte is much faster than one for two, and hardly a message has any of these.
+        begun = data.find(b"?>") + 2 if data.startswith(b"<?") else 0
+        if END in data:
+            return None
+        if (b"!" in data and b"<!" in data) or (data.find(b"?", begun) >= 0 and data.find(b"<?", begun) >= 0):
+            return None
+        try:
+            found = self._recognise_single(data) or self._recognise(data)
+            if found is None:
+                parse_plain(data, self._limits)
+                self._learn(data)
+                found = self._recognise(data)
+        except (Unusual, SoapFault, LookupError):
+            return None
+        return found
+
+    def read_alike(self, envelopes: Sequence[bytes]) -> EncodedRun | None:
+        """The first of these in UTF-8 as one run: each of one message and no headers, alike but for payloads.
+
+        As many as are alike, two at least, and all of known shapes; None where `read` has to look at each.
+        """
+        first = envelopes[0]
+        begin = _find_payload(first, first.find(b"Message"))
+        head = first[:begin]
+        known = self._singles.get(head)
+        if known is None:
+            return None
+        opening, closing = known
+        size, shortest = len(closing), begin + len(closing)
+        raw: list[bytes] = []
+        for data in envelopes:
+            if len(data) < shortest or not (data.startswith(head) and data.endswith(closing)):
+                break
+            raw.append(data[begin:-size])
+        payloads = END.join((*raw, b""))
+        if (
+            len(raw) < 2
+            or len(payloads) > self._limits.body // GROWTH
+            or payloads.count(END) != len(raw)
+            or opening.close in payloads
+            or not opening.scope.is_unused(payloads)
+            or not self._shapes.fit(payloads)
+        ):
+            return None
+        self.routing = NO_ROUTING
+        return EncodedRun(opening.topic, opening.before, payloads, len(raw), None)
+
+    def _recognise_single(self, data: bytes) -> list[Encoded] | EncodedRun | None:
+        """The one notification of a Notify that is as one before to the byte, but for its payload."""
+        begin = _find_payload(data, data.find(b"Message"))
+        known = self._singles.get(data[:begin])
+        if known is None:
+            return None
+        opening, closing = known
+        end = len(data) - len(closing)
+        if not data.endswith(closing) or data.find(opening.close, begin, end) >= 0:
+            return None
+        raw = data[begin:end]
+        (payload,) = _complete((raw,), opening.scope, opening.scope.is_unused(raw))
+        row = payload + END
+        self._check_size(data, [Row(opening, row, 1)])
+        if not self._shapes.fit(row):
+            parse_content(payload, self._limits, LEVELS)
+            self._shapes.learn(payload)
+        self.routing = NO_ROUTING
+        return [_encoded(opening, payload, None)]
+
+    def _recognise(self, data: bytes) -> list[Encoded] | EncodedRun | None:
+        """The notifications, if all that stands around them is remembered."""
+        start, stop = _header_content(data)
+        at = _skip_blank(data, data.find(b">", data.find(b"Notify", stop)) + 1)
+        frame = self._frames.get((data[:start], data[stop:at]))
+        end = data.rfind(frame.close) if frame is not None else -1
+        if frame is None or end < at or not frame.tail.fullmatch(data, end) or may_hold_mark(data):
+            return None
+        found = self._rows(data, at, end, frame)
+        if found is None:
+            return None
+        rows = [self._ready_row(*each) for each in found]
+        self._check_size(data, rows)
+        message_id, self.routing = self._check(frame, data, data[start:stop], rows)
+        if start == stop and len(rows) == 1 and rows[0].size == 1:
+            self._remember_single(data, at, rows[0].opening)
+        return _join(rows, message_id)
+
+    def _rows(self, data: bytes, at: int, end: int, frame: Frame) -> list[tuple[Opening, list[bytes]]] | None:
+        """The payloads in order, those together that are opened alike; None if an opening is not known."""
+        rows: list[tuple[Opening, list[bytes]]] = []
+        while at < end:
+            begin = _find_payload(data, at)
+            opening = self._openings.get((frame.number, data[at:begin]))
+            if opening is None:
+                return None
+            close, between, size = opening.close, opening.between, len(opening.between)
+            stop = data.find(close, begin, end)
+            payloads = [data[begin:stop]]
+            while data.startswith(between, stop):
+                begin = stop + size
+                stop = data.find(close, begin, end)
+                payloads.append(data[begin:stop])
+            at = find_after(data, stop, opening)
+            rows.append((opening, payloads))
+        return rows if rows and at == end else None
+
+    def _ready_row(self, opening: Opening, raw: list[bytes]) -> Row:
+        """Payloads as self-contained elements."""
+        payloads = END.join((*raw, b""))
+        unused = opening.scope.is_unused(payloads)
+        if unused and self._shapes.fit(payloads):
+            return Row(opening, payloads, len(raw), fits=True)
+        ready = END.join((*_complete(raw, opening.scope, unused), b""))
+        tried = unused and ready == payloads
+        return Row(opening, ready, len(raw), fits=not tried and self._shapes.fit(ready))
+
+    def _check(
+        self, frame: Frame, data: bytes, headers: bytes, rows: Sequence[Row]
+    ) -> tuple[str | None, Routing]:
+        """Refuse what is not in order; what the headers say."""
+        unknown = [split_row(row.payloads) for row in rows if not row.fits]
+        if not unknown and not headers:
+            return None, NO_ROUTING
+        if not unknown:
+            return read_headers(parse_header(headers, self._limits, LEVELS, frame.header.declarations))
+        if headers and len(rows) == 1 and len(unknown[0]) == 1:
+            found = read_headers(self._parse_whole(data, unknown[0][0]))
+        else:
+            together = list(chain.from_iterable(unknown))
+            declared = frame.header.declarations
+            found = read_headers(parse_contents(together, self._limits, LEVELS, declared, headers))
+        for payloads in unknown:
+            self._shapes.learn(payloads[0])
+        return found
+
+    def _parse_whole(self, data: bytes, payload: bytes) -> etree._Element:
+        """The Header of a Notify of one message: the whole is parsed sooner than its parts."""
+        root = parse_plain(data, self._limits)
+        message = root[-1][0][0][-1]
+        alone = payload.find(b">", payload.rfind(b"<")) == len(payload) - 1
+        if len(message) > 1 or not alone:
+            raise Unusual
+        return root[0]
+
+    def _check_size(self, data: bytes, rows: Sequence[Row]) -> None:
+        limits = self._limits
+        longest, messages = limits.body // GROWTH, 0
+        for _, payloads, size, _ in rows:
+            messages += size
+            if len(payloads) > longest and max(map(len, split_row(payloads))) > longest:
+                raise Unusual
+        if len(data) > limits.body or messages > limits.messages:
+            raise Unusual
+
+    def _remember_single(self, data: bytes, at: int, opening: Opening) -> None:
+        if len(self._singles) >= MOST_OPENINGS:
+            self._singles.clear()
+        begin = _find_payload(data, at)
+        self._singles[data[:begin]] = opening, data[data.find(opening.close, begin) :]
+
+    def _learn(self, data: bytes) -> None:
+        """Remember the parts of a document that is well-formed and within the limits."""
+        found = match_envelope(data)
+        if found is None:
+            raise Unusual
+        frame, at = self._learn_frame(data, found), found.end()
+        while not frame.tail.fullmatch(data, at):
+            opening, begin = read_opening(data, at, frame.scope)
+            if begin - at > LONGEST:
+                raise Unusual
+            if len(self._openings) >= MOST_OPENINGS:
+                self._openings.clear()
+            self._openings[frame.number, data[at:begin]] = opening
+            at = find_after(data, data.find(opening.close, begin), opening)
+
+    def _learn_frame(self, data: bytes, found: re.Match[bytes]) -> Frame:
+        start, stop = found.span("headers")
+        if start < 0:
+            start = stop = 0
+        key = data[:start], data[stop : found.end()]
+        known = self._frames.get(key)
+        if known is not None:
+            return known
+        if sum(map(len, key)) > LONGEST:
+            raise Unusual
+        if len(self._frames) >= MOST_FRAMES:
+            self._frames.clear()
+            self._openings.clear()
+        frame = self._frames[key] = read_frame(found, next(self._numbers))
+        return frame
+
+
+def _complete(raw: Sequence[bytes], scope: Scope, unused: bool) -> list[bytes]:
+    """What each Message holds as one self-contained element."""
+    if unused:
+        return [each if each[:1] == b"<" and each[-1:] == b">" else read_payload(each, scope) for each in raw]
+    return [read_payload(each, scope) for each in raw]
+
+
+def _join(rows: Sequence[Row], message_id: str | None) -> list[Encoded] | EncodedRun:
+    opening, payloads, size, _ = rows[0]
+    if len(rows) == 1 and size > 1:
+        return EncodedRun(opening.topic, opening.before, payloads, size, message_id)
+    return [_encoded(row.opening, each, message_id) for row in rows for each in split_row(row.payloads)]
+
+
+def _encoded(opening: Opening, payload: bytes, message_id: str | None) -> Encoded:
+    start, content = len(opening.before), opening.before + payload + MESSAGE_CLOSE
+    return _new(Encoded, (opening.topic, content, start, start + len(payload), message_id))
+
+
+def _header_content(data: bytes) -> tuple[int, int]:
+    """Where the content of the Header most probably is, which differs from message to message."""
+    named = data.find(b"Header", 0, LONGEST)
+    if named < 0:
+        return 0, 0
+    start = data.find(b">", named) + 1
+    closed = data.find(b"Header", start)
+    stop = data.rfind(b"</", start, closed) if closed >= 0 else -1
+    return (start, stop) if stop >= 0 else (0, 0)
+
+
+def _find_payload(data: bytes, at: int) -> int:
+    """Where it begins: the next tag whose name ends so is most probably the Message's."""
+    return data.find(b">", data.find(b"Message", data.find(b">", at))) + 1
+
+
+def _skip_blank(data: bytes, at: int) -> int:
+    if data[at : at + 1] == b"<":
+        return at
+    blank = _blank(data, at)
+    return at if blank is None else blank.end()

@@ -1,0 +1,1 @@
+"""The ONVIF event service: the operations that camera clients use, on the same broker."""

@@ -1,0 +1,132 @@
+"""The original's door, `POST /wsn/process`: its four messages in, the standard's answers in its wrapper out.
+
+Everything behind it is the same broker: what is published here reaches the subscribers of every door, and
+the reverse. SOAP 1.1 only, as its clients speak nothing else. The pieces of a split message are put together
+before they are published; one that does not become whole in time is given up, and nothing of it was stored.
+spec/hpwsn.md, Message formats of the original.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from aiohttp import web
+
+from hpwsn.door.original.push_endpoints import PushEndpoints
+from hpwsn.door.soap.dispatch import Answer, Call
+from hpwsn.door.soap.operation import Context, message_id, routing
+from hpwsn.door.soap.owner_proxy import Elsewhere
+from hpwsn.door.soap.soap_door import SoapDoor
+from hpwsn.notification import PARTIAL
+from hpwsn.routing.wire.fragments import Reassembly, Whole
+from hpwsn.routing.wire.original_fragments import fragment_of, whole_message
+from hpwsn.settings import RoutingSettings
+from hpwsn_client.wsn.formats.original import (
+    RESPONSE_ACTION,
+    CreateEndpoint,
+    EndSubscription,
+    PackedNotification,
+    Request,
+    SubscribeEndpoint,
+    encode_response,
+    parse_process,
+)
+from hpwsn_client.wsn.operations import messages as wsn
+from hpwsn_client.wsn.operations.notifications import NotificationMessage
+from hpwsn_client.wsn.soap import faults
+from hpwsn_client.wsn.soap.addressing import EndpointReference
+from hpwsn_client.wsn.soap.envelope import Envelope, SoapVersion
+
+
+class LegacyDoor:
+    """The address /wsn/process."""
+
+    def __init__(
+        self,
+        soap: SoapDoor,
+        context: Context,
+        settings: RoutingSettings,
+        elsewhere: Elsewhere | None = None,
+    ) -> None:
+        self._elsewhere = elsewhere
+        self._soap = soap
+        self._context = context
+        self._endpoints = PushEndpoints(context.broker)
+        self._pieces = Reassembly(
+            timeout=settings.reassembly_timeout,
+            most_bytes=settings.reassembly_bytes,
+            most_messages=settings.reassembly_messages,
+        )
+
+    def routes(self) -> list[web.RouteDef]:
+        """What to add to the node's web application."""
+        return [web.post("/wsn/process", self._process)]
+
+    async def _process(self, request: web.Request) -> web.StreamResponse:
+        return await self._soap.handle(request, self)
+
+    async def call(self, call: Call) -> Answer | None:
+        """Run one of the four requests; None for a notification, which has no answer but its 202."""
+        envelope = call.envelope
+        _refuse_soap_12(envelope)
+        if envelope.body is None:
+            raise faults.InvalidMessage("the SOAP Body is empty: it must hold a WsnProcess")
+        request = parse_process(envelope.body, envelope.addressing.to, self._context.limits)
+        if isinstance(request, PackedNotification):
+            await self._publish(request, message_id(envelope), routing(envelope))
+            return None
+        return Answer(encode_response(await self._run(request)), action=RESPONSE_ACTION)
+
+    async def _run(self, request: Request) -> wsn.Message:
+        if isinstance(request, CreateEndpoint):
+            return wsn.CreatePullPointResponse(EndpointReference(await self._endpoints.create(request.name)))
+        if isinstance(request, SubscribeEndpoint):
+            return await self._subscribe(request)
+        assert isinstance(request, EndSubscription)
+        if self._elsewhere is None or not await self._elsewhere.unsubscribe(request.address):
+            await self._endpoints.unsubscribe(request.address)
+        return wsn.UnsubscribeResponse()
+
+    async def _subscribe(self, request: SubscribeEndpoint) -> wsn.SubscribeResponse:
+        subscription = await self._endpoints.subscribe(request)
+        terminates = subscription.terminates
+        return wsn.SubscribeResponse(
+            EndpointReference(subscription.address),
+            self._context.broker.now(),
+            None if terminates is None else datetime.fromtimestamp(terminates, UTC),
+        )
+
+    async def _publish(self, request: PackedNotification, id_: str | None, asked: int) -> None:
+        message: NotificationMessage | None = request.message
+        if request.package is not None:
+            asked |= PARTIAL * request.package.partial
+            if request.package.split:
+                message = self._whole(request)
+        if message is not None:
+            await self._context.broker.publisher.publish([message], message_id=id_, routing=asked)
+
+    def _whole(self, request: PackedNotification) -> NotificationMessage | None:
+        """The message that a piece completes, if it does; whether others may get pieces is for later."""
+        piece = replace(fragment_of(request), partial=False)
+        topic = request.message.topic
+        now = asyncio.get_running_loop().time()
+        found = self._pieces.add(None if topic is None else topic.topic, piece, now)
+        if not isinstance(found, Whole):
+            return None
+        if len(found.content) > self._context.limits.body:
+            raise faults.TooLarge(
+                f"the whole message has {len(found.content)} bytes, and"
+                f" {self._context.limits.body} are accepted (server.body_limit)"
+            )
+        return whole_message(request.message, found.content, self._context.limits)
+
+
+def _refuse_soap_12(envelope: Envelope) -> None:
+    if envelope.version is not SoapVersion.SOAP11:
+        fault = faults.NotSoap(
+            "this address takes SOAP 1.1 only; /wsn takes both", code=faults.FaultCode.VERSION_MISMATCH
+        )
+        fault.version = SoapVersion.SOAP11
+        raise fault

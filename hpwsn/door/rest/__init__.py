@@ -1,0 +1,1 @@
+"""JSON over HTTP: events by POST, poll, SSE and WebSocket, and the operator API."""

@@ -1,0 +1,105 @@
+"""Events by WebSocket (RFC 6455): one text message for each, as a stream of server-sent events has its data.
+
+Owns the form and the end of a socket, and whose web pages may open one. Like a stream, it holds one page at a
+time and waits for its client; one that takes nothing for a while, or answers no ping, is cut off. Nothing
+that a client says on it is read but its end. The answer to the upgrade says in Hpwsn-After where it begins.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import aclosing
+from urllib.parse import urlsplit
+
+from aiohttp import WSCloseCode, web
+
+from hpwsn.broker.delivery.log_readers import Query, Readers, off_loop
+from hpwsn.door.rest.event_stream import BEAT, STALLED, abort
+from hpwsn.errors import JournalUnavailable
+from hpwsn.journal.store.records import Stored
+from hpwsn_client.wsn.soap.soap_faults import SoapFault
+from hpwsn_client.wsn.topics.topic import shown
+
+log = logging.getLogger(__name__)
+
+LARGEST_MESSAGE = 4096
+"""Bytes that a client may say at once, of which nothing is read."""
+CLOSE_WITHIN = 2.0
+
+
+def wants_socket(request: web.Request) -> bool:
+    """Whether the client asks for an upgrade to WebSocket."""
+    return request.headers.get("Upgrade", "").strip().lower() == "websocket"
+
+
+def check_origin(request: web.Request, origins: Sequence[str]) -> None:
+    """Refuse web pages of other servers: a browser lets any page open a socket to any address."""
+    origin = request.headers.get("Origin")
+    if origin is None or "*" in origins or origin in origins or urlsplit(origin).netloc == request.host:
+        return
+    raise SoapFault(
+        f"pages of {shown(origin)} may not read here; name it in server.websocket_origins", status=403
+    )
+
+
+async def write_socket(
+    request: web.Request, readers: Readers, query: Query, after: int, encode: Callable[[Stored], bytes]
+) -> web.StreamResponse:
+    """Send what comes after an offset until either side ends."""
+    socket = web.WebSocketResponse(
+        heartbeat=BEAT, compress=False, max_msg_size=LARGEST_MESSAGE, timeout=CLOSE_WITHIN
+    )
+    socket.headers["Hpwsn-After"] = str(after)
+    try:
+        await socket.prepare(request)
+    except web.HTTPBadRequest as error:
+        raise SoapFault(f"this is no WebSocket handshake: {error.text}", status=400) from error
+    sending = asyncio.ensure_future(_send(socket, readers, query, after, encode, lambda: abort(request)))
+    try:
+        await _until_closed(socket, sending)
+    finally:
+        sending.cancel()
+        await asyncio.gather(sending, return_exceptions=True)
+    return socket
+
+
+async def _until_closed(socket: web.WebSocketResponse, sending: asyncio.Future[None]) -> None:
+    """Pass over what the client says until it leaves, or until nothing more is to be sent."""
+    sending.add_done_callback(lambda _: leaving.cancel())
+    leaving = asyncio.ensure_future(_pass_over(socket))
+    await asyncio.gather(leaving, return_exceptions=True)
+
+
+async def _pass_over(socket: web.WebSocketResponse) -> None:
+    async for _ in socket:
+        pass
+
+
+async def _send(
+    socket: web.WebSocketResponse,
+    readers: Readers,
+    query: Query,
+    after: int,
+    encode: Callable[[Stored], bytes],
+    drop: Callable[[], None],
+) -> None:
+    code, words = WSCloseCode.GOING_AWAY, b"the node stops"
+    try:
+        async with aclosing(readers.follow(query, after, BEAT)) as pages:
+            async for page in pages:
+                for stored in page.entries:
+                    data = await off_loop(len(stored.notification.content), encode, stored)
+                    async with asyncio.timeout(STALLED):
+                        await socket.send_str(data.decode())
+    except JournalUnavailable as error:
+        log.warning("a socket of %s ends: %s", query.topic, error)
+        code, words = WSCloseCode.TRY_AGAIN_LATER, b"the journal cannot be read now"
+    except (ConnectionError, TimeoutError):
+        drop()
+        return
+    except Exception:
+        log.exception("a socket of %s failed", query.topic)
+        code, words = WSCloseCode.INTERNAL_ERROR, b"the node failed; its log says why"
+    await socket.close(code=code, message=words)

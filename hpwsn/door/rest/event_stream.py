@@ -1,0 +1,84 @@
+"""Events as a stream of server-sent events (the HTML standard, section 9.2), one connection for each reader.
+
+Owns the form and the end of a stream. One page is written before the next is read, so a slow client waits
+for itself; one that takes nothing for a while is cut off, and may come back with Last-Event-ID. The end of a
+stream is no error: the node stops, or the journal cannot be read now.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import aclosing
+
+from aiohttp import web
+
+from hpwsn.broker.delivery.log_readers import LOOP_BYTES, Query, Readers, off_loop
+from hpwsn.errors import JournalUnavailable
+from hpwsn.journal.store.records import Stored
+
+log = logging.getLogger(__name__)
+
+BEAT = 15.0
+"""Seconds without an event, after which a comment shows that both sides are there."""
+STALLED = 60.0
+"""Seconds that a client may take nothing."""
+
+_HEADERS = {"Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+
+
+def wants_stream(request: web.Request) -> bool:
+    """Whether the client accepts a stream."""
+    return any(
+        part.partition(";")[0].strip().lower() == "text/event-stream"
+        for part in request.headers.get("Accept", "").split(",")
+    )
+
+
+async def write_stream(
+    request: web.Request, readers: Readers, query: Query, after: int, encode: Callable[[Stored], bytes]
+) -> web.StreamResponse:
+    """Write what comes after an offset until either side ends."""
+    response = web.StreamResponse(headers=_HEADERS)
+    await response.prepare(request)
+    try:
+        # The first bytes tell the client that nothing published from now on can be missed.
+        await _write(response, b": after %d\n\n" % after)
+        await _follow(response, readers, query, after, encode)
+    except JournalUnavailable as error:
+        log.warning("a stream of %s ends: %s", query.topic, error)
+    except (ConnectionError, TimeoutError):
+        abort(request)
+    except Exception:
+        log.exception("a stream of %s failed", query.topic)
+        abort(request)
+    return response
+
+
+async def _follow(
+    response: web.StreamResponse,
+    readers: Readers,
+    query: Query,
+    after: int,
+    encode: Callable[[Stored], bytes],
+) -> None:
+    async with aclosing(readers.follow(query, after, BEAT)) as pages:
+        async for page in pages:
+            if not page.entries:
+                await _write(response, b":\n\n")
+            for stored in page.entries:
+                data = await off_loop(len(stored.notification.content), encode, stored)
+                await _write(response, b"id: %d\ndata: %s\n\n" % (stored.offset, data))
+
+
+async def _write(response: web.StreamResponse, data: bytes) -> None:
+    async with asyncio.timeout(STALLED):
+        for start in range(0, len(data), LOOP_BYTES):
+            await response.write(data[start : start + LOOP_BYTES])
+
+
+def abort(request: web.Request) -> None:
+    """Drop the connection with what it has not taken."""
+    if request.transport is not None:
+        request.transport.abort()

@@ -1,0 +1,201 @@
+"""What operators look at: health, readiness, status, metrics, and the node's subscriptions and
+registrations.
+
+Reads the broker's own figures and keeps none. JSON for people and scripts, Prometheus text for machines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+
+from aiohttp import web
+
+from hpwsn.broker.broker import Broker
+from hpwsn.broker.push.pool import Pusher
+from hpwsn.broker.registrations.registered_publisher import Registration
+from hpwsn.broker.subscriptions.subscription import State, Subscription
+from hpwsn_client import __version__
+from hpwsn_client.wsn.soap.faults import ResourceUnknownFault
+
+Problems = Callable[[], list[str]]
+
+
+class OperationsDoor:
+    """The addresses beside /wsn."""
+
+    def __init__(
+        self,
+        name: str,
+        broker: Broker,
+        pusher: Pusher,
+        problems: Problems,
+    ) -> None:
+        self._name = name
+        self._broker = broker
+        self._pusher = pusher
+        self._problems = problems
+        self._started = broker.now()
+        self.reports: dict[str, Callable[[], Mapping[str, Any]]] = {}
+        """Figures of further parts of the node, by the name that they have in the status."""
+
+    def routes(self) -> list[web.RouteDef]:
+        """What to add to the node's web application."""
+        return [
+            web.get("/", self._welcome),
+            web.get("/healthz", self._health),
+            web.get("/readyz", self._ready),
+            web.get("/status", self._status),
+            web.get("/metrics", self._metrics),
+            web.get("/subscriptions", self._subscriptions),
+            web.get("/subscriptions/{id}", self._subscription),
+            web.delete("/subscriptions/{id}", self._end_subscription),
+            web.get("/registrations", self._registrations),
+            web.get("/registrations/{id}", self._registration),
+            web.delete("/registrations/{id}", self._end_registration),
+        ]
+
+    async def _welcome(self, request: web.Request) -> web.Response:
+        base = self._broker.base_url()
+        return web.Response(
+            text=f"HPwsn {__version__}, node {self._name}: a WS-Notification broker.\n"
+            f"broker   {base}/wsn\ncontract {base}/wsn?wsdl\n"
+            f"events   {base}/topics/TOPIC/events, in JSON; contract {base}/openapi.json\n"
+            f"status   {base}/status\n"
+        )
+
+    async def _health(self, request: web.Request) -> web.Response:
+        return web.Response(text="ok\n")
+
+    async def _ready(self, request: web.Request) -> web.Response:
+        problems = self._problems()
+        return web.json_response(
+            {"ready": not problems, "problems": problems}, status=503 if problems else 200
+        )
+
+    async def _status(self, request: web.Request) -> web.Response:
+        now = self._broker.now()
+        return web.json_response(
+            {
+                "node": self._name,
+                "version": __version__,
+                "started": self._started.isoformat(),
+                "uptime": round((now - self._started).total_seconds(), 3),
+                "problems": self._problems(),
+                **self._figures(),
+            }
+        )
+
+    def _figures(self) -> dict[str, Any]:
+        broker = self._broker
+        return {
+            "topics": len(broker.tree),
+            "subscriptions": len(broker.subscriptions),
+            "pull_points": len(broker.pull_points),
+            "registrations": {"live": len(broker.registrations), **broker.demand.figures()},
+            "dropped_from_pull_points": broker.pull_points.dropped,
+            "expired_in_pull_points": broker.pull_points.expired,
+            "published": {
+                "accepted": broker.publisher.accepted,
+                "repeated": broker.publisher.repeated,
+                "refused": broker.publisher.refused,
+            },
+            "delivery": {**asdict(broker.delivery.totals), "waiting_for_retry": broker.delivery.waiting()},
+            "connections": asdict(self._pusher.statistics()),
+            "journal": asdict(broker.journal.state),
+            **{name: dict(report()) for name, report in self.reports.items()},
+        }
+
+    async def _metrics(self, request: web.Request) -> web.Response:
+        lines = [f"hpwsn_{name} {value}" for name, value in _flatten(self._figures())]
+        return web.Response(text="\n".join(lines) + "\n", content_type="text/plain")
+
+    async def _subscriptions(self, request: web.Request) -> web.Response:
+        return web.json_response({"subscriptions": [_describe(s) for s in self._broker.subscriptions]})
+
+    async def _subscription(self, request: web.Request) -> web.Response:
+        try:
+            return web.json_response(_describe(self._broker.subscriptions.get(request.match_info["id"])))
+        except ResourceUnknownFault as fault:
+            return web.json_response({"error": fault.description}, status=404)
+
+    async def _end_subscription(self, request: web.Request) -> web.Response:
+        try:
+            subscription = self._broker.subscriptions.get(request.match_info["id"])
+        except ResourceUnknownFault as fault:
+            return web.json_response({"error": fault.description}, status=404)
+        await self._broker.subscriptions.end_all([subscription])
+        return web.Response(status=204)
+
+    async def _registrations(self, request: web.Request) -> web.Response:
+        found = [self._describe_registration(each) for each in self._broker.registrations]
+        return web.json_response({"registrations": found})
+
+    async def _registration(self, request: web.Request) -> web.Response:
+        try:
+            registration = self._broker.registrations.get(request.match_info["id"])
+        except ResourceUnknownFault as fault:
+            return web.json_response({"error": fault.description}, status=404)
+        return web.json_response(self._describe_registration(registration))
+
+    async def _end_registration(self, request: web.Request) -> web.Response:
+        try:
+            await self._broker.registrations.destroy(request.match_info["id"])
+        except ResourceUnknownFault as fault:
+            return web.json_response({"error": fault.description}, status=404)
+        return web.Response(status=204)
+
+    def _describe_registration(self, registration: Registration) -> dict[str, Any]:
+        publisher = registration.request.publisher
+        return {
+            "id": registration.id,
+            "reference": registration.address,
+            "publisher": publisher and publisher.address,
+            "topics": [expression.text for expression in registration.topics],
+            "demand": registration.demand,
+            "created": _moment(registration.created),
+            "terminates": _moment(registration.terminates),
+            "upstream": self._broker.demand.describe(registration),
+        }
+
+
+def _describe(subscription: Subscription) -> dict[str, Any]:
+    progress = subscription.progress
+    return {
+        "id": subscription.id,
+        "reference": subscription.address,
+        "consumer": subscription.request.consumer.address,
+        "topics": [expression.text for expression in subscription.topics],
+        "content": [content.expression for content in subscription.content],
+        "conditions": [condition.expression for condition in subscription.producer_properties],
+        "holding": subscription.producer_holds,
+        "created": _moment(subscription.created),
+        "terminates": _moment(subscription.terminates),
+        "paused": subscription.paused,
+        "state": _state(subscription),
+        "waiting": subscription.cursor.backlog,
+        "delivered": progress.delivered,
+        "dropped": progress.dropped,
+        "expired_unsent": progress.expired,
+        "failures": progress.failures,
+        "last_error": progress.last_error,
+    }
+
+
+def _state(subscription: Subscription) -> str:
+    paused = subscription.paused and subscription.state is State.LIVE
+    return "paused" if paused else subscription.state.value
+
+
+def _moment(time: float | None) -> str | None:
+    return None if time is None else datetime.fromtimestamp(time, UTC).isoformat()
+
+
+def _flatten(figures: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, float]]:
+    for name, value in figures.items():
+        if isinstance(value, dict):
+            yield from _flatten(value, f"{prefix}{name}_")
+        elif isinstance(value, int | float):
+            yield f"{prefix}{name}", value

@@ -1,0 +1,220 @@
+"""The HTTP side of the SOAP door, on aiohttp: bytes in, the wire's envelope to an endpoint, an answer or a
+fault out.
+
+Owns statuses, sizes and times of requests; knows no operation. A request is answered in its own SOAP
+version, and with WS-Addressing headers if it had any. SOAP 1.1 section 6, SOAP 1.2 part 2 section 7.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import uuid
+from collections.abc import Awaitable, Callable
+
+from aiohttp import web
+from lxml import etree
+
+from hpwsn.contracts import broker_wsdl
+from hpwsn.door.listener.http_exchange import Post, Refusals, Reply
+from hpwsn.door.soap.broker_operations import endpoints
+from hpwsn.door.soap.dispatch import Answer, Call, Operations
+from hpwsn.door.soap.operation import Context
+from hpwsn.door.soap.proxied_answers import Relays
+from hpwsn.errors import ClientLeft, JournalUnavailable
+from hpwsn_client.wsn.operations.messages import Message, encode_message
+from hpwsn_client.wsn.soap import faults
+from hpwsn_client.wsn.soap.addressing import Addressing, encode_addressing
+from hpwsn_client.wsn.soap.envelope import (
+    Envelope,
+    SoapVersion,
+    check_must_understand,
+    encode_envelope,
+    parse_envelope,
+)
+from hpwsn_client.wsn.soap.names import hp, response_action, wsa
+
+log = logging.getLogger(__name__)
+
+UNDERSTOOD = frozenset(
+    [
+        *map(wsa, ("Action", "To", "MessageID", "RelatesTo", "ReplyTo", "FaultTo", "From")),
+        hp("MessageId"),
+        hp("Routing"),
+    ]
+)
+
+
+class SoapDoor(Refusals):
+    """The addresses under /wsn."""
+
+    def __init__(self, context: Context, request_timeout: float) -> None:
+        super().__init__(context.limits, request_timeout, context.broker.now)
+        self._context = context
+        self._endpoints = endpoints(context)
+        self.relays = Relays()
+
+    def routes(self) -> list[web.RouteDef]:
+        """What to add to the node's web application."""
+        return [
+            web.post("/wsn", self._broker),
+            web.get("/wsn", self._describe),
+            web.post("/wsn/subscriptions/{id}", self._subscription),
+            web.post("/wsn/pullpoints/{id}", self._pull_point),
+            web.post("/wsn/registrations/{id}", self._registration),
+        ]
+
+    async def _broker(self, request: web.Request) -> web.StreamResponse:
+        return await self.handle(request, self._endpoints["broker"])
+
+    async def _subscription(self, request: web.Request) -> web.StreamResponse:
+        return await self.handle(request, self._endpoints["subscriptions"])
+
+    async def _pull_point(self, request: web.Request) -> web.StreamResponse:
+        return await self.handle(request, self._endpoints["pullpoints"])
+
+    async def _registration(self, request: web.Request) -> web.StreamResponse:
+        return await self.handle(request, self._endpoints["registrations"])
+
+    async def _describe(self, request: web.Request) -> web.Response:
+        if "wsdl" in {name.lower() for name in request.query}:
+            wsdl = broker_wsdl(f"{self._context.broker.base_url()}/wsn")
+            return web.Response(body=wsdl, content_type="text/xml", charset="utf-8")
+        return web.Response(
+            status=405,
+            headers={"Allow": "POST"},
+            text="This is a WS-Notification broker: POST SOAP 1.1 or 1.2 here; its contract is at ?wsdl\n",
+        )
+
+    async def handle(
+        self, request: web.Request, endpoint: Operations, understood: frozenset[str] = UNDERSTOOD
+    ) -> web.StreamResponse:
+        """Read a request, have the operations of its address answer it, and write the answer or the fault."""
+        hint = version_hint(request)
+        try:
+            data = await self.read(request)
+        except faults.SoapFault as fault:
+            return response_of(self.refuse(fault, hint, None))
+        except ConnectionError:
+            raise
+        except Exception:
+            return response_of(self._failed(request.path, hint, None))
+        post = Post(
+            data,
+            _charset(request),
+            hint,
+            request.path,
+            request.match_info.get("id", ""),
+            lambda: request.transport is None,
+        )
+        reply = await self.answer(post, endpoint, understood)
+        response = response_of(reply)
+        if reply.tell is not None and self.relays.holds(request):
+            self.relays.keep(request, response, reply.tell)
+        elif reply.tell is not None:
+            await _write(request, response, reply.tell)
+        return response
+
+    async def answer_broker(self, post: Post) -> Reply:
+        """What the broker's own address answers."""
+        return await self.answer(post, self._endpoints["broker"])
+
+    async def answer(
+        self, post: Post, endpoint: Operations, understood: frozenset[str] = UNDERSTOOD
+    ) -> Reply:
+        """The answer of an address, or the fault."""
+        version, relates_to = post.hint, None
+        try:
+            envelope = parse_envelope(post.data, self._context.limits, post.charset)
+            version, relates_to = envelope.version, envelope.addressing.message_id
+            check_must_understand(envelope, understood)
+            call = Call(envelope, post.resource, post.gone)
+            return _answer(envelope, await endpoint.call(call))
+        except faults.SoapFault as fault:
+            return self.refuse(fault, fault.version or version, relates_to)
+        except JournalUnavailable as error:
+            return self.refuse(faults.Busy(f"nothing was changed: {error}"), version, relates_to)
+        except ClientLeft as left:
+            # An everyday event, which an operator's log does not tell of.
+            return self.refuse(
+                faults.SoapFault(str(left), code=faults.FaultCode.RECEIVER), version, relates_to
+            )
+        except Exception:
+            return self._failed(post.path, version, relates_to)
+
+    def _failed(self, path: str, version: SoapVersion, relates_to: str | None) -> Reply:
+        log.exception("POST %s failed", path)
+        failure = faults.SoapFault(
+            "the broker failed on this request; its log says why", code=faults.FaultCode.RECEIVER
+        )
+        return self.refuse(failure, version, relates_to)
+
+    async def read(self, request: web.Request) -> bytes:
+        """The body of a request, within its limits of size and time; a fault where it is beyond them."""
+        limit = self._context.limits.body
+        if (request.content_length or 0) > limit:
+            raise _too_large(limit)
+        try:
+            async with asyncio.timeout(self._request_timeout):
+                return await request.read()
+        except web.HTTPRequestEntityTooLarge as error:
+            raise _too_large(limit) from error
+        except TimeoutError as error:
+            raise self.late() from error
+
+
+def _answer(envelope: Envelope, result: Message | Answer | None) -> Reply:
+    if result is None:
+        return Reply(202)
+    answer = result if isinstance(result, Answer) else Answer(encode_message(result))
+    headers = _reply_headers(envelope, answer.action)
+    body = encode_envelope(envelope.version, answer.body, headers)
+    return Reply(200, body, {"Content-Type": envelope.version.content_type}, answer.tell)
+
+
+def response_of(reply: Reply) -> web.Response:
+    """The answer for aiohttp to write."""
+    return web.Response(status=reply.status, body=reply.body or None, headers=reply.headers)
+
+
+async def _write(
+    request: web.Request, response: web.Response, tell: Callable[[bool], Awaitable[None]]
+) -> None:
+    try:
+        await response.prepare(request)
+        await response.write_eof()
+    except BaseException:
+        await tell(False)
+        raise
+    await tell(True)
+
+
+def _too_large(limit: int) -> faults.TooLarge:
+    return faults.TooLarge(f"the request is larger than {limit} bytes (server.body_limit)")
+
+
+def _charset(request: web.Request) -> str | None:
+    try:
+        return request.charset
+    except (LookupError, ValueError):
+        return None
+
+
+def version_hint(request: web.Request) -> SoapVersion:
+    """The SOAP version that the Content-Type speaks of."""
+    soap12 = request.content_type == "application/soap+xml"
+    return SoapVersion.SOAP12 if soap12 else SoapVersion.SOAP11
+
+
+def _reply_headers(envelope: Envelope, action: str | None) -> tuple[bytes, ...]:
+    asked = envelope.addressing
+    if asked.action is None and asked.message_id is None:
+        return ()
+    assert envelope.body is not None
+    return encode_addressing(
+        Addressing(
+            action=action or response_action(etree.QName(envelope.body).localname),
+            message_id=f"urn:uuid:{uuid.uuid4()}",
+            relates_to=asked.message_id,
+        )
+    )

@@ -1,0 +1,1 @@
+"""What leaves the journal, by age and size, in bounded steps."""

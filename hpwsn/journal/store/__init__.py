@@ -1,0 +1,1 @@
+"""The SQLite database below the journal: tables, rows, one writer thread, one reader."""

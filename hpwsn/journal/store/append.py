@@ -1,0 +1,198 @@
+"""Appends as rows: notifications of a whole group go into the log in as few statements as there can be.
+
+SQLite's module gives the interpreter lock away with every step of a statement and has to win it back from the
+event loop, which takes up to 5 ms each time when the loop is busy. So rows do not go in one by one: one
+statement carries up to 256 of them, and a group costs a handful of steps, whatever its size. A run of alike
+notifications is one row (see rows.py), or a few where it is long.
+"""
+
+import json
+import sqlite3
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from hpwsn.journal.store.log_rows import cut_run, run_content
+from hpwsn.journal.store.records import NO_TOPIC
+from hpwsn.journal.store.tables import NEVER_CURRENT
+from hpwsn.notification import RELIABLE, Notification, Run, parts_of
+from hpwsn_client.wsn.topics.topic_expressions import Topic
+
+_CHUNKS = (256, 64)
+# What is posted straight to a pull point waits in its queue from the same moment on.
+_INTO_QUEUES = (
+    "INSERT INTO queue (pull_point, offset, subscription) SELECT p.number, json_extract(j.value, '$[1]'), ''"
+    " FROM json_each(?) AS j CROSS JOIN pull_points AS p"
+    " WHERE p.id = json_extract(j.value, '$[0]') ORDER BY j.key"
+)
+_INTO_LOG = "INSERT INTO log (offset, stream, time, head, tail, message_id, content) VALUES"
+_CACHED_TOPICS = 100_000
+Appended = tuple[int, Sequence[Notification]]
+
+
+class Streams:
+    """The numbers of topics, for the writer; new ones hold once their transaction is committed."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._numbers: dict[tuple[str, str], int] = {
+            (topic, target): number
+            for number, topic, target in db.execute("SELECT id, topic, target FROM streams")
+        }
+        self._top = max((abs(number) for number in self._numbers.values()), default=0)
+        self._by_topic: dict[Topic | None, int] = {}
+        self._new: dict[tuple[str, str], int] = {}
+
+    def number(self, topic: Topic | None, target: str | None = None) -> int:
+        """The stream of a topic, and a target if there is one, made if it is new."""
+        if target is not None:
+            return self._find(_key(topic), target)
+        known = self._by_topic.get(topic)
+        if known is None:
+            known = self._find(_key(topic), "")
+            if len(self._by_topic) >= _CACHED_TOPICS:
+                self._by_topic.clear()
+            self._by_topic[topic] = known
+        return known
+
+    def insert_new(self, db: sqlite3.Connection) -> None:
+        """Write the streams that this transaction has made."""
+        if self._new:
+            rows = [(number, *key, _forgotten(number, key[0])) for key, number in self._new.items()]
+            insert_rows(db, "INSERT INTO streams (id, topic, target, forgotten) VALUES", 4, _flat(rows))
+
+    def committed(self) -> None:
+        """Keep what the transaction has made."""
+        self._numbers.update(self._new)
+        self._new.clear()
+
+    def rolled_back(self) -> None:
+        """Forget what the transaction has made."""
+        if self._new:
+            self._new.clear()
+            self._by_topic.clear()
+
+    def discard(self, numbers: Iterable[int]) -> None:
+        """Forget streams that are not in the database any more."""
+        gone = set(numbers)
+        self._numbers = {key: number for key, number in self._numbers.items() if number not in gone}
+        self._by_topic.clear()
+
+    def _find(self, topic: str, target: str) -> int:
+        key = (topic, target)
+        number = self._numbers.get(key) or self._new.get(key)
+        if number is None:
+            self._top += 1
+            number = self._new[key] = -self._top if target else self._top
+        return number
+
+
+class _Rows:
+    """The rows of a group, as flat values."""
+
+    def __init__(self, streams: Streams) -> None:
+        self._streams = streams
+        self.log: list[Any] = []
+        self.ids: list[Any] = []
+        self.routed: list[Any] = []
+
+    def add_run(self, first: int, run: Run) -> None:
+        """Take a run, with next to no work for each of its notifications."""
+        stream, moment, last = self._streams.number(run.topic), micros(run.time), first - 1
+        for payloads, size in cut_run(run):
+            last += size
+            content = run_content(run.before, payloads)
+            self.log += (last, stream, moment, len(run.before), -size, run.message_id, content)
+        if run.message_id is not None:
+            self.ids += (first, last, run.message_id, moment)
+        if run.routing & RELIABLE:
+            self.routed += [value for offset in range(first, last + 1) for value in (offset, run.routing)]
+
+    def add_each(self, first: int, notifications: Sequence[Notification]) -> None:
+        """Take notifications one by one."""
+        stream = moment = 0
+        before: Notification | None = None
+        for offset, n in enumerate(notifications, first):
+            topic, content, start, end, time, message_id, target, routing = n
+            # Most that come together are on one topic and of one moment.
+            if before is None or topic is not before.topic or target is not None or before.target is not None:
+                stream = self._streams.number(topic, target)
+            if before is None or time is not before.time:
+                moment = micros(time)
+            before = n
+            self.log += (offset, stream, moment, start, end, message_id, content)
+            if routing & RELIABLE:
+                self.routed += (offset, routing)
+        if notifications[0].message_id is not None or len(notifications) > 1:
+            self.ids += _ids(first, notifications)
+
+
+def insert_appends(db: sqlite3.Connection, streams: Streams, appends: Sequence[Appended]) -> None:
+    """Write the notifications of all appends and the ids that came with them."""
+    rows = _Rows(streams)
+    for first, notifications in appends:
+        for part in parts_of(notifications):
+            if isinstance(part, Run):
+                rows.add_run(first, part)
+            else:
+                rows.add_each(first, part)
+            first += len(part)
+    streams.insert_new(db)
+    insert_rows(db, _INTO_LOG, 7, rows.log)
+    insert_rows(db, "INSERT INTO message_ids (first, last, id, time) VALUES", 4, rows.ids)
+    insert_rows(db, "INSERT INTO routed (offset, flags) VALUES", 2, rows.routed)
+
+
+def queue_targeted(db: sqlite3.Connection, first: int, notifications: Sequence[Notification]) -> None:
+    """Give the notifications of one append their places in the queues of their targets, if they have any."""
+    targeted: list[tuple[str, int]] = []
+    for part in parts_of(notifications):
+        if not isinstance(part, Run):
+            targeted += [(n.target, offset) for offset, n in enumerate(part, first) if n.target is not None]
+        first += len(part)
+    if targeted:
+        db.execute(_INTO_QUEUES, (json.dumps(targeted),))
+
+
+def insert_rows(db: sqlite3.Connection, statement: str, width: int, values: list[Any]) -> None:
+    """Run an INSERT for flat values, many rows to a statement."""
+    at = 0
+    while left := (len(values) - at) // width:
+        rows = next((size for size in _CHUNKS if left >= size), left)
+        end = at + rows * width
+        db.execute(_statement(statement, width, rows), values[at:end])
+        at = end
+
+
+def micros(seconds: float) -> int:
+    """A time as the database has it."""
+    return round(seconds * 1e6)
+
+
+_statements: dict[tuple[str, int], str] = {}
+
+
+def _statement(statement: str, width: int, rows: int) -> str:
+    text = _statements.get((statement, rows))
+    if text is None:
+        row = f"({','.join('?' * width)})"
+        text = _statements[statement, rows] = f"{statement} {','.join([row] * rows)}"
+    return text
+
+
+def _ids(first: int, notifications: Sequence[Notification]) -> list[Any]:
+    spans: dict[str, list[Any]] = {}
+    for offset, n in enumerate(notifications, first):
+        if n.message_id is not None:
+            spans.setdefault(n.message_id, [offset, offset, n.message_id, micros(n.time)])[1] = offset
+    return _flat(spans.values())
+
+
+def _flat(rows: Iterable[Iterable[Any]]) -> list[Any]:
+    return [value for row in rows for value in row]
+
+
+def _key(topic: Topic | None) -> str:
+    return NO_TOPIC if topic is None else str(topic)
+
+
+def _forgotten(number: int, topic: str) -> int:
+    return 0 if number > 0 and topic != NO_TOPIC else NEVER_CURRENT

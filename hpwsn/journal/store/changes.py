@@ -1,0 +1,252 @@
+"""The changes to state beside the log: subscriptions, pull points and their queues, registrations, dead
+letters.
+
+Each function gives the work of one transaction for the writer. Lists travel as one JSON value and are taken
+apart by SQLite, for the reason given in append.py.
+"""
+
+import json
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+
+from hpwsn.journal.store.append import micros
+from hpwsn.journal.store.records import (
+    PullPointRecord,
+    RegistrationRecord,
+    SubscriptionRecord,
+    UpstreamRecord,
+)
+from hpwsn.journal.store.writer import Step, Work, move_cursors
+
+STEP = 2000
+
+
+def put_subscription(record: SubscriptionRecord) -> Work:
+    """Store a subscription or its changed state; its cursor never goes back."""
+    r = record
+    row = (r.id, r.request, r.version, r.created, r.terminates, r.paused, r.address)
+
+    def work(db: sqlite3.Connection) -> None:
+        db.execute("INSERT OR REPLACE INTO subscriptions VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+        _put_cursor(db, record.id, record.cursor)
+
+    return work
+
+
+def delete_subscription(subscription_id: str) -> Work:
+    """Remove a subscription and its cursor; what it has queued in a pull point stays."""
+
+    def work(db: sqlite3.Connection) -> None:
+        db.execute("DELETE FROM subscriptions WHERE id = ?", (subscription_id,))
+        db.execute("DELETE FROM cursors WHERE id = ?", (subscription_id,))
+
+    return work
+
+
+def put_registration(record: RegistrationRecord) -> Work:
+    """Store a registration or its changed lifetime."""
+    row = (record.id, record.request, record.version, record.created, record.terminates)
+
+    def work(db: sqlite3.Connection) -> None:
+        db.execute("INSERT OR REPLACE INTO registrations VALUES (?, ?, ?, ?, ?)", row)
+
+    return work
+
+
+def delete_registration(registration_id: str) -> Work:
+    """Remove a registration and what is known of its publisher's subscriptions."""
+
+    def work(db: sqlite3.Connection) -> None:
+        db.execute("DELETE FROM registrations WHERE id = ?", (registration_id,))
+        db.execute("DELETE FROM upstreams WHERE registration = ?", (registration_id,))
+
+    return work
+
+
+def put_upstream(record: UpstreamRecord) -> Work:
+    """Store a subscription at a publisher, unless its registration has ended meanwhile."""
+    r = record
+    row = (r.registration, r.place, r.reference, r.paused, r.terminates, r.registration)
+
+    def work(db: sqlite3.Connection) -> None:
+        db.execute(
+            "INSERT OR REPLACE INTO upstreams SELECT ?, ?, ?, ?, ?"
+            " WHERE EXISTS (SELECT 1 FROM registrations WHERE id = ?)",
+            row,
+        )
+
+    return work
+
+
+def delete_upstream(registration_id: str, place: int) -> Work:
+    """Forget a subscription at a publisher."""
+
+    def work(db: sqlite3.Connection) -> None:
+        db.execute("DELETE FROM upstreams WHERE registration = ? AND place = ?", (registration_id, place))
+
+    return work
+
+
+def put_pull_point(record: PullPointRecord) -> Work:
+    """Store a pull point or its changed state."""
+    row = (record.id, record.name, record.created, record.terminates)
+
+    def work(db: sqlite3.Connection) -> None:
+        db.execute(
+            "INSERT INTO pull_points (id, name, created, terminates) VALUES (?, ?, ?, ?) ON CONFLICT (id)"
+            " DO UPDATE SET name = excluded.name, created = excluded.created,"
+            " terminates = excluded.terminates",
+            row,
+        )
+        _put_cursor(db, record.id, record.cursor)
+
+    return work
+
+
+def delete_pull_point(pull_point_id: str) -> Work:
+    """Remove a pull point, its cursor and its queue; a long queue's rest goes with the next pruning."""
+
+    def work(db: sqlite3.Connection) -> None:
+        found = db.execute("SELECT number FROM pull_points WHERE id = ?", (pull_point_id,)).fetchone()
+        if found is not None:
+            db.execute("DELETE FROM pull_points WHERE id = ?", (pull_point_id,))
+            db.execute("DELETE FROM cursors WHERE id = ?", (pull_point_id,))
+            db.execute(
+                "DELETE FROM queue WHERE seq IN (SELECT seq FROM queue WHERE pull_point = ? LIMIT ?)",
+                (*found, STEP),
+            )
+
+    return work
+
+
+def enqueue(
+    pull_point_id: str, entries: Sequence[tuple[int, str | None]], cursors: Mapping[str, int]
+) -> Work:
+    """Put offsets into a pull point's queue, and move the cursors that brought them, together."""
+    rows = json.dumps([(offset, subscription or "") for offset, subscription in entries])
+    moves = dict(cursors)
+
+    def work(db: sqlite3.Connection) -> None:
+        db.execute(
+            "INSERT OR IGNORE INTO queue (pull_point, offset, subscription)"
+            " SELECT p.number, json_extract(j.value, '$[0]'), json_extract(j.value, '$[1]')"
+            " FROM pull_points AS p CROSS JOIN json_each(?) AS j WHERE p.id = ? ORDER BY j.key",
+            (rows, pull_point_id),
+        )
+        move_cursors(db, moves)
+
+    return work
+
+
+def confirm(pull_point_id: str, upto_seq: int, from_seq: int) -> Work:
+    """Remove what a pull point's client has received."""
+
+    def work(db: sqlite3.Connection) -> int:
+        return db.execute(
+            "DELETE FROM queue WHERE pull_point = (SELECT number FROM pull_points WHERE id = ?)"
+            " AND seq BETWEEN ? AND ?",
+            (pull_point_id, from_seq, upto_seq),
+        ).rowcount
+
+    return work
+
+
+def discard(pull_point_id: str, seqs: Iterable[int]) -> Work:
+    """Remove some of what waits in a pull point, wherever it is in the queue."""
+    rows = json.dumps(list(seqs))
+
+    def work(db: sqlite3.Connection) -> int:
+        return db.execute(
+            "DELETE FROM queue WHERE pull_point = (SELECT number FROM pull_points WHERE id = ?)"
+            " AND seq IN (SELECT value FROM json_each(?))",
+            (pull_point_id, rows),
+        ).rowcount
+
+    return work
+
+
+def trim(pull_point_id: str, limit: int) -> Work:
+    """Remove the oldest of a queue that are beyond a length, as many as one step may."""
+
+    def work(db: sqlite3.Connection) -> Step:
+        removed = db.execute(
+            "DELETE FROM queue WHERE seq IN (SELECT queue.seq FROM pull_points AS p CROSS JOIN queue"
+            " ON queue.pull_point = p.number WHERE p.id = :id ORDER BY queue.seq LIMIT"
+            " coalesce((SELECT max(0, min(length - :limit, :step)) FROM pull_points WHERE id = :id), 0))",
+            {"id": pull_point_id, "limit": limit, "step": STEP},
+        ).rowcount
+        return Step(None if removed < STEP else 0, removed)
+
+    return work
+
+
+def forget_current(topic: str) -> Work:
+    """Let a topic have no current message until the next one."""
+
+    def work(db: sqlite3.Connection) -> None:
+        db.execute(
+            "UPDATE streams SET forgotten ="
+            " coalesce((SELECT max(offset) FROM log WHERE stream = streams.id), 0)"
+            " WHERE topic = ? AND id > 0 AND topic <> ''",
+            (topic,),
+        )
+
+    return work
+
+
+def bury(
+    subscription_id: str,
+    offsets: Sequence[int],
+    reason: str,
+    time: float,
+    consumer: str,
+    cursor: int | None,
+) -> Work:
+    """Set notifications aside for an operator, and move the subscription's cursor past them."""
+    rows = json.dumps(list(offsets))
+
+    def work(db: sqlite3.Connection) -> None:
+        db.execute(
+            "INSERT INTO dead_letters (subscription, offset, reason, time, consumer)"
+            " SELECT ?, value, ?, ?, ? FROM json_each(?) WHERE true ON CONFLICT (offset, subscription)"
+            " DO UPDATE SET reason = excluded.reason, time = excluded.time, consumer = excluded.consumer",
+            (subscription_id, reason, micros(time), consumer, rows),
+        )
+        if cursor is not None:
+            move_cursors(db, {subscription_id: cursor})
+
+    return work
+
+
+def drop_dead_letters(ids: Iterable[int]) -> Work:
+    """Remove dead letters."""
+    rows = json.dumps(list(ids))
+
+    def work(db: sqlite3.Connection) -> int:
+        return db.execute(
+            "DELETE FROM dead_letters WHERE id IN (SELECT value FROM json_each(?))", (rows,)
+        ).rowcount
+
+    return work
+
+
+def drop_dead_letters_of(subscription_id: str) -> Work:
+    """Remove the dead letters of a subscription, as many as one step may."""
+
+    def work(db: sqlite3.Connection) -> Step:
+        removed = db.execute(
+            "DELETE FROM dead_letters WHERE id IN"
+            " (SELECT id FROM dead_letters WHERE subscription = ? ORDER BY id LIMIT ?)",
+            (subscription_id, STEP),
+        ).rowcount
+        return Step(None if removed < STEP else 0, removed)
+
+    return work
+
+
+def _put_cursor(db: sqlite3.Connection, reader: str, offset: int) -> None:
+    db.execute(
+        "INSERT INTO cursors VALUES (?, ?) ON CONFLICT (id)"
+        " DO UPDATE SET offset = max(offset, excluded.offset)",
+        (reader, offset),
+    )

@@ -1,0 +1,301 @@
+"""Reading the journal, on one connection that never waits for the writer; blocking, so it has its own thread.
+
+A read gets all its rows in one step of one statement (the columns as one JSON value, the contents joined to
+one blob), for the reason given in append.py. What one call returns is bounded in bytes as well as in number.
+"""
+
+import json
+import sqlite3
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from hpwsn.journal.store.log_rows import FIRST, MOST, SIZE, Row, parse_rows, read_row
+from hpwsn.journal.store.records import NO_TOPIC, DeadLetter, Pulled, Scan, Stored
+from hpwsn.journal.store.tables import unavailable
+from hpwsn_client.wsn.topics.topic_expressions import Topic
+
+MAX_BYTES = 16 << 20
+_FIRST_WINDOW = 1024
+
+_ROWS = (
+    "SELECT json_group_array(json_array(offset, stream, time, head, tail, message_id, length(content)))"
+    " FROM (SELECT * FROM log WHERE {} ORDER BY offset LIMIT ?)"
+)
+# The row of an offset is the first that does not end before it, if that one does not begin after it.
+_ROWS_AT = _ROWS.format(
+    f"offset IN (SELECT (SELECT CASE WHEN {FIRST} <= j.value THEN offset END FROM log"
+    " WHERE offset >= j.value ORDER BY offset LIMIT 1) FROM json_each(?) AS j)"
+)
+# A row is looked for by where it ends, which may be beyond the end of what is looked at.
+_ROWS_ALL = _ROWS.format(f"offset > ? AND offset < ? + {MOST} AND {FIRST} <= ? AND stream > 0")
+# The inner search stays within the index: sorting whole rows to keep the first few would read them all.
+_ROWS_OF = _ROWS.format(
+    "offset IN (SELECT found.offset FROM json_each(?) AS s CROSS JOIN log AS found"
+    f" WHERE found.stream = s.value AND found.offset > ? AND found.offset < ? + {MOST}"
+    f" AND {FIRST} <= ? ORDER BY found.offset LIMIT ?)"
+)
+_CONTENTS = (
+    "SELECT CAST(group_concat(content, '') AS BLOB) FROM (SELECT content FROM log"
+    " WHERE offset IN (SELECT value FROM json_each(?)) ORDER BY offset LIMIT -1)"
+)
+_PULL = (
+    "SELECT json_group_array(json_array(offset, seq, subscription))"
+    " FROM (SELECT offset, seq, subscription FROM queue"
+    " WHERE pull_point = (SELECT number FROM pull_points WHERE id = ?) AND seq > ? ORDER BY seq LIMIT ?)"
+)
+_LENGTH = "SELECT coalesce(max(length), 0) FROM pull_points WHERE id = ?"
+_COUNT = (
+    f"SELECT coalesce(sum((SELECT sum(min({SIZE}, offset - :after)) FROM log"
+    " WHERE log.stream = s.value AND log.offset > :after)), 0) FROM json_each(:streams) AS s"
+)
+_DEAD = (
+    "SELECT json_group_array(json_array(offset, id, subscription, reason, time, consumer))"
+    " FROM (SELECT * FROM dead_letters WHERE {} ORDER BY id LIMIT ?)"
+)
+_DEAD_ALL = _DEAD.format("id > ?")
+_DEAD_OF = _DEAD.format("id > ? AND subscription = ?")
+_DEAD_ONE = _DEAD.format("id = ?")
+_STREAMS = (
+    "SELECT json_group_array(json_array(id, topic, target))"
+    " FROM (SELECT id, topic, target FROM streams WHERE id > ? OR id < ?)"
+)
+Noted = list[Any]
+"""An offset, and whatever is kept about it."""
+
+
+class Reader:
+    """Sees whole commits; every method is one look at one moment."""
+
+    def __init__(self, db: sqlite3.Connection, path: Path) -> None:
+        self._db = db
+        self._path = path
+        self.forget_streams()
+
+    def close(self) -> None:
+        """End the connection."""
+        self._db.close()
+
+    def query(self, work: Callable[[sqlite3.Connection], Any]) -> Any:
+        """What a function finds at one moment."""
+        with self._snapshot():
+            return work(self._db)
+
+    def forget_streams(self) -> None:
+        """Learn the streams anew with the next read, after some have been removed."""
+        self._texts: dict[int, tuple[str, str]] = {}
+        self._topics: dict[int, Topic | None] = {}
+        self._numbers: dict[str, dict[str, int]] = {}
+        self._top = self._bottom = 0
+
+    def read(self, offsets: Collection[int], room: int | None = None) -> list[Stored]:
+        """The entries at these offsets that are there, in order; of large ones the first."""
+        room, wanted = room or MAX_BYTES, set(offsets)
+        with self._snapshot():
+            return _fitting(self._load(_within(self._rows_at(wanted), room), wanted), room)
+
+    def scan(
+        self,
+        after: int,
+        limit: int,
+        topics: Collection[str] | None,
+        target: str | None,
+        head: int | None = None,
+        room: int | None = None,
+    ) -> Scan:
+        """The next entries of some topics, or of all, up to `head`."""
+        with self._snapshot():
+            last = self._one("SELECT max(offset) FROM log") or 0
+            if head is not None:
+                last = min(last, head)
+            streams = self._streams_of(topics, target)
+            rows = self._search(streams, after, last, limit)
+            kept = _within(rows, room or MAX_BYTES)
+            found = self._load(kept, range(after + 1, last + 1))
+            entries = _fitting(found[:limit], room or MAX_BYTES)
+            whole = len(kept) == len(rows) and len(entries) == len(found) < limit
+            return Scan(entries, max(after, last) if whole else entries[-1].offset)
+
+    def count(self, after: int, topics: Collection[str] | None) -> int:
+        """How many entries without a target there are after an offset, on some topics or on all."""
+        with self._snapshot():
+            numbers = self._numbers.get("", {})
+            streams = list(numbers.values()) if topics is None else self._streams_of(set(topics), None)
+            values = {"after": after, "streams": json.dumps(streams)}
+            return int(self._db.execute(_COUNT, values).fetchone()[0])
+
+    def pull(self, pull_point_id: str, limit: int, after: int) -> list[Pulled]:
+        """What waits in a pull point's queue."""
+        with self._snapshot():
+            rows = json.loads(self._one(_PULL, pull_point_id, after, limit))
+            return [Pulled(seq, origin or None, stored) for (_, seq, origin), stored in self._join(rows)]
+
+    def queue_length(self, pull_point_id: str) -> int:
+        """How many messages wait in a pull point's queue."""
+        with self._snapshot():
+            return int(self._one(_LENGTH, pull_point_id))
+
+    def dead_letters(self, limit: int, after: int, subscription_id: str | None) -> list[DeadLetter]:
+        """Dead letters in the order of their ids."""
+        if subscription_id is None:
+            return self._dead(_DEAD_ALL, after, limit)
+        return self._dead(_DEAD_OF, after, subscription_id, limit)
+
+    def dead_letter(self, number: int) -> DeadLetter | None:
+        """One dead letter, if it is there."""
+        return next(iter(self._dead(_DEAD_ONE, number, 1)), None)
+
+    def dead_letter_count(self) -> int:
+        """How many dead letters there are."""
+        with self._snapshot():
+            return int(self._one("SELECT count(*) FROM dead_letters"))
+
+    def _dead(self, statement: str, *values: Any) -> list[DeadLetter]:
+        with self._snapshot():
+            rows = json.loads(self._one(statement, *values))
+            return [
+                DeadLetter(number, origin, stored, reason, time / 1e6, consumer)
+                for (_, number, origin, reason, time, consumer), stored in self._join(rows)
+            ]
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[None]:
+        try:
+            self._db.execute("BEGIN")
+            self._learn_streams()
+            yield
+        except sqlite3.Error as error:
+            raise unavailable(self._path, error) from error
+        finally:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+
+    def _one(self, statement: str, *values: Any) -> Any:
+        return self._db.execute(statement, values).fetchone()[0]
+
+    def _learn_streams(self) -> None:
+        for number, topic, target in json.loads(self._one(_STREAMS, self._top, self._bottom)):
+            self._texts[number] = (topic, target)
+            self._numbers.setdefault(target, {})[topic] = number
+            self._top, self._bottom = max(self._top, number), min(self._bottom, number)
+
+    def _streams_of(self, topics: Collection[str] | None, target: str | None) -> list[int] | None:
+        if topics is None:
+            return None if target is None else list(self._numbers.get(target, {}).values())
+        numbers = self._numbers.get(target or "", {})
+        return [numbers[topic] for topic in topics if topic in numbers]
+
+    def _search(self, streams: list[int] | None, after: int, last: int, limit: int) -> list[Row]:
+        # SQLite sorts all that a window matches before it takes the first ones: so windows start small, for a
+        # dense topic, and grow, for a sparse one.
+        rows: list[Row] = []
+        window = max(_FIRST_WINDOW, 4 * limit, len(streams or ()))
+        while after < last and limit > 0 and streams != []:
+            upto = min(last, after + window)
+            more = _enough(self._stretch(streams, after, upto, limit), after, limit)
+            limit -= sum(row.count_after(after) for row in more)
+            rows += more
+            after, window = max(upto, more[-1].offset if more else 0), window * 8
+        return rows
+
+    def _stretch(self, streams: list[int] | None, after: int, upto: int, limit: int) -> list[Row]:
+        if streams is None:
+            return self._rows(_ROWS_ALL, after, upto, upto, limit)
+        return self._rows(_ROWS_OF, json.dumps(streams), after, upto, upto, limit, -1)
+
+    def _rows_at(self, offsets: Iterable[int]) -> list[Row]:
+        return self._rows(_ROWS_AT, json.dumps(list(offsets)), -1)
+
+    def _rows(self, statement: str, *values: Any) -> list[Row]:
+        return parse_rows(json.loads(self._one(statement, *values)))
+
+    def _join(self, noted: Sequence[Noted]) -> list[tuple[Noted, Stored]]:
+        """What was noted about offsets, with what is there; the first that fit."""
+        offsets = {each[0] for each in noted}
+        row_of = _by_offset(self._rows_at(offsets), offsets)
+        there = [each for each in noted if each[0] in row_of]
+        kept = there[: _count_within([row_of[each[0]] for each in there], MAX_BYTES)]
+        loaded = self._load(_distinct(row_of[each[0]] for each in kept), {each[0] for each in kept})
+        stored = {entry.offset: entry for entry in loaded}
+        # The contents of a run are larger than the run, which has but once what stands before each payload.
+        fitting = _fitting([stored[each[0]] for each in kept], MAX_BYTES)
+        return list(zip(kept, fitting, strict=False))
+
+    def _load(self, rows: Sequence[Row], wanted: Container[int]) -> list[Stored]:
+        loaded: list[Stored] = []
+        at = 0
+        while at < len(rows):
+            piece = _within(rows[at:], MAX_BYTES)
+            loaded += self._load_piece(piece, wanted)
+            at += len(piece)
+        return loaded
+
+    def _load_piece(self, rows: Sequence[Row], wanted: Container[int]) -> list[Stored]:
+        contents = self._one(_CONTENTS, json.dumps([row.offset for row in rows]))
+        loaded = []
+        at = 0
+        for row in rows:
+            content = contents[at : at + row.length]
+            at += row.length
+            target = self._texts[row.stream][1] or None
+            read = read_row(row, content, self._topic(row.stream), target, wanted)
+            loaded += [Stored(offset, notification) for offset, notification in read]
+        return loaded
+
+    def _topic(self, stream: int) -> Topic | None:
+        if stream not in self._topics:
+            text = self._texts[stream][0]
+            self._topics[stream] = None if text == NO_TOPIC else Topic.parse(text)
+        return self._topics[stream]
+
+
+def _enough(rows: list[Row], after: int, limit: int) -> list[Row]:
+    """The first rows, as many as hold so many entries after an offset: a row may hold many."""
+    for number, row in enumerate(rows, 1):
+        limit -= row.count_after(after)
+        if limit <= 0:
+            return rows[:number]
+    return rows
+
+
+def _within(rows: Sequence[Row], size: int) -> Sequence[Row]:
+    """The first rows that together are no larger, and one at least."""
+    return rows[: _count_within(rows, size)]
+
+
+def _count_within(rows: Sequence[Row], size: int) -> int:
+    """How many of the first rows fit, and one at least; a run that comes again costs nothing."""
+    runs: set[int] = set()
+    for number, row in enumerate(rows):
+        if row.offset not in runs:
+            size -= row.length
+        if size < 0 and number:
+            return number
+        if row.tail < 0:
+            runs.add(row.offset)
+    return len(rows)
+
+
+def _fitting(entries: list[Stored], size: int) -> list[Stored]:
+    """The first entries that together are no larger, and one at least."""
+    for number, stored in enumerate(entries):
+        size -= len(stored.notification.content)
+        if size < 0 and number:
+            return entries[:number]
+    return entries
+
+
+def _by_offset(rows: Sequence[Row], offsets: Iterable[int]) -> dict[int, Row]:
+    """The row of each offset that is in one of these rows, which are in order."""
+    found, ends = {}, [row.offset for row in rows]
+    for offset in offsets:
+        at = bisect_left(ends, offset)
+        if at < len(rows) and rows[at].first <= offset:
+            found[offset] = rows[at]
+    return found
+
+
+def _distinct(rows: Iterable[Row]) -> list[Row]:
+    return sorted({row.offset: row for row in rows}.values())

@@ -1,0 +1,89 @@
+"""What a node reads when it starts, before anything is written."""
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from hpwsn.journal.store.append import micros
+from hpwsn.journal.store.records import (
+    MessageId,
+    PullPointRecord,
+    Recovered,
+    RegistrationRecord,
+    SubscriptionRecord,
+    UpstreamRecord,
+)
+from hpwsn.journal.store.tables import open_reader, opening_error
+
+_NEXT = """
+SELECT 1 + max((SELECT coalesce(max(offset), 0) FROM log), (SELECT upto FROM removed),
+               (SELECT coalesce(max(offset), 0) FROM cursors))
+"""
+# Sorted without the requests, which are looked up one after the other.
+_SUBSCRIPTIONS = """
+SELECT id, request, version, created, terminates, paused, coalesce(cursors.offset, 0), address
+FROM (SELECT rowid AS place FROM subscriptions ORDER BY created, id LIMIT -1)
+CROSS JOIN subscriptions ON subscriptions.rowid = place LEFT JOIN cursors USING (id)
+"""
+_PULL_POINTS = """
+SELECT id, name, created, terminates, coalesce(cursors.offset, 0)
+FROM pull_points LEFT JOIN cursors USING (id) ORDER BY number
+"""
+_REGISTRATIONS = "SELECT id, request, version, created, terminates FROM registrations ORDER BY created, id"
+_UPSTREAMS = "SELECT registration, place, reference, paused, terminates FROM upstreams"
+_CURRENT = """
+SELECT json_group_array(json_array(topic, last)) FROM (
+  SELECT topic, forgotten, (SELECT max(offset) FROM log WHERE stream = streams.id) AS last FROM streams)
+WHERE last > forgotten
+"""
+_IDS = """
+SELECT json_group_array(json_array(id, time, first, last))
+FROM (SELECT * FROM message_ids WHERE time >= ? ORDER BY first LIMIT -1)
+"""
+
+
+def recover(db: sqlite3.Connection, path: Path, ids_since: float) -> Recovered:
+    """Everything but the log itself, and the last entry once, to see whether it can be read."""
+    db.execute("SELECT * FROM log ORDER BY offset DESC LIMIT 1").fetchone()
+    return Recovered(
+        next_offset=db.execute(_NEXT).fetchone()[0],
+        subscriptions=StoredSubscriptions(path),
+        pull_points=[PullPointRecord(*row) for row in db.execute(_PULL_POINTS)],
+        current=dict(json.loads(db.execute(_CURRENT).fetchone()[0])),
+        message_ids=_message_ids(db, ids_since),
+        registrations=[RegistrationRecord(*row) for row in db.execute(_REGISTRATIONS)],
+        upstreams=[
+            UpstreamRecord(registration, place, reference, bool(paused), terminates)
+            for registration, place, reference, paused, terminates in db.execute(_UPSTREAMS)
+        ],
+    )
+
+
+class StoredSubscriptions:
+    """All in the order that they were made, read as they are asked for: together they may take much memory.
+
+    To be read before anything is written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __iter__(self) -> Iterator[SubscriptionRecord]:
+        try:
+            with closing(open_reader(self._path)) as db:
+                yield from map(_subscription, db.execute(_SUBSCRIPTIONS))
+        except sqlite3.Error as error:
+            raise opening_error(self._path, error) from error
+
+
+def _subscription(row: tuple[Any, ...]) -> SubscriptionRecord:
+    number, request, version, created, terminates, paused, cursor, address = row
+    return SubscriptionRecord(number, request, version, created, terminates, bool(paused), cursor, address)
+
+
+def _message_ids(db: sqlite3.Connection, since: float) -> list[MessageId]:
+    rows = json.loads(db.execute(_IDS, (micros(since),)).fetchone()[0])
+    return [MessageId(text, time / 1e6, first, last) for text, time, first, last in rows]

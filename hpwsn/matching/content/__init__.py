@@ -1,0 +1,1 @@
+"""Content filters of subscriptions: compiled, grouped, and evaluated on payloads. Pure."""

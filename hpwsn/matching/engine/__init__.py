@@ -1,0 +1,1 @@
+"""The default matching engine: several indexes of conjunctions behind one interface. Pure."""

@@ -1,0 +1,254 @@
+"""What a content predicate is, and when it holds: the meaning that every matching engine must reproduce.
+
+A request is a disjunction of conjunctions of predicates (spec of stream data services, "request"), each on
+one attribute of an event. An event is a map from attribute to a value, or to a tuple of values where the
+attribute is repeated. Owns no syntax (hpwsn.matching.language.grammar) and no index (the engines).
+
+- A missing attribute makes its predicate false, and a negated one true.
+- A number compares with numbers, a text with texts, a truth value with truth values (for equality only), an
+  instant with texts that are dates. Types that do not fit make a predicate false.
+- NaN compares with nothing, not even by `!=`.
+- Of a repeated attribute one value is chosen for each conjunction: all its predicates on that attribute hold
+  for the same value. `has` and `exists` look at all of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import Enum
+from operator import ge, gt, le, lt
+from typing import Any
+
+from hpwsn.matching.language.values import Instant, Scalar, instant_of, like_pattern, scalar_text, words
+
+Operand = float | str | bool | Instant
+"""What it can be compared with."""
+
+RESERVED = frozenset(
+    {"and", "or", "not", "between", "in", "like", "within", "has", "exists", "true", "false"}
+)
+"""Words of the language, in small letters; an attribute of such a name is written in backquotes."""
+
+Event = Mapping[str, Scalar | tuple[Scalar, ...]]
+
+Test = Callable[[Scalar, tuple[Operand, ...]], bool]
+"""Whether a value compares so with the operands."""
+
+
+class Operator(Enum):
+    """How a predicate compares; the value is its spelling."""
+
+    LT = "<"
+    LE = "<="
+    GT = ">"
+    GE = ">="
+    EQ = "="
+    NE = "!="
+    BETWEEN = "between"
+    IN = "in"
+    LIKE = "like"
+    HAS = "has"
+    EXISTS = "exists"
+
+    # Members are looked up for each predicate; Enum's own hash is written in Python.
+    __hash__ = object.__hash__
+
+
+ORDERED = frozenset({Operator.LT, Operator.LE, Operator.GT, Operator.GE, Operator.BETWEEN})
+"""Operators that want an order among values."""
+
+OF_ALL_VALUES = frozenset({Operator.HAS, Operator.EXISTS})
+"""Operators that look at a repeated attribute as a whole."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Predicate:
+    """A comparison of one attribute, or its negation.
+
+    `operands` is one value for the comparisons and LIKE, the two bounds (included) for BETWEEN, one or more
+    values for IN, words for HAS, nothing for EXISTS.
+    """
+
+    attribute: str
+    operator: Operator
+    operands: tuple[Operand, ...]
+    negated: bool = False
+
+    def _key(self) -> tuple[object, ...]:
+        # Python holds True and 1.0 for equal; no predicate does.
+        return (self.attribute, self.operator, self.negated, self.operands, tuple(map(type, self.operands)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Predicate) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __str__(self) -> str:
+        text = _written(self)
+        return f"not {text}" if self.negated else text
+
+
+Conjunction = tuple[Predicate, ...]
+"""Predicates that must all hold; none at all always does."""
+
+Disjunction = tuple[Conjunction, ...]
+"""Conjunctions of which one must hold; none at all never does."""
+
+
+def disjunction_holds(disjunction: Disjunction, event: Event) -> bool:
+    """Whether one of the conjunctions holds."""
+    return any(conjunction_holds(conjunction, event) for conjunction in disjunction)
+
+
+def conjunction_holds(conjunction: Conjunction, event: Event) -> bool:
+    """Whether all predicates hold, those on one repeated attribute for one of its values."""
+    for predicate in conjunction:
+        value = event.get(predicate.attribute)
+        if value is None:
+            if not predicate.negated:
+                return False
+        elif type(value) is tuple:
+            return _repeated_holds(conjunction, event)
+        elif predicate.negated == _TESTS[predicate.operator](value, predicate.operands):  # type: ignore[arg-type]
+            return False
+    return True
+
+
+def _repeated_holds(conjunction: Conjunction, event: Event) -> bool:
+    attributes = {predicate.attribute for predicate in conjunction}
+    return all(
+        _attribute_holds([p for p in conjunction if p.attribute == name], event) for name in attributes
+    )
+
+
+def _attribute_holds(predicates: list[Predicate], event: Event) -> bool:
+    value = event.get(predicates[0].attribute)
+    if type(value) is not tuple:
+        return all(predicate_holds(predicate, event) for predicate in predicates)
+    chosen = [predicate for predicate in predicates if predicate.operator not in OF_ALL_VALUES]
+    whole = [predicate for predicate in predicates if predicate.operator in OF_ALL_VALUES]
+    return all(predicate_holds(p, event) for p in whole) and (
+        not chosen or any(all(value_holds(p, one) for p in chosen) for one in value)
+    )
+
+
+def predicate_holds(predicate: Predicate, event: Event) -> bool:
+    """Whether the predicate holds by itself: of a repeated attribute, for one of its values."""
+    value = event.get(predicate.attribute)
+    if value is None or value == ():
+        return predicate.negated
+    if predicate.operator is Operator.EXISTS:
+        return not predicate.negated
+    if predicate.operator is Operator.HAS:
+        return predicate.negated != words(value).issuperset(predicate.operands)
+    if type(value) is tuple:
+        return any(value_holds(predicate, one) for one in value)
+    return value_holds(predicate, value)  # type: ignore[arg-type]
+
+
+def value_holds(predicate: Predicate, value: Scalar) -> bool:
+    """Whether a comparison holds for one value."""
+    return predicate.negated != _TESTS[predicate.operator](value, predicate.operands)
+
+
+def comparable(value: Scalar, operand: Operand) -> Operand | None:
+    """The value in the operand's own type, or None where they do not compare."""
+    if type(operand) is Instant:
+        return instant_of(value) if type(value) is str else None
+    if type(value) is not type(operand) or value != value:
+        return None
+    return value
+
+
+def _ordered(value: Scalar, operand: Operand) -> Operand | None:
+    return None if type(operand) is bool else comparable(value, operand)
+
+
+def _in_order(compare: Callable[[Any, Any], bool]) -> Test:
+    def test(value: Scalar, operands: tuple[Operand, ...]) -> bool:
+        operand = operands[0]
+        if type(value) is float is type(operand):
+            return compare(value, operand)
+        typed = _ordered(value, operand)
+        return typed is not None and compare(typed, operand)
+
+    return test
+
+
+_less_or_equal, _greater_or_equal = _in_order(le), _in_order(ge)
+
+
+def _equal(value: Scalar, operands: tuple[Operand, ...]) -> bool:
+    typed = comparable(value, operands[0])
+    return typed is not None and typed == operands[0]
+
+
+def _not_equal(value: Scalar, operands: tuple[Operand, ...]) -> bool:
+    typed = comparable(value, operands[0])
+    # An operand that is NaN compares with nothing either.
+    return typed is not None and typed != operands[0] and operands[0] == operands[0]
+
+
+def _between(value: Scalar, operands: tuple[Operand, ...]) -> bool:
+    low, high = operands
+    if type(value) is type(low) is type(high) is float:
+        return low <= value <= high
+    return _greater_or_equal(value, operands[:1]) and _less_or_equal(value, operands[1:])
+
+
+def _in(value: Scalar, operands: tuple[Operand, ...]) -> bool:
+    return any(_equal(value, (operand,)) for operand in operands)
+
+
+def _like(value: Scalar, operands: tuple[Operand, ...]) -> bool:
+    return type(value) is str and like_pattern(str(operands[0])).matches(value)
+
+
+_TESTS: dict[Operator, Test] = {
+    Operator.LT: _in_order(lt),
+    Operator.LE: _less_or_equal,
+    Operator.GT: _in_order(gt),
+    Operator.GE: _greater_or_equal,
+    Operator.EQ: _equal,
+    Operator.NE: _not_equal,
+    Operator.BETWEEN: _between,
+    Operator.IN: _in,
+    Operator.LIKE: _like,
+    Operator.HAS: lambda value, operands: words(value).issuperset(operands),
+    Operator.EXISTS: lambda value, operands: True,
+}
+
+
+def _written(predicate: Predicate) -> str:
+    name, operands = attribute_text(predicate.attribute), list(map(operand_text, predicate.operands))
+    match predicate.operator:
+        case Operator.EXISTS | Operator.HAS:
+            return f"{predicate.operator.value}({', '.join([name, *operands])})"
+        case Operator.BETWEEN:
+            return f"{name} between {operands[0]} and {operands[1]}"
+        case Operator.IN:
+            return f"{name} in ({', '.join(operands)})"
+        case _:
+            return f"{name} {predicate.operator.value} {operands[0]}"
+
+
+_is_plain_name = re.compile(r"[^\W\d][\w.\-]*").fullmatch
+
+
+def attribute_text(name: str) -> str:
+    """An attribute as the language writes it."""
+    return name if _is_plain_name(name) and name.lower() not in RESERVED else f"`{name}`"
+
+
+def operand_text(operand: Operand) -> str:
+    """An operand as the language writes it."""
+    if type(operand) is Instant:
+        return f'date "{datetime.fromtimestamp(operand.seconds, UTC).isoformat()}"'
+    if type(operand) is str:
+        escaped = operand.replace("\\", "\\\\").replace('"', '\\"')
+        return f'"{escaped}"'
+    return scalar_text(operand)  # type: ignore[arg-type]

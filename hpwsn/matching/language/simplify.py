@@ -1,0 +1,274 @@
+"""One conjunction made as short as can be, or found to be impossible.
+
+All predicates of a conjunction on one attribute hold for one and the same value, so its bounds can be joined
+to one range, lists cut to what the range leaves, and opposites found. Changes nothing of what the conjunction
+means.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from hpwsn.matching.language.predicates import OF_ALL_VALUES, Operand, Operator, Predicate, value_holds
+from hpwsn.matching.language.values import Instant, Scalar
+
+_OPPOSITES = {
+    Operator.LT: Operator.GE,
+    Operator.GE: Operator.LT,
+    Operator.GT: Operator.LE,
+    Operator.LE: Operator.GT,
+    Operator.EQ: Operator.NE,
+    Operator.NE: Operator.EQ,
+}
+
+_PLAIN = re.compile(r"(?:[^%_\\]|\\.)*", re.DOTALL)
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+
+_SINGLE = frozenset(_OPPOSITES) | {Operator.LIKE, Operator.HAS, Operator.EXISTS}
+"""Operators of predicates that nothing is to be done about where they are alone."""
+
+
+def is_simple(predicates: Sequence[Predicate]) -> bool:
+    """Whether they can hold and cannot be fewer: as they are for most requests, each on its own attribute."""
+    return len({p.attribute for p in predicates}) == len(predicates) and all(map(is_simple_alone, predicates))
+
+
+def is_simple_alone(predicate: Predicate) -> bool:
+    """Whether it can hold and cannot be said in another way, where nothing else is asked of its attribute."""
+    if predicate.operator in _SINGLE:
+        return not predicate.operands or predicate.operands[0] == predicate.operands[0]
+    if predicate.operator is Operator.BETWEEN and not predicate.negated:
+        low, high = predicate.operands
+        return type(low) is type(high) is float and low < high
+    return False
+
+
+def simplify(conjunction: Iterable[Predicate]) -> frozenset[Predicate] | None:
+    """The same conjunction in fewer predicates; None if it can never hold."""
+    by_attribute: dict[str, list[Predicate]] = {}
+    for predicate in conjunction:
+        by_attribute.setdefault(predicate.attribute, []).append(predicate)
+    result: set[Predicate] = set()
+    for predicates in by_attribute.values():
+        simple = _simplify_attribute(predicates)
+        if simple is None:
+            return None
+        result |= simple
+    return frozenset(result)
+
+
+def _simplify_attribute(predicates: list[Predicate]) -> set[Predicate] | None:
+    positive = [p for p in predicates if not p.negated]
+    if not positive:
+        return set(predicates)
+    if any(p.negated and p.operator is Operator.EXISTS for p in predicates):
+        return None
+    if any(_negation(p) in predicates for p in positive):
+        return None
+    compared = [p for p in positive if p.operator not in OF_ALL_VALUES]
+    whole = {p for p in predicates if p.operator in OF_ALL_VALUES}
+    asked = _asked_words(whole)
+    if asked is None:
+        return None
+    if compared:
+        simple = _simplify_compared(compared, [p for p in predicates if p.negated and p not in whole])
+        return None if simple is None else simple | asked
+    negated = {p for p in predicates if p.negated}
+    has = any(not p.negated for p in asked)
+    return negated | asked | (set() if has else {p for p in positive if p.operator is Operator.EXISTS})
+
+
+def _asked_words(whole: set[Predicate]) -> set[Predicate] | None:
+    """The words that must be there as one predicate, and those that must not; None if that cannot be."""
+    has = sorted((p for p in whole if p.operator is Operator.HAS and not p.negated), key=str)
+    not_has = {p for p in whole if p.operator is Operator.HAS and p.negated}
+    if not has:
+        return not_has
+    words = tuple(dict.fromkeys(word for p in has for word in p.operands))
+    if any(set(p.operands) <= set(words) for p in not_has):
+        return None
+    return {Predicate(has[0].attribute, Operator.HAS, words)} | not_has
+
+
+def _negation(predicate: Predicate) -> Predicate:
+    return Predicate(predicate.attribute, predicate.operator, predicate.operands, not predicate.negated)
+
+
+def _simplify_compared(positive: list[Predicate], negated: list[Predicate]) -> set[Predicate] | None:
+    """Comparisons of one value, at least one of which says of what type it is."""
+    if not frozenset.intersection(*map(_accepted, positive)) or not _begin_alike(positive):
+        return None
+    listed = next((p for p in positive if _lists_values(p)), None)
+    if listed is not None:
+        return _only(listed, positive + negated)
+    result: set[Predicate] = {p for p in positive if _operand_type(p) is None}
+    types = {_operand_type(p) for p in positive} - {None}
+    result |= {p for p in negated if _operand_type(p) not in types}
+    for type_ in types:
+        known = [p for p in positive if _operand_type(p) is type_]
+        known += [_as_positive(p) for p in negated if _operand_type(p) is type_]
+        simple = _Range.of(known)
+        if simple is None:
+            return None
+        result |= simple
+    return result
+
+
+def _begin_alike(predicates: list[Predicate]) -> bool:
+    """Whether one text can begin as all the patterns do."""
+    starts = [_start(str(p.operands[0])) for p in predicates if p.operator is Operator.LIKE]
+    longest = max(starts, key=len, default="")
+    return all(longest.startswith(start) for start in starts)
+
+
+def _start(pattern: str) -> str:
+    """What stands before the first `%` or `_` of a pattern."""
+    plain = _PLAIN.match(pattern)
+    return _ESCAPED.sub(r"\1", plain[0]) if plain else ""
+
+
+def _lists_values(predicate: Predicate) -> bool:
+    """Whether it names all values that it holds for; a date is written in many ways."""
+    return predicate.operator in (Operator.EQ, Operator.IN) and Instant not in map(type, predicate.operands)
+
+
+def _only(listed: Predicate, asked: list[Predicate]) -> set[Predicate] | None:
+    """Of values that are listed, those for which all else holds too."""
+    values = [
+        value for value in dict.fromkeys(_typed(listed)) if all(value_holds(p, value[1]) for p in asked)
+    ]
+    if not values:
+        return None
+    operator = Operator.EQ if len(values) == 1 else Operator.IN
+    return {Predicate(listed.attribute, operator, tuple(value for _, value in values))}
+
+
+def _typed(predicate: Predicate) -> list[tuple[type, Scalar]]:
+    """The operands, told apart by their types as well, since Python holds True and 1.0 for equal."""
+    return [(type(operand), cast(Scalar, operand)) for operand in predicate.operands]
+
+
+def _accepted(predicate: Predicate) -> frozenset[type]:
+    """The types of value for which the predicate can hold."""
+    if predicate.operator is Operator.LIKE:
+        return frozenset({str})
+    return frozenset(str if type(operand) is Instant else type(operand) for operand in predicate.operands)
+
+
+def _operand_type(predicate: Predicate) -> type | None:
+    """The one type of all operands; None for patterns and for lists of several."""
+    types = set(map(type, predicate.operands))
+    return types.pop() if len(types) == 1 and predicate.operator is not Operator.LIKE else None
+
+
+def _as_positive(predicate: Predicate) -> Predicate:
+    """The opposite comparison, which is the same where the value is known to compare."""
+    opposite = _OPPOSITES.get(predicate.operator)
+    if opposite is None or type(predicate.operands[0]) is bool:
+        return predicate
+    return Predicate(predicate.attribute, opposite, predicate.operands)
+
+
+@dataclass(slots=True)
+class _Range:
+    """What comparisons of one type leave of its values."""
+
+    low: Operand | None = None
+    low_open: bool = False
+    high: Operand | None = None
+    high_open: bool = False
+
+    @staticmethod
+    def of(predicates: list[Predicate]) -> set[Predicate] | None:
+        """The comparisons in as few as can be; None if no value is left."""
+        range_ = _Range()
+        others = [p for p in predicates if p.negated or not range_.take(p)]
+        return range_.join(predicates[0].attribute, others)
+
+    def take(self, predicate: Predicate) -> bool:
+        """Narrow the range by a comparison that is a bound."""
+        match predicate.operator, predicate.operands:
+            case (Operator.GT | Operator.GE) as operator, (value,):
+                self._raise(value, operator is Operator.GT)
+            case (Operator.LT | Operator.LE) as operator, (value,):
+                self._lower(value, operator is Operator.LT)
+            case Operator.EQ, (value,):
+                self._raise(value, False)
+                self._lower(value, False)
+            case Operator.BETWEEN, (low, high):
+                self._raise(low, False)
+                self._lower(high, False)
+            case _:
+                return False
+        return True
+
+    def _raise(self, value: Operand, open_: bool) -> None:
+        if self.low is None or (value, open_) > (self.low, self.low_open):
+            self.low, self.low_open = value, open_
+
+    def _lower(self, value: Operand, open_: bool) -> None:
+        if self.high is None or (value, not open_) < (self.high, not self.high_open):
+            self.high, self.high_open = value, open_
+
+    def join(self, attribute: str, others: list[Predicate]) -> set[Predicate] | None:
+        """The range and what else is asked, without what the range says already."""
+        if self._empty():
+            return None
+        lists = [p for p in others if p.operator is Operator.IN and not p.negated]
+        rest = {p for p in others if p not in lists}
+        if lists:
+            return self._cut(attribute, lists, rest)
+        if self.low is not None and self.low == self.high:
+            return _left(attribute, [self.low], rest)
+        excluded = {p for p in rest if p.operator is Operator.NE and not p.negated}
+        needless = {p for p in excluded if not self._holds(p.operands[0])} if self._bounded() else set()
+        return self._predicates(attribute) | (rest - needless)
+
+    def _empty(self) -> bool:
+        if self.low is None or self.high is None:
+            return False
+        return self.low > self.high or (  # type: ignore[operator]
+            self.low == self.high and (self.low_open or self.high_open)
+        )
+
+    def _bounded(self) -> bool:
+        return self.low is not None or self.high is not None
+
+    def _holds(self, value: Operand) -> bool:
+        return all(_compare(p, value) for p in self._predicates("value"))
+
+    def _cut(self, attribute: str, lists: list[Predicate], rest: set[Predicate]) -> set[Predicate] | None:
+        common = [v for v in dict.fromkeys(lists[0].operands) if all(v in other.operands for other in lists)]
+        return _left(attribute, [value for value in common if self._holds(value)], rest)
+
+    def _predicates(self, attribute: str) -> set[Predicate]:
+        closed = not (self.low_open or self.high_open)
+        if self.low is not None and self.high is not None and closed:
+            return {Predicate(attribute, Operator.BETWEEN, (self.low, self.high))}
+        result = set()
+        if self.low is not None:
+            result.add(Predicate(attribute, Operator.GT if self.low_open else Operator.GE, (self.low,)))
+        if self.high is not None:
+            result.add(Predicate(attribute, Operator.LT if self.high_open else Operator.LE, (self.high,)))
+        return result
+
+
+def _left(attribute: str, values: list[Operand], rest: set[Predicate]) -> set[Predicate] | None:
+    """What the rest leaves of the operands that the value must be equal to."""
+    left = tuple(value for value in values if all(_compare(p, value) for p in rest))
+    if not left:
+        return None
+    operator = Operator.EQ if len(left) == 1 else Operator.IN
+    return {Predicate(attribute, operator, left)}
+
+
+def _compare(predicate: Predicate, value: Operand) -> bool:
+    """Whether a comparison holds for a value of its operands' own type."""
+    if type(value) is Instant:
+        moved = tuple(operand.seconds for operand in predicate.operands if type(operand) is Instant)
+        predicate = Predicate(predicate.attribute, predicate.operator, moved, predicate.negated)
+        return value_holds(predicate, value.seconds)
+    return value_holds(predicate, value)  # type: ignore[arg-type]

@@ -1,0 +1,127 @@
+"""What keeps a node from starting on this machine although each of its settings is well-formed.
+
+One function, for `hpwsn serve` before it starts and for `hpwsn check-config`, so that both refuse the same:
+certificates, the data directory, files of passwords and secrets, libraries that are not installed, addresses
+that this machine does not have. Each check is the code by which the node itself would fail. What may be
+different in the next moment is not looked at: a port or a data directory in use, a server that is away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from hpwsn.broker.push.consumer_connection import consumer_context
+from hpwsn.door.listener.tls import server_context
+from hpwsn.door.onvif.username_tokens import Credentials
+from hpwsn.errors import SettingError
+from hpwsn.journal.store.data_directory import why_unusable
+from hpwsn.listening import why_no_listener
+from hpwsn.node.backbones import prepare_backbone
+from hpwsn.routing.membership.credentials import peer_authorities, shared_secret
+from hpwsn.routing.topology.topology import MalformedTopology, check_name
+from hpwsn.settings import Config
+from hpwsn.topics.directory.directory import TopicDirectoryError
+from hpwsn.topics.opening import access_from, open_directory
+
+
+def unusable_settings(config: Config) -> list[SettingError]:
+    """Everything that a node with this configuration would refuse to start with."""
+    found = []
+    for check in _CHECKS:
+        try:
+            check(config)
+        except SettingError as error:
+            found.append(error)
+    return found
+
+
+def check_topics_server(config: Config) -> None:
+    """Refuse a topic directory that does not answer; a node would start without it, and wait."""
+    _topics(config, remote=True)
+
+
+def _host(config: Config) -> None:
+    _check_host("server.host", config.server.host, "choose another address with --host")
+
+
+def _links(config: Config) -> None:
+    routing = config.routing
+    if not config.cluster.admin:
+        return
+    if routing.host:
+        _check_host("routing.host", routing.host, "name an address of this machine")
+    try:
+        routing.announced(0, "")
+    except ValueError:
+        raise SettingError("routing.public", routing.public, "must be host:port") from None
+
+
+def _check_host(key: str, host: str, remedy: str) -> None:
+    if reason := why_no_listener(host):
+        raise SettingError(key, host, f"is not an address to listen on ({reason}); {remedy}")
+
+
+def _names(config: Config) -> None:
+    if not config.cluster.admin:
+        return
+    for key, name in (("node.name", config.node.name), ("node.cluster", config.node.cluster)):
+        try:
+            check_name(name or "default")
+        except MalformedTopology as error:
+            raise SettingError(key, name, f"cannot be used: {error}") from None
+
+
+def _data_directory(config: Config) -> None:
+    if reason := why_unusable(Path(config.data.dir)):
+        raise SettingError("data.dir", config.data.dir, reason)
+
+
+def _topics(config: Config, remote: bool = False) -> None:
+    topics = config.topics
+    if not topics.url:
+        return
+    try:
+        directory = open_directory(topics.url, access_from(topics))
+        if remote or not directory.remote:
+            directory.load()
+    except TopicDirectoryError as error:
+        raise SettingError("topics.url", topics.url, f"cannot be used: {error}") from None
+
+
+def _backbone(config: Config) -> None:
+    if config.backbone.url and not _is_pipe(config.backbone.password_file):
+        prepare_backbone(config.backbone)
+
+
+def _cluster(config: Config) -> None:
+    if config.cluster.admin:
+        shared_secret(config.cluster)
+        peer_authorities(config.cluster.ca_file)
+
+
+def _users(config: Config) -> None:
+    if not _is_pipe(config.onvif.users_file):
+        Credentials.load(config.onvif.users_file, config.onvif.token_window)
+
+
+def _is_pipe(file: str) -> bool:
+    """Whether a file can be read only once, as `<(command)` of a shell, and so by the node alone."""
+    try:
+        return bool(file) and Path(file).is_fifo()
+    except OSError:
+        return False
+
+
+_CHECKS: tuple[Callable[[Config], object], ...] = (
+    _host,
+    lambda config: server_context(config.server),
+    _names,
+    _data_directory,
+    _topics,
+    lambda config: consumer_context(config.delivery.ca_file),
+    _users,
+    _backbone,
+    _cluster,
+    _links,
+)

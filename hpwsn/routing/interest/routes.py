@@ -1,0 +1,147 @@
+"""The way of a publication: who wants its topic, and by whom it gets there. Pure.
+
+Every publication of a clustered node asks for its way, so it is one look-up by the topic: ways are
+remembered, boundedly, until any interest or the topology changes. Within the cluster a publication goes
+straight to the nodes that want it; other clusters are reached through the representative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import NamedTuple
+
+from hpwsn.routing.interest.known_interest import FOREIGN, Told
+from hpwsn.routing.topology.cluster_view import View, Viewer
+from hpwsn.routing.wire.binary import MalformedMessage
+from hpwsn.routing.wire.router_messages import Scope, Subject
+from hpwsn_client.wsn.soap.faults import InvalidTopicExpressionFault
+from hpwsn_client.wsn.topics.topic_expressions import Topic
+
+
+class Targets(NamedTuple):
+    """Who must acknowledge a reliable publication, and of whom that is not known yet."""
+
+    wanted: frozenset[Subject]
+    unsure: frozenset[Subject]
+
+
+class Way(NamedTuple):
+    """Where publications of a topic go."""
+
+    text: str | None
+    local: bool
+    """Whether this node wants it."""
+    nodes: tuple[str, ...]
+    """The other nodes of the cluster that want it."""
+    direct: tuple[str, ...]
+    """Those of them that this node sends its own to, beside `up`."""
+    up: tuple[str, ...]
+    """The representative, where this node is not it and other clusters want it."""
+    cross: tuple[str, ...]
+    """The representatives of other clusters that want it, where this node represents its own."""
+    of_nodes: Targets
+    of_clusters: Targets
+
+    @property
+    def wanted(self) -> bool:
+        """Whether any other node wants it."""
+        return bool(self.nodes or self.up or self.cross)
+
+
+class Ways:
+    """The ways from one node."""
+
+    def __init__(self, told: Told, viewer: Viewer, max_ways: int) -> None:
+        self._told = told
+        self._viewer = viewer
+        self._most = max_ways
+        self._ways: dict[Topic | None, Way] = {}
+        self._generation = -1
+
+    def __len__(self) -> int:
+        return len(self._ways)
+
+    def of(self, topic: Topic | None) -> Way:
+        """The way for a topic, or for what has none."""
+        if self._generation != self._told.generation or len(self._ways) > self._most:
+            self._ways.clear()
+            self._generation = self._told.generation
+        way = self._ways.get(topic)
+        if way is None:
+            way = self._ways[topic] = self._find(topic)
+        return way
+
+    def _find(self, topic: Topic | None) -> Way:
+        told, view = self._told, self._viewer.view
+        of_nodes, of_clusters = self._nodes(topic, view), self._clusters(topic, view)
+        nodes = tuple(name for name in view.alive if Subject(Scope.NODE, name) in of_nodes.wanted)
+        beyond = () if view.leads else _there(view.representative) if self._foreign(topic, view) else ()
+        cross = (
+            its for name, its in view.others.items() if Subject(Scope.CLUSTER, name) in of_clusters.wanted
+        )
+        return Way(
+            None if topic is None else str(topic),
+            told.local.wants(topic),
+            nodes,
+            tuple(name for name in nodes if name not in beyond),
+            beyond,
+            _there(*cross) if view.leads else (),
+            of_nodes,
+            of_clusters,
+        )
+
+    def _foreign(self, topic: Topic | None, view: View) -> bool:
+        return bool(view.others and self._told.wants(FOREIGN, topic, view.representative))
+
+    def _nodes(self, topic: Topic | None, view: View) -> Targets:
+        answers = {name: self._told.wants(Subject(Scope.NODE, name), topic, None) for name in view.peers()}
+        return _targets(Scope.NODE, answers)
+
+    def _clusters(self, topic: Topic | None, view: View) -> Targets:
+        """The other clusters, or all of them as one where this node does not represent its own."""
+        if view.leads:
+            wants = {
+                name: self._told.wants(Subject(Scope.CLUSTER, name), topic, its)
+                for name, its in view.others.items()
+            }
+            return _targets(Scope.CLUSTER, wants)
+        if view.cluster is None:
+            return Targets(frozenset(), frozenset((FOREIGN,)))
+        # The representative knows better; as long as it may say yes, it is asked.
+        beyond = bool(view.others) and self._told.wants(FOREIGN, topic, view.representative) is not False
+        return Targets(frozenset((FOREIGN,) if beyond else ()), frozenset())
+
+
+def _targets(scope: Scope, answers: Mapping[str, bool | None]) -> Targets:
+    return Targets(
+        frozenset(Subject(scope, name) for name, wants in answers.items() if wants),
+        frozenset(Subject(scope, name) for name, wants in answers.items() if wants is None),
+    )
+
+
+def _there(*names: str | None) -> tuple[str, ...]:
+    return tuple(name for name in names if name is not None)
+
+
+def next_hops(subjects: Iterable[Subject], view: View) -> Iterator[tuple[Subject, str]]:
+    """Whom to send to for each, where somebody is there."""
+    for subject in subjects:
+        scope, name = subject
+        if scope is Scope.NODE:
+            hop = name if name in view.alive else None
+        else:
+            hop = view.others.get(name) if scope is Scope.CLUSTER else view.representative
+        if hop is not None and hop != view.name:
+            yield subject, hop
+
+
+@lru_cache(16384)
+def topic_of(text: str | None) -> Topic | None:
+    """The topic of a message."""
+    if text is None:
+        return None
+    try:
+        return Topic.parse(text)
+    except InvalidTopicExpressionFault as error:
+        raise MalformedMessage(f"a publication has no topic: {error}") from error

@@ -1,0 +1,1 @@
+"""UDP and TCP links between nodes: sockets, sessions and queues."""

@@ -1,0 +1,153 @@
+"""The links of a node to all members: one way to send a message, by UDP or by TCP, and one way in.
+
+Both take the same port number. Owns which transport a message takes and where members are; refuses what goes
+to nobody known. Names of hosts are looked up when the members change, never while sending.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import logging
+import socket
+from collections.abc import Mapping
+from typing import Any
+
+from hpwsn.errors import HpwsnError
+from hpwsn.routing.links.tcp import OnState, TcpLinks
+from hpwsn.routing.links.udp import OnMessage, UdpLinks
+from hpwsn.routing.links.udp_sending import Address, LinkOptions
+
+log = logging.getLogger(__name__)
+
+TRIES = 20
+MAPPED = socket.AI_V4MAPPED
+"""From a port of IPv6 that is for every address, those of IPv4 are reached too."""
+
+
+class Links:
+    """All links of one node; made, used and closed in one event loop."""
+
+    def __init__(
+        self,
+        name: str,
+        secret: bytes,
+        options: LinkOptions,
+        *,
+        on_message: OnMessage,
+        on_state: OnState,
+        host: str = "127.0.0.1",
+        port: int = 0,
+    ) -> None:
+        self._host = host
+        self._port = port
+        self._name = name
+        self._members: dict[str, tuple[str, int]] = {}
+        self._looking: dict[str, asyncio.Task[None]] = {}
+        self._udp = UdpLinks(name, secret, options, on_message)
+        self._tcp = TcpLinks(name, secret, options, on_message, on_state)
+
+    async def start(self) -> tuple[str, int]:
+        """Take the port for both; where that is."""
+        for attempt in range(TRIES):
+            listener = self._listen()
+            port = int(listener.getsockname()[1])
+            try:
+                await self._udp.start(self._host, port)
+            except OSError as error:
+                listener.close()
+                if self._port or attempt == TRIES - 1 or error.errno != errno.EADDRINUSE:
+                    raise self._cannot_listen(error) from error
+                continue
+            await self._tcp.start(listener)
+            break
+        return self._host, port
+
+    def _listen(self) -> socket.socket:
+        try:
+            family = socket.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)[0][0]
+            every = family == socket.AF_INET6 and self._host == "::" and socket.has_dualstack_ipv6()
+            return socket.create_server(
+                (self._host, self._port), family=family, backlog=256, dualstack_ipv6=every
+            )
+        except OSError as error:
+            raise self._cannot_listen(error) from error
+
+    def _cannot_listen(self, error: OSError) -> HpwsnError:
+        return HpwsnError(
+            f"cannot take {self._host}:{self._port} for links to other nodes: {error.strerror or error};"
+            " set routing.host and routing.port to an address of this machine and a free port (0 finds one)"
+        )
+
+    def set_members(self, members: Mapping[str, tuple[str, int]]) -> None:
+        """Who there is, and where; this node itself is left out."""
+        for gone in self._members.keys() - members.keys():
+            self._forget(gone)
+        for name, place in members.items():
+            if name == self._name or self._members.get(name) == place:
+                continue
+            self._members[name] = place
+            self._find(name, place)
+
+    def _forget(self, name: str) -> None:
+        del self._members[name]
+        if (looking := self._looking.pop(name, None)) is not None:
+            looking.cancel()
+        self._udp.remove_member(name)
+        self._tcp.remove_member(name)
+
+    def _find(self, name: str, place: tuple[str, int]) -> None:
+        try:
+            found = socket.getaddrinfo(
+                *place, family=self._udp.family, type=socket.SOCK_DGRAM, flags=socket.AI_NUMERICHOST | MAPPED
+            )
+        except socket.gaierror:
+            if (earlier := self._looking.pop(name, None)) is not None:
+                earlier.cancel()
+            self._looking[name] = asyncio.get_running_loop().create_task(self._look_up(name, place))
+        else:
+            self._found(name, found[0][4])
+
+    async def _look_up(self, name: str, place: tuple[str, int]) -> None:
+        pause = 0.5
+        while True:
+            try:
+                found = await asyncio.get_running_loop().getaddrinfo(
+                    *place, family=self._udp.family, type=socket.SOCK_DGRAM, flags=MAPPED
+                )
+            except OSError as error:
+                log.warning("node %s is at %s, which cannot be found: %s", name, place[0], error)
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, 30.0)
+            else:
+                self._found(name, found[0][4])
+                return
+
+    def _found(self, name: str, address: Address) -> None:
+        self._udp.set_member(name, address)
+        self._tcp.set_member(name, address)
+
+    def send(self, member: str, payload: bytes, *, reliable: bool) -> bool:
+        """Send a message, over TCP where it is reliable or too long for UDP; False where it is not taken."""
+        by_udp = not reliable and len(payload) <= self._udp.longest
+        return (self._udp if by_udp else self._tcp).send(member, payload)
+
+    def waiting(self, member: str) -> int:
+        """Bytes that wait for a member."""
+        return self._udp.waiting(member) + self._tcp.waiting(member)
+
+    def figures(self) -> dict[str, Any]:
+        """What an operator may want to know."""
+        return {"udp": self._udp.figures(), "tcp": self._tcp.figures()}
+
+    async def close(self, within: float = 1.0) -> None:
+        """End all links; what waits has so long to go."""
+        for looking in self._looking.values():
+            looking.cancel()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(within):
+                while self._udp.figures()["waiting_bytes"]:  # noqa: ASYNC110
+                    await asyncio.sleep(0.005)
+        await self._tcp.close(within)
+        self._udp.close()

@@ -1,0 +1,254 @@
+"""What goes to one member by TCP: a stream of numbered frames that outlives its connections.
+
+What was not confirmed is sent again, in order, over the next connection, and the receiver says in its welcome
+from where. What waits is bounded in bytes; past that a message is refused to its sender.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import random
+import secrets
+import socket
+from collections import deque
+from typing import TYPE_CHECKING, cast
+
+from hpwsn.routing.links.udp_sending import Address
+from hpwsn.routing.wire.fragments import split_message
+from hpwsn.routing.wire.frames import (
+    Frame,
+    Kind,
+    MalformedFrame,
+    Records,
+    WrongTag,
+    encode_fragment,
+    encode_frame,
+    encode_pair,
+    encode_record,
+    greeting_key,
+    parse_frame,
+    parse_pair,
+    session_key,
+)
+
+if TYPE_CHECKING:
+    from hpwsn.routing.links.tcp import TcpLinks
+
+log = logging.getLogger(__name__)
+
+PIECE = 256 * 1024
+BODY = 128 * 1024
+"""Bytes past which a frame takes no further message."""
+RETRY_FIRST, RETRY_MAX = 0.05, 1.0
+GREET_WITHIN = 5.0
+UNHEARD_FOR = 10_000
+"""Milliseconds after which the system gives up a connection whose other side confirms nothing."""
+
+
+class _Sending(asyncio.Protocol):
+    """One connection of a link to a member."""
+
+    def __init__(self, link: TcpLink) -> None:
+        self._link = link
+        self._records = Records()
+        self.session = secrets.randbits(64)
+        self.key: bytes | None = None
+        self.paused = False
+        self.ended = asyncio.get_running_loop().create_future()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        tune(self._transport)
+        link = self._link
+        key = greeting_key(link.links.secret, link.links.name, link.member)
+        self.write(Kind.HELLO, 0, encode_pair(link.stream, link.first), key)
+        self._impatience = asyncio.get_running_loop().call_later(GREET_WITHIN, self._transport.abort)
+
+    def write(self, kind: Kind, counter: int, body: bytes, key: bytes) -> None:
+        """Send one frame."""
+        frame = encode_frame(kind, self._link.links.sender, self.session, counter, body, key)
+        self._transport.write(encode_record(frame))
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            for record in self._records.feed(data):
+                frame = parse_frame(record)
+                self._take(frame)
+        except WrongTag:
+            self._link.links.stranger(self._link.member, self._transport)
+            self._transport.abort()
+        except ValueError as error:
+            log.warning("the link to %s ends: %s", self._link.member, error)
+            self._transport.abort()
+
+    def _take(self, frame: Frame) -> None:
+        link = self._link
+        if frame.kind is Kind.FEEDBACK and self.key is not None:
+            frame.check(self.key)
+            link.confirmed(parse_pair(frame.body)[0])
+            return
+        frame.check(greeting_key(link.links.secret, link.member, link.links.name))
+        if frame.session != self.session or frame.kind is not Kind.WELCOME or self.key is not None:
+            raise MalformedFrame(f"an unexpected {frame.kind.name}")
+        self._impatience.cancel()
+        answer, wanted = parse_pair(frame.body)
+        self.key = session_key(link.links.secret, link.links.name, link.member, self.session, answer)
+        link.welcomed(self, wanted)
+
+    def pause_writing(self) -> None:
+        self.paused = True
+
+    def resume_writing(self) -> None:
+        self.paused = False
+        self._link.pump()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._impatience.cancel()
+        if not self.ended.done():
+            self.ended.set_result(None)
+
+    def abort(self) -> None:
+        """End the connection at once."""
+        self._transport.abort()
+
+
+class TcpLink:
+    """What goes to one member, whichever connection carries it."""
+
+    def __init__(self, links: TcpLinks, member: str, address: Address) -> None:
+        self.links = links
+        self.member = member
+        self.address = address
+        self.stream = secrets.randbits(63)
+        self.first = 0
+        self.up = False
+        self.waiting_bytes = 0
+        self.reconnects = 0
+        self._bodies: deque[bytes] = deque()
+        self._next = 0  # the number of the next frame to be written to the connection
+        self._joining: list[bytes] = []
+        self._joined = 0
+        self._flushing = False
+        self._open: _Sending | None = None
+        self._connection: _Sending | None = None
+        """The open connection, once the member has answered on it."""
+        self._told: bool | None = None
+        self._task = asyncio.get_running_loop().create_task(self._run())
+
+    def send(self, payload: bytes) -> bool:
+        """Take a message; False where too much waits already."""
+        if self.waiting_bytes + len(payload) > self.links.options.queue_bytes and self.waiting_bytes:
+            return False
+        for fragment in split_message(self.links.identify(), payload, PIECE):
+            entry = encode_fragment(fragment)
+            self._joining.append(entry)
+            self._joined += len(entry)
+            self.waiting_bytes += len(entry)
+            if self._joined >= BODY:
+                self._close_body()
+        if not self._flushing:
+            self._flushing = True
+            asyncio.get_running_loop().call_soon(self._flush)
+        return True
+
+    def _flush(self) -> None:
+        self._flushing = False
+        self._close_body()
+        self.pump()
+
+    def _close_body(self) -> None:
+        if self._joining:
+            self._bodies.append(b"".join(self._joining))
+            self._joining, self._joined = [], 0
+
+    def pump(self) -> None:
+        """Write what the connection takes."""
+        connection = self._connection
+        if connection is None or connection.key is None:
+            return
+        while not connection.paused and self._next < self.first + len(self._bodies):
+            body = self._bodies[self._next - self.first]
+            connection.write(Kind.DATA, self._next, body, connection.key)
+            self.links.frames_sent += 1
+            self._next += 1
+
+    def confirmed(self, upto: int) -> None:
+        """The member has all frames before this one."""
+        while self.first < upto and self._bodies:
+            self.waiting_bytes -= len(self._bodies.popleft())
+            self.first += 1
+
+    def welcomed(self, connection: _Sending, wanted: int) -> None:
+        """A connection is ready; the member wants to go on from that frame."""
+        if not self.first <= wanted <= self.first + len(self._bodies):
+            raise MalformedFrame(f"frame {wanted} is wanted, and there is {self.first} and later")
+        self.confirmed(wanted)
+        self._next = wanted
+        self._connection = connection
+        self.pump()
+        self._tell(True)
+
+    async def _run(self) -> None:
+        pause = RETRY_FIRST
+        while True:
+            if await self._connect():
+                pause = RETRY_FIRST
+            self._tell(False)
+            await asyncio.sleep(pause * random.uniform(0.8, 1.2))
+            pause = min(2 * pause, RETRY_MAX)
+
+    async def _connect(self) -> bool:
+        """Live through one connection; whether the member answered."""
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(GREET_WITHIN):
+                _, connection = await loop.create_connection(
+                    lambda: _Sending(self), self.address[0], self.address[1]
+                )
+        except OSError as error:  # TimeoutError is one
+            log.debug("no connection to %s at %s: %s", self.member, self.address[:2], error)
+            return False
+        self._open = connection
+        try:
+            await asyncio.shield(connection.ended)
+        finally:
+            self._connection = None
+            connection.abort()
+        self.reconnects += 1
+        return connection.key is not None
+
+    def _tell(self, up: bool) -> None:
+        self.up = up
+        if self._told is not up:
+            self._told = up
+            self.links.on_state(self.member, up)
+
+    def move(self, address: Address) -> None:
+        """The member is elsewhere now."""
+        self.address = address
+        if self._connection is not None:
+            self._connection.abort()
+
+    async def close(self, within: float = 0.0) -> int:
+        """Stop, if possible after what waits was confirmed; how many bytes were left."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(within):
+                while self.waiting_bytes and self.up:  # noqa: ASYNC110
+                    await asyncio.sleep(0.005)
+        self._task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._task
+        if self._open is not None:
+            await self._open.ended
+        return self.waiting_bytes
+
+
+def tune(transport: asyncio.Transport) -> None:
+    """Have small frames go at once, and a silent other side be noticed."""
+    own = transport.get_extra_info("socket")
+    with contextlib.suppress(OSError):
+        own.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        own.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        own.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNHEARD_FOR)

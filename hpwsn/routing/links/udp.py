@@ -1,0 +1,314 @@
+"""UDP links: one socket to and from every member of the cluster, paced, authenticated, in sessions.
+
+To each member there is a session of our own, begun by a greeting (frames.py); what is sent before the answer
+waits, in order and within a bound. Several small messages share a datagram, large ones are split over many.
+What is lost is lost: who cannot bear that uses TCP. A frame with a wrong tag, of an unknown session or with a
+counter that was seen is dropped and counted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from hpwsn.routing.links.authentication_failures import Strangers
+from hpwsn.routing.links.udp_sending import GREET_AGAIN, Address, LinkOptions, Outgoing
+from hpwsn.routing.wire.fragments import LAST_INDEX, Reassembly, Whole, split_message
+from hpwsn.routing.wire.frames import (
+    ENTRY_OVERHEAD,
+    Frame,
+    Kind,
+    MalformedFrame,
+    ReplayWindow,
+    WrongTag,
+    encode_fragment,
+    encode_frame,
+    encode_pair,
+    greeting_key,
+    overhead,
+    parse_fragments,
+    parse_frame,
+    parse_pair,
+    session_key,
+)
+from hpwsn.routing.wire.pacing import SMALLEST_WINDOW, cost
+
+log = logging.getLogger(__name__)
+
+REPORT_WITHIN = 0.005
+REPORT_AFTER = 64 * 1024
+ACTIVE_FOR = 5.0
+FORGET_AFTER = 60.0
+OnMessage = Callable[[str, bytes], None]
+
+
+@dataclass(slots=True)
+class _Session:
+    """A session in which a member sends to us."""
+
+    number: int
+    answer: int
+    key: bytes
+    replay: ReplayWindow = field(default_factory=ReplayWindow)
+    received: int = 0
+    unreported: int = 0
+    report: asyncio.TimerHandle | None = None
+    heard: float = 0.0
+
+
+@dataclass(slots=True)
+class _Incoming:
+    """What is known of a member that sends: its session, and one that it asked for and has not used yet."""
+
+    current: _Session | None = None
+    asked: _Session | None = None
+    reset_at: float = 0.0
+
+
+class UdpLinks(asyncio.DatagramProtocol):
+    """All UDP of a node."""
+
+    def __init__(self, name: str, secret: bytes, options: LinkOptions, on_message: OnMessage) -> None:
+        self.name = name
+        self.secret = secret
+        self.options = options
+        self.loop = asyncio.get_running_loop()
+        self.room = options.fragment_size - overhead(name)
+        pieces = min(LAST_INDEX + 1, options.queue_bytes // options.fragment_size)
+        self.longest = pieces * (self.room - ENTRY_OVERHEAD)
+        """Bytes of the longest message that can be numbered in pieces and may wait."""
+        self.stalls = 0
+        self.family = socket.AF_INET
+        self._sender = name.encode()
+        self._on_message = on_message
+        self._strangers = Strangers(self.loop.time)
+        self._outgoing: dict[str, Outgoing] = {}
+        self._incoming: dict[str, _Incoming] = {}
+        self._reassembly = Reassembly(
+            timeout=options.reassembly_timeout,
+            most_bytes=options.reassembly_bytes,
+            most_messages=options.reassembly_messages,
+        )
+        self._identification = secrets.randbits(48)
+        self._buffer = 0
+        self._report_after = SMALLEST_WINDOW // 4
+        self._sent = self._received = self._messages_sent = self._messages_received = 0
+        self._dropped = self._refused = self._replayed = 0
+
+    async def start(self, host: str, port: int) -> None:
+        """Take the port."""
+        transport, _ = await self.loop.create_datagram_endpoint(lambda: self, local_addr=(host, port))
+        self._transport = transport
+        own: socket.socket = transport.get_extra_info("socket")
+        self.family = own.family
+        for option in (socket.SO_RCVBUF, socket.SO_SNDBUF):
+            own.setsockopt(socket.SOL_SOCKET, option, self.options.buffer_bytes)
+        self._buffer = own.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF)
+
+    def set_member(self, member: str, address: Address) -> None:
+        """Where a member is; another address begins another session."""
+        known = self._outgoing.get(member)
+        if known is None:
+            self._outgoing[member] = Outgoing(self, member, address)
+        elif known.address != address:
+            known.address = address
+            known.reset()
+
+    def remove_member(self, member: str) -> None:
+        """Forget a member that is no more; what it sends is taken as long as it does."""
+        if (known := self._outgoing.pop(member, None)) is not None:
+            self._dropped += known.close()
+
+    def send(self, member: str, payload: bytes) -> bool:
+        """Send a message; False where it is dropped, since too much waits or the member is unknown."""
+        outgoing = self._outgoing.get(member)
+        self._identification += 1
+        fragments = split_message(self._identification, payload, self.room - ENTRY_OVERHEAD)
+        entries = list(map(encode_fragment, fragments))
+        if outgoing is None or not outgoing.send(entries, sum(map(len, entries))):
+            self._dropped += 1
+            return False
+        self._messages_sent += 1
+        return True
+
+    def waiting(self, member: str) -> int:
+        """Bytes that wait for a member."""
+        outgoing = self._outgoing.get(member)
+        return 0 if outgoing is None else outgoing.waiting_bytes
+
+    def greeting_to(self, member: str) -> bytes:
+        """The key of our greetings to a member."""
+        return greeting_key(self.secret, self.name, member)
+
+    def write(self, kind: Kind, session: int, counter: int, body: bytes, key: bytes, address: Address) -> int:
+        """Send one frame; its size."""
+        data = encode_frame(kind, self._sender, session, counter, body, key)
+        self._transport.sendto(data, address)
+        self._sent += 1
+        return len(data)
+
+    def datagram_received(self, data: bytes, addr: Address) -> None:
+        """Take one frame from anybody."""
+        try:
+            frame = parse_frame(data)
+            self._take(frame, addr)
+        except MalformedFrame:
+            self._refused += 1
+        except WrongTag:
+            self._refused += 1
+            self._strangers.note(frame.sender, addr)
+
+    def error_received(self, exc: Exception) -> None:
+        """A member's port is closed, or the network is away: the pacing notices."""
+
+    def _take(self, frame: Frame, address: Address) -> None:
+        if frame.kind is Kind.DATA:
+            self._data(frame, address)
+        elif frame.kind is Kind.FEEDBACK:
+            if (outgoing := self._outgoing.get(frame.sender)) is not None:
+                outgoing.heard(frame)
+        else:
+            frame.check(greeting_key(self.secret, frame.sender, self.name))
+            self._greeting(frame, address)
+
+    def _greeting(self, frame: Frame, address: Address) -> None:
+        outgoing = self._outgoing.get(frame.sender)
+        if frame.kind is Kind.HELLO:
+            self._welcome(frame, address)
+        elif outgoing is not None and frame.session == outgoing.session:
+            if frame.kind is Kind.WELCOME:
+                outgoing.welcomed(*parse_pair(frame.body))
+            else:
+                outgoing.reset()
+
+    def _welcome(self, frame: Frame, address: Address) -> None:
+        if frame.sender not in self._incoming:
+            self._forget_silent()
+        incoming = self._incoming.setdefault(frame.sender, _Incoming())
+        session = next(
+            (s for s in (incoming.current, incoming.asked) if s is not None and s.number == frame.session),
+            None,
+        )
+        if session is None:
+            answer = secrets.randbits(64)
+            key = session_key(self.secret, frame.sender, self.name, frame.session, answer)
+            session = incoming.asked = _Session(frame.session, answer, key, heard=self.loop.time())
+        body = encode_pair(session.answer, self._window())
+        self.write(Kind.WELCOME, frame.session, 0, body, self.greeting_to(frame.sender), address)
+
+    def _forget_silent(self) -> None:
+        """Forget who is no member, or never was, and says nothing any more."""
+        since = self.loop.time() - FORGET_AFTER
+        for name, incoming in list(self._incoming.items()):
+            sessions = (incoming.current, incoming.asked)
+            if name not in self._outgoing and all(s is None or s.heard < since for s in sessions):
+                self._stop_reports(self._incoming.pop(name))
+
+    @staticmethod
+    def _stop_reports(incoming: _Incoming) -> None:
+        for session in (incoming.current, incoming.asked):
+            if session is not None and session.report is not None:
+                session.report.cancel()
+
+    def _data(self, frame: Frame, address: Address) -> None:
+        session = self._session(frame, address)
+        if session is None:
+            return
+        if not session.replay.take(frame.counter):
+            self._replayed += 1
+            return
+        self._received += 1
+        session.received += 1
+        now = session.heard = self.loop.time()
+        self._report_soon(session, cost(len(frame.signed)), address)
+        for fragment in parse_fragments(frame.body):
+            whole = self._reassembly.add((frame.sender, session.number), fragment, now)
+            if isinstance(whole, Whole):
+                self._messages_received += 1
+                self._on_message(frame.sender, whole.content)
+
+    def _session(self, frame: Frame, address: Address) -> _Session | None:
+        incoming = self._incoming.setdefault(frame.sender, _Incoming()) if self._knows(frame.sender) else None
+        if incoming is None:
+            return None
+        current, asked = incoming.current, incoming.asked
+        if current is not None and frame.session == current.number:
+            frame.check(current.key)
+            return current
+        if asked is not None and frame.session == asked.number:
+            frame.check(asked.key)
+            incoming.current, incoming.asked = asked, None
+            return asked
+        self._reset(incoming, frame, address)
+        return None
+
+    def _knows(self, sender: str) -> bool:
+        return sender in self._incoming or sender in self._outgoing
+
+    def _reset(self, incoming: _Incoming, frame: Frame, address: Address) -> None:
+        self._refused += 1
+        now = self.loop.time()
+        if now < incoming.reset_at:
+            return
+        incoming.reset_at = now + GREET_AGAIN / 2
+        self.write(Kind.RESET, frame.session, 0, b"", self.greeting_to(frame.sender), address)
+
+    def _report_soon(self, session: _Session, size: int, address: Address) -> None:
+        session.unreported += size
+        if session.unreported >= self._report_after:
+            self._report(session, address)
+        elif session.report is None:
+            session.report = self.loop.call_later(REPORT_WITHIN, self._report, session, address)
+
+    def _report(self, session: _Session, address: Address) -> None:
+        if session.report is not None:
+            session.report.cancel()
+            session.report = None
+        session.unreported = 0
+        window = self._window()
+        self._report_after = min(window // 4, REPORT_AFTER)
+        body = encode_pair(session.replay.highest, window)
+        self.write(Kind.FEEDBACK, session.number, session.received, body, session.key, address)
+
+    def _window(self) -> int:
+        since = self.loop.time() - ACTIVE_FOR
+        active = sum(
+            1
+            for incoming in self._incoming.values()
+            for session in (incoming.asked or incoming.current,)
+            if session is not None and session.heard > since
+        )
+        return max(self._buffer // 2 // max(active, 2), SMALLEST_WINDOW)
+
+    def figures(self) -> dict[str, int]:
+        """What an operator may want to know."""
+        assembly = self._reassembly
+        return {
+            "datagrams_sent": self._sent,
+            "datagrams_received": self._received,
+            "messages_sent": self._messages_sent,
+            "messages_received": self._messages_received,
+            "dropped": self._dropped,
+            "refused": self._refused,
+            "replayed": self._replayed,
+            "stalls": self.stalls,
+            "senders": len(self._incoming),
+            "waiting_bytes": sum(each.waiting_bytes for each in self._outgoing.values()),
+            "incomplete": len(assembly),
+            "incomplete_bytes": assembly.bytes,
+            "timed_out": assembly.timed_out,
+            "crowded_out": assembly.crowded_out,
+            "duplicate_fragments": assembly.duplicates,
+        }
+
+    def close(self) -> None:
+        """Give the port free; what waits is lost."""
+        for outgoing in self._outgoing.values():
+            outgoing.close()
+        for incoming in self._incoming.values():
+            self._stop_reports(incoming)
+        self._transport.close()

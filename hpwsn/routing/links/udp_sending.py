@@ -1,0 +1,156 @@
+"""What goes to one member by UDP: our session with it, the pacing, and what waits.
+
+A session begins with a greeting that is repeated until it is answered; what is sent before the answer
+waits, in order and within a bound. Several small messages share a datagram. When nothing is heard for a
+while it goes on slower, and after some such turns the session begins anew.
+
+What the links of a node are told, apart from who the members are.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from hpwsn.routing.wire.frames import Frame, Kind, encode_pair, parse_pair, session_key
+from hpwsn.routing.wire.pacing import Pacer
+
+if TYPE_CHECKING:
+    from hpwsn.routing.links.udp import UdpLinks
+
+
+@dataclass(frozen=True, slots=True)
+class LinkOptions:
+    """Sizes and times of links; the settings `routing` give them."""
+
+    fragment_size: int = 8000
+    buffer_bytes: int = 4 << 20
+    queue_bytes: int = 64 << 20
+    reassembly_timeout: float = 5.0
+    reassembly_bytes: int = 64 << 20
+    reassembly_messages: int = 1024
+
+
+GREET_AGAIN = 0.2
+STALL = 0.5
+"""Seconds without a word of the receiver; less, and a receiver that has no turn on a busy machine counts."""
+Address = tuple[Any, ...]
+
+
+class Outgoing:
+    """Our session to one member, and what waits for it."""
+
+    def __init__(self, links: UdpLinks, member: str, address: Address) -> None:
+        self._links = links
+        self.member = member
+        self.address = address
+        self._waiting: deque[bytes] = deque()
+        self.waiting_bytes = 0
+        self._flushing = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._begin()
+
+    def _begin(self) -> None:
+        self.session = secrets.randbits(64)
+        self._key: bytes | None = None
+        self._counter = 0
+        self._pacer = Pacer()
+        self._greetings = 0
+
+    def send(self, entries: list[bytes], size: int) -> bool:
+        """Take the fragments of one message, all or none."""
+        if self.waiting_bytes + size > self._links.options.queue_bytes:
+            return False
+        self._waiting += entries
+        self.waiting_bytes += size
+        if not self._flushing:
+            self._flushing = True
+            self._links.loop.call_soon(self.flush)
+        return True
+
+    def flush(self) -> None:
+        """Send what the pacing allows; greet first where there is no session."""
+        self._flushing = False
+        if not self._waiting:
+            return
+        if self._key is None:
+            if self._timer is None:
+                self._greet()
+            return
+        while self._waiting and self._pacer.may_send():
+            self._send_one(self._key)
+        if self._timer is None:
+            self._timer = self._links.loop.call_later(STALL, self._stalled)
+
+    def _send_one(self, key: bytes) -> None:
+        waiting, room = self._waiting, self._links.room
+        parts = [waiting.popleft()]
+        size = len(parts[0])
+        while waiting and size + len(waiting[0]) <= room:
+            parts.append(waiting.popleft())
+            size += len(parts[-1])
+        self.waiting_bytes -= size
+        data = self._links.write(Kind.DATA, self.session, self._counter, b"".join(parts), key, self.address)
+        self._pacer.sent(self._counter, data)
+        self._counter += 1
+
+    def _greet(self) -> None:
+        key = self._links.greeting_to(self.member)
+        self._links.write(Kind.HELLO, self.session, 0, encode_pair(0, 0), key, self.address)
+        pause = min(GREET_AGAIN * 2**self._greetings, 2.0)
+        self._greetings = min(self._greetings + 1, 10)
+        self._timer = self._links.loop.call_later(pause, self._greet)
+
+    def welcomed(self, answer: int, window: int) -> None:
+        """The member has answered: the session begins."""
+        if self._key is not None:
+            return
+        self._stop_timer()
+        links = self._links
+        self._key = session_key(links.secret, links.name, self.member, self.session, answer)
+        self._pacer.heard(-1, 0, window)
+        self.flush()
+
+    def heard(self, frame: Frame) -> None:
+        """The member says how far it has come."""
+        if self._key is None or frame.session != self.session:
+            return
+        frame.check(self._key)
+        highest, allowed = parse_pair(frame.body)
+        self._pacer.heard(highest, frame.counter, allowed)
+        self._stop_timer()
+        if self._pacer.under_way:
+            self._timer = self._links.loop.call_later(STALL, self._stalled)
+        self.flush()
+
+    def _stalled(self) -> None:
+        self._timer = None
+        if not self._pacer.under_way:
+            return
+        self._links.stalls += 1
+        if self._pacer.stalled():
+            self.flush()
+        else:
+            self.reset()
+
+    def reset(self) -> None:
+        """Begin another session with what waits."""
+        self._stop_timer()
+        self._begin()
+        self.flush()
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def close(self) -> int:
+        """Stop; how many fragments were left."""
+        self._stop_timer()
+        left = len(self._waiting)
+        self._waiting.clear()
+        self.waiting_bytes = 0
+        return left

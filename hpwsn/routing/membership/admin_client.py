@@ -1,0 +1,181 @@
+"""Signed requests to the admin node, and its answers checked; membership decides what to ask and when.
+
+Owns the HTTP client, and turns whatever goes wrong into two errors: the admin node is away, or it refused.
+An answer that is not signed with our secret is a refusal too, since nobody in it is to be believed. An admin
+node is reached directly, never through a proxy of the environment.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import secrets
+import ssl
+import time
+from collections.abc import AsyncGenerator, AsyncIterator
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import aiohttp
+from yarl import URL
+
+from hpwsn.errors import HpwsnError
+from hpwsn.routing.membership.signing import SIGNATURE, Signer, Unsigned
+from hpwsn_client.errors import reason_of
+
+log = logging.getLogger(__name__)
+
+_LONGEST_LINE = 64 * 1024**2
+_UNAUTHORIZED = 401
+_WORTH_TELLING = 1.0
+"""Seconds; a request that was under way when the admin node began is refused for less."""
+
+
+class AdminAway(HpwsnError):
+    """The admin node cannot be reached, or says nothing that can be read."""
+
+
+class AdminRefused(HpwsnError):
+    """The admin node says no; `status` is HTTP's."""
+
+    def __init__(self, status: int, words: str) -> None:
+        super().__init__(words)
+        self.status = status
+
+
+def node_path(name: str, *rest: str, **query: str) -> str:
+    """The path of a node in the admin's API."""
+    path = "/".join(("/api/nodes", quote(name, safe=""), *rest))
+    return f"{path}?{urlencode(query)}" if query else path
+
+
+class _ClockBehind(AdminRefused):
+    """The admin node began after the time that our clock tells, and has told its own."""
+
+
+class AdminClient:
+    """The admin node at a URL, from the side of a node; `behind` is how far our clock is behind its own."""
+
+    def __init__(self, url: str, secret: bytes, tls: ssl.SSLContext | None) -> None:
+        self.url = url.rstrip("/")
+        self._tls = tls
+        self._signer = Signer(secret)
+        self._session: aiohttp.ClientSession | None = None
+        self.behind = 0.0
+
+    async def call(self, method: str, path: str, body: object = None, *, within: float) -> dict[str, Any]:
+        """Ask, and return what it answers."""
+        data = b"" if body is None else json.dumps(body).encode()
+        try:
+            return await self._ask(method, path, data, within)
+        except _ClockBehind:
+            return await self._ask(method, path, data, within)
+
+    async def _ask(self, method: str, path: str, data: bytes, within: float) -> dict[str, Any]:
+        headers, nonce = self._headers(method, path, data)
+        try:
+            async with asyncio.timeout(within):
+                request = self._open().request(method, self._address(path), data=data, headers=headers)
+                async with request as answer:
+                    content = await answer.read()
+                    return self._checked(answer, nonce, content)
+        except (aiohttp.ClientError, OSError) as error:
+            raise self._away(error, within) from error
+
+    async def lines(self, path: str, *, within: float) -> AsyncGenerator[dict[str, Any], None]:
+        """What it says on and on; each line must come within a time of the one before."""
+        headers, nonce = self._headers("GET", path, b"")
+        try:
+            async with asyncio.timeout(within):
+                answer = await self._open().get(self._address(path), headers=headers)
+            async with answer:
+                if answer.status != 200:
+                    self._checked(answer, nonce, await answer.read())
+                number = 0
+                async for line in _lines(answer.content, within):
+                    yield json.loads(self._signer.open_line(nonce, number, line))
+                    number += 1
+        except Unsigned as error:
+            raise AdminRefused(_UNAUTHORIZED, str(error)) from error
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            raise self._away(error, within) from error
+
+    def _open(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            limits = aiohttp.ClientTimeout(total=None, sock_connect=5)
+            connector = aiohttp.TCPConnector(ssl=self._tls or True)
+            self._session = aiohttp.ClientSession(timeout=limits, connector=connector, trust_env=False)
+        return self._session
+
+    def _address(self, path: str) -> URL:
+        return URL(self.url + path, encoded=True)
+
+    def _headers(self, method: str, path: str, data: bytes) -> tuple[dict[str, str], str]:
+        nonce = secrets.token_hex(16)
+        now = time.time() + self.behind
+        headers = self._signer.headers(method, path, data, now=now, nonce=nonce)
+        return {**headers, "Content-Type": "application/json"}, nonce
+
+    def _checked(self, answer: aiohttp.ClientResponse, nonce: str, content: bytes) -> dict[str, Any]:
+        said = _object(content)
+        words = str(said.get("error") or f"HTTP {answer.status}")
+        signature = answer.headers.get(SIGNATURE, "")
+        if answer.status != _UNAUTHORIZED or signature:
+            try:
+                self._signer.check_answer(nonce, answer.status, content, signature)
+            except Unsigned as error:
+                raise AdminRefused(_UNAUTHORIZED, f"{error} (it says: {words})") from error
+            if answer.status == _UNAUTHORIZED and type(said.get("now")) is float:
+                self._set_clock(said["now"])
+                raise _ClockBehind(_UNAUTHORIZED, words)
+        if answer.status == _UNAUTHORIZED:
+            self.behind = 0.0  # our clock may have been set meanwhile
+        if answer.status >= 400:
+            raise AdminRefused(answer.status, words)
+        return said
+
+    def _set_clock(self, now: float) -> None:
+        """Sign by the admin node's clock from now on: ours would be refused until it has caught up."""
+        self.behind = now - time.time()
+        if self.behind >= _WORTH_TELLING:
+            log.warning(
+                "the clock of this host is %.1f s behind that of the admin node %s; set it",
+                self.behind,
+                self.url,
+            )
+
+    def _away(self, error: Exception, within: float) -> AdminAway:
+        if isinstance(error, aiohttp.ClientConnectorError):
+            reason = reason_of(error.os_error)
+        else:
+            reason = f"no answer within {within:g} s" if isinstance(error, TimeoutError) else str(error)
+        return AdminAway(f"the admin node {self.url} is away: {reason or type(error).__name__}")
+
+    async def close(self) -> None:
+        """End all connections."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+
+async def _lines(content: aiohttp.StreamReader, within: float) -> AsyncIterator[bytes]:
+    buffer = b""
+    while True:
+        async with asyncio.timeout(within):
+            chunk = await content.readany()
+        if not chunk:
+            raise ConnectionResetError("it ended the stream")
+        *whole, buffer = (buffer + chunk).split(b"\n")
+        if len(buffer) > _LONGEST_LINE:
+            raise ValueError("a line of its stream does not end")
+        for line in whole:
+            yield line
+
+
+def _object(content: bytes) -> dict[str, Any]:
+    try:
+        said = json.loads(content)
+    except ValueError:
+        return {}
+    return said if isinstance(said, dict) else {}

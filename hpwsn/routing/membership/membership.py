@@ -1,0 +1,259 @@
+"""A node as a member of its cluster: it registers with the admin node, is heard, and follows the topology.
+
+Two heartbeats: the node's own requests, and the lines of a stream by which the admin node also pushes each
+new topology. Whichever fails, the node registers again, under the same session, until it is heard. Meanwhile
+the last topology is in force, after a restart the one in the data directory. It deregisters when it stops.
+ARCHITECTURE, Cluster.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import secrets
+import time
+from collections.abc import Callable, Coroutine
+from contextlib import aclosing, suppress
+from pathlib import Path
+from typing import Any
+
+from hpwsn.errors import HpwsnError
+from hpwsn.routing.membership.admin_client import AdminAway, AdminClient, AdminRefused, node_path
+from hpwsn.routing.membership.credentials import peer_context, shared_secret
+from hpwsn.routing.membership.last_topology import LastTopology, identity_of
+from hpwsn.routing.topology.topology import MalformedTopology, Member, Topology, apply_changes
+from hpwsn.settings import Config
+
+log = logging.getLogger(__name__)
+
+GOODBYE_WITHIN = 2.0
+"""Seconds that a node which stops waits for the admin node to know; without it, silence tells."""
+
+SAVE_AFTER = 0.1
+"""Seconds until a topology that came is on disk."""
+
+_TAKEN = 409
+
+
+class Membership:
+    """Keeps this node a member."""
+
+    def __init__(self, config: Config, me: Member, on_topology: Callable[[Topology], None]) -> None:
+        directory = Path(config.data.dir)
+        self.me = me
+        self.topology: Topology | None = None
+        self._on_topology = on_topology
+        self._settings = config.cluster
+        # To read the system's authorities takes longer than all the rest of a registration.
+        tls = peer_context(config) if config.cluster.admin.lower().startswith("https:") else None
+        self._client = AdminClient(config.cluster.admin, shared_secret(config.cluster), tls)
+        self._last = LastTopology(directory, self._client.url)
+        self._session = secrets.token_hex(8)
+        self._identity = identity_of(directory)
+        self._heartbeat = config.cluster.heartbeat
+        self._patience = config.cluster.heartbeat * config.cluster.missed
+        self._registered = False
+        self._ever_registered = False
+        self._closing = False
+        self._saved = True
+        self._refusal: AdminRefused | None = None
+        self._away_since: float | None = None
+        self._tried = asyncio.Event()
+        self._suspected: dict[str, float] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def start(self) -> None:
+        """Register, or go on with the last topology if the admin node is away; a taken name is an error."""
+        self._spawn(self._stay())
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._settings.start_wait):
+                await self._tried.wait()
+        if self._refusal is not None and self._refusal.status == _TAKEN:
+            await self._stop()
+            raise HpwsnError(f"the admin node {self._client.url} refuses this node: {self._refusal}")
+        if self.topology is None:
+            self._resume()
+
+    async def close(self) -> None:
+        """Leave the cluster."""
+        self._closing = True
+        if not self._registered:
+            await self._end_tasks()
+        # An admin node that is just back knows this one from its own state, before it has registered again.
+        # The stream stays open until it is told: its end looks like a death.
+        if self._ever_registered:
+            with suppress(AdminAway, AdminRefused):
+                path = node_path(self.me.name, session=self._session)
+                await self._client.call("DELETE", path, within=GOODBYE_WITHIN)
+        await self._stop()
+
+    def problem(self) -> str | None:
+        """Why the node is no full member, in plain words; None while a topology is in force."""
+        if self._refusal is not None:
+            return f"the admin node {self._client.url} refuses this node: {self._refusal}"
+        if self.topology is None:
+            return f"the admin node {self._client.url} is away, and no topology is known"
+        return None
+
+    def figures(self) -> dict[str, Any]:
+        """For the status and the metrics."""
+        topology = self.topology or Topology()
+        return {
+            "name": self.me.name,
+            "cluster": self.me.cluster,
+            "admin": self._client.url,
+            "registered": int(self._registered),
+            "admin_away": 0.0 if self._away_since is None else round(time.monotonic() - self._away_since, 3),
+            "topology_version": topology.version,
+            "nodes_alive": sum(member.alive for member in topology),
+        }
+
+    def suspect(self, name: str) -> None:
+        """Have the admin node look after a peer that seems to be gone, not more than once a heartbeat."""
+        now = time.monotonic()
+        if self._registered and now - self._suspected.get(name, 0.0) >= self._heartbeat:
+            self._suspected[name] = now
+            self._spawn(self._report(name))
+
+    async def _report(self, name: str) -> None:
+        with suppress(AdminAway, AdminRefused):
+            await self._client.call("POST", node_path(name, "suspect"), within=self._patience)
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _stop(self) -> None:
+        await self._end_tasks()
+        await self._client.close()
+
+    async def _end_tasks(self) -> None:
+        tasks = tuple(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _resume(self) -> None:
+        """Put the last topology in force."""
+        topology = self._last.load()
+        if topology is None:
+            log.warning("no topology is known: until the admin node answers, this node is alone")
+            return
+        log.warning("the topology of version %d, saved before, is in force", topology.version)
+        self._take(topology)
+
+    async def _stay(self) -> None:
+        while not self._closing:
+            try:
+                await self._register()
+                self._tried.set()
+                await _first_end(self._beat(), self._follow())
+            except AdminAway as error:
+                self._note_away(error)
+            except AdminRefused as error:
+                self._note_refused(error)
+            except Exception:
+                log.exception("membership failed; it is tried again")
+            self._registered = False
+            self._tried.set()
+            if self._closing:
+                return
+            # Not all nodes at once, when an admin node is back.
+            await asyncio.sleep(self._heartbeat * random.uniform(0.25, 0.75))
+
+    async def _register(self) -> None:
+        announced = {
+            "name": self.me.name,
+            "cluster": self.me.cluster,
+            "url": self.me.url,
+            "host": self.me.host,
+            "port": self.me.port,
+            "version": self.me.version,
+            "identity": self._identity,
+            "session": self._session,
+        }
+        answer = await self._client.call("POST", "/api/nodes", announced, within=self._patience)
+        try:
+            self._heartbeat = float(answer["heartbeat"])
+            self._patience = self._heartbeat * int(answer["missed"])
+            topology = Topology.parse(answer["topology"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise AdminAway(f"{self._client.url} answers as no admin node does: {error!r}") from error
+        self._registered = self._ever_registered = True
+        self._refusal = self._away_since = None
+        log.info("registered as %s of cluster %s at %s", self.me.name, self.me.cluster, self._client.url)
+        self._accept(topology)
+
+    async def _beat(self) -> None:
+        """Tell that this node lives, until the admin node does not know it any more."""
+        path = node_path(self.me.name, "heartbeat", session=self._session)
+        while True:
+            await asyncio.sleep(self._heartbeat)
+            await self._client.call("PUT", path, within=self._patience)
+
+    async def _follow(self) -> None:
+        """Take each topology that is pushed, until the stream ends or falls silent."""
+        version = self.topology.version if self.topology else 0
+        path = node_path(self.me.name, "stream", session=self._session, after=str(version))
+        async with aclosing(self._client.lines(path, within=self._patience)) as lines:
+            async for line in lines:
+                if "beat" not in line:
+                    self._accept(self._pushed(line))
+
+    def _pushed(self, line: dict[str, Any]) -> Topology:
+        try:
+            if "after" in line:
+                return apply_changes(self.topology or Topology(), line)
+            return Topology.parse(line.get("topology"))
+        except MalformedTopology as error:
+            raise AdminAway(f"{self._client.url} pushed a topology that is none: {error}") from error
+
+    def _accept(self, topology: Topology) -> None:
+        if topology == self.topology:
+            return
+        self._take(topology)
+        if self._saved:
+            self._saved = False
+            self._spawn(self._save())
+
+    async def _save(self) -> None:
+        """Put the topology on disk, the last of several that come in a short time."""
+        await asyncio.sleep(SAVE_AFTER)
+        self._saved = True
+        assert self.topology is not None
+        try:
+            await asyncio.to_thread(self._last.save, self.topology)
+        except OSError as error:
+            log.warning("the topology cannot be saved in %s: %s", self._last.path, error)
+
+    def _take(self, topology: Topology) -> None:
+        self.topology = topology
+        self._on_topology(topology)
+
+    def _note_away(self, error: AdminAway) -> None:
+        if self._away_since is None and not self._closing:
+            self._away_since = time.monotonic()
+            log.warning("%s; the last topology stays in force, and it is tried again", error)
+
+    def _note_refused(self, error: AdminRefused) -> None:
+        """New words are for the log; a session that is not known there is simply registered again."""
+        if error.status == 404:
+            log.warning("the admin node has given this node up: %s", error)
+            return
+        if str(error) != str(self._refusal):
+            log.error("the admin node %s refuses this node: %s", self._client.url, error)
+        self._refusal = error
+
+
+async def _first_end(*works: Coroutine[Any, Any, None]) -> None:
+    """Run all until the first of them ends, and end as it did."""
+    tasks = [asyncio.ensure_future(work) for work in works]
+    try:
+        ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        ended.pop().result()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,1 @@
+"""Publications between nodes: reliable ones until acknowledged, and best effort. Pure."""

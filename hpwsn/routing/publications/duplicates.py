@@ -1,0 +1,191 @@
+"""Which publications came before, in bounded memory. Pure.
+
+Two kinds, since they come again for different reasons. What is best effort is never sent again on
+purpose, so a window back from the newest number of its origin knows what the network or a change of ways
+doubled; what is older than the window counts as known. What is reliable is sent again until it is
+acknowledged, however late, so every number is known from the floor on that its origin states: below it
+nothing is ever sent again.
+
+Publications that a publisher sent to two nodes under one MessageId, told by what they hold. Pure.
+
+A publisher whose node died under way sends the same again to another, and both may have stored it. Of the
+same id and content, what one origin published is taken, and what another did is a repetition; the
+messages of one Notify share its id and may be equal, so the same origin is never its own repetition.
+Bounded: the oldest are forgotten.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from hashlib import blake2b
+from typing import Generic, TypeVar
+
+from hpwsn.notification import Notification
+from hpwsn.routing.wire.router_messages import PublicationId
+
+MOST = 100_000
+
+
+class Repeats:
+    """Who was the first to publish under each id."""
+
+    def __init__(self, most: int = MOST) -> None:
+        self._most = most
+        self._first: OrderedDict[bytes, str] = OrderedDict()
+
+    def is_repeated(self, notification: Notification, origin: str) -> bool:
+        """Whether another origin has published the same under the same id; else this one has now."""
+        if notification.message_id is None:
+            return False
+        key = blake2b(
+            notification.payload, digest_size=16, key=blake2b(notification.message_id.encode()).digest()
+        ).digest()
+        first = self._first.setdefault(key, origin)
+        if len(self._first) > self._most:
+            self._first.popitem(last=False)
+        return first != origin
+
+
+Source = tuple[str, int]
+T = TypeVar("T")
+
+_CHUNK_BITS = 10
+_CHUNK_MASK = (1 << _CHUNK_BITS) - 1
+
+
+class _Sources(Generic[T]):
+    """Something for each source, the longest unused forgotten beyond a bound."""
+
+    __slots__ = ("_most", "all")
+
+    def __init__(self, most: int) -> None:
+        self.all: OrderedDict[Source, T] = OrderedDict()
+        self._most = most
+
+    def get(self, source: Source) -> T | None:
+        found = self.all.get(source)
+        if found is not None:
+            self.all.move_to_end(source)
+        return found
+
+    def put(self, source: Source, value: T) -> T:
+        while len(self.all) >= self._most:
+            self.all.popitem(last=False)
+        self.all[source] = value
+        return value
+
+
+class _Window:
+    __slots__ = ("bits", "newest")
+
+    def __init__(self, newest: int) -> None:
+        self.newest = newest
+        self.bits = 0
+
+
+class RecentNumbers:
+    """The best-effort publications of the last `size` numbers of each source."""
+
+    def __init__(self, size: int, max_sources: int) -> None:
+        self._size = size
+        self._mask = (1 << size) - 1
+        self._sources: _Sources[_Window] = _Sources(max_sources)
+
+    def __len__(self) -> int:
+        return len(self._sources.all)
+
+    def is_new(self, publication: PublicationId) -> bool:
+        """Whether it has not come before; from now on it has."""
+        origin, epoch, number = publication
+        source = (origin, epoch)
+        window = self._sources.get(source)
+        if window is None:
+            window = self._sources.put(source, _Window(number))
+        ahead = number - window.newest
+        if ahead > 0:
+            window.bits = (window.bits << ahead | 1) & self._mask if ahead < self._size else 1
+            window.newest = number
+            return True
+        bit = 1 << -ahead
+        if -ahead >= self._size or window.bits & bit:
+            return False
+        window.bits |= bit
+        return True
+
+
+class _Numbers:
+    """A set of numbers, dense from some floor on: one int of bits for each thousand."""
+
+    __slots__ = ("chunks", "floor")
+
+    def __init__(self) -> None:
+        self.floor = 0
+        self.chunks: dict[int, int] = {}
+
+    def __contains__(self, number: int) -> bool:
+        bits = self.chunks.get(number >> _CHUNK_BITS, 0)
+        return number < self.floor or bool(bits >> (number & _CHUNK_MASK) & 1)
+
+    def add(self, number: int) -> None:
+        chunk = number >> _CHUNK_BITS
+        self.chunks[chunk] = self.chunks.get(chunk, 0) | 1 << (number & _CHUNK_MASK)
+
+    def raise_floor(self, floor: int) -> None:
+        if floor <= self.floor:
+            return
+        if floor >> _CHUNK_BITS != self.floor >> _CHUNK_BITS:
+            first = floor >> _CHUNK_BITS
+            self.chunks = {chunk: bits for chunk, bits in self.chunks.items() if chunk >= first}
+        self.floor = floor
+
+
+class StoredNumbers:
+    """The reliable publications that this node has stored, or is about to."""
+
+    def __init__(self, max_sources: int) -> None:
+        self._sources: _Sources[_Numbers] = _Sources(max_sources)
+        self._storing: dict[PublicationId, None] = {}
+
+    def __len__(self) -> int:
+        return sum(len(numbers.chunks) for numbers in self._sources.all.values())
+
+    @property
+    def storing(self) -> int:
+        """How many have been handed out and are not committed yet."""
+        return len(self._storing)
+
+    def begin(self, publication: PublicationId) -> bool:
+        """Whether it is to be handed out: it is neither stored nor about to be."""
+        if publication in self._storing or self.has(publication):
+            return False
+        self._storing[publication] = None
+        return True
+
+    def has(self, publication: PublicationId) -> bool:
+        """Whether it is stored."""
+        numbers = self._sources.get(publication[:2])
+        return numbers is not None and publication.number in numbers
+
+    def stored(self, publication: PublicationId) -> None:
+        """It is committed."""
+        self._storing.pop(publication, None)
+        self._numbers(publication).add(publication.number)
+
+    def refused(self, publication: PublicationId) -> None:
+        """It could not be stored, and may come again."""
+        self._storing.pop(publication, None)
+
+    def raise_floor(self, publication: PublicationId, floor: int) -> None:
+        """The origin will never send again what is below the floor."""
+        if floor:
+            self._numbers(publication).raise_floor(floor)
+
+    def _numbers(self, publication: PublicationId) -> _Numbers:
+        source = publication[:2]
+        return self._sources.get(source) or self._sources.put(source, _Numbers())
+
+    def floors(self) -> Iterator[PublicationId]:
+        """The floor of each source, as the number of an id: what is below need not be kept anywhere."""
+        for (origin, epoch), numbers in self._sources.all.items():
+            yield PublicationId(origin, epoch, numbers.floor)

@@ -1,0 +1,1 @@
+"""The binary forms between nodes: messages, patterns, frames, fragments, pacing. Pure."""

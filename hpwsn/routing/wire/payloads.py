@@ -1,0 +1,72 @@
+"""A notification as the payload of a publication between nodes, version 1, and cut into pieces. Pure.
+
+    version:1 start:4 end:4 time:8 length:2 id  content
+
+The time is in microseconds since the epoch, the id that of the publisher's MessageId header (empty for none);
+the topic travels beside it. Refuses another version and places outside the content.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+from hpwsn.notification import FOREIGN, Notification
+from hpwsn.routing.wire.binary import MalformedMessage
+from hpwsn.routing.wire.original_fragments import piece_payloads
+from hpwsn_client.wsn.operations.notifications import payload_text, text_payload
+from hpwsn_client.wsn.soap.soap_faults import SoapFault
+from hpwsn_client.wsn.topics.topic_expressions import Topic
+
+_HEAD = struct.Struct(">BIIqH")
+_VERSION = 1
+_TEXT = text_payload("").partition(b">")[0]
+BESIDE = 320
+"""Bytes of a datagram that a piece's frame, publication and names may take beside its content."""
+
+
+def encode_payload(notification: Notification) -> bytes:
+    """Write a notification without its topic."""
+    id_ = (notification.message_id or "").encode("utf-8", "replace")[:65535]
+    head = _HEAD.pack(
+        _VERSION, notification.start, notification.end, round(notification.time * 1e6), len(id_)
+    )
+    return b"".join((head, id_, notification.content))
+
+
+def parse_payload(topic: str | None, payload: bytes) -> Notification:
+    """Read a notification that came from another node."""
+    if len(payload) < _HEAD.size or payload[0] != _VERSION:
+        raise MalformedMessage(f"a notification begins with {payload[:1]!r}, and should with its version 1")
+    _, start, end, time, length = _HEAD.unpack_from(payload)
+    at = _HEAD.size + length
+    content = payload[at:]
+    if not (at <= len(payload) and 0 <= start <= end <= len(content)):
+        raise MalformedMessage(f"a payload from {start} to {end} is not within {len(content)} bytes")
+    try:
+        id_ = payload[_HEAD.size : at].decode() or None
+        on = None if topic is None else Topic.parse(topic)
+    except (ValueError, SoapFault) as error:
+        raise MalformedMessage(f"a notification cannot be read: {error}") from error
+    return Notification(on, content, start, end, time / 1e6, id_, None, FOREIGN)
+
+
+def pieces(notification: Notification, identification: str, fragment_size: int) -> Iterator[Notification]:
+    """The pieces of a notification, each a notification for one datagram; itself where it fits into one."""
+    content, start, end = notification.content, notification.start, notification.end
+    room = max(fragment_size - BESIDE - start - (len(content) - end), fragment_size // 4)
+    cut = piece_payloads(_message_content(notification), identification, room)
+    if not cut:
+        yield notification
+    for payload in cut:
+        joined = b"".join((content[:start], payload, content[end:]))
+        yield notification._replace(content=joined, end=start + len(payload))
+
+
+def _message_content(notification: Notification) -> bytes:
+    """What the publisher wrote into the Message: plain text where its payload is the element around it."""
+    payload = notification.payload
+    if not payload.startswith(_TEXT):
+        return payload
+    text = payload_text(payload)
+    return payload if text is None else text.encode()

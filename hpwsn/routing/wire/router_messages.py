@@ -1,0 +1,280 @@
+"""What routers say to each other, and its binary form, version 1. Pure.
+
+A payload of a link is one byte for the version and then one message or several, each as its kind (one byte),
+the length of its body (four) and the body. Numbers are big-endian, names follow one byte for their length,
+topics and patterns two. Refuses another version, an unknown kind, lengths that do not fit, and what is
+beyond the bounds. How a payload is cut for a datagram, and who sent it, is the links' part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import IntEnum
+from struct import Struct
+from typing import NamedTuple
+
+from hpwsn.routing.wire.binary import MalformedMessage, Reader, name, texts, u64s
+from hpwsn.routing.wire.publication import Flag, Leg, Publication, PublicationId
+
+__all__ = [
+    "Ack",
+    "Again",
+    "Ask",
+    "Flag",
+    "Interest",
+    "Leg",
+    "MalformedMessage",
+    "Message",
+    "Publication",
+    "PublicationId",
+    "Scope",
+    "Subject",
+    "Version",
+    "Versions",
+    "encode_messages",
+    "parse_messages",
+]
+
+VERSION = 1
+MAX_PATTERNS = 200_000
+MAX_NUMBERS = 65_535
+
+_HEAD = Struct("!BI")
+_PUBLICATION = Struct("!BBBQQQBH")
+_NO_TOPIC = 0xFFFF
+_INTEREST = Struct("!BBQQQ")
+
+
+@dataclass(frozen=True, slots=True)
+class Ack:
+    """The sender is done with reliable publications of one origin, as far as the leg says.
+
+    DIRECT: it has stored them. UP: it has, and so have other clusters. CROSS: its cluster has.
+    """
+
+    leg: Leg
+    origin: str
+    epoch: int
+    numbers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """The sender wants these reliable publications once more on that leg: it has a new way for them."""
+
+    leg: Leg
+    origin: str
+    epoch: int
+    numbers: tuple[int, ...]
+
+
+class Scope(IntEnum):
+    """Whose interest it is."""
+
+    NODE = 1
+    CLUSTER = 2
+    FOREIGN = 3
+    """All clusters but the receiver's own, together."""
+
+
+class Subject(NamedTuple):
+    """Whose interest it is; `name` is of the node or cluster, and for FOREIGN of who puts it together."""
+
+    scope: Scope
+    name: str
+
+
+class Version(NamedTuple):
+    """The version of an interest, which is counted anew in each incarnation of who states it."""
+
+    subject: Subject
+    incarnation: int
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Interest:
+    """The interest of a subject: whole where `base` is 0, else what changed since version `base`.
+
+    The patterns are texts (hpwsn.routing.wire.patterns). Where it is not `complete`, more may want
+    something that have not been heard yet.
+    """
+
+    subject: Subject
+    incarnation: int
+    version: int
+    base: int
+    added: tuple[str, ...]
+    removed: tuple[str, ...] = ()
+    complete: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """What the sender states or relays at present; the receiver asks for what it has not."""
+
+    entries: tuple[Version, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """The sender wants these interests whole."""
+
+    subjects: tuple[Subject, ...]
+
+
+Message = Publication | Ack | Again | Interest | Versions | Ask
+
+
+def encode_messages(messages: Iterable[Message]) -> bytes:
+    """One payload for some messages."""
+    parts = [bytes((VERSION,))]
+    for message in messages:
+        kind, encode = _ENCODERS[type(message)]
+        body = encode(message)
+        parts += (_HEAD.pack(kind, len(body)), body)
+    return b"".join(parts)
+
+
+def parse_messages(payload: bytes) -> list[Message]:
+    """The messages of a payload."""
+    if not payload or payload[0] != VERSION:
+        raise MalformedMessage(f"a payload begins with the version {VERSION}, and this with {payload[:1]!r}")
+    reader, messages = Reader(payload, 1), []
+    while not reader.done:
+        kind, length = reader.unpack(_HEAD)
+        parse = _PARSERS.get(kind)
+        if parse is None:
+            raise MalformedMessage(f"there is no message of kind {kind}")
+        messages.append(parse(reader.part(length)))
+    return messages
+
+
+def _encode_publication(message: Publication) -> bytes:
+    (origin, epoch, number), topic, payload, flags, leg, hops, floor = message
+    source = origin.encode()
+    text = b"" if topic is None else topic.encode()
+    return b"%b%b%b%b" % (
+        _PUBLICATION.pack(
+            flags, leg, hops, epoch, number, floor, len(source), _NO_TOPIC if topic is None else len(text)
+        ),
+        source,
+        text,
+        payload,
+    )
+
+
+def _parse_publication(reader: Reader) -> Publication:
+    flags, leg, hops, epoch, number, floor, source, text = reader.unpack(_PUBLICATION)
+    if flags > 7 or not source:
+        raise MalformedMessage(f"a publication has the flags {flags}, and an origin of {source} bytes")
+    origin, topic = reader.text(source), None if text == _NO_TOPIC else reader.text(text)
+    return Publication(
+        PublicationId(origin, epoch, number), topic, reader.rest(), flags, _leg(leg), hops, floor
+    )
+
+
+def _encode_numbers(message: Ack | Again) -> bytes:
+    return b"".join(
+        (bytes((message.leg,)), name(message.origin), u64s((message.epoch,)), u64s(message.numbers))
+    )
+
+
+def _parse_numbers(reader: Reader, kind: type[Ack] | type[Again]) -> Ack | Again:
+    leg, origin, (epoch,) = _leg(reader.byte()), reader.name(), reader.u64s(1)
+    count = reader.left // 8
+    if not 0 < count <= MAX_NUMBERS:
+        raise MalformedMessage(f"it names {count} publications; 1 to {MAX_NUMBERS} can be")
+    numbers = reader.u64s(count)
+    reader.finish()
+    return kind(leg, origin, epoch, numbers)
+
+
+def _encode_interest(message: Interest) -> bytes:
+    scope, subject = message.subject
+    fixed = _INTEREST.pack(scope, message.complete, message.incarnation, message.version, message.base)
+    counts = Struct("!II").pack(len(message.added), len(message.removed))
+    return b"".join((fixed, name(subject), counts, texts(message.added), texts(message.removed)))
+
+
+def _parse_interest(reader: Reader) -> Interest:
+    scope, complete, incarnation, version, base = reader.unpack(_INTEREST)
+    subject = Subject(_scope(scope), reader.name())
+    added, removed = reader.unpack(Struct("!II"))
+    if added + removed > MAX_PATTERNS:
+        raise MalformedMessage(f"{added + removed} patterns are more than {MAX_PATTERNS}")
+    if complete > 1 or (removed and not base) or base >= version:
+        raise MalformedMessage(f"an interest says complete {complete}, version {version}, base {base}")
+    message = Interest(
+        subject, incarnation, version, base, reader.texts(added), reader.texts(removed), bool(complete)
+    )
+    reader.finish()
+    return message
+
+
+def _encode_versions(message: Versions) -> bytes:
+    return b"".join(
+        bytes((each.subject.scope,)) + name(each.subject.name) + u64s((each.incarnation, each.version))
+        for each in message.entries
+    )
+
+
+def _parse_versions(reader: Reader) -> Versions:
+    entries: list[Version] = []
+    while not reader.done:
+        subject = _subject(reader)
+        entries.append(Version(subject, *reader.u64s(2)))
+    return Versions(tuple(entries))
+
+
+def _encode_ask(message: Ask) -> bytes:
+    return b"".join(bytes((scope,)) + name(subject) for scope, subject in message.subjects)
+
+
+def _parse_ask(reader: Reader) -> Ask:
+    subjects: list[Subject] = []
+    while not reader.done:
+        subjects.append(_subject(reader))
+    return Ask(tuple(subjects))
+
+
+def _subject(reader: Reader) -> Subject:
+    scope = _scope(reader.byte())
+    return Subject(scope, reader.name())
+
+
+_LEGS = {int(leg): leg for leg in Leg}
+_SCOPES = {int(scope): scope for scope in Scope}
+
+
+def _leg(number: int) -> Leg:
+    try:
+        return _LEGS[number]
+    except KeyError:
+        raise MalformedMessage(f"there is no leg {number}") from None
+
+
+def _scope(number: int) -> Scope:
+    try:
+        return _SCOPES[number]
+    except KeyError:
+        raise MalformedMessage(f"there is no scope {number}") from None
+
+
+_ENCODERS: dict[type, tuple[int, Callable[..., bytes]]] = {
+    Publication: (1, _encode_publication),
+    Ack: (2, _encode_numbers),
+    Again: (3, _encode_numbers),
+    Interest: (4, _encode_interest),
+    Versions: (5, _encode_versions),
+    Ask: (6, _encode_ask),
+}
+_PARSERS: dict[int, Callable[[Reader], Message]] = {
+    1: _parse_publication,
+    2: lambda reader: _parse_numbers(reader, Ack),
+    3: lambda reader: _parse_numbers(reader, Again),
+    4: _parse_interest,
+    5: _parse_versions,
+    6: _parse_ask,
+}

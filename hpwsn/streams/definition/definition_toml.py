@@ -1,0 +1,214 @@
+"""A TOML text, or the same as nested mappings, as definitions of services.
+
+The form: `uri`, `topic`, `description`; `[inputs.NAME]` with `source` and its settings; `[[ops]]` in order;
+`[constraints]` by attribute. A file of several services has each under `[[services]]`. Everything wrong with
+the form is collected before it is reported, each with its line; what the definition means is judged by
+hpwsn.streams.plan.plan.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from hpwsn.settings.quantities import parse_duration
+from hpwsn.streams.definition.definition import FORMATS, SOURCES, Constraint, Definition, Input, Op
+from hpwsn.streams.definition.positions import Path, line_of, positions_of
+from hpwsn.streams.definition.problems import DefinitionError, Place, Problem, nearest
+from hpwsn_client.wsn.soap.faults import InvalidTopicExpressionFault
+from hpwsn_client.wsn.topics.topic_expressions import Topic
+
+_SERVICE_KEYS = ("uri", "topic", "description", "inputs", "ops", "constraints")
+_INPUT_KEYS = ("source", "time", "lateness")
+_AT_LINE = re.compile(r"at line (\d+)")
+_OP_KEYS = ("op", "input", "output", "window", "slide", "by")
+
+
+def parse_document(text: str, file: str = "") -> list[Definition]:
+    """The services of a TOML text; DefinitionError lists what is wrong with its form."""
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        line = _AT_LINE.search(str(error))
+        place = Place(file, int(line[1]) if line else len(text.splitlines()))
+        raise DefinitionError([Problem(place, f"is not TOML: {error}")]) from None
+    return definitions_of(document, file, positions_of(text))
+
+
+def definitions_of(
+    document: Mapping[str, object], file: str = "", positions: Mapping[Path, int] | None = None
+) -> list[Definition]:
+    """The services of what a TOML file would hold, given as mappings and lists."""
+    reader = _Reader(file, positions or {})
+    found = list(reader.services(document))
+    if reader.problems:
+        raise DefinitionError(reader.problems)
+    return found
+
+
+class _Reader:
+    """Reads one document and collects what is wrong with it."""
+
+    def __init__(self, file: str, positions: Mapping[Path, int]) -> None:
+        self.file = file
+        self.positions = positions
+        self.problems: list[Problem] = []
+
+    def services(self, document: Mapping[str, object]) -> Iterator[Definition]:
+        if "services" not in document:
+            yield self.service(document, ())
+            return
+        self._known(document, ("services",), (), "file")
+        for number, table in enumerate(self._tables(document["services"], ("services",))):
+            yield self.service(table, ("services", number))
+
+    def service(self, table: Mapping[str, object], path: Path) -> Definition:
+        self._known(table, _SERVICE_KEYS, path, "service")
+        uri = self._text(table, "uri", path, "service", needed=True)
+        topic = self._text(table, "topic", path, "service", needed=True)
+        self._check_topic(topic, (*path, "topic"), "service")
+        inputs = self._table(table.get("inputs", {}), (*path, "inputs"))
+        if not inputs:
+            self._problem((*path, "inputs"), "write at least one [inputs.NAME]", "service", "inputs")
+        return Definition(
+            uri,
+            topic,
+            {name: self.input(name, one, (*path, "inputs", name)) for name, one in inputs.items()},
+            tuple(self.op(n, one, (*path, "ops", n)) for n, one in self._ops(table, path)),
+            tuple(self.constraints(table, (*path, "constraints"))),
+            self._text(table, "description", path, "service"),
+            self._place(path),
+        )
+
+    def input(self, name: str, value: object, path: Path) -> Input:
+        part = f"input {name}"
+        table = self._table(value, path)
+        source = self._text(table, "source", path, part, needed=True)
+        if source not in SOURCES:
+            if source:
+                self._problem((*path, "source"), f"{source!r} is unknown; {nearest(source, SOURCES)}", part)
+            return Input(name, source, place=self._place(path))
+        needed, optional = SOURCES[source]
+        self._known(table, (*_INPUT_KEYS, *needed, *optional), path, part)
+        for key in needed:
+            if key not in table:
+                self._problem(path, f"source {source} needs it", part, key)
+        one = Input(
+            name,
+            source,
+            {key: table[key] for key in (*needed, *optional) if key in table and key != "schema"},
+            self._text(table, "schema", path, part),
+            self._text(table, "time", path, part),
+            self._seconds(table, "lateness", path, part),
+            self._place(path),
+        )
+        self._check_settings(one, path, part)
+        return one
+
+    def op(self, number: int, table: Mapping[str, object], path: Path) -> Op:
+        name = self._text(table, "op", path, f"operator {number + 1}", needed=True)
+        part = f"operator {number + 1} ({name})"
+        by = table.get("by", [])
+        columns = [by] if isinstance(by, str) else by
+        if not isinstance(columns, list | tuple) or not all(isinstance(one, str) for one in columns):
+            self._problem((*path, "by"), f"must be attribute names, not {by!r}", part, "by")
+            columns = []
+        return Op(
+            name,
+            self._text(table, "input", path, part),
+            self._text(table, "output", path, part),
+            self._text(table, "window", path, part),
+            self._text(table, "slide", path, part),
+            tuple(columns),
+            {key: value for key, value in table.items() if key not in _OP_KEYS},
+            self._place(path),
+            {key: self._place((*path, key)) for key in table},
+        )
+
+    def constraints(self, table: Mapping[str, object], path: Path) -> Iterator[Constraint]:
+        for name, text in self._table(table.get("constraints", {}), path).items():
+            if isinstance(text, str):
+                yield Constraint(name, text, self._place((*path, name)))
+            else:
+                self._problem(
+                    (*path, name), f'must be a text such as "> 0", not {text!r}', "constraint", name
+                )
+
+    def _ops(self, table: Mapping[str, object], path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
+        yield from enumerate(self._tables(table.get("ops", []), (*path, "ops")))
+
+    def _check_settings(self, one: Input, path: Path, part: str) -> None:
+        settings = one.settings
+        kind = settings.get("format")
+        if "format" in settings and kind not in FORMATS:
+            self._problem((*path, "format"), f"must be {', '.join(FORMATS)}, not {kind!r}", part, "format")
+        rate = settings.get("rate", 1)
+        if isinstance(rate, bool) or not isinstance(rate, int | float) or rate <= 0:
+            self._problem((*path, "rate"), f"must be events a second, above 0, not {rate!r}", part, "rate")
+        port = settings.get("port", 1)
+        if isinstance(port, bool) or not isinstance(port, int) or not 0 < port < 65536:
+            self._problem((*path, "port"), f"must be a port from 1 to 65535, not {port!r}", part, "port")
+        for key in ("topic", "path", "servers", "host", "service", "file"):
+            if key in settings and not (isinstance(settings[key], str) and settings[key]):
+                self._problem((*path, key), f"must be a text, not {settings[key]!r}", part, key)
+        if one.source != "kafka" and isinstance(settings.get("topic"), str):
+            self._check_topic(one.text("topic"), (*path, "topic"), part)
+
+    def _check_topic(self, topic: str, path: Path, part: str) -> None:
+        if not topic:
+            return
+        try:
+            Topic.parse(topic)
+        except InvalidTopicExpressionFault as error:
+            self._problem(path, str(error), part, "topic")
+
+    def _text(
+        self, table: Mapping[str, object], key: str, path: Path, part: str, needed: bool = False
+    ) -> str:
+        value = table.get(key)
+        if isinstance(value, str) and (value.strip() or not needed):
+            return value
+        if value is not None:
+            self._problem((*path, key), f"must be a text, not {value!r}", part, key)
+        elif needed:
+            self._problem(path, "is missing", part, key)
+        return ""
+
+    def _seconds(self, table: Mapping[str, object], key: str, path: Path, part: str) -> float:
+        value = table.get(key, 0)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            seconds: float | None = float(value)
+        else:
+            seconds = parse_duration(value)
+        if seconds is None or not 0 <= seconds <= 366 * 86400:
+            self._problem((*path, key), f'must be a duration such as "10 s", not {value!r}', part, key)
+            return 0.0
+        return seconds
+
+    def _known(self, table: Mapping[str, object], keys: tuple[str, ...], path: Path, part: str) -> None:
+        for key in table:
+            if key not in keys:
+                self._problem((*path, key), f"is no setting here; {nearest(key, keys)}", part, key)
+
+    def _table(self, value: object, path: Path) -> Mapping[str, object]:
+        if isinstance(value, Mapping):
+            return value
+        self._problem(path, f"must be a table, not {value!r}", attribute=str(path[-1]))
+        return {}
+
+    def _tables(self, value: object, path: Path) -> list[Mapping[str, object]]:
+        if isinstance(value, list | tuple) and all(isinstance(one, Mapping) for one in value):
+            return list(value)
+        self._problem(path, f"must be tables, each under [[{path[-1]}]]", attribute=str(path[-1]))
+        return []
+
+    def _place(self, path: Path) -> Place:
+        return Place(self.file, line_of(self.positions, path))
+
+    def _problem(self, path: Path, message: str, part: str = "", attribute: str = "") -> None:
+        self.problems.append(Problem(self._place(path), message, part, attribute))
+
+
+def with_input(definition: Definition, changed: Input) -> Definition:
+    """The definition with one input in place of that of the same name."""
+    return replace(definition, inputs={**definition.inputs, changed.name: changed})

@@ -1,0 +1,114 @@
+"""Conditions on events: of a filter, and of a service's constraints, in the broker's language of predicates.
+
+The meaning is the broker's own (hpwsn.matching.language.predicates), so that what a constraint promises is
+what a request is checked against. Refuses comparisons that the attribute's type can never satisfy, and
+`has`, which is about repeated attributes.
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, date, datetime
+from decimal import Decimal
+
+from hpwsn.matching.language.grammar import PredicateError, parse_predicates
+from hpwsn.matching.language.predicates import (
+    ORDERED,
+    Disjunction,
+    Operand,
+    Operator,
+    Predicate,
+    disjunction_holds,
+)
+from hpwsn.matching.language.values import Instant, Scalar
+from hpwsn.streams.definition.problems import nearest
+from hpwsn.streams.definition.schema import Event, Schema, Type, Value, json_of
+
+
+class ConditionError(ValueError):
+    """A condition that the stream's attributes cannot be asked; `attribute` is the one it is about."""
+
+    def __init__(self, message: str, attribute: str = "") -> None:
+        super().__init__(message)
+        self.attribute = attribute
+
+
+def parse_condition(text: str, schema: Schema) -> Disjunction:
+    """The condition that a text means for events of the schema."""
+    try:
+        found = parse_predicates(text)
+    except PredicateError as error:
+        raise ConditionError(str(error)) from None
+    for conjunction in found:
+        for predicate in conjunction:
+            check_predicate(predicate, schema)
+    return found
+
+
+def comparison(attribute: str, operator: str, value: object, schema: Schema) -> Disjunction:
+    """The condition of one comparison, with a value of TOML."""
+    predicate = Predicate(attribute, Operator(operator), (_operand(attribute, value),))
+    check_predicate(predicate, schema)
+    return ((predicate,),)
+
+
+def _operand(attribute: str, value: object) -> Operand:
+    if isinstance(value, bool | str):
+        return value
+    if isinstance(value, int | float):
+        return float(value)
+    if isinstance(value, datetime):
+        return Instant((value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp())
+    if isinstance(value, date):
+        return Instant(datetime(value.year, value.month, value.day, tzinfo=UTC).timestamp())
+    raise ConditionError(f"cannot be compared with {value!r}", attribute)
+
+
+def check_predicate(predicate: Predicate, schema: Schema) -> None:
+    """Refuse a predicate that no event of the schema can satisfy for want of a fitting type."""
+    name = predicate.attribute
+    if name not in schema:
+        raise ConditionError(f"there is no such attribute; {nearest(name, schema.names)}", name)
+    kind = schema[name]
+    if predicate.operator is Operator.HAS:
+        raise ConditionError("has(…) is about repeated attributes, and events of a stream have none", name)
+    if predicate.operator is Operator.LIKE and kind.name != "STRING":
+        raise ConditionError(f"is {kind}, and like is about STRING", name)
+    if predicate.operator in ORDERED and not kind.has_order:
+        raise ConditionError(f"is {kind}, which has no order: use = or !=", name)
+    for operand in predicate.operands:
+        if type(operand) is not _fitting(kind):
+            raise ConditionError(f"is {kind}, and {_shown(operand)} is not: {_advice(kind)}", name)
+
+
+def _shown(operand: Operand) -> str:
+    return "a date" if isinstance(operand, Instant) else repr(operand)
+
+
+def _fitting(kind: Type) -> type:
+    if kind.is_number:
+        return float
+    return {"BOOLEAN": bool, "STRING": str}.get(kind.name, Instant)
+
+
+def _advice(kind: Type) -> str:
+    wanted: Mapping[type, str] = {
+        float: "write a number",
+        bool: "write true or false",
+        str: "write a text in quotes",
+        Instant: "write a date without quotes, such as 2010-01-01 or 2010-01-01T08:00:00Z",
+    }
+    return wanted[_fitting(kind)]
+
+
+def holds(condition: Disjunction, event: Event) -> bool:
+    """Whether an event satisfies the condition; what is null is missing."""
+    names = {predicate.attribute for conjunction in condition for predicate in conjunction}
+    seen = {name: scalar(event[name]) for name in names if event[name] is not None}
+    return disjunction_holds(condition, seen)
+
+
+def scalar(value: Value) -> Scalar:
+    """A value as the broker's predicates see it."""
+    if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
+        return float(value)
+    found = json_of(value)
+    return found if isinstance(found, bool) else str(found)

@@ -1,0 +1,1 @@
+"""A checked definition as a graph of operators, and its drawing. Pure."""

@@ -1,0 +1,86 @@
+"""A plan for a person to read: a table of what each operator gives, and a small diagram of the streams."""
+
+from collections.abc import Iterator, Sequence
+
+from hpwsn.streams.definition.operator import Shape
+from hpwsn.streams.plan.plan import Node, Plan
+
+
+def draw(plan: Plan, ascii_only: bool = False) -> Iterator[str]:
+    """The whole: what the service is, the table, the diagram, the constraints."""
+    one = plan.definition
+    yield f"{one.uri} → {one.topic}" if not ascii_only else f"{one.uri} -> {one.topic}"
+    if one.description:
+        yield f"  {' '.join(one.description.split())}"
+    yield ""
+    yield from table(plan)
+    yield ""
+    yield from diagram(plan, ascii_only)
+    if one.constraints:
+        yield ""
+    for constraint in one.constraints:
+        yield f"  constraint {constraint.attribute}: {constraint.text}"
+
+
+def table(plan: Plan) -> list[str]:
+    """A line for each input and operator: its stream, and the attributes of it."""
+    rows = [("", "operator", "stream", "schema")]
+    rows += [("", _source(plan, name), name, str(shape.schema)) for name, shape in plan.inputs.items()]
+    rows += [
+        (str(number), _operator(node), node.gives, str(node.step.output.schema))
+        for number, node in enumerate(plan.nodes, 1)
+    ]
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    return [
+        "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[3]]).rstrip()
+        for row in rows
+    ]
+
+
+def diagram(plan: Plan, ascii_only: bool = False) -> list[str]:
+    """The streams as a tree that flows to the topic: what a line takes is indented below it."""
+    branches = ("|-- ", "`-- ", "|   ") if ascii_only else ("├── ", "└── ", "│   ")
+    nodes = {node.gives: node for node in plan.nodes}
+    lines = [f"topic {plan.definition.topic}"]
+    lines += _below([plan.last], plan, nodes, "", branches)
+    return lines
+
+
+def _below(
+    names: Sequence[str], plan: Plan, nodes: dict[str, Node], indent: str, branches: tuple[str, str, str]
+) -> Iterator[str]:
+    fork, last, trunk = branches
+    for position, name in enumerate(names, 1):
+        ends = position == len(names)
+        yield indent + (last if ends else fork) + _title(name, plan, nodes)
+        takes = nodes[name].takes if name in nodes else ()
+        yield from _below(takes, plan, nodes, indent + ("    " if ends else trunk), branches)
+
+
+def _title(name: str, plan: Plan, nodes: dict[str, Node]) -> str:
+    if name not in nodes:
+        return f"{name}: {_source(plan, name)}"
+    op = nodes[name].op
+    return f"{_operator(nodes[name])} as {name}" if op.output else _operator(nodes[name])
+
+
+def _source(plan: Plan, name: str) -> str:
+    one = plan.definition.inputs[name]
+    what = next((one.text(key) for key in ("service", "topic", "path", "host") if one.text(key)), "")
+    return f"{one.source} {what}".rstrip()
+
+
+def _operator(node: Node) -> str:
+    op, inputs = node.op, node.takes
+    kind = getattr(node.step, "window", None)
+    window = f" over {kind}" if kind else ""
+    by = f" by {', '.join(op.by)}" if op.by else ""
+    others = f" with {', '.join(inputs[1:])}" if len(inputs) > 1 else ""
+    shown = ("attribute", "is", "value", "where", "on", "function")
+    about = "".join(f" {op.arguments[key]}" for key in shown if key in op.arguments)
+    return f"{op.op}{about}{others}{by}{window}"
+
+
+def attributes(shape: Shape) -> list[dict[str, str]]:
+    """The attributes with their types, for a script to read."""
+    return [{"name": name, "type": str(kind)} for name, kind in shape.schema]

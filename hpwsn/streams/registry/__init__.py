@@ -1,0 +1,1 @@
+"""The stream services that a node knows, and the file that keeps them."""

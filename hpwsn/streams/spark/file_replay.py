@@ -1,0 +1,177 @@
+"""Files as a stream: CSV with a header, JSON lines or Parquet, replayed in order, at a rate if asked for.
+
+The data source `hpwsn-files`. An offset is a file and a row of it, so what a checkpoint names is read again
+exactly; files are taken in the order of their names, and new ones behind the last as they appear. Values are
+read as those of events are. Without a rate a batch is as large as it may be; with `once`, the rate is not
+kept.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
+from pyspark.sql.types import StructType
+
+from hpwsn.errors import HpwsnError
+from hpwsn.streams.definition.schema import Schema
+from hpwsn.streams.spark.source import MOST_ROWS, row_of, schema_of
+
+FORMAT = "hpwsn-files"
+ENDINGS = {"csv": (".csv",), "json": (".json", ".jsonl", ".ndjson"), "parquet": (".parquet",)}
+SLICE = 5000
+"""Rows that are in memory at once."""
+
+
+class FilesDataSource(DataSource):
+    """`spark.readStream.format("hpwsn-files")`."""
+
+    @classmethod
+    def name(cls) -> str:
+        """The name of the format."""
+        return FORMAT
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
+        """Reads files: options `path` (a file, a folder or a pattern), `format`; `rate` in rows a second."""
+        return FilesReader(dict(self.options), schema)
+
+
+@dataclass
+class Slices(InputPartition):
+    """Rows of files, one after another: the file, the first row, and the row behind the last."""
+
+    parts: tuple[tuple[str, int, int], ...]
+
+
+class FilesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """The files of one input."""
+
+    def __init__(self, options: dict[str, str], schema: StructType) -> None:
+        self._path, self._format = options["path"], options["format"]
+        self._rate = float(options.get("rate") or 0)
+        self._rows = int(options.get("rows", MOST_ROWS))
+        self._schema = schema
+        self._counts: dict[str, int] = {}
+        self._once = False
+        self._tokens, self._at = 0.0, 0.0
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802
+        """Before the first file."""
+        return {"file": "", "row": 0}
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        """What is there now is read, whatever the rate."""
+        self._once = True
+        self._files = files_of(self._path, self._format)
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
+        """As many rows on as the rate, or the size of a batch, lets it go."""
+        files = self._files if self._once else files_of(self._path, self._format)
+        room, end = self._room(), start
+        for file in files:
+            if file < start["file"] or not room:
+                continue
+            first = start["row"] if file == start["file"] else 0
+            taken = min(room, max(0, self._count(file) - first))
+            if taken:
+                end, room = {"file": file, "row": first + taken}, room - taken
+        self._tokens -= self._taken(start, end) if self._rate else 0
+        return end
+
+    def _room(self) -> int:
+        if not self._rate or self._once:
+            return self._rows
+        now = time.monotonic()
+        self._tokens += self._rate * (now - (self._at or now))
+        self._at = now
+        return min(int(self._tokens), self._rows)
+
+    def _taken(self, start: dict[str, Any], end: dict[str, Any]) -> int:
+        return sum(last - first for _, first, last in self._between(start, end))
+
+    def _count(self, file: str) -> int:
+        """The rows of a file, which is taken to be whole when it is first seen."""
+        if file not in self._counts:
+            self._counts[file] = count_rows(file, self._format)
+        return self._counts[file]
+
+    def _between(self, start: dict[str, Any], end: dict[str, Any]) -> Iterator[tuple[str, int, int]]:
+        for file in files_of(self._path, self._format):
+            if start["file"] <= file <= end["file"]:
+                first = start["row"] if file == start["file"] else 0
+                last = end["row"] if file == end["file"] else self._count(file)
+                if last > first:
+                    yield file, first, last
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        """One, since rows are in order."""
+        parts = tuple(self._between(start, end))
+        return [Slices(parts)] if parts else []
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows, some at a time."""
+        assert isinstance(partition, Slices)
+        schema, arrow = schema_of(self._schema), to_arrow_schema(self._schema, timezone="UTC")
+        for file, first, last in partition.parts:
+            rows = islice(read_rows(file, self._format, schema), first, last)
+            while some := list(islice(rows, SLICE)):
+                yield pa.RecordBatch.from_pylist(some, schema=arrow)
+
+
+def files_of(path: str, kind: str) -> list[str]:
+    """The files that a path means, in the order of their names."""
+    place = Path(path)
+    if place.is_dir():
+        return sorted(str(file) for file in place.iterdir() if file.suffix in ENDINGS[kind])
+    if place.is_file():
+        return [str(place)]
+    return sorted(str(file) for file in place.parent.glob(place.name) if file.is_file())
+
+
+def read_rows(file: str, kind: str, schema: Schema) -> Iterator[dict[str, Any]]:
+    """The rows of a file as events of the schema."""
+    return (row_of(event, schema) for event in _events(file, kind))
+
+
+def _events(file: str, kind: str) -> Iterator[dict[str, Any]]:
+    if kind == "parquet":
+        for batch in pq.ParquetFile(file).iter_batches(SLICE):
+            yield from batch.to_pylist()
+        return
+    with Path(file).open(encoding="utf-8", newline="") as lines:
+        if kind == "csv":
+            # An empty field is no value.
+            yield from ({k: v for k, v in row.items() if v != ""} for row in csv.DictReader(lines))
+        else:
+            yield from (_object(file, n, line) for n, line in enumerate(lines, 1) if line.strip())
+
+
+def _object(file: str, number: int, line: str) -> dict[str, Any]:
+    try:
+        found = json.loads(line)
+    except ValueError as error:
+        raise HpwsnError(f"{file}:{number} is no JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise HpwsnError(f"{file}:{number} is no JSON object; write one event on each line")
+    return found
+
+
+def count_rows(file: str, kind: str) -> int:
+    """How many rows a file has."""
+    if kind == "parquet":
+        return int(pq.ParquetFile(file).metadata.num_rows)
+    with Path(file).open(encoding="utf-8", newline="") as lines:
+        if kind == "csv":
+            return max(0, sum(1 for _ in csv.reader(lines) if _) - 1)
+        return sum(1 for line in lines if line.strip())

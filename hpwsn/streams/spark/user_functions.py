@@ -1,0 +1,75 @@
+"""Users' functions in Spark's workers: rows come and go as Arrow batches.
+
+A function's own module goes to the workers with it, by value, unless it is installed where they find it; what
+that module imports must be installed there.
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+from pyspark import cloudpickle
+
+from hpwsn.streams.definition.schema import Event, Schema, Type
+from hpwsn.streams.operators.function import Function
+
+_Batches = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+_TYPES = {
+    "BOOLEAN": pa.bool_(),
+    "TINYINT": pa.int8(),
+    "SMALLINT": pa.int16(),
+    "INT": pa.int32(),
+    "BIGINT": pa.int64(),
+    "FLOAT": pa.float32(),
+    "DOUBLE": pa.float64(),
+    "STRING": pa.string(),
+    "DATE": pa.date32(),
+    "TIMESTAMP": pa.timestamp("us", tz="UTC"),
+}
+
+
+def ship(step: Function) -> None:
+    """Send the function's module along, where it is no installed one."""
+    module = sys.modules.get(step.call.__module__)
+    file = getattr(module, "__file__", None) or ""
+    if module is not None and not module.__name__.startswith("hpwsn.") and "site-packages" not in file:
+        cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
+
+
+def each_event(step: Function) -> _Batches:
+    """Calls for the events of the batches."""
+
+    def call(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            events = map(_event, batch.to_pylist())
+            yield _batch([one for event in events for one in step.results(event)], step.output.schema)
+
+    return call
+
+
+def each_window(step: Function) -> _Batches:
+    """Calls for the windows of the batches, each a row with a list of its events."""
+
+    def call(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            windows = [[_event(one) for one in row["_events"]] for row in batch.to_pylist()]
+            yield _batch([one for window in windows for one in step.of_window(window)], step.output.schema)
+
+    return call
+
+
+def _event(row: dict[str, Any]) -> Event:
+    return {
+        name: value.astimezone(UTC) if isinstance(value, datetime) else value for name, value in row.items()
+    }
+
+
+def _batch(events: list[Event], schema: Schema) -> pa.RecordBatch:
+    fields = pa.schema([(name, _arrow_type(kind)) for name, kind in schema])
+    return pa.RecordBatch.from_pylist(events, schema=fields)
+
+
+def _arrow_type(kind: Type) -> pa.DataType:
+    return pa.decimal128(kind.precision, kind.scale) if kind.name == "DECIMAL" else _TYPES[kind.name]

@@ -1,0 +1,1 @@
+"""The port of the topic directory, its TOML file implementation, and the live tree that follows it."""

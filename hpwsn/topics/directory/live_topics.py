@@ -1,0 +1,208 @@
+"""Keeps the tree of a running node as its directory says.
+
+A watcher's thread reads the directory; here, in the event loop, its reports are applied one after another,
+in slices, so that a large change holds up nobody. New topics come before old ones go, so a topic that moves
+is never missing. A directory that is away changes nothing: the tree stays, and at a start it is the one that
+was saved. What becomes of subscriptions is the owner's business: `on_removed` is told when topics went.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any
+
+from hpwsn.topics.directory.directory import Directory
+from hpwsn.topics.directory.tree_cache import TreeCache
+from hpwsn.topics.tree.declarations import Change, Declaration, Report, difference
+from hpwsn.topics.tree.tree import TopicTree
+from hpwsn_client.wsn.topics.topic_expressions import Topic
+
+log = logging.getLogger(__name__)
+
+SLICE = 200
+"""Topics that change before others get a turn."""
+SAVE_AFTER = 1.0
+"""Seconds that changes are gathered before the tree is saved."""
+MOST_SHOWN = 100
+"""Entries that are no topics, as far as the status names them."""
+
+
+class LiveTopics:
+    """The tie between one directory and one tree."""
+
+    def __init__(
+        self, directory: Directory, tree: TopicTree[Any], cache: TreeCache | None, wait: float
+    ) -> None:
+        self._directory = directory
+        self._tree: TopicTree[Hashable] = tree
+        self._cache = cache
+        self._wait = wait
+        self._known: dict[Topic, Declaration] = {}
+        self._reports: asyncio.Queue[Report] = asyncio.Queue()
+        self._heard = asyncio.Event()
+        self._saving: asyncio.TimerHandle | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._last: Report | None = None
+        self._source: str | None = None
+        self._changes = 0
+        self.on_removed: Callable[[], None] = lambda: None
+
+    def load_file(self) -> None:
+        """Take the topics of a file; one that cannot be read is for whoever starts the node to mend."""
+        if not self._directory.remote:
+            self._take(self._directory.load())
+            self._source = "directory"
+
+    async def start(self) -> None:
+        """Return with the directory's topics in the tree, or the saved ones where it does not answer."""
+        self._loop = asyncio.get_running_loop()
+        self._watch = self._directory.watch(self._from_thread)
+        self._watch.start()
+        self._run = self._loop.create_task(self._apply_all())
+        if self._directory.remote:
+            await self._first_tree()
+
+    async def _first_tree(self) -> None:
+        try:
+            async with asyncio.timeout(self._wait):
+                await self._heard.wait()
+        except TimeoutError:
+            log.warning("the topic directory has not answered for %g s; it is waited for", self._wait)
+        if self._source is None and self._cache is not None:
+            saved = await asyncio.to_thread(self._cache.load)
+            if saved is not None and self._source is None:
+                self._take(saved)
+                self._source = "saved"
+                log.warning("the topics are those last saved, %d, in %s", len(saved), self._cache.path)
+
+    def reload(self) -> None:
+        """Read the directory now."""
+        log.info("the topic directory is read again")
+        self._watch.reload()
+
+    async def close(self) -> None:
+        """Follow the directory no more, and save what is not saved yet."""
+        await asyncio.to_thread(self._watch.close)
+        self._run.cancel()
+        await asyncio.wait([self._run, *self._tasks])
+        if self._saving is not None:
+            self._saving.cancel()
+            await self._save()
+
+    def problem(self) -> str | None:
+        """Why the tree may not be the directory's: it has not been reached since the start."""
+        if self._source == "directory":
+            return None
+        reason = self._away() or "the topic directory has not answered yet"
+        what = "the last saved topics are in force" if self._source else "there are no topics"
+        return f"{reason}; {what}"
+
+    def _away(self) -> str | None:
+        return None if self._last is None else self._last.problem
+
+    def warnings(self) -> list[str]:
+        """What an operator should look after, although the node is ready."""
+        skipped = () if self._last is None else self._last.skipped
+        away = self._away()
+        found = [f"{away}; the topics stay as they were"] if away and self._source == "directory" else []
+        if skipped:
+            found.append(f"{len(skipped)} entries of the topic directory are no topics, such as {skipped[0]}")
+        return found
+
+    def status(self) -> dict[str, Any]:
+        """Figures for the node's status."""
+        skipped = () if self._last is None else self._last.skipped
+        return {
+            "source": self._source or "none",
+            "connected": int(self._last is not None and self._last.problem is None),
+            "problem": self._away(),
+            "changes": self._changes,
+            "skipped": len(skipped),
+            "skipped_entries": list(skipped[:MOST_SHOWN]),
+            "warnings": self.warnings(),
+        }
+
+    # In the watcher's thread
+
+    def _from_thread(self, report: Report) -> None:
+        try:
+            self._loop.call_soon_threadsafe(self._reports.put_nowait, report)
+        except RuntimeError:
+            return  # the loop has ended, and with it the tree
+
+    # In the event loop
+
+    async def _apply_all(self) -> None:
+        while True:
+            report = await self._reports.get()
+            try:
+                await self._apply(report)
+            except Exception:
+                log.exception("a change of topics could not be applied")
+            self._heard.set()
+
+    async def _apply(self, report: Report) -> None:
+        self._note(report)
+        if report.change is None:
+            return
+        change = difference(self._known, report.change.declared) if report.whole else report.change
+        first, self._source = self._source != "directory", "directory"
+        if change:
+            await self._change_tree(change)
+            self._changes += 1
+            log.info("topics: %d declared, %d removed", len(change.declared), len(change.removed))
+        if change or first:
+            self._save_later()
+        if change.removed or first:
+            self.on_removed()
+
+    def _note(self, report: Report) -> None:
+        last, self._last = self._last, report
+        before = None if last is None else last.problem
+        if report.problem is not None and report.problem != before:
+            log.warning("%s", report.problem)
+        elif report.problem is None and before is not None:
+            log.warning("the topic directory is back")
+        for entry in set(report.skipped) - set(() if last is None else last.skipped):
+            log.warning("no topic: %s", entry)
+
+    async def _change_tree(self, change: Change) -> None:
+        for number, item in enumerate(change.declared, 1):
+            self._declare(item)
+            if not number % SLICE:
+                await asyncio.sleep(0)
+        # Leaves first: to remove a topic is to remove all below it, however many, in one go.
+        for number, topic in enumerate(sorted(change.removed, key=lambda t: -len(t.path)), 1):
+            self._tree.remove(topic)
+            self._known.pop(topic, None)
+            if not number % SLICE:
+                await asyncio.sleep(0)
+
+    def _take(self, declarations: Iterable[Declaration]) -> None:
+        for declaration in declarations:
+            self._declare(declaration)
+
+    def _declare(self, item: Declaration) -> None:
+        self._tree.add(item.topic, description=item.description, routing=item.routing, path=item.path)
+        self._known[item.topic] = item
+
+    # Saving
+
+    def _save_later(self) -> None:
+        if self._cache is not None and self._saving is None:
+            self._saving = self._loop.call_later(SAVE_AFTER, self._begin_save)
+
+    def _begin_save(self) -> None:
+        self._saving = None
+        task = self._loop.create_task(self._save())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _save(self) -> None:
+        assert self._cache is not None
+        try:
+            await asyncio.to_thread(self._cache.save, list(self._known.values()))
+        except OSError as error:
+            log.error("the topics could not be saved in %s: %s", self._cache.path, error.strerror)

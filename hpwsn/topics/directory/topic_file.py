@@ -1,0 +1,123 @@
+"""The topic directory in a TOML file (its format: hpwsn.topics.tree.topic_toml, docs/topics-file.md).
+
+Reading needs no lock, since a change replaces the whole file in one step: written beside it, flushed to the
+disk, renamed. Changes take turns by an flock on a `.lock` file beside it, which stays there. An edit rewrites
+the file, so comments in it are lost. A change to a file that is missing creates it; reading it is an error.
+"""
+
+import fcntl
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from hpwsn.topics.directory.directory import Progress, TopicDirectoryError, quiet
+from hpwsn.topics.directory.topic_file_watch import FileWatch
+from hpwsn.topics.tree import declarations as edits
+from hpwsn.topics.tree.declarations import Declaration, Report
+from hpwsn.topics.tree.topic_toml import Document, DocumentError, encode_document, parse_document
+from hpwsn_client.wsn.topics.topic_expressions import Topic
+
+_Edit = Callable[[tuple[Declaration, ...]], list[Declaration]]
+
+
+class FileDirectory:
+    """Declared topics in one TOML file; nothing is kept in memory between calls."""
+
+    remote = False
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def load(self) -> list[Declaration]:
+        """All declared topics, breadth-first, each after its parent."""
+        return list(self._read().declarations)
+
+    def add(self, declaration: Declaration) -> None:
+        """Declare a topic and its missing parents; of one that exists, change what is filled in."""
+        self._edit(lambda known: edits.add(known, declaration), create=True)
+
+    def remove(self, topic: Topic, recursive: bool = False) -> None:
+        """Remove a topic; one with topics below it only where `recursive`."""
+        self._edit(lambda known: edits.remove(known, topic, recursive))
+
+    def move(self, topic: Topic, new: Topic) -> None:
+        """Give a topic and its subtree another place."""
+        self._edit(lambda known: edits.move(known, topic, new))
+
+    @property
+    def identity(self) -> str:
+        """The file itself."""
+        return str(self.path)
+
+    def watch(self, report: Callable[[Report], None]) -> FileWatch:
+        """A watcher that reads the file again when it was replaced or written to."""
+        return FileWatch(self.path, self.load, report)
+
+    def replace(
+        self, declarations: Iterable[Declaration], merge: bool = False, progress: Progress = quiet
+    ) -> None:
+        """Declare exactly these topics, or with `merge` add each of them to what is there, in one step."""
+        new = list(declarations)
+        self._edit(lambda known: edits.merge_all(known if merge else (), new), create=True)
+        total = len(edits.close(new))
+        progress(total, total)
+
+    def _edit(self, edit: _Edit, create: bool = False) -> None:
+        with self._errors("change"), self._lock():
+            missing = create and not self.path.exists()
+            old = Document(()) if missing else self._read()
+            self._write(encode_document(Document(tuple(edit(old.declarations)), old.namespace)))
+
+    def _read(self) -> Document:
+        with self._errors("read"):
+            return parse_document(self.path.read_text(encoding="utf-8"))
+
+    def _write(self, text: str) -> None:
+        # Behind a symbolic link the file it points to is replaced, not the link.
+        path = self.path.resolve()
+        temporary = path.with_name(f".{path.name}.new")
+        with temporary.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        if path.exists():
+            temporary.chmod(path.stat().st_mode & 0o7777)
+        temporary.replace(path)
+        _sync_folder(path.parent)
+
+    @contextmanager
+    def _lock(self) -> Iterator[None]:
+        path = self.path.resolve()
+        with path.with_name(f".{path.name}.lock").open("a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    @contextmanager
+    def _errors(self, verb: str) -> Iterator[None]:
+        try:
+            yield
+        except FileNotFoundError:
+            if not self.path.parent.exists():
+                raise TopicDirectoryError(
+                    f"topic file {self.path}: the folder {self.path.parent} does not exist; create it first"
+                ) from None
+            raise TopicDirectoryError(
+                f"topic file {self.path}: there is no such file; "
+                f"create it with `hpwsn topics add TOPIC --topics {self.path}`, or correct the path"
+            ) from None
+        except (DocumentError, edits.EditError) as error:
+            raise TopicDirectoryError(f"topic file {self.path}: {error}") from None
+        except UnicodeError as error:
+            raise TopicDirectoryError(f"topic file {self.path}: it must be UTF-8 text: {error}") from None
+        except OSError as error:
+            raise TopicDirectoryError(f"topic file {self.path}: cannot {verb} it: {error.strerror}") from None
+
+
+def _sync_folder(folder: Path) -> None:
+    # Without this the rename itself may be lost with the power.
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,70 @@
+"""Follows a topic file: reads it again when it was written to or replaced, by `hpwsn topics` or an editor.
+
+It looks at the file's time, size and number now and then, which costs nothing, so it works on every file
+system. A file that is missing or wrong is a problem to report; the topics from before stay in force.
+"""
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from hpwsn.errors import HpwsnError
+from hpwsn.topics.tree.declarations import Change, Declaration, Report
+
+INTERVAL = 0.5
+"""Seconds between two looks."""
+
+Stamp = tuple[int, int, int] | None
+
+
+class FileWatch(threading.Thread):
+    """The thread that looks."""
+
+    def __init__(
+        self, path: Path, load: Callable[[], list[Declaration]], report: Callable[[Report], None]
+    ) -> None:
+        super().__init__(name="topic-file", daemon=True)
+        self._path = path
+        self._load = load
+        self._report = report
+        self._wake = threading.Event()
+        self._closing = False
+
+    def reload(self) -> None:
+        """Read the file now, changed or not."""
+        self._wake.set()
+
+    def close(self) -> None:
+        """End the thread and wait for it."""
+        self._closing = True
+        self._wake.set()
+        if self.is_alive():
+            self.join()
+
+    def run(self) -> None:
+        """Look until it is closed."""
+        seen: Stamp = None
+        first = True
+        while not self._closing:
+            stamp = self._stamp()
+            if first or stamp != seen:
+                self._read()
+            first, seen = False, stamp
+            if self._wake.wait(INTERVAL):
+                self._wake.clear()
+                first = True
+
+    def _stamp(self) -> Stamp:
+        try:
+            found = self._path.stat()
+        except OSError:
+            return None
+        return found.st_mtime_ns, found.st_size, found.st_ino
+
+    def _read(self) -> None:
+        try:
+            report = Report(Change(tuple(self._load())), whole=True)
+        except HpwsnError as error:
+            report = Report(problem=str(error))
+        if not self._closing:
+            self._report(report)

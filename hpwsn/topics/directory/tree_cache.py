@@ -1,0 +1,51 @@
+"""The last tree of a directory on another machine, in the data directory, for a start without it.
+
+One JSON file, replaced in one step. A file that is damaged or belongs to another directory counts as none:
+it is a copy, and never the only one.
+"""
+
+import json
+import logging
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from hpwsn.topics.tree.declarations import Declaration
+from hpwsn_client.wsn.soap.faults import InvalidTopicExpressionFault
+from hpwsn_client.wsn.topics.topic_expressions import Topic
+
+log = logging.getLogger(__name__)
+
+VERSION = 1
+
+
+class TreeCache:
+    """The file, and what it belongs to."""
+
+    def __init__(self, path: Path, identity: str) -> None:
+        self.path = path
+        self._identity = identity
+
+    def load(self) -> list[Declaration] | None:
+        """The tree that was saved, None where there is none of this directory."""
+        try:
+            saved = json.loads(self.path.read_text("utf-8"))
+            if (saved["version"], saved["directory"]) != (VERSION, self._identity):
+                return None
+            return [Declaration(Topic.parse(topic), *rest) for topic, *rest in saved["topics"]]
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, KeyError, TypeError, InvalidTopicExpressionFault) as error:
+            log.warning("the saved topics in %s cannot be used: %s", self.path, error)
+            return None
+
+    def save(self, declarations: Iterable[Declaration]) -> None:
+        """Write the tree, which must have each topic after its parent."""
+        topics = [[str(each.topic), each.description, each.routing, each.path] for each in declarations]
+        text = json.dumps({"version": VERSION, "directory": self._identity, "topics": topics})
+        temporary = self.path.with_name(f"{self.path.name}.new")
+        with temporary.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(self.path)

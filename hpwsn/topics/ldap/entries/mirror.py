@@ -1,0 +1,176 @@
+"""A mirror of the topic entries of a directory, and what a change of entries means for topics.
+
+Pure: entries go in as the server reports them, in any order and by ids that survive a rename; changes come
+out. A rename of an entry moves all below it, of which the server says nothing. Cost follows the part of the
+tree that changed, not the tree. An entry that cannot be a topic is passed over, with all below it, and kept
+with its reason until it is mended.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from hpwsn.topics.ldap.entries.dn import Key, dn_key
+from hpwsn.topics.ldap.entries.topic_entry import Entry, topic_of
+from hpwsn.topics.tree.declarations import Change, Declaration
+from hpwsn_client.wsn.soap.faults import InvalidTopicExpressionFault
+from hpwsn_client.wsn.topics.topic_expressions import Topic
+
+
+class Mirror:
+    """The entries below a base, and the topics that they stand for."""
+
+    def __init__(self, base: str) -> None:
+        self.base = base
+        self._root: Key = dn_key(base)
+        self._entries: dict[str, Entry] = {}
+        self._at: dict[Key, str] = {}
+        self._below: dict[Key, dict[str, None]] = {}
+        self._declared: dict[str, Declaration] = {}
+        self._owners: dict[Topic, str] = {}
+        self._skipped: dict[str, str] = {}
+        self._doubles: set[str] = set()
+        self._dirty: dict[str, None] = {}
+        self._before: dict[Topic, Declaration] = {}
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def put(self, entry: Entry) -> None:
+        """Take an entry that is new, changed or renamed."""
+        old = self._entries.get(entry.id)
+        if old == entry:
+            return
+        if old is None:
+            self._enter(entry)
+            self._touch_below(entry.key)
+        elif old.key != entry.key:
+            self._touch_below(old.key)
+            self._leave(old)
+            self._rebase(old.key, entry.key)
+            self._enter(entry)
+        else:
+            self._entries[entry.id] = entry
+            if _identity(old) != _identity(entry):
+                self._touch_below(entry.key)
+        self._touch(entry.id)
+
+    def discard(self, ids: Iterable[str]) -> None:
+        """Forget entries that were deleted."""
+        for id_ in ids:
+            entry = self._entries.get(id_)
+            if entry is not None:
+                self._touch(id_)
+                self._touch_below(entry.key)
+                self._leave(entry)
+                del self._entries[id_]
+
+    def keep(self, ids: Iterable[str]) -> None:
+        """Forget all entries but these."""
+        self.discard(self._entries.keys() - set(ids))
+
+    def changes(self) -> Change:
+        """What has become of the topics since the last call."""
+        for id_ in self._doubles:
+            if id_ in self._entries:
+                self._touch_below(self._entries[id_].key)
+        dirty = self._dirty | dict.fromkeys(self._doubles)
+        if self._declared or self._skipped:
+            for id_ in dirty:
+                self._release(id_)
+        found = [self._entries[id_] for id_ in dirty if id_ in self._entries]
+        for entry in sorted(found, key=lambda entry: entry.order):
+            self._claim(entry)
+        declared = [self._declared[entry.id] for entry in found if entry.id in self._declared]
+        before, self._before, self._dirty = self._before, {}, {}
+        new = [declaration for declaration in declared if before.get(declaration.topic) != declaration]
+        return Change(
+            tuple(sorted(new, key=lambda declaration: len(declaration.topic.path))),
+            tuple(topic for topic in before if topic not in self._owners),
+        )
+
+    def declarations(self) -> list[Declaration]:
+        """All topics, breadth-first."""
+        ids = sorted(self._declared, key=lambda id_: self._entries[id_].order)
+        return [self._declared[id_] for id_ in ids]
+
+    def skipped(self) -> tuple[str, ...]:
+        """The entries that are no topics, each with the reason."""
+        return tuple(f"{self._name(self._entries[id_])}: {self._skipped[id_]}" for id_ in self._skipped)
+
+    def _enter(self, entry: Entry) -> None:
+        self._entries[entry.id] = entry
+        self._at[entry.key] = entry.id
+        self._below.setdefault(entry.parent, {})[entry.id] = None
+
+    def _leave(self, entry: Entry) -> None:
+        if self._at.get(entry.key) == entry.id:
+            del self._at[entry.key]
+        below = self._below.get(entry.parent, {})
+        below.pop(entry.id, None)
+        if not below:
+            self._below.pop(entry.parent, None)
+
+    def _rebase(self, old: Key, new: Key) -> None:
+        """Give all entries below a renamed one their new places."""
+        for id_ in list(self._below.get(old, ())):
+            entry = self._entries[id_]
+            moved = entry._replace(key=(entry.key[0], *new))
+            self._leave(entry)
+            self._enter(moved)
+            self._rebase(entry.key, moved.key)
+
+    def _touch(self, id_: str) -> None:
+        self._dirty[id_] = None
+
+    def _touch_below(self, key: Key) -> None:
+        waiting = [key]
+        while waiting:
+            for id_ in self._below.get(waiting.pop(), ()):
+                self._dirty[id_] = None
+                waiting.append(self._entries[id_].key)
+
+    def _release(self, id_: str) -> None:
+        self._skipped.pop(id_, None)
+        self._doubles.discard(id_)
+        declaration = self._declared.pop(id_, None)
+        if declaration is not None:
+            del self._owners[declaration.topic]
+            self._before.setdefault(declaration.topic, declaration)
+
+    def _claim(self, entry: Entry) -> None:
+        try:
+            declaration = self._declare(entry)
+        except (ValueError, InvalidTopicExpressionFault) as error:
+            self._skipped[entry.id] = " ".join(str(error).split())
+            return
+        owner = self._owners.setdefault(declaration.topic, entry.id)
+        if owner == entry.id:
+            self._declared[entry.id] = declaration
+        else:
+            self._doubles.add(entry.id)
+            self._skipped[entry.id] = f"topic {declaration.topic} is {self._name(self._entries[owner])} too"
+
+    def _declare(self, entry: Entry) -> Declaration:
+        if entry.fault is not None:
+            raise ValueError(entry.fault)
+        above: Declaration | None = None
+        if entry.parent != self._root:
+            above = self._declared.get(self._at.get(entry.parent, ""))
+            if above is None:
+                raise ValueError("the entry above it is no topic")
+        topic = topic_of(entry, None if above is None else above.topic)
+        path = f"{entry.rdn},{self.base if above is None else above.path}"
+        return Declaration(topic, entry.description, entry.routing, path)
+
+    def _name(self, entry: Entry) -> str:
+        return ",".join([*(each.rdn for each in self._line(entry)), self.base])
+
+    def _line(self, entry: Entry) -> Iterator[Entry]:
+        found: Entry | None = entry
+        while found is not None:
+            yield found
+            found = self._entries.get(self._at.get(found.parent, ""))
+
+
+def _identity(entry: Entry) -> tuple[object, ...]:
+    """All of an entry that what is below it depends on."""
+    return entry.rdn, entry.name, entry.namespace, entry.fault

@@ -1,0 +1,187 @@
+"""The connection to an LDAP server: its URL, TLS, who we are, reading in pages, and errors in our words.
+
+The one place that opens connections. Calls block; each bound by `timeout`. TLS is checked against `ca_file`,
+or the system's certificates, and never left unchecked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import ldap
+from ldap.controls import SimplePagedResultsControl
+from ldap.ldapobject import SimpleLDAPObject
+
+from hpwsn.topics.directory.directory import Access, TopicDirectoryError
+from hpwsn.topics.ldap.entries.dn import DnError, dn_key
+from hpwsn.topics.ldap.entries.topic_entry import ATTRIBUTES, CLASS, Entry, parse_entry
+
+FILTER = f"(objectClass={CLASS})"
+READ = [*ATTRIBUTES, "entryUUID"]
+KEEPALIVE = 30
+"""Seconds of silence after which the system asks whether the server is still there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """The server's address and the entry that topics are below."""
+
+    uri: str
+    base: str
+
+    def __str__(self) -> str:
+        return f"{self.uri}/{self.base}"
+
+
+def parse_location(url: str) -> Location:
+    """Read `ldap://host:port/base` or `ldaps://…`."""
+    parts = urlsplit(url)
+    base = unquote(parts.path.removeprefix("/"))
+    try:
+        _refuse_odd(parts.netloc, bool(parts.query or parts.fragment), base)
+        port = "" if parts.port is None else f":{parts.port}"
+    except ValueError as error:
+        shown = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+        raise TopicDirectoryError(f"topic directory {shown}: {error}") from None
+    host = parts.hostname or ""
+    return Location(f"{parts.scheme.lower()}://{f'[{host}]' if ':' in host else host}{port}", base)
+
+
+def _refuse_odd(host: str, has_query: bool, base: str) -> None:
+    if "@" in host:
+        raise ValueError("a user does not belong into it; set topics.bind_dn and topics.password_file")
+    if not host or has_query or not base:
+        raise ValueError("write ldap://host:port/base, such as ldap://localhost/ou=topics,dc=hpwsn")
+    try:
+        dn_key(base)
+    except DnError as error:
+        raise ValueError(str(error)) from None
+
+
+def connect(location: Location, access: Access, kind: type[Any] = SimpleLDAPObject) -> Any:
+    """An open connection of that class, secured and bound as the settings say."""
+    password = read_password(access)
+    with errors(location):
+        connection = kind(location.uri)
+        _set_options(connection, access)
+        if access.start_tls:
+            connection.start_tls_s()
+        connection.simple_bind_s(access.bind_dn, password)
+    return connection
+
+
+def read_password(access: Access) -> str:
+    """The password from its file; an empty one would bind as nobody, without an error."""
+    if not access.bind_dn:
+        return ""
+    if not access.password_file:
+        raise TopicDirectoryError(
+            f"topics.bind_dn is {access.bind_dn}: its password must be in a file; set topics.password_file"
+        )
+    try:
+        password = Path(access.password_file).read_text("utf-8").rstrip("\r\n")
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8"
+        raise TopicDirectoryError(
+            f"the password file {access.password_file} cannot be read: {reason}"
+        ) from None
+    if not password:
+        raise TopicDirectoryError(f"the password file {access.password_file} is empty: write one into it")
+    return password
+
+
+def check_files(access: Access) -> None:
+    """Refuse a password or authorities that cannot be read from their files."""
+    read_password(access)
+    if access.ca_file and not Path(access.ca_file).is_file():
+        raise TopicDirectoryError(f"topics.ca_file is {access.ca_file}: there is no such file")
+
+
+def _set_options(connection: Any, access: Access) -> None:
+    connection.protocol_version = ldap.VERSION3
+    options = {
+        ldap.OPT_REFERRALS: 0,
+        ldap.OPT_NETWORK_TIMEOUT: access.timeout,
+        ldap.OPT_TIMEOUT: access.timeout,
+        ldap.OPT_X_KEEPALIVE_IDLE: KEEPALIVE,
+        ldap.OPT_X_KEEPALIVE_INTERVAL: KEEPALIVE // 3,
+        ldap.OPT_X_KEEPALIVE_PROBES: 3,
+        ldap.OPT_X_TLS_REQUIRE_CERT: ldap.OPT_X_TLS_DEMAND,
+    }
+    if access.ca_file:
+        options[ldap.OPT_X_TLS_CACERTFILE] = access.ca_file
+    for option, value in options.items():
+        connection.set_option(option, value)
+    # Options of TLS count from the next context on, so this one comes last.
+    connection.set_option(ldap.OPT_X_TLS_NEWCTX, 0)
+
+
+def read_entries(connection: Any, location: Location, access: Access) -> Iterator[Entry]:
+    """All topic entries below the base, read in pages; the server makes the next while we read one."""
+    control = SimplePagedResultsControl(True, size=access.page_size, cookie="")
+    message: int | None = _ask(connection, location, control)
+    while message is not None:
+        with errors(location):
+            _, found, _, controls = connection.result3(message, timeout=access.timeout)
+        cookies = [each.cookie for each in controls if each.controlType == control.controlType]
+        control.cookie = cookies[0] if cookies else ""
+        message = _ask(connection, location, control) if control.cookie else None
+        for dn, attributes in found:
+            if dn is not None:
+                yield parse_entry(attributes["entryUUID"][0].decode(), dn, attributes)
+
+
+def _ask(connection: Any, location: Location, control: Any) -> int:
+    with errors(location):
+        message: int = connection.search_ext(
+            location.base, ldap.SCOPE_SUBTREE, FILTER, READ, serverctrls=[control]
+        )
+    return message
+
+
+@contextmanager
+def errors(location: Location) -> Iterator[None]:
+    """Turn python-ldap's exceptions into ours, with the remedy."""
+    try:
+        yield
+    except ldap.LDAPError as error:
+        raise TopicDirectoryError(f"topic directory {location}: {explain(error)}") from error
+
+
+def explain(error: ldap.LDAPError) -> str:
+    """What went wrong, in plain words."""
+    details = error.args[0] if error.args and isinstance(error.args[0], dict) else {}
+    info = " ".join(str(details.get("info") or details.get("desc") or error).split())
+    for kinds, words in _WORDS:
+        if isinstance(error, kinds):
+            return f"{words} ({info})"
+    return info
+
+
+_WORDS: tuple[tuple[tuple[type[Exception], ...], str], ...] = (
+    ((ldap.SERVER_DOWN,), "cannot reach it, or it does not speak TLS as expected"),
+    ((ldap.CONNECT_ERROR,), "TLS failed; check topics.ca_file and the name in the server's certificate"),
+    ((ldap.PROTOCOL_ERROR,), "it does not understand us, as a server without TLS does not take StartTLS"),
+    ((ldap.TIMEOUT, ldap.TIMELIMIT_EXCEEDED), "no answer in time; see topics.timeout"),
+    ((ldap.INVALID_CREDENTIALS,), "the bind DN or its password is wrong"),
+    (
+        (ldap.INSUFFICIENT_ACCESS, ldap.STRONG_AUTH_REQUIRED),
+        "no permission; name a bind DN that may do this and its password file",
+    ),
+    ((ldap.CONFIDENTIALITY_REQUIRED,), "it wants TLS; use ldaps:// or set topics.start_tls"),
+    ((ldap.NO_SUCH_OBJECT,), "there is no such entry, or we may not see it; add it, or correct the URL"),
+    ((ldap.ALREADY_EXISTS,), "there is such an entry already"),
+    (
+        (ldap.UNDEFINED_TYPE, ldap.INVALID_SYNTAX, ldap.OBJECT_CLASS_VIOLATION),
+        "the server does not take the entry; load ldap_schema/hpwsn.schema or hpwsn.ldif into it",
+    ),
+    (
+        (ldap.SIZELIMIT_EXCEEDED, ldap.ADMINLIMIT_EXCEEDED),
+        "it sends no more entries; raise the server's size limit for our bind DN",
+    ),
+)

@@ -1,0 +1,65 @@
+"""Opens the topic directory that a URL names: a TOML file, or LDAP.
+
+Only builders and commands call it. Everything else knows the port (hpwsn.topics.directory.directory) alone.
+"""
+
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from hpwsn.settings import TopicsSettings
+from hpwsn.topics.directory.directory import Access, Directory, TopicDirectoryError
+
+
+def access_from(topics: TopicsSettings) -> Access:
+    """How the settings say that a directory on another machine is reached."""
+    return Access(
+        bind_dn=topics.bind_dn,
+        password_file=topics.password_file,
+        start_tls=topics.start_tls,
+        ca_file=topics.ca_file,
+        timeout=topics.timeout,
+        page_size=topics.page_size,
+        poll=topics.poll,
+        retry_max=topics.retry_max,
+    )
+
+
+def open_directory(url: str, access: Access | None = None) -> Directory:
+    """The directory that a URL or a path names; it is not read yet."""
+    scheme = urlsplit(url).scheme.lower() if "://" in url or url.startswith("file:") else ""
+    if scheme in ("ldap", "ldaps"):
+        return _open_ldap(url, access or Access())
+    if scheme not in ("", "file"):
+        raise TopicDirectoryError(
+            f"topic directory {url}: unknown scheme {scheme!r}; name a path, or a file:, ldap: or ldaps: URL"
+        )
+    return _open_file(url, _file_path(url) if scheme else Path(url))
+
+
+def _open_file(url: str, path: Path) -> Directory:
+    from hpwsn.topics.directory.topic_file import FileDirectory
+
+    if path.suffix.lower() != ".toml":
+        raise TopicDirectoryError(f"topic directory {url!r}: not a .toml file; name one, such as topics.toml")
+    return FileDirectory(path)
+
+
+def _file_path(url: str) -> Path:
+    parts = urlsplit(url)
+    if parts.netloc not in ("", "localhost"):
+        raise TopicDirectoryError(
+            f"topic directory {url}: {parts.netloc!r} is taken for a host; write file:///absolute/path.toml"
+        )
+    return Path(unquote(parts.path))
+
+
+def _open_ldap(url: str, access: Access) -> Directory:
+    try:
+        from hpwsn.topics.ldap.ldap_directory import LdapDirectory
+    except ModuleNotFoundError as error:
+        if error.name != "ldap":
+            raise
+        raise TopicDirectoryError(
+            "a topic directory in LDAP needs python-ldap: in the checkout, pip install ./client '.[ldap]'"
+        ) from None
+    return LdapDirectory(url, access)

@@ -1,0 +1,1 @@
+"""The topic tree: topics, their subscribers, overlap of expressions, TopicSet documents. Pure."""

@@ -1,0 +1,69 @@
+"""`hpwsn streams run` and `history` before Spark starts: what is missing or wrong is said in one line."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+import hpwsn
+from hpwsn.commands import streams_run
+from hpwsn.commands.main import main
+
+EXAMPLE = str(Path(hpwsn.__file__).parent / "streams" / "examples" / "genTrafficFlow.toml")
+
+
+@pytest.fixture(autouse=True)
+def no_java(monkeypatch):
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", "/nowhere")
+
+
+@pytest.mark.parametrize("command", ["run", "history"])
+def test_without_pyspark_it_says_what_to_install(command, monkeypatch, capsys):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    assert main(["streams", command, EXAMPLE]) == 1
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "pip install ./client '.[spark]'" in error
+
+
+@pytest.mark.parametrize("command", ["run", "history"])
+def test_without_java_it_says_what_to_install(command, capsys):
+    assert main(["streams", command, EXAMPLE]) == 1
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "install Java 17" in error
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["run", EXAMPLE, "--url", "nowhere"], "no address of a node"),
+        (["run", EXAMPLE, "--backbone", "stomp://h:1"], "belong together"),
+        (["run", EXAMPLE, "--start", "soon"], "oldest, now, or an offset"),
+        (["run", EXAMPLE, "--conf", "spark.ui"], "KEY=VALUE"),
+        (["history", EXAMPLE, "--input", "anpr"], "NAME=PATH"),
+        (["history", EXAMPLE, EXAMPLE.replace("genTrafficFlow", "inteGPS"), "--to", "x"], "one definition"),
+    ],
+)
+def test_arguments_that_make_no_sense_are_named(arguments, words, capsys):
+    assert main(["streams", *arguments]) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_a_definition_that_is_not_there_is_named(capsys):
+    assert main(["streams", "run", "/nowhere/a.toml"]) == 1
+    assert "/nowhere/a.toml: cannot be read" in capsys.readouterr().err
+
+
+def test_a_service_is_a_row_of_a_table():
+    service = {
+        "uri": "urn:a",
+        "constraints": {"n": "> 0"},
+        "inputs": {"in": "topic a:b"},
+        "figures": {"rows_per_second": 5.0, "lag": 2},
+    }
+    row = streams_run._row(service)
+    assert row["constraints"] == ["n: > 0"]
+    assert row["inputs"] == ["in: topic a:b"]
+    assert (row["rows/s"], row["lag"], row["batch s"]) == (5.0, 2, None)

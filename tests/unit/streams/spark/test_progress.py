@@ -1,0 +1,33 @@
+"""What Spark says of a batch, as figures and as a line."""
+
+from hpwsn.streams.spark.running import figures_of, line_of
+
+
+def test_figures_are_those_of_the_batch():
+    progress = {
+        "batchId": 7,
+        "numInputRows": 500,
+        "durationMs": {"triggerExecution": 2000},
+        "sink": {"numOutputRows": 20},
+        "sources": [
+            {"endOffset": {"offset": 10}, "latestOffset": {"offset": 250, "waiting": 15}},
+            {"endOffset": '{"offset": 5}', "latestOffset": '{"offset": 60, "waiting": 1}'},
+            {"endOffset": {"file": "a", "row": 3}, "latestOffset": None},
+        ],
+    }
+    found = figures_of(progress)
+    assert found == {
+        "batch": 7,
+        "rows_in": 500,
+        "rows_out": 20,
+        "rows_per_second": 250.0,
+        "lag": 16,
+        "batch_seconds": 2.0,
+    }
+    assert line_of("urn:a", found) == "urn:a  batch 7: 500 in, 20 out, 250 rows/s, lag 16, 2.00 s"
+
+
+def test_what_spark_does_not_say_is_nothing():
+    assert set(figures_of({"sink": {"numOutputRows": -1}, "sources": [{"latestOffset": "x"}]}).values()) == {
+        0
+    }
