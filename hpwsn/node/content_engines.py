@@ -97,7 +97,7 @@ def compiled_kernel(cache: Path | None = None) -> Kernel:
     import numba
 
     config: Any = numba.config
-    beside = Path(__file__).parents[1] / "matching"
+    beside = Path(__file__).parents[1] / "matching" / "engine"
     if cache is not None and not config.CACHE_DIR and not os.access(beside, os.W_OK):
         config.CACHE_DIR = str(cache)
     from hpwsn.matching.engine.compiled_kernel import match_compiled, warm_up
