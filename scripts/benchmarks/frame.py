@@ -39,7 +39,7 @@ class Row:
 
     @property
     def spread(self) -> str:
-        """The least and the most that was measured."""
+        """The minimum and the maximum of the samples; empty for a single one."""
         if len(self.samples) < 2:
             return ""
         return f"{figure(min(self.samples))} to {figure(max(self.samples))}"
@@ -74,12 +74,12 @@ class Check:
 
     @property
     def wanted(self) -> str:
-        """The target as a person reads it."""
+        """The target with its unit."""
         return f"{'at most' if self.at_most else 'at least'} {round(self.target, 2):g} {self.unit}"
 
     @property
     def reached(self) -> str:
-        """The median, with the least and the most."""
+        """The median, with the minimum and the maximum of the rounds."""
         least, most = figure(min(self.values)), figure(max(self.values))
         spread = f" ({least} to {most})" if len(self.values) > 1 else ""
         return f"{figure(self.value)} {self.unit}{spread}"
@@ -89,8 +89,9 @@ class Check:
 class Table:
     """The results of one benchmark; ratios are against the first row of each group.
 
-    `drawing` is an SVG for results that bars of one unit would not show. `body` is Markdown for the page, in
-    place of a list of all rows, and `pictures` are SVGs by name that the words of the page show.
+    `note_title` heads the column of the rows' notes. `drawing` is an SVG that replaces the bars, for rows of
+    different units. `body` is Markdown that replaces the list of rows on the page. `pictures` are SVGs by
+    name; the page's text shows them.
     """
 
     title: str
@@ -98,6 +99,7 @@ class Table:
     groups: tuple[tuple[Row, ...], ...]
     checks: tuple[Check, ...] = ()
     notes: tuple[str, ...] = ()
+    note_title: str = ""
     drawing: str | None = None
     body: str = ""
     pictures: Mapping[str, str] = field(default_factory=dict)

@@ -1,7 +1,8 @@
-"""The pages with tables of the latest run, between marks that name a benchmark each.
+"""Writes the tables and plots of a run to the pages in docs.
 
-What stands between `<!-- bench NAME -->` and `<!-- end NAME -->` is written by a run and by nobody else; the
-words around it are a person's. Plots go to docs/plots.
+The text between `<!-- bench NAME -->` and `<!-- end NAME -->` is generated and must not be edited by hand;
+the text around it is never changed. Plots go to docs/plots. On performance.md the targets of all benchmarks
+are in one table, the summary.
 """
 
 import os
@@ -19,13 +20,14 @@ PAGES = ("performance.md", "scale.md", "matching.md")
 
 
 def update_page(name: str, table: Table, options: Options, docs: Path = DOCS) -> list[Path]:
-    """Put a table and its plot on its page, and return what was written; nothing where it has no place."""
+    """Put a table and its plot on its page, and return the files; none if no page has its markers."""
     plot = docs / "plots" / f"{name}.svg"
-    how = _measured(options) if table.drawing is None else f"Simulated {datetime.now(UTC):%Y-%m-%d}, one run."
-    content = f"{as_markdown(table, f'plots/{plot.name}')}\n\n{how}"
-    page = next((docs / each for each in PAGES if _write(docs / each, name, content)), None)
+    page = next((docs / each for each in PAGES if name in _markers(docs / each)), None)
     if page is None:
         return []
+    how = _measured(options) if table.drawing is None else f"Simulated {datetime.now(UTC):%Y-%m-%d}, one run."
+    targets = "summary" not in _markers(page)
+    _write(page, name, f"{as_markdown(table, f'plots/{plot.name}', targets=targets)}\n\n{how}")
     if table.pictures:
         return [page, *write_pictures(plot.parent, name, table, page.read_text("utf-8"))]
     plot.parent.mkdir(exist_ok=True)
@@ -34,34 +36,35 @@ def update_page(name: str, table: Table, options: Options, docs: Path = DOCS) ->
 
 
 def places(docs: Path = DOCS) -> set[str]:
-    """The benchmarks that have a place on the page."""
-    return set(re.findall(r"<!-- bench ([a-z-]+) -->", (docs / "performance.md").read_text("utf-8")))
+    """The names that have markers on performance.md."""
+    return _markers(docs / "performance.md")
 
 
 def update_summary(
     checks: Mapping[str, Sequence[Check]], failed: Sequence[str], options: Options, docs: Path = DOCS
 ) -> None:
-    """Put every target of a run of all on the page, each with what was reached."""
-    lines = ["| benchmark | what | reached | wanted | |", "|---|---|---|---|---|"]
+    """Put the result of every check of a run of all on the page."""
+    lines = ["| benchmark | check | result | target | met |", "|---|---|---|---|---|"]
     lines += [
         f"| {name} | {check.what} | {check.reached} | {check.wanted} | {'yes' if check.met else '**no**'} |"
         for name, found in checks.items()
         for check in found
     ]
-    lines += [f"| {name} | | it did not end well | | **no** |" for name in failed]
+    lines += [f"| {name} | | failed | | **no** |" for name in failed]
     _write(docs / "performance.md", "summary", "\n".join([*lines, "", _measured(options)]))
 
 
-def _write(page: Path, name: str, content: str) -> bool:
-    text = page.read_text("utf-8") if page.exists() else ""
+def _markers(page: Path) -> set[str]:
+    return set(re.findall(r"<!-- bench ([a-z-]+) -->", page.read_text("utf-8"))) if page.exists() else set()
+
+
+def _write(page: Path, name: str, content: str) -> None:
     place = re.compile(rf"(<!-- bench {name} -->\n).*?(<!-- end {name} -->)", re.DOTALL)
-    if not place.search(text):
-        return False
-    page.write_text(place.sub(lambda found: f"{found[1]}\n{content}\n\n{found[2]}", text), "utf-8")
-    return True
+    text = place.sub(lambda found: f"{found[1]}\n{content}\n\n{found[2]}", page.read_text("utf-8"))
+    page.write_text(text, "utf-8")
 
 
 def _measured(options: Options) -> str:
     when = f"{datetime.now(UTC):%Y-%m-%d}"
-    rounds = f"{options.rounds} rounds of {options.seconds:g} s" + (", a quick run" if options.quick else "")
-    return f"Measured {when}: {rounds}; Python {platform.python_version()}, {os.cpu_count()} cores."
+    rounds = f"{options.rounds} × {options.seconds:g} s" + (", a quick run" if options.quick else "")
+    return f"Measured {when}: {rounds}, Python {platform.python_version()}, {os.cpu_count()} cores."

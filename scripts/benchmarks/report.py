@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
 
-from benchmarks.frame import Check, Options, Table, figure
+from benchmarks.frame import Check, Options, Row, Table, figure
 
 _BAR, _GAP, _LABELS, _WIDTH = 18, 8, 300, 760
 
@@ -18,7 +18,8 @@ _BAR, _GAP, _LABELS, _WIDTH = 18, 8, 300, 760
 def as_text(table: Table) -> str:
     """The table with aligned columns, a blank line between groups."""
     width = max(len(row.name) for row, _ in table.ratios())
-    lines = [table.title, f"  {'':{width}}  {table.unit:>14}  {'ratio':>7}"]
+    notes_head = "; ".join(filter(None, ("min to max", table.note_title)))
+    lines = [table.title, f"  {'':{width}}  {table.unit:>14}  {'ratio':>7}  {notes_head}"]
     starts = {id(group[0]) for group in table.groups[1:]}
     for row, ratio in table.ratios():
         if id(row) in starts:
@@ -32,17 +33,17 @@ def as_text(table: Table) -> str:
 def _checks_as_text(table: Table) -> list[str]:
     width = max(len(check.what) for check in table.checks)
     return [
-        f"  {check.what:{width}}  {check.reached:>22}  wanted: {check.wanted}"
+        f"  {check.what:{width}}  {check.reached:>22}  target: {check.wanted}"
         + ("" if check.met else ", NOT MET")
         for check in table.checks
     ]
 
 
-def as_markdown(table: Table, plot: str) -> str:
-    """The table, its targets and its plot for a page."""
+def as_markdown(table: Table, plot: str, *, targets: bool = True) -> str:
+    """The table, its plot and its notes for a page; `targets` adds a table of the checks."""
     lines = [table.body] if table.body else _rows(table) if table.drawing is None else _columns(table)
-    if table.checks:
-        lines += ["", "| target | reached | wanted | |", "|---|---|---|---|"]
+    if table.checks and targets:
+        lines += ["", "| check | result | target | met |", "|---|---|---|---|"]
         lines += [
             f"| {check.what} | {check.reached} | {check.wanted} | {'yes' if check.met else '**no**'} |"
             for check in table.checks
@@ -55,14 +56,26 @@ def as_markdown(table: Table, plot: str) -> str:
 
 
 def _rows(table: Table) -> list[str]:
-    return [
-        f"| | {table.unit} | least to most | ratio | |",
-        "|---|---|---|---|---|",
+    """A line for each row; a column that is empty in all of them is left out."""
+    lines = [
+        ["", table.unit, "min to max", "ratio", table.note_title],
         *(
-            f"| {row.name} | {figure(row.value)} | {row.spread} | {ratio:.2f} | {row.note} |"
+            [row.name, figure(row.value), row.spread, f"{ratio:.2f}", row.note]
             for row, ratio in table.ratios()
         ),
     ]
+    used = [index for index in range(len(lines[0])) if any(line[index] for line in lines[1:])]
+    head, *rest = ([line[index] for index in used] for line in lines)
+    return [_line(head), "|---" * len(used) + "|", *map(_line, rest)]
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"|{'|'.join(f' {cell} ' if cell else ' ' for cell in cells)}|"
+
+
+def cell(row: Row) -> str:
+    """A value with its minimum and maximum, for a table that has no column for them."""
+    return figure(row.value) + (f" ({row.spread})" if row.spread else "")
 
 
 def _columns(table: Table) -> list[str]:
@@ -79,7 +92,7 @@ def _columns(table: Table) -> list[str]:
 
 
 def as_tables(cells: Iterable[tuple[str, str, str, str]]) -> str:
-    """Markdown of tables by their titles, from the title, the line, the column and the text of each cell."""
+    """Markdown tables of cells, each given as the table's title, the line, the column and the text."""
     tables: dict[str, dict[str, dict[str, str]]] = {}
     for title, line, column, text in cells:
         tables.setdefault(title, {}).setdefault(line, {})[column] = text
