@@ -1,16 +1,17 @@
-"""Cluster: notifications a second through two nodes and three clusters, and what arrives over a bad network.
+"""Cluster: notifications per second between nodes and clusters, and the share delivered over a lossy network.
 
-A publisher at one node, a consumer at another; beside them one node alone in the same run, whose consumer is
-its own. All share the cores of one machine, so two nodes have half of them each. The delivery ratio is that
-of notifications of 20,000 bytes, three datagrams, through a relay that loses a share of them both ways.
+The publisher is at one node and the consumer at another. One node alone is measured in the same run. All
+nodes share the cores of one machine. The delivery ratio is that of notifications of 20,000 bytes, three
+datagrams each, through a relay that drops a share of the datagrams in both directions.
 """
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 
-from benchmarks.frame import Options, Row, Table, progress, take_turns
+from benchmarks.frame import Options, Row, Table, figure, progress, take_turns
+from benchmarks.report import as_tables, cell
 from benchmarks.tools.load import Load
 from benchmarks.tools.lossy_relay import LossyRelay
 from benchmarks.tools.members import RunningMember, cluster, free_port, quiet, reach
@@ -38,25 +39,30 @@ CONSUMERS = {ALONE: ("",), UDP: ("b",), RELIABLE: ("b",), CROSS: ("c",), THREE: 
 
 
 def run(options: Options) -> Table:
-    """Each way in turns, for small and for large notifications; then the ratios."""
+    """Each path in turns, for small and for large notifications; then the delivery ratios."""
     with ExitStack() as stack:
         load = stack.enter_context(Load(options))
         alone = stack.enter_context(running())
         members = stack.enter_context(cluster(PLACES))
         small = _rates(load, alone, members, READING, options)
         large = _rates(load, alone, members, payload(LARGE), options)
-    ratios = _ratios(options)
-    return Table(
-        "cluster",
-        "notifications/s",
-        (
-            small,
-            tuple(_megabytes(row) for row in large),
-            *ratios,
-        ),
-        (),
-        (f"MB/s of {LARGE:,} bytes", "% delivered of what was published, with a share of datagrams lost"),
-    )
+    groups = (small, tuple(_megabytes(row) for row in large), *_ratios(options))
+    return Table("cluster", "notifications/s", groups, body=body_of(groups))
+
+
+def body_of(groups: Sequence[Sequence[Row]]) -> str:
+    """A table of the rates by path, and one of the delivery ratios by loss."""
+    return as_tables(_cells(groups))
+
+
+def _cells(groups: Sequence[Sequence[Row]]) -> Iterator[tuple[str, str, str, str]]:
+    small, large, *ratios = groups
+    for rate, size in zip(small, large, strict=True):
+        yield "path", rate.name, "notifications/s", cell(rate)
+        yield "path", rate.name, f"MB/s, {LARGE:,} bytes each", cell(size)
+    for row in (row for group in ratios for row in group):
+        kind, loss, _ = row.name.split(", ")
+        yield "datagrams", loss, f"{kind}, % delivered", figure(row.value)
 
 
 def _rates(

@@ -1,4 +1,4 @@
-"""Directory: time to load 10,000 topics from OpenLDAP, and from a change there until a node acts on it."""
+"""Directory: time to load 10,000 topics from OpenLDAP, and from an LDAP change until a node applies it."""
 
 import http.client
 import subprocess
@@ -27,7 +27,7 @@ MOST_CHANGES = 500
 
 
 def run(options: Options) -> Table:
-    """Fills a private server, loads from it, then changes it under a running node."""
+    """Fills a private server, loads from it, then changes it while a node runs."""
     with tempfile.TemporaryDirectory(prefix="hpwsn-bench-") as folder, _slapd(Path(folder)) as url:
         access = Access(bind_dn=ADMIN, password_file=f"{folder}/password")
         directory = open_directory(url, access)
@@ -72,13 +72,13 @@ def _loads(directory: Directory, seconds: float) -> tuple[Row, ...]:
 
 
 def _changes(url: str, password_file: str, base: str, seconds: float) -> list[tuple[Row, ...]]:
-    """From before an LDAP request is sent until the node takes, or refuses, a notification by it."""
+    """Milliseconds from before an LDAP request until the node accepts or rejects a notification by it."""
     parts = urlsplit(url)
     connection = ldap.initialize(f"{parts.scheme}://{parts.netloc}")
     connection.simple_bind_s(ADMIN, Path(password_file).read_text())
     node = http.client.HTTPConnection(urlsplit(base).netloc)
     times: dict[str, list[float]] = {"added": [], "renamed": [], "deleted": []}
-    progress("changing them under the node")
+    progress("changing them while the node runs")
     end = time.perf_counter() + max(seconds, 0.1) * 3
     for number in range(MOST_CHANGES):
         if time.perf_counter() > end:
@@ -117,8 +117,8 @@ def _percentiles(name: str, times: list[float]) -> tuple[Row, ...]:
         return times[min(len(times) - 1, int(share * len(times)))]
 
     return (
-        Row(f"{name}, in force, median", at(0.5), f"{len(times)} changes"),
-        Row(f"{name}, in force, 95 %", at(0.95)),
-        Row(f"{name}, in force, 99 %", at(0.99)),
-        Row(f"{name}, in force, worst", times[-1]),
+        Row(f"{name}, in force, p50", at(0.5), f"{len(times)} changes"),
+        Row(f"{name}, in force, p95", at(0.95)),
+        Row(f"{name}, in force, p99", at(0.99)),
+        Row(f"{name}, in force, max", times[-1]),
     )

@@ -1,10 +1,12 @@
-"""Durability: notifications accepted in a second with each promise, at 1, 8 and 64 publishers."""
+"""Durability: notifications accepted per second at each durability, with 1, 8 and 64 publishers."""
 
 import subprocess
 import sys
+from collections.abc import Iterable
 from contextlib import ExitStack
 
 from benchmarks.frame import Options, Row, Table, take_turns
+from benchmarks.report import as_tables, cell
 from benchmarks.tools.nodes import running
 
 PUBLISHERS = (1, 8, 64)
@@ -12,7 +14,7 @@ NODES = {
     "none": (["journal.durability=none"], "hpwsn"),
     "commit": (["journal.durability=commit"], "hpwsn"),
     "fsync": (["journal.durability=fsync"], "hpwsn"),
-    "no journal at all": ([], "unjournalled"),
+    "no journal": ([], "unjournalled"),
 }
 
 
@@ -24,7 +26,17 @@ def run(options: Options) -> Table:
             for name, (settings, module) in NODES.items()
         }
         groups = tuple(_measure(urls, publishers, options) for publishers in PUBLISHERS)
-    return Table("durability", "notifications/s", groups)
+    body = body_of(row for group in groups for row in group)
+    return Table("durability", "notifications/s", groups, body=body)
+
+
+def body_of(rows: Iterable[Row]) -> str:
+    """A line for each durability, a column for each number of publishers."""
+    return as_tables(
+        ("notifications/s", name, f"publishers: {count.removesuffix(' pub.')}", cell(row))
+        for row in rows
+        for name, _, count in (row.name.partition(", "),)
+    )
 
 
 def _measure(urls: dict[str, str], publishers: int, options: Options) -> tuple[Row, ...]:

@@ -1,14 +1,15 @@
-"""Latency: from the moment a notification was due to its receipt by a consumer, at fixed rates."""
+"""Latency: from the time at which a notification was due to be sent to its receipt, at fixed rates."""
 
 import asyncio
 import itertools
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from benchmarks.frame import Options, Row, Table, take_turns
+from benchmarks.report import as_tables, cell
 from benchmarks.tools.arena import COMMIT, FLOOR, LIMIT, NONE, SPYNE, Arena, Candidate
-from benchmarks.tools.cores import pinning, settle
+from benchmarks.tools.cores import pinning_notes, settle
 from benchmarks.tools.load import CONNECTIONS, Flow, connect
 from benchmarks.tools.messages import envelope, request
 from benchmarks.tools.sink import Arrivals
@@ -17,7 +18,7 @@ RATES = (500, 4_000)
 PERCENTILES = (50.0, 99.0, 99.9, 100.0)
 NAMES = (LIMIT, NONE, COMMIT, FLOOR, SPYNE)
 PATIENCE = 5.0
-"""Seconds that a straggler is waited for; what is later counts as so late."""
+"""Seconds to wait for late notifications; a missing one counts as received at the end of them."""
 WARM = 0.1
 """Seconds at the start that are not counted: connections are opened in them."""
 DIGITS = 9
@@ -30,11 +31,19 @@ def run(options: Options) -> Table:
     with Arena(options) as arena:
         candidates = arena.start(*NAMES, consumers=1, tally=lambda: Arrivals(time.perf_counter))
         groups = [group for rate in RATES for group in _measure(arena, candidates, rate, options)]
-    notes = (
-        pinning(),
-        "a candidate that cannot keep up shows it here: the time counts from when each was due to be sent",
+    rows = [row for group in groups for row in group]
+    return Table("latency", "ms", tuple(groups), (), pinning_notes(), body=body_of(rows))
+
+
+def body_of(rows: Iterable[Row]) -> str:
+    """A table for each rate, with a line for each candidate and a column for each percentile but p99.9."""
+    return as_tables(
+        (f"ms at {rate}/s", name, place, cell(row))
+        for row in rows
+        for place, _, rest in (row.name.partition(" at "),)
+        for rate, _, name in (rest.partition("/s, "),)
+        if place != "p99.9"
     )
-    return Table("latency", "ms", tuple(groups), (), notes)
 
 
 def _measure(
@@ -63,7 +72,7 @@ def _measure(
 
 
 def _place(percent: float) -> str:
-    return "longest" if percent == 100 else f"{percent:g} %"
+    return "max" if percent == 100 else f"p{percent:g}"
 
 
 def _percentile(times: Sequence[float], percent: float) -> float:

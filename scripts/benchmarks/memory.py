@@ -1,4 +1,4 @@
-"""Memory: what a node takes for 10,000 subscriptions, and for its first start."""
+"""Memory: resident size of a node before and after 10,000 subscriptions."""
 
 import asyncio
 import tempfile
@@ -25,7 +25,7 @@ def run(options: Options) -> Table:
     count = options.sized(SUBSCRIPTIONS, QUICK)
     with tempfile.TemporaryDirectory(prefix="hpwsn-bench-") as folder, Arena(options) as arena:
         node = arena.node("HPwsn")
-        # What the first requests load, and what their connections take, is no subscription's.
+        # Connections and code that the first requests load must not count as subscriptions.
         arena.load.run(_subscribe(node.url, WARM, "warm"))
         before = _resident(node)
         progress(f"subscribing {count:,} times")
@@ -37,12 +37,12 @@ def run(options: Options) -> Table:
         references = [Row(each.name, _resident(each)) for each in arena.start(LIMIT, FLOOR, SPYNE)]
     rows = (
         Row(f"HPwsn, {WARM} subscriptions", before),
-        Row(f"HPwsn, {count:,} more", after, f"{(after - before) * 1e3 / count:.2f} KB each"),
-        Row(f"HPwsn, {count:,} restored from its journal", restored),
+        Row(f"HPwsn, {count:,} more", after, f"{(after - before) * 1e3 / count:.2f} KB per subscription"),
+        Row(f"HPwsn, {count:,} restored from the journal", restored),
     )
     scaled = (after - before) * SUBSCRIPTIONS / count
-    check = Check(f"{SUBSCRIPTIONS:,} subscriptions more", (scaled,), TARGET, "MB", at_most=True)
-    small = f"measured with {count:,} and scaled up, so that what is taken but once weighs too much"
+    check = Check(f"{SUBSCRIPTIONS:,} more subscriptions", (scaled,), TARGET, "MB", at_most=True)
+    small = f"measured with {count:,} and scaled up, which overstates one-time allocations"
     notes = () if count == SUBSCRIPTIONS else (small,)
     return Table("memory", "MB", (rows, tuple(references)), (check,), notes)
 

@@ -1,4 +1,4 @@
-"""Notify: notifications that are taken in a second, one and a hundred to a request, by nobody wanted."""
+"""Notify: notifications accepted per second, 1 and 100 per request, without subscribers."""
 
 import subprocess
 import sys
@@ -6,19 +6,20 @@ import sys
 from benchmarks.frame import Check, Options, Row, Table, take_turns
 from benchmarks.tools.arena import COMMIT, FLOOR, LIMIT, NONE, SPYNE, Arena
 from benchmarks.tools.cores import pin_server
+from benchmarks.tools.load import BUSY
 
 MANY = 100
-IN_PROCESS = "Spyne in process, no HTTP"
+IN_PROCESS = "Spyne without HTTP"
 
 
 def run(options: Options) -> Table:
     """All candidates take turns, with one notification to a request, then with many."""
     with Arena(options) as arena:
         candidates = arena.start(LIMIT, NONE, COMMIT, FLOOR, SPYNE)
-        single = arena.contest(candidates, "one to a Notify")
-        many = arena.contest(candidates, f"{MANY} to a Notify", messages=MANY)
+        single = arena.contest(candidates, "1 per Notify")
+        many = arena.contest(candidates, f"{MANY} per Notify", messages=MANY)
     in_process = Row.of(
-        IN_PROCESS, take_turns({"": lambda: _in_process(options)}, options.rounds, "Spyne in process")[""]
+        IN_PROCESS, take_turns({"": lambda: _in_process(options)}, options.rounds, IN_PROCESS)[""]
     )
     return Table(
         "notify",
@@ -26,6 +27,7 @@ def run(options: Options) -> Table:
         (tuple(single.values()), tuple(_named(row) for row in (*many.values(), in_process))),
         tuple(_checks(single, many, in_process)),
         arena.notes(),
+        BUSY,
     )
 
 
@@ -38,9 +40,9 @@ def _checks(single: dict[str, Row], many: dict[str, Row], in_process: Row) -> li
     for name in (NONE, COMMIT):
         kind = name.removeprefix("HPwsn, ")
         found += [
-            Check.ratio(f"single, {kind}, against aiohttp + lxml", single[name], single[FLOOR], 2),
-            Check.ratio(f"single, {kind}, against Spyne's own path", single[name], single[SPYNE], 12),
-            Check.ratio(f"{MANY} to a Notify, {kind}, against Spyne in process", many[name], in_process, 30),
+            Check.ratio(f"1 per Notify, {kind}, against {FLOOR}", single[name], single[FLOOR], 2),
+            Check.ratio(f"1 per Notify, {kind}, against {SPYNE}", single[name], single[SPYNE], 12),
+            Check.ratio(f"{MANY} per Notify, {kind}, against {IN_PROCESS}", many[name], in_process, 30),
         ]
     return found
 

@@ -1,17 +1,17 @@
-"""Push: notifications that are posted to consumers in a second over 32 connections, one and 64 to a post."""
+"""Push: notifications posted to a consumer per second over 32 connections, 1 and 64 per POST."""
 
 import asyncio
 import sys
 import time
 
 from benchmarks.frame import Check, Options, Row, Table, take_turns
-from benchmarks.tools.cores import pin_server, pinning
-from benchmarks.tools.load import Busy, Load, Sample
+from benchmarks.tools.cores import pin_server, pinning_notes
+from benchmarks.tools.load import BUSY, Busy, Load, Sample
 from benchmarks.tools.sink import Tally
 
 CONNECTIONS = 32
 MESSAGES = (1, 64)
-KINDS = {"raw": "raw callback client", "hpwsn": "HPwsn's push lane", "aiohttp": "aiohttp's client"}
+KINDS = {"raw": "raw client", "hpwsn": "HPwsn", "aiohttp": "aiohttp client"}
 
 
 def run(options: Options) -> Table:
@@ -21,12 +21,11 @@ def run(options: Options) -> Table:
         busy = Busy()
         groups = [_measure(load, url, messages, options, busy) for messages in MESSAGES]
     checks = tuple(
-        Check.ratio(f"{messages} to a post, against the raw callback client", rows[1], rows[0], 70, "%")
+        Check.ratio(f"{messages} per POST, against the raw client", rows[1], rows[0], 70, "%")
         for messages, rows in zip(MESSAGES, groups, strict=True)
     )
-    notes = pinning(), "the raw client sends the same bytes each time; Spyne has no client of this kind"
-    noted = tuple(filter(None, (*notes, busy.warning())))
-    return Table("push", "notifications/s", tuple(groups), checks, noted)
+    notes = (*pinning_notes(), *filter(None, (busy.warning(),)))
+    return Table("push", "notifications/s", tuple(groups), checks, notes, BUSY)
 
 
 def _measure(load: Load, url: str, messages: int, options: Options, busy: Busy) -> tuple[Row, ...]:
@@ -34,7 +33,7 @@ def _measure(load: Load, url: str, messages: int, options: Options, busy: Busy) 
         return load.run(_push(kind, url, messages, options.seconds))
 
     calls = {kind: busy.rate(f"{kind} {messages}", lambda kind=kind: sample(kind)) for kind in KINDS}  # type: ignore[misc]
-    samples = take_turns(calls, options.rounds, f"{messages} to a post")
+    samples = take_turns(calls, options.rounds, f"{messages} per POST")
     return tuple(
         Row.of(f"{name}, × {messages}", samples[kind], busy.note(f"{kind} {messages}"))
         for kind, name in KINDS.items()

@@ -1,18 +1,20 @@
-"""The wire: reading a Notify and writing its messages, against a plain lxml parse of the same bytes."""
+"""Wire: CPU time to parse a Notify and to encode its messages, against a plain lxml parse."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from lxml import etree
 
-from benchmarks.frame import Options, Row, Table, progress, time_calls
-from hpwsn_client.wsn.operations.notifications import (
-    NotificationMessage,
-    encode_content,
-    encode_notify,
-    parse_notify,
-)
-from hpwsn_client.wsn.soap.envelope import SoapVersion, encode_envelope, parse_envelope
-from hpwsn_client.wsn.topics.topic_expressions import Topic, TopicExpression
+from benchmarks.frame import Options, Row, Table, figure, progress, time_calls
+from benchmarks.report import as_tables
+from hpwsn_client.wsn.operations.notifications import NotificationMessage
+from hpwsn_client.wsn.operations.notifications import encode_content
+from hpwsn_client.wsn.operations.notifications import encode_notify
+from hpwsn_client.wsn.operations.notifications import parse_notify
+from hpwsn_client.wsn.soap.envelope import SoapVersion
+from hpwsn_client.wsn.soap.envelope import encode_envelope
+from hpwsn_client.wsn.soap.envelope import parse_envelope
+from hpwsn_client.wsn.topics.topic_expressions import Topic
+from hpwsn_client.wsn.topics.topic_expressions import TopicExpression
 
 SIZES = (1, 100)
 PAYLOAD = b'<m:reading xmlns:m="urn:example">' + b"<m:value>21.5</m:value>" * 40 + b"</m:reading>"
@@ -20,7 +22,17 @@ PAYLOAD = b'<m:reading xmlns:m="urn:example">' + b"<m:value>21.5</m:value>" * 40
 
 def run(options: Options) -> Table:
     """Times each stage for a Notify of one message and of many."""
-    return Table("wire", "µs a message", tuple(_measure(size, options) for size in SIZES))
+    groups = tuple(_measure(size, options) for size in SIZES)
+    return Table("wire", "µs per message", groups, body=body_of(row for group in groups for row in group))
+
+
+def body_of(rows: Iterable[Row]) -> str:
+    """A line for each stage, a column for each number of messages."""
+    return as_tables(
+        ("µs per message", stage, f"{size} per Notify", figure(row.value))
+        for row in rows
+        for stage, _, size in (row.name.rpartition(", "),)
+    )
 
 
 def _measure(size: int, options: Options) -> tuple[Row, ...]:
@@ -35,9 +47,9 @@ def _candidates(size: int) -> dict[str, Callable[[], object]]:
     messages = _read(data)
     return {
         "lxml parse": lambda: etree.fromstring(data),
-        "envelope": lambda: parse_envelope(data),
-        "envelope and Notify": lambda: _read(data),
-        "content of deliveries": lambda: [encode_content(message) for message in messages],
+        "parse envelope": lambda: parse_envelope(data),
+        "parse envelope and Notify": lambda: _read(data),
+        "encode deliveries": lambda: [encode_content(message) for message in messages],
     }
 
 

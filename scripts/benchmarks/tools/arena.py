@@ -1,6 +1,6 @@
-"""Where candidates meet: HPwsn and the references, each in a process of its own on the server's core.
+"""Starts HPwsn and the references, each in its own process on the server's core, and measures them in turns.
 
-All are started before anything is measured, and only one has work at a time.
+All are started before the first measurement, and only one has work at a time.
 """
 
 import asyncio
@@ -13,14 +13,14 @@ from types import TracebackType
 from typing import Self
 
 from benchmarks.frame import Options, Row, progress, take_turns
-from benchmarks.tools.cores import pin_server, pinning
+from benchmarks.tools.cores import pin_server, pinning_notes
 from benchmarks.tools.load import Busy, Load, Sample
 from benchmarks.tools.messages import READING, TOPIC, requests
 from benchmarks.tools.nodes import await_ready, launch, node_arguments, stop
 from benchmarks.tools.sink import Tally
 from hpwsn_client import SyncClient
 
-LIMIT, FLOOR, SPYNE = "limit: bare Protocol + lxml", "floor: aiohttp + lxml", "Spyne's own path"
+LIMIT, FLOOR, SPYNE = "bare Protocol + lxml", "aiohttp + lxml", "Spyne"
 NONE, COMMIT = "HPwsn, durability none", "HPwsn, durability commit"
 _REFERENCES = {
     LIMIT: ["-m", "benchmarks.tools.limit"],
@@ -131,8 +131,8 @@ class Arena:
         return tallies, [self.load.consumer(each) for each in tallies]
 
     def notes(self) -> tuple[str, ...]:
-        """How the candidates were placed, and whether they were left alone."""
-        return (pinning(), self._warning) if self._warning else (pinning(),)
+        """Warnings: one core for both sides, or other processes on the machine."""
+        return (*pinning_notes(), *filter(None, (self._warning,)))
 
     def saturate(self, candidate: Candidate, messages: int = 1) -> Sample:
         """One measurement of a candidate."""

@@ -1,6 +1,6 @@
-"""Which core does what: the server has one, the load another, so that neither takes from the other.
+"""Pins the server to one core and the load to another, so that neither slows the other down.
 
-Where the machine has one core only, they share it, and the tables say so.
+On a machine with a single core they share it, and the tables say so.
 """
 
 import os
@@ -17,11 +17,9 @@ _ALLOWED = os.sched_getaffinity(0)
 SERVER_CORE, LOAD_CORE = min(_ALLOWED), max(_ALLOWED)
 
 
-def pinning() -> str:
-    """One line for a reader of the results."""
-    if SERVER_CORE == LOAD_CORE:
-        return "server and load share the only core"
-    return f"servers on core {SERVER_CORE}, the load on core {LOAD_CORE}"
+def pinning_notes() -> tuple[str, ...]:
+    """A warning for the table if the server and the load could not have a core each."""
+    return ("server and load share the only core",) if SERVER_CORE == LOAD_CORE else ()
 
 
 def pin_server(pid: int = 0) -> None:

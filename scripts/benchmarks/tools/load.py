@@ -30,6 +30,9 @@ DRAIN = 20.0
 QUIET = 0.8
 """The share of its core that the busier side has on a machine where nothing else runs."""
 
+BUSY = "CPU each, server/load busy"
+"""The title of a column of `Busy.note`."""
+
 T = TypeVar("T")
 
 
@@ -232,7 +235,7 @@ async def _sleep(flow: Flow, seconds: float) -> None:
 
 
 class Busy:
-    """Gathers how busy both sides were over the rounds of each candidate."""
+    """How busy the server and the load were in the rounds of each candidate."""
 
     def __init__(self) -> None:
         self._samples: dict[str, list[Sample]] = {}
@@ -248,21 +251,21 @@ class Busy:
         return call
 
     def warning(self) -> str:
-        """What a reader must know of a run in which neither side had its core to itself."""
+        """A note for a run in which other processes took time from the server and the load; else empty."""
         shares = [max(each.server, each.load) for samples in self._samples.values() for each in samples]
         if not shares or min(shares) >= QUIET:
             return ""
         return (
-            f"not a quiet machine: a server had as little as {min(shares):.0%} of its core, others more;"
-            " these rates and their ratios say little, the time that the server took for each says more"
+            f"other processes ran on this machine: one server had only {min(shares):.0%} of its core;"
+            " compare the CPU times rather than the rates"
         )
 
     def note(self, name: str) -> str:
-        """How busy the server and the load were, for whoever asks which of them was the limit."""
+        """CPU time of the server per notification, and the share of its core that each side used."""
         samples = self._samples.get(name)
         if not samples:
             return ""
         server = statistics.mean(sample.server for sample in samples)
         load = statistics.mean(sample.load for sample in samples)
         each = statistics.median(sample.server / sample.rate for sample in samples) * 1e6
-        return f"server {server:.0%} busy, {each:,.1f} µs each; load {load:.0%}"
+        return f"{each:,.1f} µs, {server:.0%}/{load:.0%}"

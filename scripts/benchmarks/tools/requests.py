@@ -31,12 +31,12 @@ from hpwsn_client.wsn.operations.notifications import NotificationMessage, encod
 from hpwsn_client.wsn.soap.envelope import SoapVersion, encode_envelope
 from hpwsn_client.wsn.topics.topic_expressions import Topic, TopicExpression
 
-ALONE = ", one service each"
+ALONE = ", one service per request"
 KINDS = {
-    "content": "six predicates each, on one topic",
-    f"content{ALONE}": "six conditions each, evaluated for every event",
-    "topic": "a topic each",
-    f"topic{ALONE}": "the name of a topic each, compared for every event",
+    "content": "six predicates, on one topic",
+    f"content{ALONE}": "six conditions, evaluated for every event",
+    "topic": "its own topic",
+    f"topic{ALONE}": "a topic name, compared for every event",
 }
 WANTED = 10
 """One event in so many satisfies a request."""

@@ -82,7 +82,7 @@ def _split(
         Row(
             "Spark, ms · one event · in the broker", statistics.mean(in_broker), f"p99 {_p99(in_broker):,.1f}"
         ),
-        Row("Spark, ms · one batch · Spark's own figure", 1e3 * batch),
+        Row("Spark, ms · one batch · as reported by Spark", 1e3 * batch),
     )
 
 
