@@ -42,7 +42,7 @@ class Row:
         """The minimum and the maximum of the samples; empty for a single one."""
         if len(self.samples) < 2:
             return ""
-        return f"{figure(min(self.samples))} to {figure(max(self.samples))}"
+        return f"{figure(min(self.samples))}–{figure(max(self.samples))}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +75,13 @@ class Check:
     @property
     def wanted(self) -> str:
         """The target with its unit."""
-        return f"{'at most' if self.at_most else 'at least'} {round(self.target, 2):g} {self.unit}"
+        return f"{'≤' if self.at_most else '≥'} {round(self.target, 2):g} {self.unit}"
 
     @property
     def reached(self) -> str:
         """The median, with the minimum and the maximum of the rounds."""
-        least, most = figure(min(self.values)), figure(max(self.values))
-        spread = f" ({least} to {most})" if len(self.values) > 1 else ""
-        return f"{figure(self.value)} {self.unit}{spread}"
+        spread = Row("", self.value, samples=self.values).spread
+        return f"{figure(self.value)} {self.unit}" + (f" ({spread})" if spread else "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ _BAR, _GAP, _LABELS, _WIDTH = 18, 8, 300, 760
 def as_text(table: Table) -> str:
     """The table with aligned columns, a blank line between groups."""
     width = max(len(row.name) for row, _ in table.ratios())
-    notes_head = "; ".join(filter(None, ("min to max", table.note_title)))
+    notes_head = "; ".join(filter(None, ("range", table.note_title)))
     lines = [table.title, f"  {'':{width}}  {table.unit:>14}  {'ratio':>7}  {notes_head}"]
     starts = {id(group[0]) for group in table.groups[1:]}
     for row, ratio in table.ratios():
@@ -58,7 +58,7 @@ def as_markdown(table: Table, plot: str, *, targets: bool = True) -> str:
 def _rows(table: Table) -> list[str]:
     """A line for each row; a column that is empty in all of them is left out."""
     lines = [
-        ["", table.unit, "min to max", "ratio", table.note_title],
+        ["", table.unit, "range", "ratio", table.note_title],
         *(
             [row.name, figure(row.value), row.spread, f"{ratio:.2f}", row.note]
             for row, ratio in table.ratios()

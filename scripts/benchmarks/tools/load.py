@@ -256,8 +256,7 @@ class Busy:
         if not shares or min(shares) >= QUIET:
             return ""
         return (
-            f"other processes ran on this machine: one server had only {min(shares):.0%} of its core;"
-            " compare the CPU times rather than the rates"
+            f"busy machine: one server had only {min(shares):.0%} of its core; compare CPU times, not rates"
         )
 
     def note(self, name: str) -> str:

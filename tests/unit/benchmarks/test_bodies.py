@@ -10,7 +10,7 @@ def test_fan_out_has_a_column_for_each_number_of_consumers_with_the_cpu_time():
     assert fan_out.body_of(rows).splitlines() == [
         "| notifications accepted/s | to 1 | to 32 |",
         "|---|---|---|",
-        "| HPwsn, durability none | 900, 27.4 µs | 700 (600 to 800), 1,335.6 µs |",
+        "| HPwsn, durability none | 900, 27.4 µs | 700 (600–800), 1,335.6 µs |",
     ]
 
 

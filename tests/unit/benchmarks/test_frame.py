@@ -18,13 +18,13 @@ TABLE = Table("race", "laps/s", ((SLOW, FAST),), (RATIO,), ("on one track",))
 
 
 def test_a_row_has_the_median_and_the_spread_of_its_samples():
-    assert (FAST.value, FAST.spread) == (100, "90.0 to 140")
+    assert (FAST.value, FAST.spread) == (100, "90.0–140")
     assert Row("once", 3.0).spread == ""
 
 
 def test_a_ratio_is_that_of_each_round_and_not_of_the_medians():
     assert RATIO.values == (3.0, 2.0, 3.5)
-    assert (RATIO.value, RATIO.met, RATIO.wanted) == (3.0, True, "at least 2.5 ×")
+    assert (RATIO.value, RATIO.met, RATIO.wanted) == (3.0, True, "≥ 2.5 ×")
     assert not Check.ratio("", FAST, SLOW, 301, "%").met
 
 
@@ -47,8 +47,8 @@ def test_a_quick_run_makes_large_things_small():
 
 def test_the_text_shows_ratios_spread_targets_and_notes():
     text = as_text(TABLE)
-    assert "2.50  90.0 to 140; server 99 %" in text
-    assert "3.00 × (2.00 to 3.50)  target: at least 2.5 ×" in text
+    assert "2.50  90.0–140; server 99 %" in text
+    assert "3.00 × (2.00–3.50)  target: ≥ 2.5 ×" in text
     assert text.endswith("(on one track)")
     assert "NOT MET" not in text
     assert "NOT MET" in as_text(Table("", "", ((FAST,),), (Check("", (1.0,), 2),)))
@@ -101,7 +101,7 @@ def test_a_column_that_is_empty_in_every_row_is_left_out():
         "| busy | 135 | 2.02 |",
     ]
     noted = Table("", "laps/s", ((FAST,),), note_title="server")
-    assert as_markdown(noted, "").startswith("| | laps/s | min to max | ratio | server |\n")
+    assert as_markdown(noted, "").startswith("| | laps/s | range | ratio | server |\n")
 
 
 def test_a_table_without_a_place_on_the_page_is_left_out(tmp_path):
