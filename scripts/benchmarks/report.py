@@ -41,7 +41,7 @@ def _checks_as_text(table: Table) -> list[str]:
 
 def as_markdown(table: Table, plot: str, *, targets: bool = True) -> str:
     """The table, its plot and its notes for a page; `targets` adds a table of the checks."""
-    lines = [table.body] if table.body else _rows(table) if table.drawing is None else _columns(table)
+    lines = [table.body] if table.body else _rows(table)
     if table.checks and targets:
         lines += ["", "| check | result | target | met |", "|---|---|---|---|"]
         lines += [
@@ -76,19 +76,6 @@ def _line(cells: Sequence[str]) -> str:
 def cell(row: Row) -> str:
     """A value with its minimum and maximum, for a table that has no column for them."""
     return figure(row.value) + (f" ({row.spread})" if row.spread else "")
-
-
-def _columns(table: Table) -> list[str]:
-    """A line for each group and a column for each of its rows, which are named `what · column`."""
-    columns = [row.name.partition(" · ")[2] for row in table.groups[0]]
-    return [
-        f"| | {' | '.join(columns)} |",
-        "|---" * (len(columns) + 1) + "|",
-        *(
-            f"| {group[0].name.partition(' · ')[0]} | {' | '.join(figure(row.value) for row in group)} |"
-            for group in table.groups
-        ),
-    ]
 
 
 def as_tables(cells: Iterable[tuple[str, str, str, str]]) -> str:

@@ -116,17 +116,8 @@ def test_rounds_that_do_not_match_are_no_ratio(samples):
         Check.ratio("", FAST, Row("other", 1.0, samples=tuple(samples)), 1)
 
 
-def test_a_table_with_a_drawing_of_its_own_has_a_column_for_each_size():
-    groups = tuple((Row(f"{what} · small", 1.0), Row(f"{what} · large", 200.0)) for what in ("time", "space"))
-    table = Table("growth", "value", groups, drawing="<svg/>")
-    assert as_svg(table) == "<svg/>"
-    lines = as_markdown(table, "plot.svg").splitlines()
-    assert lines[:4] == [
-        "| | small | large |",
-        "|---|---|---|",
-        "| time | 1.00 | 200 |",
-        "| space | 1.00 | 200 |",
-    ]
+def test_a_drawing_of_its_own_replaces_the_bars():
+    assert as_svg(Table("growth", "value", ((FAST,),), drawing="<svg/>")) == "<svg/>"
 
 
 def test_a_summary_tells_of_every_target_and_of_what_failed(tmp_path: Path) -> None:
