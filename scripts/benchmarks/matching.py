@@ -23,7 +23,7 @@ from hpwsn.matching.engine.kernels import match_numpy
 from hpwsn_client.wsn.topics.topic_expressions import Topic
 
 OURS = "HPwsn"
-LOOP, SCAN = "loop in Python", "numpy scan"
+LOOP, SCAN = "Python loop", "numpy scan"
 CHANGES = 2000
 """Removals and additions in a sample."""
 
@@ -56,10 +56,10 @@ class Report:
         found = sum(len(candidates[OURS](event)) for event in events[:20]) / len(events[:20])
         seconds = self.options.seconds / 5
         samplers = {name: partial(_sample, match, events, seconds) for name, match in candidates.items()}
-        # One pass of the loop in Python over a million takes seconds, and says as much as five.
+        # One pass of the Python loop over a million takes seconds, and says as much as five.
         rounds = min(self.options.rounds, 2) if what.startswith("1,000,000") else self.options.rounds
         samples = take_turns(samplers, rounds, what)
-        notes = {OURS: "; ".join(filter(None, (f"{found:,.1f} ids an event", note)))}
+        notes = {OURS: "; ".join(filter(None, (f"{found:,.1f} matches", note)))}
         rows = {name: Row.of(f"{what}: {name}", samples[name], notes.get(name, "")) for name in candidates}
         self.groups.append(tuple(rows.values()))
         return rows
@@ -85,14 +85,15 @@ def run(options: Options) -> Table:
     gc.enable()
     notes = (
         *(() if options.quick else (_memory(100_000),)),
-        "CPU time of one process on one core; the candidates take turns, and list the ids of all that match",
-        f"{OURS} is the default engine with numba (the extra `fast`), {OURS} numpy the same without",
-        "STRtree takes no insertions and no removals; it is built once",
+        "CPU time of one process on one core; candidates run in turn and return the ids of all matches",
+        "beside each result: matches per event, and the CPU time to add one subscription",
+        f"{OURS} is the default engine with numba (the extra `fast`); {OURS} numpy runs without it",
+        "STRtree is built once: it supports no insertion or removal",
     )
     rows = [row for group in report.groups for row in group]
     return Table(
         "matching",
-        "µs an event",
+        "µs per event",
         tuple(report.groups),
         tuple(report.checks),
         notes,
@@ -121,10 +122,10 @@ def _ranges(report: Report, count: int) -> None:
 def _range_checks(report: Report, what: str, count: int, ratio: str, rows: Mapping[str, Row]) -> None:
     if ratio == "0 %" and count in NAIVE_TARGETS["ranges"]:
         target = NAIVE_TARGETS["ranges"][count]
-        report.check(f"{what}: against the loop", rows[LOOP], rows[OURS], target)
+        report.check(f"{what}: vs {LOOP}", rows[LOOP], rows[OURS], target)
     elif ratio in ("3 %", "36 %"):
-        report.check(f"{what}: against the numpy scan", rows[SCAN], rows[OURS], 1)
-        report.check(f"{what}: without numba, against the scan", rows[SCAN], rows[f"{OURS} numpy"], 1)
+        report.check(f"{what}: vs {SCAN}", rows[SCAN], rows[OURS], 1)
+        report.check(f"{what}: without numba, vs {SCAN}", rows[SCAN], rows[f"{OURS} numpy"], 1)
 
 
 def _equalities(report: Report, count: int) -> None:
@@ -136,7 +137,7 @@ def _equalities(report: Report, count: int) -> None:
         what = f"{count:,} {kind}"
         rows = report.contest(what, candidates, workload.events, taking)
         if target := NAIVE_TARGETS.get(kind, {}).get(count):
-            report.check(f"{what}: against the loop", rows[LOOP], rows[OURS], target)
+            report.check(f"{what}: vs {LOOP}", rows[LOOP], rows[OURS], target)
 
 
 def _places(report: Report, count: int) -> None:
@@ -149,7 +150,7 @@ def _places(report: Report, count: int) -> None:
     what = f"{count:,} places and words"
     rows = report.contest(what, candidates, workload.events, taking)
     if count >= 100_000:
-        report.check(f"{what}: against STRtree", rows["shapely STRtree and sets"], rows[OURS], 10)
+        report.check(f"{what}: vs STRtree", rows["shapely STRtree and sets"], rows[OURS], 10)
 
 
 def _topics(report: Report, count: int) -> None:
@@ -161,7 +162,7 @@ def _topics(report: Report, count: int) -> None:
     what = f"{count:,} topic filters"
     rows = report.contest(what, candidates, events)
     if count >= 10_000:
-        report.check(f"{what}: against paho", rows["paho-mqtt"], rows[OURS], 2)
+        report.check(f"{what}: vs paho-mqtt", rows["paho-mqtt"], rows[OURS], 2)
 
 
 def _changes(report: Report, count: int) -> None:
@@ -170,7 +171,7 @@ def _changes(report: Report, count: int) -> None:
     for kind, make in KINDS.items():
         workload = make(count)
         turnover = _Turnover(build(workload)[0], workload)
-        what = f"{count:,} live, {kind}: remove and add"
+        what = f"{count:,} updates, {kind}: remove and add"
         samples = take_turns({kind: turnover.sample}, report.options.rounds, what)[kind]
         rows.append(Row.of(what, samples, f"{1e6 / Row.of('', samples).value:,.0f}/s"))
         if count == 100_000:
@@ -206,7 +207,7 @@ def build(workload: Workload) -> tuple[IndexedEngine, str]:
         for number, request in enumerate(workload.requests):
             engine.add(number, request)
         taken = (time.process_time() - start) / len(workload.requests) * 1e6
-    return engine, f"{taken:.0f} µs to take a request"
+    return engine, f"{taken:.0f} µs to add"
 
 
 def _memory(count: int) -> str:
@@ -214,7 +215,7 @@ def _memory(count: int) -> str:
     with get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
         taken = {kind: pool.apply(resident, (kind, count)) for kind in KINDS}
     each = ", ".join(f"{kind} {size:,.0f} bytes" for kind, size in taken.items())
-    return f"memory of the engine for one of {count:,} subscriptions, beside its predicates: {each}"
+    return f"engine memory per subscription at {count:,} subscriptions, without the predicates: {each}"
 
 
 def resident(kind: str, count: int) -> float:

@@ -14,10 +14,10 @@ from benchmarks.tools.paper_curves import pictures_of
 from benchmarks.tools.stream_figures import stream_figures
 
 NOTES = (
-    "HPwsn is the default engine; the papers do not know it",
-    "in brackets behind a rate: predicate evaluations for an event, as the engine's paper counts them",
-    "9c: the rate of the slowest block, as if each had a core of its own",
-    "the checks are the papers' claims: what is not met is explained in docs/matching.md",
+    "HPwsn is the default engine; it is not in the papers",
+    "in brackets after a rate: predicate evaluations per event, as the engine's paper counts them",
+    "9c: the rate of the slowest block, as if each block had its own core",
+    "the targets are the papers' claims; docs/matching.md explains each missed one",
 )
 
 
@@ -40,7 +40,7 @@ def _cells(rows: Iterable[Row]) -> Iterator[tuple[str, str, str, str]]:
     """A table for each figure, a line for each point and a column for each series."""
     for row in rows:
         title, x, series = row.name.split(" · ")
-        evaluations = row.note.removesuffix(" evaluations an event")
+        evaluations = row.note.removesuffix(" evaluations per event")
         yield title, x, series, f"{figure(row.value)} ({evaluations})" if row.note else figure(row.value)
 
 
@@ -69,7 +69,7 @@ def _checks(groups: Sequence[Sequence[Row]]) -> tuple[Check, ...]:
     ]
     return tuple(
         Check.ratio(
-            f"{figure}, {last[figure]}: {one} for {other}",
+            f"{figure}, {last[figure]}: {one} vs {other}",
             rows[figure, last[figure], one],
             rows[figure, last[figure], other],
             1.0,

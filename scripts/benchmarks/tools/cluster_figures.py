@@ -137,10 +137,10 @@ def _heaviest(engine: DRtCluster, stage: str) -> Row:
     first = max(clusters, key=lambda cluster: cluster.load)
     members = sum(len(cluster.members) for cluster in clusters)
     note = (
-        f"one cluster has {100 * first.load / sum(loads):.0f} % and {len(first.members)} of {members} members"
+        f"one cluster: {100 * first.load / sum(loads):.0f} %, {len(first.members)} of {members} subscriptions"
     )
     return Row(
-        f"clusters 7, % of load on the heaviest of 4 · balancing · {stage}",
+        f"clusters 7, % of load on the busiest of 4 workers · balancing · {stage}",
         100 * max(loads) / sum(loads),
         note,
     )
@@ -168,7 +168,7 @@ def _throughput(
     return [
         rates,
         tuple(
-            Row(f"clusters 6, cuts or clusters looked at · {x} · {name}", count / len(points))
+            Row(f"clusters 6, cuts or clusters visited · {x} · {name}", count / len(points))
             for name, count in looked.items()
         ),
     ]

@@ -73,6 +73,6 @@ def rate(engine: Engine, events: Sequence[Event], seconds: float) -> float:
 def rows_of(figure: str, x: str, measured: Mapping[str, Measured]) -> tuple[Row, ...]:
     """A row for each engine; the note says what it evaluated."""
     return tuple(
-        Row.of(f"{figure} · {x} · {name}", one.rates, f"{one.evaluations:,.0f} evaluations an event")
+        Row.of(f"{figure} · {x} · {name}", one.rates, f"{one.evaluations:,.0f} evaluations per event")
         for name, one in measured.items()
     )

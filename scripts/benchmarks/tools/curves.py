@@ -46,7 +46,7 @@ def _cells(rows: Iterable[Row]) -> Iterator[tuple[str, str, str, str]]:
                 yield f"{kind}, µs", line, "", row.note
 
 
-def as_curves(title: str, series: Series, unit: str = "µs an event", across: str = "subscriptions") -> str:
+def as_curves(title: str, series: Series, unit: str = "µs per event", across: str = "subscriptions") -> str:
     """One drawing with a line for each candidate."""
     points = [point for line in series.values() for point in line]
     x = _axis([size for size, _ in points], LEFT, WIDTH - RIGHT)

@@ -134,4 +134,4 @@ def _slowest(
     rates = [
         min(rate(block, events, options.seconds / 20) for block in blocks) for _ in range(options.rounds)
     ]
-    return rates, f"{most:,.0f} evaluations an event"
+    return rates, f"{most:,.0f} evaluations per event"
