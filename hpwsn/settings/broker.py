@@ -15,145 +15,151 @@ class TopicsSettings:
     url: str = setting(
         "",
         Text("a TOML file, an ldap:// or ldaps:// URL, or empty for open topics"),
-        "The topic tree, in a file or an LDAP directory; without one, topics appear as they are used.",
+        "Topic file or LDAP directory that lists the allowed topics. If empty, any topic can be used.",
     )
     on_remove: str = setting(
         "keep",
         Choice(choices=("keep", "end")),
-        "What becomes of subscriptions whose topics are all removed: they wait for them to be back, or end.",
+        "Subscriptions whose topics are all removed: keep them, or end them.",
     )
-    bind_dn: str = setting("", Text("a DN, or empty for anonymous"), "Who the node is for the LDAP server.")
-    password_file: str = setting("", Text("a file"), "File that holds the password of `bind_dn`.")
-    start_tls: bool = setting(False, Flag(), "Secure an ldap:// connection with StartTLS.")
+    bind_dn: str = setting("", Text("a DN, or empty for anonymous"), "DN that the node binds as.")
+    password_file: str = setting("", Text("a file"), "Password of `bind_dn`.")
+    start_tls: bool = setting(False, Flag(), "Use StartTLS on an ldap:// connection.")
     ca_file: str = setting(
         "",
-        Text("a file, or empty for the system's"),
-        "Certificates that the LDAP server's is checked against.",
+        Text("a PEM file, or empty for the system's"),
+        "CA certificates for the LDAP server.",
     )
-    timeout: float = setting(10.0, Seconds(0.1, 3600), "Time for the LDAP server to answer.")
+    timeout: float = setting(10.0, Seconds(0.1, 3600), "Response timeout of the LDAP server.")
     start_wait: float = setting(
-        5.0, Seconds(0, 3600), "Time for it to answer at the start, before the topics last saved are used."
+        5.0, Seconds(0, 3600), "How long startup waits for the LDAP server before it uses the saved topics."
     )
-    page_size: int = setting(1000, Whole(1, 100_000), "Most entries that the LDAP server sends at once.")
+    page_size: int = setting(1000, Whole(1, 100_000), "Maximum LDAP entries per page.")
     poll: float = setting(
-        5.0, Seconds(0.1, 86400), "Pause between two readings of an LDAP server that reports no changes."
+        5.0, Seconds(0.1, 86400), "Polling interval if the LDAP server does not report changes."
     )
-    retry_max: float = setting(30.0, Seconds(0.1, 3600), "Longest pause before the next try to reach it.")
-    simple_subtree: bool = setting(True, Flag(), "A Simple topic expression also covers the topics below it.")
-    open_limit: int = setting(1_000_000, Whole(1, 100_000_000), "Most topics in an open tree.")
+    retry_max: float = setting(30.0, Seconds(0.1, 3600), "Maximum retry interval for the LDAP server.")
+    simple_subtree: bool = setting(
+        True, Flag(), "A Simple topic expression also matches the topics below it."
+    )
+    open_limit: int = setting(
+        1_000_000, Whole(1, 100_000_000), "Maximum topics without a topic file or directory."
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class JournalSettings:
-    """The log of accepted notifications."""
+    """The on-disk log of accepted notifications."""
 
     durability: str = setting(
         "commit",
         Choice(choices=("none", "commit", "fsync")),
-        "What an accepted notification survives: nothing, the end of the process, or the end of the machine.",
+        "What accepted notifications survive: nothing, a process crash, or a power failure.",
     )
-    id_window: float = setting(
-        600.0, Seconds(0), "How long a MessageId is remembered, to be accepted only once."
+    id_window: float = setting(600.0, Seconds(0), "How long a MessageId is remembered for deduplication.")
+    retention_age: float = setting(
+        86400.0, Seconds(0), "Retention by age; undelivered notifications and dead letters are exempt."
     )
-    retention_age: float = setting(86400.0, Seconds(0), "How long notifications are kept for late readers.")
     retention_bytes: int = setting(
-        1024 * MIB, Size(MIB), "Most bytes of notifications kept for late readers."
+        1024 * MIB,
+        Size(MIB),
+        "Retention by total size; undelivered notifications and dead letters are exempt.",
     )
     reserve: int = setting(
         16 * MIB,
         Size(0, 2**40),
-        "Room on the disk kept for cursors and removals when all else is full; an eighth of a small disk.",
+        "Disk space reserved for updates and deletions on a full disk; at most an eighth of the disk.",
     )
     max_bytes: int = setting(
-        0, Size(0), "Largest size of the journal's file, past which publishers get a 503; 0 is the disk's."
+        0, Size(0), "Maximum size of the journal file, beyond which publishers get 503; 0 means no limit."
     )
     waiting_limit: int = setting(
-        64 * MIB, Size(MIB), "Most bytes waiting to be written; past it, publishers are told to come back."
+        64 * MIB, Size(MIB), "Maximum bytes waiting to be written, beyond which publishers get 503."
     )
 
 
 @dataclass(frozen=True, slots=True)
 class DeliverySettings:
-    """How notifications are pushed to consumers."""
+    """Pushing notifications to consumers."""
 
-    batch: int = setting(64, Whole(1, 10_000), "Most notifications in one Notify.")
-    window: int = setting(1024, Whole(1, 1_000_000), "Most offsets read ahead for one subscription.")
-    cache_bytes: int = setting(
-        64 * MIB, Size(0), "Memory for recent notifications, so that few are read from disk."
-    )
-    connections_per_host: int = setting(32, Whole(1, 10_000), "Most connections to one consumer host.")
-    connect_timeout: float = setting(10.0, Seconds(0.05), "Time for a consumer to take the connection.")
-    response_timeout: float = setting(30.0, Seconds(0.05), "Time for a consumer to answer.")
+    batch: int = setting(64, Whole(1, 10_000), "Maximum notifications per Notify.")
+    window: int = setting(1024, Whole(1, 1_000_000), "Maximum offsets read ahead per subscription.")
+    cache_bytes: int = setting(64 * MIB, Size(0), "Memory cache of recent notifications.")
+    connections_per_host: int = setting(32, Whole(1, 10_000), "Maximum connections per consumer host.")
+    connect_timeout: float = setting(10.0, Seconds(0.05), "Timeout for connecting to a consumer.")
+    response_timeout: float = setting(30.0, Seconds(0.05), "Timeout for the consumer's response.")
     retry_first: float = setting(
-        0.5, Seconds(0.001), "Pause before the first retry; each next one doubles, jittered."
+        0.5, Seconds(0.001), "Delay before the first retry; it doubles with each retry, with jitter."
     )
-    retry_max: float = setting(60.0, Seconds(0.001), "Longest pause between retries.")
+    retry_max: float = setting(60.0, Seconds(0.001), "Maximum delay between retries.")
     retry_for: float = setting(
-        86400.0, Seconds(0), "How long a delivery is retried, before it is a dead letter."
+        86400.0, Seconds(0), "How long a delivery is retried before it becomes a dead letter."
     )
     max_queue: int = setting(
         1_000_000,
         Whole(1, 1_000_000_000),
-        "Most notifications waiting for one subscription that sets no limit.",
+        "Maximum backlog of a subscription without its own `maxQueue`.",
     )
     overflow: str = setting(
         "dead-letter",
         Choice(choices=("drop-oldest", "reject", "dead-letter")),
-        "What happens past it: the oldest are lost or set aside, or publishers are refused.",
+        "Beyond `max_queue`: drop the oldest, reject publishers, or make the oldest dead letters.",
     )
     raw_only: bool = setting(
-        False, Flag(), "Push payloads alone, never in a Notify: subscribers must ask for UseRaw."
+        False, Flag(), "Push only bare payloads: reject push subscriptions without UseRaw."
     )
     soap_action: Literal["empty", "action"] = setting(
         "empty",
         Choice(choices=SOAP_ACTIONS),
-        "SOAPAction of SOAP 1.1 requests: empty, or the action's URI for consumers that dispatch on it.",
+        "SOAPAction header of SOAP 1.1 requests: empty, or the action URI.",
     )
     on_gone: str = setting(
-        "keep", Choice(choices=("keep", "end")), "Whether a consumer that answers 410 ends its subscription."
+        "keep", Choice(choices=("keep", "end")), "Keep or end a subscription whose consumer answers 410."
     )
     ca_file: str = setting(
         "",
         Text("a PEM file, or empty for the system's alone"),
-        "Authorities, beside the system's, for the certificates of consumers and publishers with https.",
+        "Additional CA certificates for https consumers and publishers.",
     )
 
 
 @dataclass(frozen=True, slots=True)
 class RetrySettings:
-    """Retries by what went wrong; 0 takes the value of `delivery`, and any number of attempts."""
+    """Retries per error class. A delay of 0 means the value in `[delivery]`; 0 attempts means no limit."""
 
-    refused_first: float = setting(
-        0.0, Seconds(0), "First pause where no connection can be had, or one is lost."
-    )
-    refused_max: float = setting(0.0, Seconds(0), "Longest pause there.")
-    refused_attempts: int = setting(0, Whole(0, 1_000_000), "Most attempts there.")
-    timeout_first: float = setting(0.0, Seconds(0), "First pause where no answer came in time.")
-    timeout_max: float = setting(0.0, Seconds(0), "Longest pause there.")
-    timeout_attempts: int = setting(0, Whole(0, 1_000_000), "Most attempts there.")
-    client_error_first: float = setting(0.0, Seconds(0), "First pause after a 4xx.")
-    client_error_max: float = setting(600.0, Seconds(0), "Longest pause there.")
-    client_error_attempts: int = setting(0, Whole(0, 1_000_000), "Most attempts there.")
-    server_error_first: float = setting(0.0, Seconds(0), "First pause after a 5xx.")
-    server_error_max: float = setting(0.0, Seconds(0), "Longest pause there.")
-    server_error_attempts: int = setting(0, Whole(0, 1_000_000), "Most attempts there.")
+    refused_first: float = setting(0.0, Seconds(0), "First delay after a refused or lost connection.")
+    refused_max: float = setting(0.0, Seconds(0), "Maximum delay.")
+    refused_attempts: int = setting(0, Whole(0, 1_000_000), "Maximum attempts.")
+    timeout_first: float = setting(0.0, Seconds(0), "First delay after a timeout.")
+    timeout_max: float = setting(0.0, Seconds(0), "Maximum delay.")
+    timeout_attempts: int = setting(0, Whole(0, 1_000_000), "Maximum attempts.")
+    client_error_first: float = setting(0.0, Seconds(0), "First delay after a 4xx response.")
+    client_error_max: float = setting(600.0, Seconds(0), "Maximum delay.")
+    client_error_attempts: int = setting(0, Whole(0, 1_000_000), "Maximum attempts.")
+    server_error_first: float = setting(0.0, Seconds(0), "First delay after a 5xx response.")
+    server_error_max: float = setting(0.0, Seconds(0), "Maximum delay.")
+    server_error_attempts: int = setting(0, Whole(0, 1_000_000), "Maximum attempts.")
 
 
 @dataclass(frozen=True, slots=True)
 class DeadLettersSettings:
     """Notifications that could not be delivered."""
 
-    age: float = setting(7 * 86400.0, Seconds(0), "How long they are kept.")
-    limit: int = setting(1_000_000, Whole(0, 1_000_000_000), "Most that are kept; the oldest go first.")
+    age: float = setting(7 * 86400.0, Seconds(0), "How long dead letters are kept.")
+    limit: int = setting(
+        1_000_000, Whole(0, 1_000_000_000), "Maximum dead letters; the oldest are removed first."
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionsSettings:
-    """Bounds on subscriptions."""
+    """Limits on subscriptions."""
 
-    limit: int = setting(1_000_000, Whole(1, 100_000_000), "Most subscriptions at once.")
-    grace: float = setting(60.0, Seconds(0), "How long after its end a subscription can still be renewed.")
-    max_lifetime: float = setting(0.0, Seconds(0), "Longest lifetime that can be asked for; 0 is unlimited.")
+    limit: int = setting(1_000_000, Whole(1, 100_000_000), "Maximum subscriptions.")
+    grace: float = setting(
+        60.0, Seconds(0), "Grace period after expiry in which a subscription can be renewed."
+    )
+    max_lifetime: float = setting(0.0, Seconds(0), "Maximum lifetime; 0 means no limit.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,78 +169,78 @@ class MatchingSettings:
     compiled: str = setting(
         "auto",
         Choice(choices=("auto", "never")),
-        "Whether many predicates are matched by compiled code: auto where numba is installed, or never.",
+        "Match many predicates with compiled code; auto requires numba.",
     )
 
 
 @dataclass(frozen=True, slots=True)
 class PullPointsSettings:
-    """Bounds on pull points."""
+    """Limits on pull points."""
 
-    limit: int = setting(100_000, Whole(1, 10_000_000), "Most pull points at once.")
-    max_messages: int = setting(1000, Whole(1, 100_000), "Most notifications in one GetMessages response.")
+    limit: int = setting(100_000, Whole(1, 10_000_000), "Maximum pull points.")
+    max_messages: int = setting(1000, Whole(1, 100_000), "Maximum notifications per GetMessages response.")
     queue_limit: int = setting(
         1_000_000,
         Whole(1, 1_000_000_000),
-        "Most notifications waiting in one pull point; the oldest go first.",
+        "Maximum backlog of a pull point; the oldest are removed first.",
     )
     confirm_after: float = setting(
         0.0,
         Seconds(0),
-        "When a batch that was handed out counts as received without another call; 0 is never.",
+        "Delay after which a returned batch counts as received without another call; 0 means never.",
     )
 
 
 @dataclass(frozen=True, slots=True)
 class OnvifSettings:
-    """The ONVIF door."""
+    """The ONVIF event service."""
 
     lifetime: float = setting(
         3600.0,
         Seconds(1),
-        "Lifetime of a pull point subscription that asks for none.",
+        "Default lifetime of a pull point subscription.",
     )
-    max_timeout: float = setting(600.0, Seconds(0), "Longest wait that a PullMessages may ask for.")
+    max_timeout: float = setting(600.0, Seconds(0), "Maximum Timeout of PullMessages.")
     max_messages: int = setting(
         4096,
         Whole(1, 1_000_000),
-        "Most messages that a PullMessages may ask for.",
+        "Maximum MessageLimit of PullMessages.",
     )
-    waiting_limit: int = setting(1000, Whole(0, 1_000_000), "Most PullMessages that wait at once.")
+    waiting_limit: int = setting(1000, Whole(0, 1_000_000), "Maximum concurrent PullMessages that wait.")
     users_file: str = setting(
         "",
         Text("a file of lines name:password, or empty for no check"),
-        "Who may use the ONVIF addresses, by a UsernameToken.",
+        "Users of the ONVIF service, who authenticate with a UsernameToken.",
     )
-    token_window: float = setting(300.0, Seconds(1), "How far the time in a UsernameToken may be from ours.")
+    token_window: float = setting(300.0, Seconds(1), "Maximum clock difference of a UsernameToken.")
 
 
 @dataclass(frozen=True, slots=True)
 class RegistrationsSettings:
-    """Publishers that register, and those that publish on demand."""
+    """Registered publishers, and publishers on demand."""
 
-    required: bool = setting(False, Flag(), "Only registered publishers may publish, at every door.")
-    limit: int = setting(10_000, Whole(1, 1_000_000), "Most registrations at once.")
-    topics_limit: int = setting(1000, Whole(1, 100_000), "Most topics in one registration.")
-    max_lifetime: float = setting(0.0, Seconds(0), "Longest lifetime that can be asked for; 0 is unlimited.")
+    required: bool = setting(False, Flag(), "Only registered publishers may publish.")
+    limit: int = setting(10_000, Whole(1, 1_000_000), "Maximum registrations.")
+    topics_limit: int = setting(1000, Whole(1, 100_000), "Maximum topics per registration.")
+    max_lifetime: float = setting(0.0, Seconds(0), "Maximum lifetime; 0 means no limit.")
     lifetime: float = setting(
         600.0,
         Seconds(1),
-        "Lifetime of the node's subscriptions at publishers on demand; they are renewed at half of it.",
+        "Lifetime of the node's subscriptions at publishers on demand; renewed at half of it.",
     )
     linger: float = setting(
-        1.0, Seconds(0), "How long after its last interest goes a publisher on demand is paused."
+        1.0, Seconds(0), "Delay before a publisher on demand is paused after its last subscriber leaves."
     )
 
 
 @dataclass(frozen=True, slots=True)
 class StreamsSettings:
-    """Stream services that jobs register."""
+    """Stream services registered by jobs."""
 
-    limit: int = setting(1000, Whole(1, 100_000), "Most services known at once.")
+    limit: int = setting(1000, Whole(1, 100_000), "Maximum stream services.")
     silent_after: float = setting(
-        15.0, Seconds(1), "Time without a heartbeat after which a service counts as silent."
+        15.0, Seconds(1), "Time without a heartbeat after which a service is silent."
     )
     forget_after: float = setting(
-        7 * 86400.0, Seconds(0), "Time after which a silent or stopped service is forgotten; 0 is never."
+        7 * 86400.0, Seconds(0), "Time after which a silent or stopped service is removed; 0 means never."
     )

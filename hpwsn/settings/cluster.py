@@ -8,71 +8,69 @@ from hpwsn.settings.setting import ANY_HOST, MIB, host_and_port, setting
 
 @dataclass(frozen=True, slots=True)
 class BackboneSettings:
-    """What carries notifications between the nodes of a cluster."""
+    """The ActiveMQ broker that accepted notifications pass through."""
 
     url: str = setting(
         "",
         Url("a stomp:// URL, or empty for embedded", schemes=("stomp",)),
-        "The message broker, as stomp://user:password@host:61613; several hosts with commas.",
+        "ActiveMQ, as stomp://user:password@host:61613; separate several hosts by commas.",
     )
-    password: str = setting("", Text(), "Password for it, where the URL holds none.", secret=True)
-    password_file: str = setting("", Text("a file"), "File that holds the password instead.")
-    persistent: bool = setting(
-        True, Flag(), "Whether what waits in the message broker survives the end of its process."
-    )
-    batch: int = setting(256, Whole(1, 10_000), "Most notifications in one message to it.")
-    prefetch: int = setting(64, Whole(1, 10_000), "Messages that it sends ahead of their acknowledgement.")
+    password: str = setting("", Text(), "ActiveMQ password, if not in the URL.", secret=True)
+    password_file: str = setting("", Text("a file"), "File with the ActiveMQ password.")
+    persistent: bool = setting(True, Flag(), "Send persistent messages, which survive a restart of ActiveMQ.")
+    batch: int = setting(256, Whole(1, 10_000), "Maximum notifications per ActiveMQ message.")
+    prefetch: int = setting(64, Whole(1, 10_000), "Maximum unacknowledged messages from ActiveMQ.")
     heartbeat: float = setting(
         5.0,
         Seconds(0.1, 3600),
-        "Time between heartbeats; after two and a half without one it counts as away.",
+        "Heartbeat interval; the connection is lost after 2.5 intervals of silence.",
     )
     spool_limit: int = setting(
-        1_000_000, Whole(0, 1_000_000_000), "Most notifications kept for it while it is away."
+        1_000_000, Whole(0, 1_000_000_000), "Maximum notifications spooled while ActiveMQ is unavailable."
     )
-    spool_bytes: int = setting(256 * MIB, Size(0), "Most bytes kept for it while it is away.")
+    spool_bytes: int = setting(256 * MIB, Size(0), "Maximum bytes spooled while ActiveMQ is unavailable.")
     peers: tuple[str, ...] = setting(
         (),
         Texts("a list of topics"),
-        "Topics that, with all below them, are shared with JMS, STOMP and MQTT applications there.",
+        "Topics, with all topics below them, shared with JMS, STOMP, MQTT and AMQP applications.",
     )
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterSettings:
-    """How the node joins its cluster; the admin node reads these as well."""
+    """Joining a cluster; the admin node reads these settings too."""
 
     admin: str = setting(
         "",
-        Url("an http or https URL, or empty for a node alone"),
-        "Address of the admin node, for a node in a cluster.",
+        Url("an http or https URL, or empty for a single node"),
+        "Address of the admin node.",
     )
-    secret: str = setting("", Text(), "Secret shared with the admin node and the other nodes.", secret=True)
-    secret_file: str = setting("", Text("a file"), "File that holds the secret instead.")
+    secret: str = setting("", Text(), "Secret shared by all nodes and the admin node.", secret=True)
+    secret_file: str = setting("", Text("a file"), "File with the shared secret.")
     ca_file: str = setting(
         "",
         Text("a PEM file, or empty for the system's"),
-        "Authorities that https addresses of the admin node and of other nodes are checked against.",
+        "CA certificates for https addresses of the admin node and other nodes.",
     )
     url: str = setting(
         "",
-        Url("an http or https URL, or empty for the one of its endpoint references"),
-        "Where other nodes and the admin node reach this node's port, if by another address than clients.",
+        Url("an http or https URL, or empty for the base of its endpoint references"),
+        "This node's address for other nodes and the admin node, if different from that for clients.",
     )
     heartbeat: float = setting(
-        2.0, Seconds(0.05, 3600), "Pause between two heartbeats; nodes follow the admin node's."
+        2.0, Seconds(0.05, 3600), "Heartbeat interval; nodes use the admin node's value."
     )
-    missed: int = setting(3, Whole(2, 1000), "Heartbeats missed until a node counts as dead.")
+    missed: int = setting(
+        3, Whole(2, 1000), "Missed heartbeats after which a node is dead; nodes use the admin node's value."
+    )
     start_wait: float = setting(
         5.0,
         Seconds(0, 3600),
-        "Time for the admin node to answer at the start, before the node goes on.",
+        "How long startup waits for the admin node before the node continues without it.",
     )
-    clock_window: float = setting(
-        300.0, Seconds(1, 86400), "Most seconds that the clocks of two hosts may differ."
-    )
+    clock_window: float = setting(300.0, Seconds(1, 86400), "Maximum clock difference between two hosts.")
     forward_timeout: float = setting(
-        120.0, Seconds(0.1, 3600), "Time for another node to answer a request that is passed on to it."
+        120.0, Seconds(0.1, 3600), "Response timeout for a request forwarded to another node."
     )
 
 
@@ -83,64 +81,68 @@ class AdminSettings:
     host: str = setting(
         "127.0.0.1",
         Text("a host name or address", empty=False),
-        "Address to listen on; 0.0.0.0 or :: is every one.",
+        "Listening address; 0.0.0.0 or :: means all.",
     )
-    port: int = setting(8070, Whole(0, 65535), "Port to listen on; 0 takes a free one.")
+    port: int = setting(8070, Whole(0, 65535), "Listening port; 0 means any free port.")
     dir: str = setting(
-        "hpwsn-admin-data", Text("a directory", empty=False), "Directory of its state; made if missing."
+        "hpwsn-admin-data", Text("a directory", empty=False), "State directory; created if missing."
     )
-    limit: int = setting(10_000, Whole(1, 1_000_000), "Most nodes that are registered.")
-    forget: float = setting(86_400.0, Seconds(0), "How long a node that died or left stays listed.")
+    limit: int = setting(10_000, Whole(1, 1_000_000), "Maximum registered nodes.")
+    forget: float = setting(86_400.0, Seconds(0), "How long a dead or stopped node stays listed.")
 
 
 @dataclass(frozen=True, slots=True)
 class RoutingSettings:
-    """How nodes carry notifications to each other; save `originals` only where `cluster.admin` is set."""
+    """Links between nodes; all but `originals` and `original_port` require `cluster.admin`."""
 
     host: str = setting(
         "",
         Text("a host name or address, or empty for `server.host`"),
-        "Address for links to other nodes, which reach this one by it unless it means every address.",
+        "Listening address for links; announced to other nodes unless it means all addresses.",
     )
-    port: int = setting(0, Whole(0, 65535), "Port for them, by UDP and TCP; 0 takes a free one.")
+    port: int = setting(0, Whole(0, 65535), "UDP and TCP port for links; 0 means any free port.")
     public: str = setting(
         "",
-        Text("host:port, or empty for the two above"),
-        "Where other nodes reach this one's links, if by another address.",
+        Text("host:port, or empty for `host` and `port`"),
+        "Address of the links announced to other nodes, if different.",
     )
     fragment_size: int = setting(
-        8000, Size(512, 8191), "Most bytes of a datagram; larger notifications are split over several."
+        8000, Size(512, 8191), "Maximum datagram size; larger notifications are fragmented."
     )
-    buffer: int = setting(4 * MIB, Size(64 * 1024, 1024 * MIB), "Buffer asked of the system for datagrams.")
-    queue_bytes: int = setting(64 * MIB, Size(MIB), "Most bytes that wait for one other node.")
+    buffer: int = setting(4 * MIB, Size(64 * 1024, 1024 * MIB), "Requested socket buffer for datagrams.")
+    queue_bytes: int = setting(64 * MIB, Size(MIB), "Maximum bytes queued per node.")
     reassembly_timeout: float = setting(
-        5.0, Seconds(0.1, 3600), "How long the next piece of a notification is waited for."
+        5.0, Seconds(0.1, 3600), "Maximum wait for the next fragment of a notification."
     )
     reassembly_bytes: int = setting(
-        64 * MIB, Size(MIB), "Most bytes of incomplete notifications; the oldest go first."
+        64 * MIB, Size(MIB), "Maximum bytes of incomplete notifications; the oldest are dropped first."
     )
     reassembly_messages: int = setting(
-        1024, Whole(1, 1_000_000), "Most incomplete notifications; the oldest go first."
+        1024, Whole(1, 1_000_000), "Maximum incomplete notifications; the oldest are dropped first."
     )
     unacknowledged: int = setting(
         10_000,
         Whole(1, 1_000_000),
-        "Most reliable notifications that others have not confirmed; past it, publishers get a 503.",
+        "Maximum unacknowledged reliable notifications, beyond which publishers get 503.",
     )
-    unacknowledged_bytes: int = setting(64 * MIB, Size(MIB), "Most bytes of these.")
+    unacknowledged_bytes: int = setting(
+        64 * MIB, Size(MIB), "Maximum bytes of unacknowledged reliable notifications."
+    )
     resend_after: float = setting(
-        5.0, Seconds(0.1, 3600), "When what is not confirmed is sent again; doubled each time."
+        5.0,
+        Seconds(0.1, 3600),
+        "Delay before unacknowledged notifications are sent again; it doubles each time.",
     )
     dead_grace: float = setting(
-        60.0, Seconds(0), "How long reliable notifications are kept for a node that is dead or gone."
+        60.0, Seconds(0), "How long reliable notifications are kept for a dead or stopped node."
     )
     originals: tuple[str, ...] = setting(
         (),
         Texts("a list of host:port"),
-        "Nodes of the original: they get what is published here in its form by UDP, and may send the same.",
+        "Nodes of the original HPwsn with which publications are exchanged over UDP.",
     )
     original_port: int = setting(
-        0, Whole(0, 65535), "UDP port for them, at `host`; 0 takes a free one. Nothing proves who sends."
+        0, Whole(0, 65535), "UDP port for `originals`; 0 means any free port. Senders are not authenticated."
     )
 
     def original_addresses(self) -> list[tuple[str, int]]:

@@ -8,46 +8,48 @@ from hpwsn.settings.setting import ANY_HOST, MIB, setting
 
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
-    """The port that publishers, subscribers and operators use."""
+    """The HTTP port for publishers, subscribers and operators."""
 
     host: str = setting(
         "127.0.0.1",
         Text("a host name or address", empty=False),
-        "Address to listen on; 0.0.0.0 or :: is every one.",
+        "Listening address; 0.0.0.0 or :: means all.",
     )
-    port: int = setting(8080, Whole(0, 65535), "Port to listen on; 0 takes a free one.")
+    port: int = setting(8080, Whole(0, 65535), "Listening port; 0 means any free port.")
     public_url: str = setting(
         "",
         Url("an http or https URL, or empty for http://host:port, https with TLS"),
-        "Base of the addresses in endpoint references, where others reach the node by another one.",
+        "Base URL in endpoint references, if clients use another address, such as a proxy.",
     )
-    body_limit: int = setting(16 * MIB, Size(1024, 2**31), "Largest request body.")
-    depth_limit: int = setting(256, Whole(8, 256), "Most levels of elements in a request.")
-    attribute_limit: int = setting(256, Whole(8, 100_000), "Most attributes on one element.")
-    message_limit: int = setting(10_000, Whole(1, 1_000_000), "Most messages in one Notify.")
+    body_limit: int = setting(16 * MIB, Size(1024, 2**31), "Maximum request body.")
+    depth_limit: int = setting(256, Whole(8, 256), "Maximum depth of elements in a request.")
+    attribute_limit: int = setting(256, Whole(8, 100_000), "Maximum attributes per element.")
+    message_limit: int = setting(10_000, Whole(1, 1_000_000), "Maximum messages per Notify.")
     request_timeout: float = setting(
-        60.0, Seconds(0.1), "Time for a request to arrive whole, and for answers to be read."
+        60.0, Seconds(0.1), "Timeout for receiving a request, and for the client to read the response."
     )
-    connections: int = setting(10_000, Whole(1, 1_000_000), "Most connections open at once.")
-    drain_timeout: float = setting(10.0, Seconds(0), "Time for what is under way to finish at SIGTERM.")
+    connections: int = setting(10_000, Whole(1, 1_000_000), "Maximum open connections.")
+    drain_timeout: float = setting(
+        10.0, Seconds(0), "Maximum wait for in-flight requests and deliveries at SIGTERM."
+    )
     fast_lane: bool = setting(
-        True, Flag(), "Ordinary requests take a shorter way; the answers are the same without it."
+        True, Flag(), "Use the shorter code path for common requests; the responses are the same."
     )
     websocket_origins: tuple[str, ...] = setting(
         (),
         Texts("a list of origins, such as https://maps.example.org, or *"),
-        "Origins of web pages elsewhere that may follow topics by WebSocket; * is every one.",
+        "Origins of other web pages that may open a WebSocket; * means all.",
     )
     tls_certificate: str = setting(
-        "", Text("a PEM file, or empty for plain HTTP"), "Certificate, with its chain, that the port shows."
+        "", Text("a PEM file, or empty for plain HTTP"), "Server certificate with its chain."
     )
     tls_key: str = setting(
-        "", Text("a PEM file, or empty where tls_certificate has it"), "Key of the certificate, unencrypted."
+        "", Text("a PEM file, or empty if in `tls_certificate`"), "Unencrypted private key."
     )
     tls_client_ca: str = setting(
         "",
-        Text("a PEM file, or empty to ask nobody"),
-        "Authorities; a client must show a certificate of one of them.",
+        Text("a PEM file, or empty for no client certificates"),
+        "CA certificates; clients must present a certificate from one of these CAs.",
     )
 
     @property
@@ -68,34 +70,28 @@ class ServerSettings:
 
 @dataclass(frozen=True, slots=True)
 class NodeSettings:
-    """Who this node is among others."""
+    """The node's identity."""
 
-    name: str = setting(
-        "", Text("text, or empty for the host's name"), "Name of the node, unique in its cluster."
-    )
-    cluster: str = setting(
-        "", Text("text, or empty for `default`"), "Name of the cluster that the node belongs to."
-    )
+    name: str = setting("", Text("text, or empty for the host's name"), "Node name, unique among all nodes.")
+    cluster: str = setting("", Text("text, or empty for `default`"), "Cluster that the node joins.")
 
 
 @dataclass(frozen=True, slots=True)
 class DataSettings:
-    """Where the node keeps its state."""
+    """The node's state."""
 
     dir: str = setting(
         "hpwsn-data",
         Text("a directory", empty=False),
-        "Directory of the journal, subscriptions and pull points; made if missing.",
+        "Data directory; created if missing.",
     )
 
 
 @dataclass(frozen=True, slots=True)
 class LogSettings:
-    """What the node writes to standard error."""
+    """The log on standard error."""
 
     level: str = setting(
-        "info", Choice(choices=("debug", "info", "warning", "error")), "Least serious record written."
+        "info", Choice(choices=("debug", "info", "warning", "error")), "Minimum level of records."
     )
-    format: str = setting(
-        "text", Choice(choices=("text", "json")), "One line of text, or one JSON object, a record."
-    )
+    format: str = setting("text", Choice(choices=("text", "json")), "Format of each line.")
