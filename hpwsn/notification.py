@@ -1,18 +1,20 @@
-"""A notification as the node carries it: from the door through the journal to every queue.
+"""Notifications as the node carries them: as runs, from the door through the journal to every queue.
 
-It owns nothing but the shape. The content is the wire form that deliveries are joined from (Topic,
-ProducerReference and Message elements, see hpwsn_client.wsn.operations.messages), so no stage builds it
-twice.
+A Run holds notifications that differ in their payloads only; a single notification is a run of one. Doors
+make runs, admission completes them (topic object, time, routing), the backbone carries them, the journal
+stores them, and commit listeners get them. A Notification is one member of a run, made for those who need
+it alone: where nobody does, a hundred notifications cost little more than one.
 
-Notifications of one Notify that differ in their payloads only are carried as a Run, and what comes together
-as a Batch of runs and of lists. Both are sequences like any other, and make single notifications only for
-who asks for them: where nobody does, a hundred cost little more than one.
+The content of a notification is the wire form that deliveries are joined from: Topic, ProducerReference and
+Message (hpwsn_client.wsn.operations.notifications). A run keeps it in two parts: what stands before each
+payload, and all payloads with END behind each. MESSAGE_CLOSE follows every payload.
 """
 
-from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import NamedTuple, overload
+from typing import NamedTuple
 
 from hpwsn_client.wsn.operations.notifications import MESSAGE_CLOSE
 from hpwsn_client.wsn.topics.topic_expressions import Topic
@@ -22,23 +24,18 @@ RELIABLE = 1
 PARTIAL = 2
 """Other nodes may hand out its pieces one by one."""
 ORIGINAL = 4
-"""It came from a node of the original, and goes to none from here."""
+"""It came from a node of the original HPwsn, and is not sent to any from here."""
 FOREIGN = 8
-"""It came from another node, and goes to no further one from here."""
+"""It came from another node, and is not sent on to a further one from here."""
 
 END = b"\x1e"
-"""Behind each payload of a run: a control character, which XML does not allow."""
+"""Behind each payload of a run: a control character that XML does not allow."""
 
 _new = tuple.__new__
 
 
-def split_row(elements: bytes) -> list[bytes]:
-    """The elements of a run, which has END behind each."""
-    return elements[:-1].split(END)
-
-
 class Notification(NamedTuple):
-    """One accepted message; `start` and `end` mark the payload inside `content`."""
+    """One member of a run; `start` and `end` mark the payload inside `content`."""
 
     topic: Topic | None
     content: bytes
@@ -48,7 +45,7 @@ class Notification(NamedTuple):
     message_id: str | None = None
     target: str | None = None
     routing: int = 0
-    """How it travels between nodes: RELIABLE, PARTIAL, ORIGINAL and FOREIGN, added."""
+    """How it travels between nodes: the sum of RELIABLE, PARTIAL, ORIGINAL and FOREIGN."""
 
     @property
     def payload(self) -> bytes:
@@ -56,40 +53,24 @@ class Notification(NamedTuple):
         return self.content[self.start : self.end]
 
 
-class _Lazy(Sequence[Notification]):
-    """A sequence whose elements are made, all of them, when the first is asked for."""
+class Run:
+    """Notifications that differ in their payloads only, in order; `target` is a pull point posted to
+    directly.
 
-    __slots__ = ("_made",)
+    `message_id` is the idempotency key of the whole request. Only admission changes a run, before its append.
+    """
 
-    def __init__(self) -> None:
-        self._made: list[Notification] | None = None
-
-    @abstractmethod
-    def _make(self) -> list[Notification]:
-        """The elements."""
-
-    def _all(self) -> list[Notification]:
-        if self._made is None:
-            self._made = self._make()
-        return self._made
-
-    def __iter__(self) -> Iterator[Notification]:
-        return iter(self._all())
-
-    @overload
-    def __getitem__(self, index: int) -> Notification: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> list[Notification]: ...
-
-    def __getitem__(self, index: int | slice) -> Notification | list[Notification]:
-        return self._all()[index]
-
-
-class Run(_Lazy):
-    """Notifications without a target, alike but for their payloads, which are in one row (see split_row)."""
-
-    __slots__ = ("before", "message_id", "payloads", "routing", "size", "time", "topic")
+    __slots__ = (
+        "_members",
+        "before",
+        "message_id",
+        "payloads",
+        "routing",
+        "size",
+        "target",
+        "time",
+        "topic",
+    )
 
     def __init__(
         self,
@@ -97,104 +78,93 @@ class Run(_Lazy):
         before: bytes,
         payloads: bytes,
         size: int,
-        time: float,
+        time: float = 0.0,
         message_id: str | None = None,
+        target: str | None = None,
         routing: int = 0,
     ) -> None:
-        super().__init__()
         self.topic = topic
         self.before = before
         self.payloads = payloads
         self.size = size
         self.time = time
         self.message_id = message_id
+        self.target = target
         self.routing = routing
+        self._members: list[Notification] | None = None
+
+    @classmethod
+    def of(cls, notification: Notification) -> Run:
+        """A single notification as a run; its content must end with MESSAGE_CLOSE (ValueError)."""
+        topic, content, start, end, time, message_id, target, routing = notification
+        if content[end:] != MESSAGE_CLOSE or END in content:
+            raise ValueError("the content of a notification does not end with its payload and </Message>")
+        return cls(topic, content[:start], content[start:end] + END, 1, time, message_id, target, routing)
+
+    @property
+    def members(self) -> list[Notification]:
+        """The single notifications; made once, when first asked for."""
+        if self._members is None:
+            topic, before, start = self.topic, self.before, len(self.before)
+            rest = self.time, self.message_id, self.target, self.routing
+            self._members = [
+                _new(Notification, (topic, before + each + MESSAGE_CLOSE, start, start + len(each), *rest))
+                for each in split_payloads(self.payloads)
+            ]
+        return self._members
+
+    @property
+    def first(self) -> Notification:
+        """The first notification."""
+        return self.members[0]
+
+    @property
+    def content_size(self) -> int:
+        """The bytes of all contents."""
+        # In a run END is behind each payload, in place of what a content has around it.
+        return len(self.payloads) + (len(self.before) + len(MESSAGE_CLOSE) - len(END)) * self.size
 
     def __len__(self) -> int:
         return self.size
 
-    def _make(self) -> list[Notification]:
-        topic, before, start = self.topic, self.before, len(self.before)
-        rest = self.time, self.message_id, None, self.routing
-        return [
-            _new(Notification, (topic, before + each + MESSAGE_CLOSE, start, start + len(each), *rest))
-            for each in split_row(self.payloads)
-        ]
+    def __iter__(self) -> Iterator[Notification]:
+        return iter(self.members)
+
+    def continues(self, run: Run) -> bool:
+        """Whether this run, which comes next, can be added to that one with no difference to anybody."""
+        return (
+            self.topic is run.topic
+            and self.message_id is None is run.message_id
+            and self.target is None is run.target
+            and self.routing == run.routing
+            and self.before == run.before
+        )
+
+    def extend(self, runs: Sequence[Run]) -> None:
+        """Add the payloads of runs that continue this one."""
+        self.payloads = b"".join((self.payloads, *[run.payloads for run in runs]))
+        self.size += count_of(runs)
+        self._members = None
 
 
-class Batch(_Lazy):
-    """Runs and lists, one after another."""
-
-    __slots__ = ("_size", "parts")
-
-    def __init__(self, parts: Sequence[Sequence[Notification]]) -> None:
-        super().__init__()
-        self.parts = parts
-        self._size = sum(map(len, parts))
-
-    def __len__(self) -> int:
-        return self._size
-
-    def _make(self) -> list[Notification]:
-        return list(chain.from_iterable(self.parts))
+Runs = Sequence[Run]
 
 
-def parts_of(notifications: Sequence[Notification]) -> Sequence[Sequence[Notification]]:
-    """The runs and lists that these come in."""
-    return notifications.parts if isinstance(notifications, Batch) else (notifications,)
+def count_of(runs: Iterable[Run]) -> int:
+    """How many notifications there are in runs."""
+    return sum([run.size for run in runs])
 
 
-def content_size(notifications: Sequence[Notification]) -> int:
+def content_size(runs: Iterable[Run]) -> int:
     """The bytes of all contents."""
-    return sum(map(_size, parts_of(notifications)))
+    return sum([run.content_size for run in runs])
 
 
-def _size(part: Sequence[Notification]) -> int:
-    if not isinstance(part, Run):
-        return sum([len(each.content) for each in part])
-    # In a run one byte is behind each payload in place of what a content has around it.
-    return len(part.payloads) + (len(part.before) + len(MESSAGE_CLOSE) - 1) * part.size
+def members(runs: Iterable[Run]) -> Iterator[Notification]:
+    """The single notifications of runs, in order."""
+    return chain.from_iterable(runs)
 
 
-class Encoded(NamedTuple):
-    """A notification in the form that it is stored and delivered in; the payload is content[start:end]."""
-
-    topic: Topic | None
-    content: bytes
-    start: int
-    end: int
-    message_id: str | None = None
-    """The id that the whole Notify was given."""
-
-
-class EncodedRun(Sequence[Encoded]):
-    """Notifications on one topic, alike but for their payloads, which are in one row with END behind each."""
-
-    __slots__ = ("before", "message_id", "payloads", "size", "topic")
-
-    def __init__(
-        self, topic: Topic | None, before: bytes, payloads: bytes, size: int, message_id: str | None
-    ) -> None:
-        self.topic = topic
-        self.before = before
-        self.payloads = payloads
-        self.size = size
-        self.message_id = message_id
-
-    def __len__(self) -> int:
-        return self.size
-
-    def __iter__(self) -> Iterator[Encoded]:
-        topic, before, start, message_id = self.topic, self.before, len(self.before), self.message_id
-        for each in split_row(self.payloads):
-            content = before + each + MESSAGE_CLOSE
-            yield _new(Encoded, (topic, content, start, start + len(each), message_id))
-
-    @overload
-    def __getitem__(self, index: int) -> Encoded: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> list[Encoded]: ...
-
-    def __getitem__(self, index: int | slice) -> Encoded | list[Encoded]:
-        return list(self)[index]
+def split_payloads(payloads: bytes) -> list[bytes]:
+    """The payloads of a run, which has END behind each."""
+    return payloads[:-1].split(END)

@@ -8,28 +8,29 @@ from typing import Any
 
 from hpwsn.backbone.interface import Receive, Screen
 from hpwsn.errors import BackboneUnavailable
-from hpwsn.notification import Notification
+from hpwsn.notification import Run
 
 
 class EmbeddedBackbone:
-    """Hands every notification straight to the node that sent it."""
+    """Hands every run straight to the journal."""
 
-    def __init__(self) -> None:
-        self._receive: Receive | None = None
+    def __init__(self, append: Receive) -> None:
+        self._append = append
+        self._open = False
 
     async def start(self, receive: Receive, screen: Screen) -> None:
-        """Remember where notifications go."""
-        self._receive = receive
+        """Accept runs; nothing ever comes from elsewhere."""
+        self._open = True
 
-    async def send(self, notifications: Sequence[Notification]) -> int:
-        """Journal them; returns with the commit."""
-        if self._receive is None:
+    async def send(self, runs: Sequence[Run]) -> int:
+        """Append the runs; returns with the commit."""
+        if not self._open:
             raise BackboneUnavailable("the backbone is not open: the node is starting or stopping")
-        return await self._receive(notifications)
+        return await self._append(runs)
 
     async def close(self) -> None:
-        """Refuse what comes from now on."""
-        self._receive = None
+        """Refuse whatever comes from now on."""
+        self._open = False
 
     def holds(self) -> bool:
         """Never: what is answered is in the log."""
@@ -37,8 +38,8 @@ class EmbeddedBackbone:
 
     def problem(self) -> str | None:
         """Why this backbone is not ready."""
-        return None if self._receive else "the embedded backbone is closed"
+        return None if self._open else "the embedded backbone is closed"
 
     def figures(self) -> Mapping[str, Any]:
         """Nothing of its own: the journal has the figures."""
-        return {"kind": "embedded", "state": "ready" if self._receive else "closed"}
+        return {"kind": "embedded", "state": "ready" if self._open else "closed"}

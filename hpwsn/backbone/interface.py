@@ -9,15 +9,13 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from hpwsn.journal.store.records import Arrival
-from hpwsn.notification import Notification
+from hpwsn.notification import Run
 
 
 class Receive(Protocol):
     """Stores what a backbone brings, all or none."""
 
-    def __call__(
-        self, notifications: Sequence[Notification], arrival: Arrival | None = None
-    ) -> Awaitable[int]:
+    def __call__(self, runs: Sequence[Run], arrival: Arrival | None = None) -> Awaitable[int]:
         """The offset of the first, with the commit; what else the arrival says is in the same transaction."""
 
 
@@ -25,8 +23,8 @@ class Receive(Protocol):
 class Screened:
     """What came from elsewhere, looked at: what is new, what cannot be taken and why, how many came again."""
 
-    kept: Sequence[Notification]
-    refused: Sequence[tuple[Notification, str]]
+    kept: Sequence[Run]
+    refused: Sequence[tuple[Run, str]]
     repeated: int
     stored: Callable[[int], None]
     """To be called with the offset of the first that was kept, once all of them are stored."""
@@ -35,7 +33,7 @@ class Screened:
 class Screen(Protocol):
     """Looks at notifications that did not come by a door of this node."""
 
-    def __call__(self, notifications: Sequence[Notification], *, checked: bool) -> Screened:
+    def __call__(self, runs: Sequence[Run], *, checked: bool) -> Screened:
         """Those that can be stored; of `checked` ones, which came by a door once, only ids are looked at."""
 
 
@@ -45,8 +43,8 @@ class Backbone(Protocol):
     async def start(self, receive: Receive, screen: Screen) -> None:
         """Begin to hand notifications to `receive`; those of others only as far as `screen` keeps them."""
 
-    async def send(self, notifications: Sequence[Notification]) -> int | None:
-        """Carry notifications, all or none; returns when they are safe, with the offset of the first.
+    async def send(self, runs: Sequence[Run]) -> int | None:
+        """Carry runs, all or none; returns when they are safe, with the offset of the first notification.
 
         None where they are safe and their offsets are not known yet.
         """

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from hpwsn.broker.admission.admission import Publisher
+from hpwsn.broker.admission.admission import Admission
 from hpwsn.broker.delivery.delivery import Delivery
 from hpwsn.broker.lifetimes.message_expiry import has_expired
 from hpwsn.broker.registrations.demand import Demand
@@ -29,7 +29,7 @@ from hpwsn_client.wsn.topics.topic_expressions import Topic, TopicExpression
 class Broker:
     """The parts of a node behind its doors."""
 
-    publisher: Publisher
+    admission: Admission
     subscriptions: Subscriptions
     pull_points: PullPoints
     delivery: Delivery

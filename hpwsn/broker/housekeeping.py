@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from hpwsn.background import Background
 from hpwsn.broker.broker import Broker
@@ -23,15 +24,46 @@ INTERVAL = 30.0
 """Seconds between two looks."""
 
 
+@dataclass(frozen=True, slots=True)
+class RetentionPolicy:
+    """How long the journal keeps what nobody waits for: ages in seconds, sizes in bytes."""
+
+    age: float
+    bytes: int
+    id_window: float
+    dead_letter_age: float
+    dead_letter_limit: int
+
+    @classmethod
+    def of(cls, config: Config) -> RetentionPolicy:
+        """The policy that the settings ask for."""
+        journal, letters = config.journal, config.dead_letters
+        # Old entries make room before the journal is full and publishers are refused.
+        room = journal.max_bytes * 3 // 4 if journal.max_bytes else journal.retention_bytes
+        return cls(
+            age=journal.retention_age,
+            bytes=min(journal.retention_bytes, room),
+            id_window=journal.id_window,
+            dead_letter_age=letters.age,
+            dead_letter_limit=letters.limit,
+        )
+
+
 class Housekeeping(Background):
     """Prunes the journal and the pull points now and then."""
 
-    def __init__(self, broker: Broker, config: Config) -> None:
+    def __init__(
+        self,
+        broker: Broker,
+        policy: RetentionPolicy,
+        *,
+        needed_from: Callable[[], int | None] | None = None,
+    ) -> None:
+        """`needed_from` gives the offset from which on other nodes may need everything."""
         super().__init__(self._run_now_and_then)
         self._broker = broker
-        self._config = config
-        self.needed_from: Callable[[], int | None] = lambda: None
-        """The offset from which on other nodes may need everything."""
+        self._policy = policy
+        self._needed_from = needed_from or (lambda: None)
 
     async def _run_now_and_then(self) -> None:
         while True:
@@ -43,7 +75,7 @@ class Housekeeping(Background):
 
     async def tidy(self) -> None:
         """Remove what is past retention, and let open topics go whose last message went with it."""
-        broker, journal, letters = self._broker, self._config.journal, self._config.dead_letters
+        broker, policy = self._broker, self._policy
         await broker.pull_points.trim()
         for subscription in broker.subscriptions:
             broker.delivery.expire(subscription)
@@ -51,14 +83,14 @@ class Housekeeping(Background):
         head = broker.delivery.head
         pruned = await broker.journal.prune(
             broker.clock(),
-            id_window=journal.id_window,
-            retention_age=journal.retention_age,
-            retention_bytes=self._retained_bytes(),
+            id_window=policy.id_window,
+            retention_age=policy.age,
+            retention_bytes=policy.bytes,
             needs=needs,
             needs_all=needs_all,
             head=head,
-            dead_letter_age=letters.age,
-            dead_letter_limit=letters.limit,
+            dead_letter_age=policy.dead_letter_age,
+            dead_letter_limit=policy.dead_letter_limit,
         )
         for topic in map(Topic.parse, pruned.forgotten):
             current = broker.tree.current(topic)
@@ -78,13 +110,8 @@ class Housekeeping(Background):
         for topics, cursor_at in waiting.items():
             for key in self._broker.tree.keys(topics) or ():
                 needs[key] = min(cursor_at, needs.get(key, cursor_at))
-        elsewhere = self.needed_from()
+        elsewhere = self._needed_from()
         everywhere = [waiting[()]] if () in waiting else []
         if elsewhere is not None:
             everywhere.append(elsewhere - 1)
         return needs, min(everywhere, default=None)
-
-    def _retained_bytes(self) -> int:
-        """Less than the journal may have in all: old entries make room before publishers are refused."""
-        journal = self._config.journal
-        return min(journal.retention_bytes, journal.max_bytes * 3 // 4 or journal.retention_bytes)

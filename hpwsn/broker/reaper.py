@@ -13,6 +13,7 @@ from typing import Protocol
 
 from hpwsn.background import Background
 from hpwsn.errors import JournalUnavailable
+from hpwsn.listeners import Listeners
 
 log = logging.getLogger(__name__)
 
@@ -23,7 +24,7 @@ LONGEST_SLEEP = 30.0
 class Mortal(Protocol):
     """A registry whose members end: subscriptions, registrations."""
 
-    on_lifetimes: Callable[[], None]
+    lifetimes_changed: Listeners[()]
 
     def next_due(self) -> float | None:
         """When the next lifetime runs out."""
@@ -40,7 +41,7 @@ class Reaper(Background):
         self._registry = registry
         self._clock = clock
         self._changed = asyncio.Event()
-        registry.on_lifetimes = self._changed.set
+        registry.lifetimes_changed.add(self._changed.set)
 
     async def _run_when_due(self) -> None:
         while True:

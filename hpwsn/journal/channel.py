@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from hpwsn.errors import JournalUnavailable
-from hpwsn.journal.store.records import OnCommit
 from hpwsn.journal.store.tables import is_damage
 from hpwsn.journal.store.writer import Change, Work, Writer
-from hpwsn.notification import Notification, content_size
+from hpwsn.listeners import Listeners
+from hpwsn.notification import Run, content_size, count_of
 
 log = logging.getLogger(__name__)
 
@@ -26,8 +26,9 @@ ENTRY_OVERHEAD = 256
 class Channel:
     """Everything that is on its way to the database."""
 
-    def __init__(self, on_commit: OnCommit | None, *, max_waiting: int, wait_for_commit: bool) -> None:
-        self.on_commit = on_commit
+    def __init__(self, *, max_waiting: int, wait_for_commit: bool) -> None:
+        self.committed: Listeners[int, Sequence[Run]] = Listeners("a commit")
+        """Told of every commit of runs, in the order of the log: the first offset, and the runs."""
         self.last_offset = 0
         self.waiting_bytes = 0
         self.failures = 0
@@ -58,21 +59,22 @@ class Channel:
         self._writer = None
 
     def append(
-        self, notifications: Sequence[Notification], work_at: Callable[[int], Work] | None = None
+        self, runs: Sequence[Run], work_at: Callable[[int], Work] | None = None
     ) -> asyncio.Future[int]:
-        """Send notifications on their way at the next offsets, with the work that belongs to the first."""
-        if not notifications:
+        """Send runs to the writer at the next offsets, with the work that belongs to the first."""
+        if not runs:
             raise ValueError("an append needs at least one notification")
         future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        size = content_size(notifications) + ENTRY_OVERHEAD * len(notifications)
+        number = count_of(runs)
+        size = content_size(runs) + ENTRY_OVERHEAD * number
         if self._writer is None or (self.waiting_bytes and self.waiting_bytes + size > self._max_waiting):
             future.set_exception(self._refusal())
             return future
         first = self._next
-        self._next += len(notifications)
+        self._next += number
         self.waiting_bytes += size
         work = None if work_at is None else work_at(first)
-        self._writer.submit(Change(future, first, notifications, size, work, grows=True))
+        self._writer.submit(Change(future, first, runs, number, size, work, grows=True))
         # After a failure answers wait again, so that nothing is promised that cannot be written.
         if not self._wait_for_commit and self.unavailable is None:
             future.set_result(first)
@@ -105,20 +107,15 @@ class Channel:
             if change.error is not None:
                 self._fail(change, change.error)
                 continue
-            if change.notifications:
+            if change.runs:
                 self._announce(change)
             if change.handle is not None and not change.handle.done():
                 change.handle.set_result(change.first or change.result)
 
     def _announce(self, change: Change) -> None:
         self._available()
-        self.last_offset = change.first + len(change.notifications) - 1
-        if self.on_commit is None:
-            return
-        try:
-            self.on_commit(change.first, change.notifications)
-        except Exception as error:
-            self._loop.call_exception_handler({"message": "on_commit failed", "exception": error})
+        self.last_offset = change.first + change.count - 1
+        self.committed(change.first, change.runs)
 
     def _fail(self, change: Change, error: Exception) -> None:
         self.failures += 1
@@ -130,7 +127,7 @@ class Channel:
         elif not change.handle.done():
             change.handle.set_exception(error)
         elif not change.handle.cancelled():
-            self.lost += len(change.notifications)
+            self.lost += change.count
 
     def note(self, error: JournalUnavailable) -> None:
         """Have an error shown; that of a damaged file stays until the end."""

@@ -3,8 +3,8 @@
 It owns the data directory's lock, a thread that writes and a thread that reads. What each durability
 promises once an append's future has its offset: `fsync`, that the notification survives the machine;
 `commit`, the process (kill -9), while a machine that stops may lose the last moments, its file whole;
-`none`, nothing: the answer does not wait for the commit. In every mode the hook `on_commit` runs after the
-commit, in the order of the log. A future that fails has stored nothing of its append.
+`none`, nothing: the answer does not wait for the commit. In every mode the listeners `committed` run after
+the commit, in the order of the log. A future that fails has stored nothing of its append.
 """
 
 import asyncio
@@ -24,7 +24,6 @@ from hpwsn.journal.store.records import (
     Arrival,
     DeadLetter,
     Durability,
-    OnCommit,
     Pruned,
     Pulled,
     PullPointRecord,
@@ -43,7 +42,8 @@ from hpwsn.journal.store.routed import Routed
 from hpwsn.journal.store.spool import Spool, note_frames
 from hpwsn.journal.store.tables import check_unclosed, is_damage, open_reader, open_writer, opening_error
 from hpwsn.journal.store.writer import Work, Writer, repeat
-from hpwsn.notification import Notification
+from hpwsn.listeners import Listeners
+from hpwsn.notification import Run, count_of
 
 MAX_WAITING = 64 << 20
 RESERVE = 16 << 20
@@ -64,7 +64,6 @@ class Journal:
         max_bytes: int | None = None,
         max_waiting: int = MAX_WAITING,
         reserve: int = RESERVE,
-        on_commit: OnCommit | None = None,
     ) -> None:
         self._path = path
         self._durability = durability
@@ -73,7 +72,7 @@ class Journal:
         self._reserve = Reserve(path.parent, reserve)
         self._pruning = asyncio.Lock()
         self._forgotten: dict[str, None] = {}
-        self._channel = Channel(on_commit, max_waiting=max_waiting, wait_for_commit=durability != "none")
+        self._channel = Channel(max_waiting=max_waiting, wait_for_commit=durability != "none")
         self._open = False
         self.spool = Spool(self._channel.change, self._query)
         self.routed = Routed(self._channel.change)
@@ -82,13 +81,12 @@ class Journal:
         self._reading: ThreadPoolExecutor
 
     @property
-    def on_commit(self) -> OnCommit | None:
-        """Called in the loop for each committed append, in the order of the log, before its future."""
-        return self._channel.on_commit
+    def committed(self) -> Listeners[int, Sequence[Run]]:
+        """Called in the loop for each committed append, in the order of the log, before its future is done.
 
-    @on_commit.setter
-    def on_commit(self, hook: OnCommit | None) -> None:
-        self._channel.on_commit = hook
+        A listener gets the first offset and the runs.
+        """
+        return self._channel.committed
 
     @property
     def last_offset(self) -> int:
@@ -119,15 +117,13 @@ class Journal:
         self._reading.shutdown()
         self._lock.release()
 
-    def append(
-        self, notifications: Sequence[Notification], arrival: Arrival | None = None
-    ) -> asyncio.Future[int]:
-        """Store notifications, all or none, at the next offsets; the future has the first of these."""
+    def append(self, runs: Sequence[Run], arrival: Arrival | None = None) -> asyncio.Future[int]:
+        """Store runs, all or none, at the next offsets; the future has the first of these."""
         if arrival is None:
-            return self._channel.append(notifications)
-        from_peers = len(notifications) if arrival.from_peers else 0
+            return self._channel.append(runs)
+        from_peers = count_of(runs) if arrival.from_peers else 0
         work_at = note_frames(arrival.frames, arrival.ranges, arrival.time, from_peers)
-        return self._channel.append(notifications, work_at)
+        return self._channel.append(runs, work_at)
 
     async def read(self, offsets: Collection[int], *, room: int | None = None) -> list[Stored]:
         """The entries at these offsets, in the order of the log; those that are gone are left out.

@@ -28,7 +28,7 @@ def choose_backbone(
     """The embedded one, or ActiveMQ where there is a URL."""
     settings = config.backbone
     if not settings.url:
-        return EmbeddedBackbone()
+        return EmbeddedBackbone(journal.append)
     address = prepare_backbone(settings)
     from hpwsn.backbone.activemq.activemq_backbone import ActiveMQBackbone, Settings
     from hpwsn.backbone.activemq.peers import Peers

@@ -6,14 +6,13 @@ which forwarding and the way to resources of other nodes follow.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from urllib.parse import urlsplit
 
 from aiohttp import web
 
-from hpwsn.broker.admission.admission import Publisher
+from hpwsn.broker.admission.admission import Admission
 from hpwsn.broker.delivery.log_readers import Readers
-from hpwsn.broker.delivery.processor import Processor
 from hpwsn.broker.registrations.demand import Demand
 from hpwsn.broker.subscriptions.subscription import Subscriber, Subscription
 from hpwsn.broker.subscriptions.subscriptions import Subscriptions
@@ -21,7 +20,7 @@ from hpwsn.door.soap.owner_proxy import Elsewhere
 from hpwsn.door.soap.soap_door import SoapDoor
 from hpwsn.errors import HpwsnError
 from hpwsn.journal.journal import Journal
-from hpwsn.notification import PARTIAL, RELIABLE, Notification
+from hpwsn.notification import PARTIAL, RELIABLE
 from hpwsn.routing.forwarding import Forwarding
 from hpwsn.routing.links.udp_sending import LinkOptions
 from hpwsn.routing.membership.credentials import shared_secret
@@ -32,7 +31,6 @@ from hpwsn.settings import Config
 from hpwsn.topics.tree.tree import TopicTree
 from hpwsn_client import __version__
 from hpwsn_client.wsn.soap.xml import Limits
-from hpwsn_client.wsn.topics.topic_expressions import Topic
 
 
 class InCluster:
@@ -45,7 +43,7 @@ class InCluster:
         *,
         journal: Journal,
         tree: TopicTree[Subscriber],
-        publisher: Publisher,
+        admission: Admission,
         clock: Callable[[], float],
     ) -> None:
         self._name = name
@@ -54,7 +52,7 @@ class InCluster:
         self._elsewhere: Elsewhere | None = None
         self._link_port = 0
         self._started = False
-        publisher.carried |= RELIABLE | PARTIAL
+        admission.carried |= RELIABLE | PARTIAL
         routing = config.routing
         self.forwarding = Forwarding(
             name,
@@ -66,38 +64,35 @@ class InCluster:
             journal=journal,
             clock=clock,
             policy=tree.routing,
-            note_id=publisher.published_elsewhere,
+            store=admission.store_from_peer,
             has_peers=bool(config.backbone.peers),
         )
 
-    def attach(
+    def join(
         self,
+        admission: Admission,
         journal: Journal,
-        processor: Processor,
         subscriptions: Subscriptions,
         readers: Readers,
         demand: Demand,
     ) -> None:
         """Have forwarding told of what is committed, and of what somebody here wants."""
         forwarding = self.forwarding
+        admission.limits.append(forwarding.check_room)
+        journal.committed.add(forwarding.committed)
+        subscriptions.interest_changed.add(self._subscription_changed)
+        readers.waiting_changed.add(forwarding.reader_changed)
+        forwarding.interest_changed.add(demand.elsewhere_changed)
+        demand.elsewhere = forwarding.wanted_elsewhere
 
-        def committed(first: int, notifications: Sequence[Notification]) -> None:
-            processor.process(first, notifications)
-            forwarding.committed(first, notifications)
+    def _subscription_changed(self, subscription: Subscription) -> None:
+        # Before the start all subscriptions are told at once.
+        if self._started:
+            self.forwarding.subscription_changed(subscription)
 
-        def subscription_changed(subscription: Subscription) -> None:
-            demand.subscription_changed(subscription)
-            if self._started:
-                forwarding.subscription_changed(subscription)
-
-        def reader_changed(topic: Topic, waiting: bool) -> None:
-            demand.reader_changed(topic, waiting)
-            forwarding.reader_changed(topic, waiting)
-
-        demand.elsewhere, forwarding.on_elsewhere = forwarding.wanted_elsewhere, demand.elsewhere_changed
-        journal.on_commit = committed
-        subscriptions.on_interest = subscription_changed
-        readers.on_waiting = reader_changed
+    def needed_from(self) -> int | None:
+        """The offset from which on other nodes may need everything."""
+        return self.forwarding.needed_from
 
     async def start(self, subscriptions: Subscriptions) -> None:
         """Open the links, and say what the subscriptions that there are want."""
@@ -106,7 +101,7 @@ class InCluster:
         for subscription in subscriptions:
             self.forwarding.subscription_changed(subscription)
 
-    async def join(self, base_url: str) -> None:
+    async def register(self, base_url: str) -> None:
         """Register with the admin node, and follow the topology from now on."""
         base = self._config.cluster.url or base_url
         try:
@@ -122,7 +117,7 @@ class InCluster:
             version=__version__,
         )
         self._membership = Membership(self._config, me, self._follow)
-        self.forwarding.on_broken = self._membership.suspect
+        self.forwarding.link_broken.add(self._membership.suspect)
         await self._membership.start()
 
     def open(self, app: web.Application, soap: SoapDoor, limits: Limits) -> Elsewhere:

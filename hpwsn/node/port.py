@@ -12,7 +12,7 @@ from typing import cast
 
 from aiohttp import web
 
-from hpwsn.broker.admission.admission import Publisher
+from hpwsn.broker.admission.admission import Admission
 from hpwsn.door.listener.gate import Gate
 from hpwsn.door.listener.http_lane import Lanes
 from hpwsn.door.listener.notify_lane import NotifyLane
@@ -65,7 +65,7 @@ class Port:
         self._number = self._listener.getsockname()[1]
         self._base_url = ""
 
-    async def open(self, app: web.Application, soap: SoapDoor, publisher: Publisher) -> None:
+    async def open(self, app: web.Application, soap: SoapDoor, admission: Admission) -> None:
         """Accept connections."""
         server = self._config.server
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=server.drain_timeout)
@@ -75,13 +75,12 @@ class Port:
         gate.server = cast(web.Server, self._runner.server)
         self._lanes = Lanes(
             soap,
-            NotifyLane(publisher, self._limits).offer,
+            NotifyLane(admission, self._limits).offer,
             body_limit=server.body_limit,
             arrive_within=server.request_timeout,
             hand_over=gate.hand_over,
         )
-        # Whether a publisher is registered is in its message, which only the full lane reads.
-        if server.fast_lane and not self._config.registrations.required:
+        if server.fast_lane:
             gate.lanes = self._lanes
         self._server = await asyncio.get_running_loop().create_server(
             gate,

@@ -21,7 +21,8 @@ from hpwsn.errors import JournalUnavailable
 from hpwsn.journal.journal import Journal
 from hpwsn.journal.store.records import Arrival, FrameRange
 from hpwsn.journal.store.routed import Unconfirmed, parse_route_source, route_source
-from hpwsn.notification import FOREIGN, PARTIAL, RELIABLE, Notification
+from hpwsn.listeners import Listeners
+from hpwsn.notification import FOREIGN, PARTIAL, RELIABLE, Notification, Run, count_of
 from hpwsn.routing.links.links import Links
 from hpwsn.routing.links.udp_sending import LinkOptions
 from hpwsn.routing.publications.duplicates import Repeats
@@ -64,7 +65,7 @@ class Forwarding:
         journal: Journal,
         clock: Callable[[], float],
         policy: Callable[[Topic], str | None],
-        note_id: Callable[[str], None],
+        store: Callable[[Sequence[Run], Arrival], asyncio.Future[int]],
         has_peers: bool = False,
     ) -> None:
         self._name = name
@@ -73,15 +74,15 @@ class Forwarding:
         self._journal = journal
         self._clock = clock
         self._policy = policy
-        self._note_id = note_id
+        self._store = store
         self._has_peers = has_peers
         self._loop = asyncio.get_running_loop()
         self._links = Links(
             name, secret, options, on_message=self._heard, on_state=self._link_changed, host=host, port=port
         )
-        self.on_broken: Callable[[str], None] = lambda member: None
+        self.link_broken: Listeners[str] = Listeners("a broken link")
         """Told of a node whose link broke or cannot be had."""
-        self.on_elsewhere: Callable[[], None] = lambda: None
+        self.interest_changed: Listeners[()] = Listeners("the interest of other nodes")
         """Told when what other nodes want may have changed."""
         self._router: Router
         self._repeats = Repeats()
@@ -89,7 +90,7 @@ class Forwarding:
         self._heard_before = 0
         self._head = 0
         self._counted: dict[Subscription, tuple[TopicExpression, ...]] = {}
-        self._arriving: list[tuple[Sequence[Notification], PublicationId | None]] = []
+        self._arriving: list[tuple[Sequence[Run], PublicationId | None]] = []
         self._tidied: tuple[int, dict[tuple[str, int], int], float] = (-1, {}, 0.0)
         self._timer: asyncio.TimerHandle | None = None
         self._forwarded = self._arrived = self._unsent = self._lost = self._abandoned = 0
@@ -150,7 +151,7 @@ class Forwarding:
         self._given_up.clear()
         if self._router.heard != self._heard_before:
             self._heard_before = self._router.heard
-            self.on_elsewhere()
+            self.interest_changed()
         if now - self._tidied[2] >= TIDY_EVERY:
             self._tidy(now)
 
@@ -202,22 +203,28 @@ class Forwarding:
 
     # What is published here.
 
-    def admit(self, notifications: Sequence[Notification]) -> None:
-        """Raise Busy where a reliable notification cannot be taken, since too many are not confirmed yet."""
-        if any(each.routing & RELIABLE for each in notifications) and self._router.full:
+    def check_room(self, runs: Sequence[Run]) -> None:
+        """Raise Busy for reliable notifications while too many are not confirmed yet."""
+        if any(run.routing & RELIABLE for run in runs) and self._router.full:
             raise Busy(
                 "nothing was stored: other nodes have not confirmed"
                 f" {self._router.figures()['unacknowledged']} reliable notifications yet"
                 " (routing.unacknowledged); try again later"
             )
 
-    def committed(self, first: int, notifications: Sequence[Notification]) -> None:
-        """Send on what was committed here and came from no other node."""
+    def committed(self, first: int, runs: Sequence[Run]) -> None:
+        """Send on what was committed here and did not come from another node."""
         now = self._loop.time()
-        for offset, notification in enumerate(notifications, first):
-            if notification.target is None and not notification.routing & FOREIGN:
-                self._publish(offset, notification, now)
-        self._head = first + len(notifications) - 1
+        for run in runs:
+            if run.target is None and not run.routing & FOREIGN and self._concerns_others(run):
+                for offset, notification in enumerate(run, first):
+                    self._publish(offset, notification, now)
+            first += run.size
+        self._head = first - 1
+
+    def _concerns_others(self, run: Run) -> bool:
+        """Whether other nodes want it, or may have it from its publisher too, under the same id."""
+        return bool(run.routing & RELIABLE) or run.message_id is not None or self._router.wanted(run.topic)
 
     def _publish(self, offset: int, notification: Notification, now: float) -> None:
         if notification.message_id is not None:
@@ -257,7 +264,7 @@ class Forwarding:
         log.info("the link to node %s is %s", member, "up" if up else "down")
         self._do(self._router.link_changed(member, up, self._loop.time()))
         if not up:
-            self.on_broken(member)
+            self.link_broken(member)
 
     def _do(self, effects: Iterable[Effect]) -> None:
         for effect in effects:
@@ -284,13 +291,13 @@ class Forwarding:
             self._repeated += 1
             self._settle(id_)
             return
-        parts: Sequence[Notification] = (notification,)
+        parts: Iterable[Notification] = (notification,)
         if publication.reliable and publication.partial:
             identification = "{}:{:x}:{}".format(*publication.id)
-            parts = tuple(pieces(notification, identification, self._options.fragment_size))
+            parts = pieces(notification, identification, self._options.fragment_size)
         if not self._arriving:
             self._loop.call_soon(self._flush)
-        self._arriving.append((parts, id_))
+        self._arriving.append(([Run.of(part) for part in parts], id_))
 
     def _settle(self, id_: PublicationId | None) -> None:
         if id_ is not None:
@@ -301,26 +308,22 @@ class Forwarding:
         if not self._arriving:
             return
         arriving, self._arriving = self._arriving, []
-        notifications = [each for parts, _ in arriving for each in parts]
+        runs = [run for parts, _ in arriving for run in parts]
         ids = [id_ for _, id_ in arriving if id_ is not None]
         ranges = [FrameRange(route_source(id_.origin, id_.epoch), id_.number, id_.number) for id_ in ids]
         arrival = Arrival(ranges=ranges, time=self._clock(), from_peers=self._has_peers)
-        stored = self._journal.append(notifications, arrival)
-        stored.add_done_callback(lambda ended: self._stored(ended, notifications, ids))
+        stored = self._store(runs, arrival)
+        stored.add_done_callback(lambda ended: self._stored(ended, runs, ids))
 
-    def _stored(
-        self, ended: asyncio.Future[int], notifications: Sequence[Notification], ids: Sequence[PublicationId]
-    ) -> None:
+    def _stored(self, ended: asyncio.Future[int], runs: Sequence[Run], ids: Sequence[PublicationId]) -> None:
         error = None if ended.cancelled() else ended.exception()
         if error is not None or ended.cancelled():
-            self._lost += len(notifications) - len(ids)
+            self._lost += count_of(runs) - len(ids)
             self._router.refused(ids)
             if not isinstance(error, JournalUnavailable):
                 log.error("what came from other nodes could not be stored: %s", error)
             return
-        self._arrived += len(notifications)
-        for id_ in {each.message_id for each in notifications if each.message_id is not None}:
-            self._note_id(id_)
+        self._arrived += count_of(runs)
         if ids:
             self._do(self._router.stored(ids, self._loop.time()))
 

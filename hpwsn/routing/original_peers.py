@@ -18,7 +18,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 from hpwsn.errors import HpwsnError
-from hpwsn.notification import FOREIGN, ORIGINAL, PARTIAL, Notification
+from hpwsn.notification import FOREIGN, ORIGINAL, PARTIAL, Notification, Run
 from hpwsn.routing.wire.fragments import Piece, Reassembly, Whole
 from hpwsn.routing.wire.original_fragments import datagrams, fragment_of, piece_message, whole_message
 from hpwsn.settings import RoutingSettings
@@ -89,11 +89,13 @@ class OriginalPeers(asyncio.DatagramProtocol):
 
     # What goes to them.
 
-    def committed(self, first: int, notifications: Sequence[Notification]) -> None:
+    def committed(self, first: int, runs: Sequence[Run]) -> None:
         """Send on what was committed here; what has no topic cannot be said in their form."""
-        for offset, notification in enumerate(notifications, first):
-            if notification.target is None and not notification.routing & (FOREIGN | ORIGINAL):
-                self._send(offset, notification)
+        for run in runs:
+            if run.target is None and not run.routing & (FOREIGN | ORIGINAL):
+                for offset, notification in enumerate(run, first):
+                    self._send(offset, notification)
+            first += run.size
 
     def _send(self, offset: int, notification: Notification) -> None:
         partial = bool(notification.routing & PARTIAL)

@@ -6,15 +6,14 @@ from lxml import etree
 
 from benchmarks.frame import Options, Row, Table, figure, progress, time_calls
 from benchmarks.report import as_tables
-from hpwsn_client.wsn.operations.notifications import NotificationMessage
-from hpwsn_client.wsn.operations.notifications import encode_content
-from hpwsn_client.wsn.operations.notifications import encode_notify
-from hpwsn_client.wsn.operations.notifications import parse_notify
-from hpwsn_client.wsn.soap.envelope import SoapVersion
-from hpwsn_client.wsn.soap.envelope import encode_envelope
-from hpwsn_client.wsn.soap.envelope import parse_envelope
-from hpwsn_client.wsn.topics.topic_expressions import Topic
-from hpwsn_client.wsn.topics.topic_expressions import TopicExpression
+from hpwsn_client.wsn.operations.notifications import (
+    NotificationMessage,
+    encode_content,
+    encode_notify,
+    parse_notify,
+)
+from hpwsn_client.wsn.soap.envelope import SoapVersion, encode_envelope, parse_envelope
+from hpwsn_client.wsn.topics.topic_expressions import Topic, TopicExpression
 
 SIZES = (1, 100)
 PAYLOAD = b'<m:reading xmlns:m="urn:example">' + b"<m:value>21.5</m:value>" * 40 + b"</m:reading>"

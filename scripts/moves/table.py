@@ -101,7 +101,7 @@ hpwsn_client.wsn.formats: original=C.wsn.original onvif=C.wsn.onvif onvif_elemen
 
 SYMBOLS = {
     ("hpwsn_client.wsn.shapes", "END"): "hpwsn.notification",
-    ("hpwsn_client.wsn.shapes", "split_row"): "hpwsn.notification",
+    ("hpwsn_client.wsn.shapes", "split_payloads"): "hpwsn.notification",
     ("hpwsn_client.wsn.notify_scan", "Encoded"): "hpwsn.notification",
     ("hpwsn_client.wsn.notify_scan", "EncodedRun"): "hpwsn.notification",
     ("hpwsn.topics.directory", "open_directory"): "hpwsn.topics.opening",

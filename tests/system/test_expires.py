@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hpwsn.broker.housekeeping import Housekeeping
+from hpwsn.broker.housekeeping import Housekeeping, RetentionPolicy
 from hpwsn.node import Node
 from hpwsn.settings import Config
 from tests import raw_soap
@@ -45,10 +45,14 @@ class Clocked:
 
     async def start(self) -> None:
         self.node = Node(self.config)
-        parts = (self.node.broker.publisher, self.node.delivery, self.node.broker.subscriptions)
+        parts = (
+            self.node.parts.broker.admission,
+            self.node.parts.delivery,
+            self.node.parts.broker.subscriptions,
+        )
         for part in parts:
             part._clock = lambda: self.now  # type: ignore[method-assign]
-        self.node.broker = replace(self.node.broker, clock=lambda: self.now)
+        self.node.parts.broker = replace(self.node.parts.broker, clock=lambda: self.now)
         await self.node.start()
         self.url = self.node.port.listening_url
 
@@ -62,7 +66,7 @@ class Clocked:
 
     @property
     def expired(self) -> int:
-        return self.node.delivery.totals.expired
+        return self.node.parts.delivery.totals.expired
 
 
 @pytest.fixture
@@ -91,7 +95,7 @@ async def test_what_waited_longer_is_not_sent_and_the_rest_is_in_order(clocked: 
         await consumer.wait(has(21))
         assert consumer.payloads() == [str(n) for n in range(20, 41)]
         assert clocked.expired == 20
-        assert await clocked.node.journal.dead_letters(10) == []
+        assert await clocked.node.parts.journal.dead_letters(10) == []
 
 
 async def test_a_consumer_that_comes_back_gets_only_what_is_still_of_use(clocked: Clocked) -> None:
@@ -135,7 +139,7 @@ async def test_a_paused_queue_that_rejects_has_room_again_once_what_waits_has_ex
     await clocked.publish(*range(30))
     assert (await call(clocked.url, notify("A", "<n/>"))).status == 503
     clocked.now += HOUR + 1
-    await Housekeeping(clocked.node.broker, clocked.config).tidy()
+    await Housekeeping(clocked.node.parts.broker, RetentionPolicy.of(clocked.config)).tidy()
 
     async def room() -> bool:
         return (await call(clocked.url, notify("A", "<n/>"))).status == 202
@@ -165,7 +169,8 @@ async def test_what_waits_in_a_pull_point_is_not_handed_out_once_it_expired(cloc
     async def all_gone() -> bool:
         id_ = point.rsplit("/", 1)[1]
         return (
-            await clocked.node.journal.queue_length(id_) == 1 and clocked.node.broker.pull_points.expired == 4
+            await clocked.node.parts.journal.queue_length(id_) == 1
+            and clocked.node.parts.broker.pull_points.expired == 4
         )
 
     await eventually(all_gone)

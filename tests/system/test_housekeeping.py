@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hpwsn.broker.housekeeping import Housekeeping
+from hpwsn.broker.housekeeping import Housekeeping, RetentionPolicy
 from hpwsn.node import Node
 from hpwsn.settings import Config
 from hpwsn_client import Client
@@ -34,9 +34,9 @@ async def test_old_notifications_go_and_take_their_open_topics_along(node: Node)
     async with Client(node.port.listening_url) as client:
         for number in range(20):
             await client.notify(f"old:t{number}", "<n/>")
-        assert len(node.tree) == 21
-        await Housekeeping(node.broker, node.config).tidy()
-        assert len(node.tree) == 0
+        assert len(node.parts.tree) == 21
+        await Housekeeping(node.parts.broker, RetentionPolicy.of(node.config)).tidy()
+        assert len(node.parts.tree) == 0
         with pytest.raises(NoCurrentMessageOnTopicFault):
             await client.get_current_message("old:t1")
 
@@ -48,8 +48,10 @@ async def test_what_a_subscription_waits_for_stays_and_is_delivered(node: Node) 
         for number in range(10):
             await client.notify("wanted", f"<n>{number}</n>")
             await client.notify("unwanted", "<n/>")
-        await Housekeeping(node.broker, node.config).tidy()
-        assert [stored.offset for stored in await node.journal.read(range(1, 21))] == list(range(1, 21, 2))
+        await Housekeeping(node.parts.broker, RetentionPolicy.of(node.config)).tidy()
+        assert [stored.offset for stored in await node.parts.journal.read(range(1, 21))] == list(
+            range(1, 21, 2)
+        )
         await subscription.resume()
         await consumer.wait(lambda c: len(c.messages()) >= 10)
         assert consumer.payloads() == [str(number) for number in range(10)]
@@ -69,8 +71,8 @@ async def test_a_pull_point_that_nobody_empties_keeps_its_newest_messages(tmp_pa
         point = await client.create_pull_point()
         await client.subscribe("A", point)
         await client.notify_many([("A", f"<n>{number}</n>") for number in range(12)])
-        await node.delivery.settle(node.broker.subscriptions)
-        await Housekeeping(node.broker, node.config).tidy()
+        await node.parts.delivery.settle(node.parts.broker.subscriptions)
+        await Housekeeping(node.parts.broker, RetentionPolicy.of(node.config)).tidy()
         kept = [notification.text for notification in await point.get_messages()]
     await node.close()
     assert kept == [f"<n>{number}</n>" for number in range(7, 12)]

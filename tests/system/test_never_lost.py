@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hpwsn.broker.housekeeping import Housekeeping
+from hpwsn.broker.housekeeping import Housekeeping, RetentionPolicy
 from hpwsn.node import Node
 from hpwsn.settings import Config
 from hpwsn_client import Client
@@ -86,12 +86,12 @@ async def test_what_comes_in_the_grace_is_kept_for_a_renew(make: Callable[..., N
         subscription = await client.subscribe("A", consumer.url, expires=0.2)
 
         async def expired() -> bool:
-            return [s.state.value for s in node.broker.subscriptions] == ["expired"]
+            return [s.state.value for s in node.parts.broker.subscriptions] == ["expired"]
 
         await eventually(expired)
         for number in range(3):
             await client.notify("A", f"<n>{number}</n>")
-        await Housekeeping(node.broker, node.config).tidy()
+        await Housekeeping(node.parts.broker, RetentionPolicy.of(node.config)).tidy()
         await subscription.renew(3600)
         await consumer.wait(lambda c: len(c.messages()) >= 3)
         assert consumer.payloads() == ["0", "1", "2"]
@@ -100,7 +100,7 @@ async def test_what_comes_in_the_grace_is_kept_for_a_renew(make: Callable[..., N
 async def test_a_clock_set_back_takes_nothing_to_the_grave_uncounted(make: Callable[..., Node]) -> None:
     node = make(delivery=replace(Config().delivery, retry_first=0.01, retry_max=0.02, retry_for=0.3))
     clock = [1_000_000.0]
-    node.broker.publisher._clock = node.delivery._clock = lambda: clock[0]  # type: ignore[method-assign]
+    node.parts.broker.admission._clock = node.parts.delivery._clock = lambda: clock[0]  # type: ignore[method-assign]
     await node.start()
     async with Client(node.port.listening_url) as client:
         await client.subscribe("A", "http://127.0.0.1:9/nobody")
@@ -110,7 +110,7 @@ async def test_a_clock_set_back_takes_nothing_to_the_grave_uncounted(make: Calla
         clock[0] += 7200
 
         async def both() -> bool:
-            return [letter.stored.offset for letter in await node.journal.dead_letters(10)] == [1, 2]
+            return [letter.stored.offset for letter in await node.parts.journal.dead_letters(10)] == [1, 2]
 
         await eventually(both)
 

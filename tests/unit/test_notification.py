@@ -1,36 +1,73 @@
-"""Runs and batches are sequences of notifications, made when somebody asks for one."""
+"""A run is its notifications, made when somebody asks for one."""
 
-from hpwsn.broker.delivery.processor import _runs
-from hpwsn.notification import RELIABLE, Batch, Notification, Run, content_size, parts_of
+import pytest
+
+from hpwsn.notification import END, RELIABLE, Notification, Run, content_size, count_of, members
 from hpwsn_client.wsn.operations.notifications import MESSAGE_CLOSE
 from hpwsn_client.wsn.topics.topic_expressions import Topic
+from tests.runs import run_of
 
 TOPIC = Topic.parse("a")
 
 
 def run() -> Run:
-    return Run(TOPIC, b"<t/>", b"<x/>\x1e<yy/>\x1e", 2, 5.0, "id", RELIABLE)
+    return Run(TOPIC, b"<t/>", b"<x/>\x1e<yy/>\x1e", 2, 5.0, "id", None, RELIABLE)
 
 
 def test_a_run_is_its_notifications() -> None:
     made = run()
     assert len(made) == 2
-    assert list(made) == [made[0], made[-1]] == made[:]
-    assert made[1] == Notification(TOPIC, b"<t/><yy/>" + MESSAGE_CLOSE, 4, 9, 5.0, "id", None, RELIABLE)
-    assert made[0].payload == b"<x/>"
+    assert list(made) == made.members
+    assert made.members[1] == Notification(
+        TOPIC, b"<t/><yy/>" + MESSAGE_CLOSE, 4, 9, 5.0, "id", None, RELIABLE
+    )
+    assert made.first.payload == b"<x/>"
 
 
-def test_a_batch_is_its_parts_in_order() -> None:
-    single = Notification(None, b"<z/>", 0, 4, 6.0)
-    batch = Batch([[single], run(), [single, single]])
-    assert (len(batch), len(list(batch))) == (5, 5)
-    assert [batch[0], *run(), single, single] == list(batch)
-    assert content_size(batch) == sum(len(each.content) for each in batch)
+def test_a_single_notification_is_a_run_of_one() -> None:
+    single = Notification(TOPIC, b"<t/><x/>" + MESSAGE_CLOSE, 4, 8, 5.0, "id", "point", RELIABLE)
+    made = Run.of(single)
+    assert (made.size, made.before, made.payloads) == (1, b"<t/>", b"<x/>\x1e")
+    assert list(made) == [single]
 
 
-def test_nobody_makes_notifications_to_find_who_wants_them() -> None:
-    made = run()
-    assert list(_runs(made)) == [made]
-    assert parts_of(made) == (made,)
-    assert len(made) == 2
-    assert made._made is None
+@pytest.mark.parametrize("content", [b"<x/>", b"<x/></wrong>", b"<x>\x1e</x>" + MESSAGE_CLOSE])
+def test_content_that_no_run_can_hold_is_refused(content: bytes) -> None:
+    with pytest.raises(ValueError, match="content"):
+        Run.of(Notification(TOPIC, content, 0, 4, 5.0))
+
+
+def test_several_runs_are_counted_and_measured_without_making_notifications() -> None:
+    runs = [run(), run_of("b", b"<z/>")]
+    assert count_of(runs) == 3
+    size = content_size(runs)
+    assert all(each._members is None for each in runs)
+    assert size == sum(len(each.content) for each in members(runs))
+
+
+def test_a_run_takes_the_payloads_of_those_that_continue_it() -> None:
+    first, second, third = (run_of(TOPIC, payload) for payload in (b"<a/>", b"<b/>", b"<c/>"))
+    assert first.first.payload == b"<a/>"
+    assert second.continues(first)
+    first.extend([second, third])
+    assert [each.payload for each in first] == [b"<a/>", b"<b/>", b"<c/>"]
+    assert len(first) == 3
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        run_of("a", b"<b/>"),
+        run_of(TOPIC, b"<b/>", message_id="id"),
+        run_of(TOPIC, b"<b/>", target="point"),
+        run_of(TOPIC, b"<b/>", routing=RELIABLE),
+        run_of(TOPIC, b"<b/>", before=b"<p/>"),
+    ],
+    ids=["another topic object", "an id", "a target", "routing", "another beginning"],
+)
+def test_a_run_that_differs_in_more_than_its_payloads_does_not_continue_another(other: Run) -> None:
+    assert not other.continues(run_of(TOPIC, b"<a/>"))
+
+
+def test_end_is_a_character_that_xml_does_not_allow() -> None:
+    assert END == b"\x1e"

@@ -26,7 +26,7 @@ from hpwsn.backbone.wire.frames import FrameId, MalformedFrame, Seen, decode_fra
 from hpwsn.errors import BackboneUnavailable, JournalUnavailable
 from hpwsn.journal.journal import Journal
 from hpwsn.journal.store.records import Arrival, FrameRange
-from hpwsn.notification import Notification
+from hpwsn.notification import Run, count_of
 
 log = logging.getLogger(__name__)
 
@@ -63,10 +63,12 @@ class Counts:
 
 
 @dataclass(slots=True)
-class _Batch:
+class _Arrived:
     """Frames that become one append."""
 
-    notifications: list[Notification] = field(default_factory=list)
+    runs: list[Run] = field(default_factory=list)
+    number: int = 0
+    """Notifications in the runs."""
     frames: list[FrameRange] = field(default_factory=list)
     ranges: dict[tuple[str, int], FrameRange] = field(default_factory=dict)
     known: list[FrameId] = field(default_factory=list)
@@ -133,13 +135,13 @@ class ActiveMQBackbone:
             await self._peers.start(receive, screen)
         self._link.start()
 
-    async def send(self, notifications: Sequence[Notification]) -> int | None:
-        """Carry notifications to the queue and back into the journal, or to the spool."""
+    async def send(self, runs: Sequence[Run]) -> int | None:
+        """Carry runs to the queue and back into the journal, or to the spool."""
         if self._link is None or self._closing:
             raise BackboneUnavailable("the backbone is not open: the node is starting or stopping")
         if self._journal.unavailable is not None:
             raise JournalUnavailable(self._journal.unavailable)
-        return await self._outbox.put(notifications)
+        return await self._outbox.put(runs)
 
     async def close(self) -> None:
         """Let what is under way come back for a moment; the rest is in the queue or in the spool."""
@@ -244,7 +246,7 @@ class ActiveMQBackbone:
         return taken
 
     async def _store(self, messages: Sequence[Incoming]) -> None:
-        batch = _Batch()
+        batch = _Arrived()
         for message in messages:
             try:
                 self._add(batch, message)
@@ -254,7 +256,7 @@ class ActiveMQBackbone:
         for at, stored in batch.stored:
             stored(first + at)
         if self._peers is not None:
-            self._peers.stored(batch.notifications)
+            self._peers.stored(batch.runs)
         self._acknowledge(messages)
         self._outbox.landed((id_, first + at) for id_, at in batch.places)
         if batch.known:
@@ -278,43 +280,42 @@ class ActiveMQBackbone:
         if self._link is not None:
             self._link.ack(messages[-1])
 
-    def _add(self, batch: _Batch, message: Incoming) -> None:
+    def _add(self, batch: _Arrived, message: Incoming) -> None:
         id_ = FrameId.parse(message.headers.get("frame", ""))
         self.counts.frames += 1
         if id_ in self._seen:
             self.counts.again += 1
             batch.known.append(id_)
             return
-        notifications: Sequence[Notification] = self._outbox.own(id_) or decode_frame(message.body)
+        runs: Sequence[Run] = self._outbox.own(id_) or decode_frame(message.body)
         if id_.source != self._outbox.source:
-            notifications = self._screened(batch, notifications, message.headers.get("checked") == "true")
+            runs = self._screened(batch, runs, message.headers.get("checked") == "true")
         grown = self._seen.add(id_)
         batch.ranges[grown.source, grown.first] = grown
         batch.frames.append(FrameRange(id_.source, id_.number, id_.number))
-        if notifications:
-            batch.places.append((id_, len(batch.notifications)))
-            batch.notifications += notifications
+        if runs:
+            batch.places.append((id_, batch.number))
+            batch.runs += runs
+            batch.number += count_of(runs)
         else:
             batch.known.append(id_)
 
-    def _screened(
-        self, batch: _Batch, notifications: Sequence[Notification], checked: bool
-    ) -> Sequence[Notification]:
-        screened = self._screen(notifications, checked=checked)
-        for notification, reason in screened.refused:
-            self._refuse(encode_frame([notification]), reason)
+    def _screened(self, batch: _Arrived, runs: Sequence[Run], checked: bool) -> Sequence[Run]:
+        screened = self._screen(runs, checked=checked)
+        for run, reason in screened.refused:
+            self._refuse(encode_frame([run]), reason)
         if screened.kept:
-            batch.stored.append((len(batch.notifications), screened.stored))
+            batch.stored.append((batch.number, screened.stored))
         return screened.kept
 
-    async def _append(self, batch: _Batch) -> int:
+    async def _append(self, batch: _Arrived) -> int:
         """Try until it is stored; nothing that came later is looked at before."""
-        if not batch.notifications:
+        if not batch.runs:
             return 0
         arrival = Arrival(batch.frames, list(batch.ranges.values()), self._clock())
         while True:
             try:
-                return await self._receive(batch.notifications, arrival)
+                return await self._receive(batch.runs, arrival)
             except JournalUnavailable as error:
                 if str(error) != self._told:
                     log.warning("what came from ActiveMQ waits there: %s", error)

@@ -20,7 +20,7 @@ from hpwsn.backbone.activemq.stomp_link import Incoming, Link, Outgoing
 from hpwsn.backbone.wire.destinations import node_queue, parse_address
 from hpwsn.backbone.wire.frames import FrameId, encode_frame
 from hpwsn.errors import BackboneUnavailable, HpwsnError
-from hpwsn.notification import Notification
+from hpwsn.notification import Notification, Run
 from hpwsn_client.arguments import Payload, notification_message
 from hpwsn_client.wsn.operations.notifications import encode_content
 from hpwsn_client.wsn.soap.soap_faults import SoapFault
@@ -61,7 +61,7 @@ class InternalPublisher:
         self._clock = clock
         self._source = uuid.uuid4().hex
         self._number = 0
-        self._waiting: list[Notification] = []
+        self._waiting: list[Run] = []
         self._size = 0
         self._changed = threading.Condition()
         self._unconfirmed: dict[str, Outgoing] = {}
@@ -96,7 +96,8 @@ class InternalPublisher:
         content, start, end = encode_content(message)
         if self._is_full():
             self._send()
-        self._waiting.append(Notification(message.topic.topic, content, start, end, self._clock(), id))
+        notification = Notification(message.topic.topic, content, start, end, self._clock(), id)
+        self._waiting.append(Run.of(notification))
         self._size += len(content)
         if self._is_full() and len(self._unconfirmed) < UNCONFIRMED:
             self._send()

@@ -21,7 +21,7 @@ from hpwsn.backbone.wire.frames import FrameId, encode_frame
 from hpwsn.errors import BackboneUnavailable, JournalUnavailable
 from hpwsn.journal.store.records import SpooledFrame, SpoolSize
 from hpwsn.journal.store.spool import Spool
-from hpwsn.notification import Notification
+from hpwsn.notification import Run, content_size, count_of
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +42,9 @@ Send = Callable[[Sequence[Outgoing]], None]
 class Publication:
     """Notifications that were sent together, and the one who waits for them."""
 
-    notifications: Sequence[Notification]
+    runs: Sequence[Run]
+    number: int
+    """Notifications in the runs."""
     size: int
     answer: asyncio.Future[int | None]
 
@@ -66,7 +68,7 @@ class Frame:
         """Answer everybody with the offsets that they got."""
         for publication in self.publications:
             _answer(publication, first)
-            first += len(publication.notifications)
+            first += publication.number
 
     def safe(self) -> None:
         """Answer everybody that offsets come later."""
@@ -118,14 +120,15 @@ class Outbox:
         """Look at what is in the spool from an earlier life."""
         self.spooled = await self._spool.size()
 
-    def put(self, notifications: Sequence[Notification]) -> asyncio.Future[int | None]:
+    def put(self, runs: Sequence[Run]) -> asyncio.Future[int | None]:
         """Take a publication, to be answered once it is safe; raises if there is no room for it."""
-        size = sum([len(n.content) for n in notifications]) + 64 * len(notifications)
-        self._check_room(len(notifications), size)
+        number = count_of(runs)
+        size = content_size(runs) + 64 * number
+        self._check_room(number, size)
         answer: asyncio.Future[int | None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(Publication(notifications, size, answer))
+        self._waiting.append(Publication(runs, number, size, answer))
         self._waiting_bytes += size
-        self._waiting_notifications += len(notifications)
+        self._waiting_notifications += number
         if not self._pumping:
             self._pumping = True
             asyncio.get_running_loop().call_soon(self._pump)
@@ -147,12 +150,12 @@ class Outbox:
         self._landed.set()
         self._wake.set()
 
-    def own(self, id_: FrameId) -> list[Notification] | None:
-        """The notifications of a frame that is under way, which need not be read from its body."""
+    def own(self, id_: FrameId) -> list[Run] | None:
+        """The runs of a frame that is under way, which need not be read from its body."""
         frame = self._under_way.get(id_)
         if frame is None or not frame.publications:
             return None
-        return [notification for part in frame.publications for notification in part.notifications]
+        return [run for publication in frame.publications for run in publication.runs]
 
     def landed(self, arrived: Iterable[tuple[FrameId, int | None]]) -> None:
         """Frames came back; those with an offset are stored there, the others were stored before."""
@@ -237,21 +240,22 @@ class Outbox:
     def _frame(self) -> Frame:
         """As many publications as go into one frame, and one at least."""
         publications: list[Publication] = []
-        notifications: list[Notification] = []
-        size = 0
+        runs: list[Run] = []
+        size = number = 0
         while self._waiting:
             following = self._waiting[0]
-            many = len(notifications) + len(following.notifications) > self._limits.batch
+            many = number + following.number > self._limits.batch
             if publications and (many or size + following.size > FRAME_BYTES):
                 break
             publications.append(self._waiting.popleft())
-            notifications += following.notifications
+            runs += following.runs
+            number += following.number
             size += following.size
         self._waiting_bytes -= size
-        self._waiting_notifications -= len(notifications)
+        self._waiting_notifications -= number
         self._number += 1
         id_ = FrameId(self._source, self._number)
-        return Frame(id_, encode_frame(notifications), len(notifications), publications)
+        return Frame(id_, encode_frame(runs), number, publications)
 
     async def _put_aside(self) -> None:
         """Write to the spool what was under way, then what would wait for long, and answer."""
@@ -308,9 +312,9 @@ class Outbox:
     def _check_room(self, notifications: int, size: int) -> None:
         limits = self._limits
         if self._send is None or self._rescued or self._is_long:
-            count = self.spooled.notifications + self._waiting_notifications + notifications
+            number = self.spooled.notifications + self._waiting_notifications + notifications
             total = self.spooled.bytes + self._waiting_bytes + size
-            if count > limits.spool_notifications or total > limits.spool_bytes:
+            if number > limits.spool_notifications or total > limits.spool_bytes:
                 raise BackboneUnavailable(
                     f"ActiveMQ {'is' if self._send is None else 'was'} away and"
                     f" {self.spooled.notifications} notifications"

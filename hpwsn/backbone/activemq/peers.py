@@ -25,7 +25,7 @@ from hpwsn.backbone.wire.destinations import Address, encode_name, subtree_desti
 from hpwsn.errors import JournalUnavailable
 from hpwsn.journal.journal import Journal
 from hpwsn.journal.store.records import Arrival, Stored
-from hpwsn.notification import Notification
+from hpwsn.notification import Run, count_of
 from hpwsn_client.wsn.soap.soap_faults import SoapFault
 from hpwsn_client.wsn.soap.xml import Limits
 from hpwsn_client.wsn.topics.topic_expressions import Topic
@@ -155,11 +155,11 @@ class Peers:
         if link is not None:
             await asyncio.to_thread(link.stop)
 
-    def stored(self, notifications: Sequence[Notification]) -> None:
+    def stored(self, runs: Sequence[Run]) -> None:
         """Look whether the log has something new for peers."""
-        for notification in notifications:
-            if notification.topic is not None and self._covers(notification.topic):
-                self._keys.add(str(notification.topic))
+        for run in runs:
+            if run.topic is not None and self._covers(run.topic):
+                self._keys.add(str(run.topic))
                 self._outgoing.set()
 
     def figures(self) -> Mapping[str, Any]:
@@ -224,28 +224,28 @@ class Peers:
             await self._incoming.wait()
             self._incoming.clear()
         batch = [self._arrived[number] for number in range(min(len(self._arrived), AT_ONCE))]
-        found = [notification for message in batch if (notification := self._decode(message)) is not None]
+        found = [run for message in batch if (run := self._decode(message)) is not None]
         screened = self._screen(found, checked=False)
-        for notification, reason in screened.refused:
+        for run, reason in screened.refused:
             self.counts.refused += 1
-            log.error("a peer's notification on %s is not taken: %s", notification.topic, reason)
+            log.error("a peer's notification on %s is not taken: %s", run.topic, reason)
         self.counts.repeated += screened.repeated
         if screened.kept:
             screened.stored(await self._store(screened.kept))
-            self.counts.received += len(screened.kept)
+            self.counts.received += count_of(screened.kept)
         for _ in batch:
             self._arrived.popleft()
         for message in {message.headers.get("subscription"): message for message in batch}.values():
             if self._link is not None:
                 self._link.ack(message)
 
-    async def _store(self, notifications: Sequence[Notification]) -> int:
+    async def _store(self, runs: Sequence[Run]) -> int:
         while True:
             try:
                 # The way out looks only as far as it is known what came from peers.
                 async with self._storing:
-                    first = await self._receive(notifications, Arrival(from_peers=True))
-                    self._note_from_peers(first, first + len(notifications) - 1)
+                    first = await self._receive(runs, Arrival(from_peers=True))
+                    self._note_from_peers(first, first + count_of(runs) - 1)
                     self._outgoing.set()
                     return first
             except JournalUnavailable as error:
@@ -258,7 +258,7 @@ class Peers:
         self._from_peers.append((first, last))
         self._passed += 1
 
-    def _decode(self, message: Incoming) -> Notification | None:
+    def _decode(self, message: Incoming) -> Run | None:
         if message.headers.get("origin") == self._node:
             return None
         try:
@@ -271,7 +271,7 @@ class Peers:
                 "a message of a peer to %s is no notification: %s", message.headers.get("destination"), error
             )
             return None
-        return notification
+        return Run.of(notification)
 
     async def _send_out(self) -> None:
         await self._outgoing.wait()

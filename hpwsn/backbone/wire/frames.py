@@ -21,12 +21,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from hpwsn.journal.store.records import FrameRange
-from hpwsn.notification import Notification
+from hpwsn.notification import Notification, Run, members
 from hpwsn_client.wsn.soap.soap_faults import SoapFault
 from hpwsn_client.wsn.topics.topic_expressions import Topic
 
@@ -82,8 +82,9 @@ class FrameId:
         return cls(source, int(number))
 
 
-def encode_frame(notifications: Sequence[Notification]) -> bytes:
-    """The body for some notifications."""
+def encode_frame(runs: Iterable[Run]) -> bytes:
+    """The body for some runs, an entry for each notification."""
+    notifications = list(members(runs))
     entries = [
         (
             None if n.topic is None else str(n.topic),
@@ -101,19 +102,19 @@ def encode_frame(notifications: Sequence[Notification]) -> bytes:
     return b"".join((MARK, head, b"\n", *[n.content for n in notifications]))
 
 
-def decode_frame(body: bytes) -> list[Notification]:
-    """The notifications of a body."""
+def decode_frame(body: bytes) -> list[Run]:
+    """The notifications of a body, each as a run of one."""
     if not body.startswith(MARK):
         raise MalformedFrame(f"a frame begins with {MARK.decode()!r}, and this with {body[:20]!r}")
     end = body.find(b"\n")
     try:
         entries = json.loads(body[len(MARK) : end])
-        notifications = list(_notifications(entries, body, end + 1))
+        runs = [Run.of(each) for each in _notifications(entries, body, end + 1)]
     except (ValueError, TypeError, RecursionError, SoapFault) as error:
         raise MalformedFrame(f"the frame cannot be read: {error}") from error
-    if not notifications:
+    if not runs:
         raise MalformedFrame("the frame holds no notification")
-    return notifications
+    return runs
 
 
 def _notifications(entries: Any, body: bytes, at: int) -> Any:

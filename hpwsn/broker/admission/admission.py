@@ -1,63 +1,101 @@
-"""The internal publisher: what happens to a notification before anybody can count on it.
+"""Admission: the only way in for notifications, whichever door or link they come by.
 
-Its publisher must have registered, where that is required. Each topic must be one topic, and known where
-the tree is fixed; a repeated message id is accepted and not
-published again. Then the backbone has it. A Notify is taken whole or not at all. spec: the original's
-internal publisher.
+`admit` checks runs by what is known of their source, in this order: registration, topic and size; then the
+message id, so that a repetition gets the first outcome even when queues are full; then the queue limits, and
+only then is the id claimed. `append` hands the runs to the backbone, and settles the claim or releases it. A
+request is taken whole or not at all.
+
+A peer node has accepted what it sends: its runs are checked for form when they are decoded, their ids are
+noted, and queue limits do not apply.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
 from hpwsn.backbone.interface import Backbone
-from hpwsn.broker.admission.message_ids import RecentIds, Span
+from hpwsn.broker.admission.message_ids import MessageIds, Outcome, Span
 from hpwsn.broker.subscriptions.subscription import Subscriber
 from hpwsn.errors import BackboneUnavailable, JournalUnavailable
-from hpwsn.journal.store.records import MessageId
-from hpwsn.notification import Encoded, EncodedRun, Notification, Run, parts_of
+from hpwsn.journal.store.records import Arrival, MessageId
+from hpwsn.notification import END, Run, count_of, split_payloads
 from hpwsn.topics.tree.tree import TopicTree
 from hpwsn_client.wsn.operations.notifications import MESSAGE_CLOSE, NotificationMessage, encode_content
 from hpwsn_client.wsn.soap import faults
-from hpwsn_client.wsn.topics.topic_expressions import Topic
 
 log = logging.getLogger(__name__)
 
 RETRY_AFTER = 1
 """Seconds that a publisher is asked to wait when the journal cannot take more."""
+MOST_DECISIONS = 10_000
+LONGEST_REMEMBERED = 2048
+"""Bytes of a run's beginning for which a decision is cached."""
+
+ANONYMOUS = "anonymous"
 
 
-_new = tuple.__new__
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Who brings runs: a principal, and the registration that the request was sent to, if any."""
+
+    principal: str = ANONYMOUS
+    registration: str | None = None
 
 
-class Publisher:
-    """Takes notifications in from every door."""
+CLIENT = Source()
+"""A client that shows nothing."""
+
+
+class RegistrationCheck(Protocol):
+    """Who may publish what, by registration."""
+
+    @property
+    def required(self) -> bool:
+        """Whether a publisher needs a registration."""
+
+    generation: int
+    """Changes with every registration, so that callers can drop cached answers."""
+
+    def check_publisher(self, before: bytes, registration: str | None) -> float:
+        """Raise the fault for runs with that beginning; else until when the answer holds."""
+
+
+Limit = Callable[[Sequence[Run]], None]
+"""Raises Busy for runs that would overfill a queue."""
+
+
+class Admission:
+    """Takes notifications in from every door and link."""
 
     def __init__(
         self,
         *,
         tree: TopicTree[Subscriber],
         backbone: Backbone,
+        store: Callable[[Sequence[Run], Arrival], asyncio.Future[int]],
         clock: Callable[[], float],
         id_window: float,
-        admit: Callable[[Sequence[Notification]], None],
         content_limit: int,
-        registered: Callable[[Sequence[NotificationMessage], str | None], None],
+        registrations: RegistrationCheck,
     ) -> None:
         self._tree = tree
         self._backbone = backbone
+        self._store = store
         self._clock = clock
-        self._admit = admit
         self._content_limit = content_limit
-        self._registered = registered
-        self._ids = RecentIds(id_window)
-        self._claims: dict[str, asyncio.Future[Span]] = {}
-        """The ids of what is with send_ready."""
+        self._registrations = registrations
+        self._ids = MessageIds(id_window)
+        self._decisions: dict[tuple[Source, bytes, int], float] = {}
+        """Until when a source may publish runs with that beginning, by the generation of registrations."""
         self._trouble: str | None = None
+        self.limits: list[Limit] = []
+        """Asked for every request of a client, in order."""
         self.carried = 0
-        """What of `routing` means anything here: nothing where there is no other node."""
+        """Which routing flags have a meaning here: none where this node is alone."""
         self.accepted = 0
         self.repeated = 0
         self.refused = 0
@@ -66,207 +104,209 @@ class Publisher:
         self,
         messages: Sequence[NotificationMessage],
         *,
+        source: Source = CLIENT,
         message_id: str | None = None,
         target: str | None = None,
-        registration: str | None = None,
         routing: int = 0,
     ) -> Span:
-        """Where the notifications are, once they can no longer be lost; raises a fault if none was taken.
-
-        What is posted straight to a pull point is not published, and needs no registration. `routing` says
-        how it travels to other nodes, and is of no account where there are none.
-        """
-        now = self._clock()
+        """Where the notifications are, once they can no longer be lost; raises a fault if none was taken."""
         try:
-            if target is None:
-                self._registered(messages, registration)
-            notifications = [self.notification(message, now, message_id, target) for message in messages]
-            if routing & self.carried and target is None:
-                notifications = [each._replace(routing=routing & self.carried) for each in notifications]
+            runs = runs_of(messages, message_id, target, routing)
+            first = self.admit(source, runs)
         except faults.SoapFault:
             self.refused += len(messages)
             raise
-        if message_id is None:
-            return await self._send(notifications)
-        return await self._send_once(message_id, notifications, now)
+        if first is None and message_id is None:
+            return await self.append(runs)
+        if first is None:
+            # Others who repeat the id wait for this append, also when this caller is cancelled.
+            first = asyncio.ensure_future(self.append(runs))
+            first.add_done_callback(_retrieve)
+        return await asyncio.shield(first)
 
-    def ready(self, messages: Sequence[Encoded], routing: int = 0) -> Sequence[Notification]:
-        """The notifications of a Notify in its final form; raises the fault where publish would."""
-        carried = routing & self.carried
-        if isinstance(messages, EncodedRun):
-            notifications = self._ready_run(messages, carried)
-        else:
-            notifications = self._ready_each(messages, carried)
-        self._admit(notifications)
-        return notifications
+    def admit(self, source: Source, runs: Sequence[Run]) -> Outcome | None:
+        """Complete the runs of one request and claim their id, for `append`; else raise the fault.
 
-    def _ready_run(self, run: EncodedRun, carried: int) -> Sequence[Notification]:
-        # What is added to a payload belongs to its content.
-        if len(run.before) + len(MESSAGE_CLOSE) + len(run.payloads) > self._content_limit:
-            return self._ready_each(run, carried)
-        topic = None if run.topic is None else self._tree.own(run.topic)
-        return Run(topic, run.before, run.payloads, run.size, self._clock(), run.message_id, carried)
-
-    def _ready_each(self, messages: Iterable[Encoded], carried: int) -> list[Notification]:
-        now, limit = self._clock(), self._content_limit
-        notifications: list[Notification] = []
-        known = own = None
-        for topic, content, start, end, message_id in messages:
-            # Most of a Notify are on one topic, which is one object.
-            if topic is not known:
-                known, own = topic, None if topic is None else self._tree.own(topic)
-            if len(content) > limit:
-                raise self._too_large(len(content))
-            notifications.append(
-                _new(Notification, (own, content, start, end, now, message_id, None, carried))
-            )
-        return notifications
-
-    def take_once(
-        self, message_id: str, notifications: Sequence[Notification]
-    ) -> asyncio.Future[Span] | None:
-        """What becomes of the first Notify of that id; None if this is it, which is then for send_ready."""
-        known = self._ids.find(message_id, now := self._clock())
-        if known is not None:
-            self.repeated += len(notifications)
-            return known
-        claim = self._claims[message_id] = asyncio.get_running_loop().create_future()
-        self._ids.add(message_id, now, claim)
+        For a repetition the outcome of the first request, and nothing is claimed.
+        """
+        now = self._clock()
+        for run in runs:
+            self._check(source, run, now)
+            run.time = now
+        id_ = runs[0].message_id
+        if id_ is not None:
+            known = self._ids.find(id_, now)
+            if known is not None:
+                self.repeated += count_of(runs)
+                return known
+        for limit in self.limits:
+            limit(runs)
+        if id_ is not None:
+            self._ids.claim(id_, now)
         return None
 
-    def knows(self, message_id: str) -> bool:
-        """Whether a Notify of that id would be a repetition."""
-        return self._ids.find(message_id, self._clock()) is not None
+    def _check(self, source: Source, run: Run, now: float) -> None:
+        if run.target is None:
+            self._check_source(source, run, now)
+            run.routing &= self.carried
+        else:
+            # What is posted to a pull point is not published: it needs no registration and stays here.
+            run.routing = 0
+        self.check_form(run)
 
-    async def send_ready(self, notifications: Sequence[Notification]) -> bool:
-        """Whether these are stored; if not, none is, and each Notify of them is to be published by itself."""
+    def check_form(self, run: Run) -> None:
+        """Raise the fault for an unknown topic or a notification that is too large."""
+        if run.topic is not None:
+            run.topic = self._tree.own(run.topic)
+        around = len(run.before) + len(MESSAGE_CLOSE)
+        if around + len(run.payloads) - len(END) <= self._content_limit:
+            return
+        longest = around + max(map(len, split_payloads(run.payloads)))
+        if longest > self._content_limit:
+            raise faults.TooLarge(
+                f"a message has {longest} bytes with its escapes and namespaces, and"
+                f" {self._content_limit} are accepted (server.body_limit)"
+            )
+
+    def _check_source(self, source: Source, run: Run, now: float) -> None:
+        registrations = self._registrations
+        if source.registration is None and not registrations.required:
+            return
+        key = source, run.before, registrations.generation
+        known = self._decisions.get(key)
+        if known is not None and now < known:
+            return
+        until = registrations.check_publisher(run.before, source.registration)
+        if len(run.before) > LONGEST_REMEMBERED:
+            return
+        if len(self._decisions) >= MOST_DECISIONS:
+            self._decisions.clear()
+        self._decisions[key] = until
+
+    async def append(self, runs: Sequence[Run]) -> Span:
+        """Store runs that were admitted; returns when they can no longer be lost, and raises Busy else."""
         try:
-            first = await self._backbone.send(notifications)
+            first = await self._backbone.send(runs)
+        except (JournalUnavailable, BackboneUnavailable) as error:
+            self._note_trouble(str(error))
+            fault = faults.Busy(f"nothing was stored: {error}", retry_after=RETRY_AFTER)
+            self._fail(runs, fault)
+            raise fault from error
+        except Exception as error:
+            self._fail(runs, error)
+            raise
+        return self._stored(first, runs)
+
+    def _fail(self, runs: Sequence[Run], error: Exception) -> None:
+        self._ids.release(runs, error)
+        self.refused += count_of(runs)
+
+    async def append_batch(self, runs: Sequence[Run]) -> bool:
+        """Whether runs of several requests are stored; if not, each request is to be published alone.
+
+        Publishing it alone meets the same error, and has the fault and the line in the log for it.
+        """
+        try:
+            first = await self._backbone.send(runs)
         except Exception:
-            # Publishing it by itself meets the same error, and has the fault and the line in the log for it.
-            self._give_up_claims(notifications)
+            self._ids.release(runs, faults.Busy("nothing was stored; try again", retry_after=RETRY_AFTER))
             return False
-        if self._claims:
-            self._settle_claims(first, notifications)
-        self._note_accepted(len(notifications))
+        self._stored(first, runs)
         return True
 
-    def _settle_claims(self, first: int | None, notifications: Sequence[Notification]) -> None:
-        spans: dict[str, Span] = {}
-        at = 0
-        for id_, size in _ids(notifications):
-            if id_ is not None:
-                span = Span(None, None) if first is None else Span(first + at, first + at + size - 1)
-                spans[id_] = Span(spans[id_].first, span.last) if id_ in spans else span
-            at += size
-        for id_, span in spans.items():
-            if (claim := self._claims.pop(id_, None)) is not None:
-                claim.set_result(span)
-
-    def _give_up_claims(self, notifications: Sequence[Notification]) -> None:
-        """Forget ids that were not taken; those who repeated them try by themselves, too."""
-        for id_ in {each.message_id for each in notifications if each.message_id is not None}:
-            self._ids.discard(id_)
-            if (claim := self._claims.pop(id_, None)) is not None:
-                claim.set_exception(faults.Busy("nothing was stored; try again", retry_after=RETRY_AFTER))
-                claim.exception()  # perhaps nobody waits for it
-
-    def _note_accepted(self, number: int) -> None:
+    def _stored(self, first: int | None, runs: Sequence[Run]) -> Span:
+        self._ids.settle(first, runs)
+        number = count_of(runs)
         self.accepted += number
         if self._trouble is not None:
             self._note_trouble(None)
+        return Span(first, None if first is None else first + number - 1)
 
-    async def _send_once(self, message_id: str, notifications: Sequence[Notification], now: float) -> Span:
-        known = self._ids.find(message_id, now)
-        if known is not None:
-            self.repeated += len(notifications)
-            return await asyncio.shield(known)
-        sent = asyncio.ensure_future(self._send(notifications))
-        self._ids.add(message_id, now, sent)
-        sent.add_done_callback(lambda ended: self._forget_failed(message_id, ended))
-        return await asyncio.shield(sent)
+    def store_from_peer(self, runs: Sequence[Run], arrival: Arrival) -> asyncio.Future[int]:
+        """Store what another node accepted and sent here; the future has the offset of the first."""
+        stored = self._store(runs, arrival)
+        ids = {run.message_id for run in runs if run.message_id is not None}
+        if ids:
+            stored.add_done_callback(lambda ended: self._note_ids(ended, ids))
+        return stored
 
-    def _forget_failed(self, message_id: str, ended: asyncio.Future[Span]) -> None:
-        if ended.cancelled() or ended.exception() is not None:
-            self._ids.discard(message_id)
+    def _note_ids(self, ended: asyncio.Future[int], ids: Iterable[str]) -> None:
+        if not ended.cancelled() and ended.exception() is None:
+            for id_ in ids:
+                self._ids.note(id_, self._clock())
 
-    async def _send(self, notifications: Sequence[Notification]) -> Span:
-        try:
-            self._admit(notifications)
-            first = await self._backbone.send(notifications)
-        except faults.Busy:
-            self.refused += len(notifications)
-            raise
-        except (JournalUnavailable, BackboneUnavailable) as error:
-            self.refused += len(notifications)
-            self._note_trouble(str(error))
-            raise faults.Busy(f"nothing was stored: {error}", retry_after=RETRY_AFTER) from error
-        self._note_accepted(len(notifications))
-        return Span(first, None if first is None else first + len(notifications) - 1)
+    def claim(self, message_id: str) -> bool:
+        """Take an id for what came by the backbone, until settle_arrived; False if the id is known."""
+        now = self._clock()
+        if self._ids.find(message_id, now) is not None:
+            return False
+        self._ids.claim(message_id, now)
+        return True
+
+    def settle_arrived(self, first: int, runs: Sequence[Run]) -> None:
+        """Runs that came by the backbone, with claimed ids, are stored from offset `first` on."""
+        self._ids.settle(first, runs)
+        self.accepted += count_of(runs)
+
+    def knows(self, message_id: str | None) -> bool:
+        """Whether a request of that id would be a repetition."""
+        return message_id is not None and self._ids.find(message_id, self._clock()) is not None
+
+    def restore(self, ids: Iterable[MessageId]) -> None:
+        """Take up the message ids that the journal still knows."""
+        self._ids.restore(ids)
 
     def _note_trouble(self, reason: str | None) -> None:
         """Write to the log when the journal begins to refuse, and when it takes notifications again."""
         if reason is None:
-            log.warning("notifications are taken again")
+            log.warning("notifications are accepted again")
         elif self._trouble is None:
             log.error("notifications are refused: %s", reason)
         self._trouble = reason
 
-    def notification(
-        self, message: NotificationMessage, now: float, message_id: str | None, target: str | None
-    ) -> Notification:
-        """A message as the log has it; raises a fault where it cannot be taken."""
-        topic = None if message.topic is None else self._topic(message)
-        content, start, end = encode_content(message)
-        if len(content) > self._content_limit:
-            raise self._too_large(len(content))
-        return Notification(topic, content, start, end, now, message_id, target)
 
-    def _too_large(self, size: int) -> faults.TooLarge:
-        return faults.TooLarge(
-            f"a message has {size} bytes with its escapes and namespaces, and"
-            f" {self._content_limit} are accepted (server.body_limit)"
+def runs_of(
+    messages: Iterable[NotificationMessage],
+    message_id: str | None = None,
+    target: str | None = None,
+    routing: int = 0,
+) -> list[Run]:
+    """Parsed messages as runs: those in a row that differ in their payloads only are one."""
+    runs: list[Run] = []
+    payloads: list[bytes] = []
+    before: NotificationMessage | None = None
+    for message in messages:
+        if before is None or not _opens_alike(message, before):
+            _close(runs, payloads)
+            runs.append(_open_run(message, message_id, target, routing))
+            before = message
+        payloads.append(message.payload)
+    _close(runs, payloads)
+    return runs
+
+
+def _opens_alike(message: NotificationMessage, other: NotificationMessage) -> bool:
+    same_topic = message.topic is other.topic or message.topic == other.topic
+    return same_topic and message.producer == other.producer
+
+
+def _open_run(message: NotificationMessage, message_id: str | None, target: str | None, routing: int) -> Run:
+    topic = None if message.topic is None else message.topic.topic
+    if message.topic is not None and topic is None:
+        raise faults.InvalidTopicExpressionFault(
+            f"a notification is on one topic, and {message.topic.text!r} may mean several; name one"
         )
-
-    def _topic(self, message: NotificationMessage) -> Topic:
-        assert message.topic is not None
-        topic = message.topic.topic
-        if topic is None:
-            raise faults.InvalidTopicExpressionFault(
-                f"a notification is on one topic, and {message.topic.text!r} may mean several; name one"
-            )
-        self._tree.check_publish(topic)
-        return topic
-
-    def claim(self, message_id: str) -> asyncio.Future[Span] | None:
-        """Take an id for what came another way, to be told its span; None if the id is known."""
-        now = self._clock()
-        if self._ids.find(message_id, now) is not None:
-            return None
-        outcome: asyncio.Future[Span] = asyncio.get_running_loop().create_future()
-        self._ids.add(message_id, now, outcome)
-        return outcome
-
-    def published_elsewhere(self, message_id: str) -> None:
-        """Know the id of what another node has published and this one has stored."""
-        outcome = self.claim(message_id)
-        if outcome is not None:
-            outcome.set_result(Span(None, None))
-
-    def remember(self, ids: Iterable[MessageId]) -> None:
-        """Take up the message ids that the journal still knows."""
-        loop = asyncio.get_running_loop()
-        for known in ids:
-            done: asyncio.Future[Span] = loop.create_future()
-            done.set_result(Span(known.first, known.last))
-            self._ids.add(known.id, known.time, done)
+    content, start, _ = encode_content(message)
+    return Run(topic, content[:start], b"", 0, 0.0, message_id, target, routing)
 
 
-def _ids(notifications: Sequence[Notification]) -> Iterator[tuple[str | None, int]]:
-    """The ids in order, and for how many in a row each stands."""
-    for part in parts_of(notifications):
-        if isinstance(part, Run):
-            yield part.message_id, len(part)
-        else:
-            for each in part:
-                yield each.message_id, 1
+def _close(runs: list[Run], payloads: list[bytes]) -> None:
+    if runs:
+        runs[-1].payloads, runs[-1].size = END.join((*payloads, b"")), len(payloads)
+        payloads.clear()
+
+
+def _retrieve(ended: asyncio.Future[Span]) -> None:
+    """Look at the error of an append that perhaps nobody waits for any more."""
+    if not ended.cancelled():
+        ended.exception()

@@ -1,8 +1,8 @@
-"""The intake: what doors bring in one turn of the event loop goes to the backbone as one send.
+"""Batching: the runs that arrive in one turn of the event loop go to the backbone as one append.
 
-A notification by itself costs a future, a task and a hand-over to the journal's thread; a hundred together
-cost the same once. Nobody waits for others to come: what is there at the end of the turn goes. When a send
-of several fails, nothing of it is stored and each is told, so that it can be tried alone.
+A run by itself costs a future, a task and a hand-over to the journal's thread; a hundred together cost the
+same once. Nothing waits for more to come: the batch goes at the end of the turn. When an append fails,
+nothing of it is stored and each caller is told, so that it can try its runs alone.
 """
 
 from __future__ import annotations
@@ -10,59 +10,62 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
-from hpwsn.notification import Batch, Notification, Run, parts_of
+from hpwsn.notification import Run
 
 MOST = 2048
-"""Notifications after which a send goes at once."""
+"""Notifications after which a batch goes at once."""
 MOST_BYTES = 4 << 20
 
 Stored = Callable[[bool], None]
-Send = Callable[[Sequence[Notification]], Awaitable[bool]]
+Append = Callable[[Sequence[Run]], Awaitable[bool]]
 
 
-class Intake:
-    """Joins notifications; `send` tells whether they are stored."""
+class Batching:
+    """Joins runs; `append` tells whether they are stored."""
 
-    def __init__(self, send: Send) -> None:
-        self._send = send
-        self._parts: list[Sequence[Notification]] = []
-        self._waiting: list[Notification] = []
-        """The last of the parts, if that is a list."""
-        self._count = 0
-        self._told: list[Stored] = []
-        self._bytes = 0
-        self._sending: set[asyncio.Future[bool]] = set()
+    def __init__(self, append: Append) -> None:
+        self._append = append
+        self._runs: list[Run] = []
+        self._following: list[Run] = []
+        """Runs that continue the last one, and are joined to it in one step."""
+        self._count = self._bytes = 0
+        self._callers: list[Stored] = []
+        self._appending: set[asyncio.Future[bool]] = set()
 
-    def put(self, notifications: Sequence[Notification], size: int, stored: Stored) -> None:
-        """Take the notifications of some Notifies, of that size in all; `stored` is told, never at once."""
-        if not self._told:
+    def put(self, runs: Sequence[Run], size: int, stored: Stored) -> None:
+        """Take the runs of some Notifies, of that many bytes; `stored` is always told later."""
+        if not self._callers:
             asyncio.get_running_loop().call_soon(self._flush)
-        for part in parts_of(notifications):
-            if isinstance(part, Run):
-                self._parts.append(part)
-                self._waiting = []
+        for run in runs:
+            if self._runs and run.continues(self._runs[-1]):
+                self._following.append(run)
             else:
-                if not self._waiting:
-                    self._parts.append(self._waiting)
-                self._waiting += part
-        self._count += len(notifications)
-        self._told.append(stored)
+                self._join()
+                self._runs.append(run)
+            self._count += run.size
+        self._callers.append(stored)
         self._bytes += size
         if self._count >= MOST or self._bytes >= MOST_BYTES:
             self._flush()
 
-    def _flush(self) -> None:
-        parts, told = self._parts, self._told
-        if not told:
-            return
-        self._parts, self._waiting, self._count = [], [], 0
-        self._told, self._bytes = [], 0
-        sent = asyncio.ensure_future(self._send(parts[0] if len(parts) == 1 else Batch(parts)))
-        self._sending.add(sent)
-        sent.add_done_callback(lambda ended: self._settle(ended, told))
+    def _join(self) -> None:
+        if self._following:
+            self._runs[-1].extend(self._following)
+            self._following.clear()
 
-    def _settle(self, ended: asyncio.Future[bool], told: list[Stored]) -> None:
-        self._sending.discard(ended)
+    def _flush(self) -> None:
+        if not self._callers:
+            return
+        self._join()
+        runs, callers = self._runs, self._callers
+        self._runs, self._callers = [], []
+        self._count = self._bytes = 0
+        appended = asyncio.ensure_future(self._append(runs))
+        self._appending.add(appended)
+        appended.add_done_callback(lambda ended: self._settle(ended, callers))
+
+    def _settle(self, ended: asyncio.Future[bool], callers: list[Stored]) -> None:
+        self._appending.discard(ended)
         stored = not ended.cancelled() and ended.exception() is None and ended.result()
-        for tell in told:
+        for tell in callers:
             tell(stored)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterable
 
 from hpwsn.broker.subscriptions.subscription import Subscriber, Subscription
 from hpwsn.errors import JournalUnavailable
@@ -41,7 +41,7 @@ class Recent:
         self.get = self._kept.get
         """The notification at an offset, if it is still here."""
 
-    def put(self, first: int, notifications: Sequence[Notification]) -> None:
+    def put(self, first: int, notifications: Iterable[Notification]) -> None:
         """Keep these, at the cost of the oldest."""
         kept, size = self._kept, self.size
         for offset, notification in enumerate(notifications, first):

@@ -16,12 +16,13 @@ from collections.abc import Callable, Iterable, Sequence
 from hpwsn.broker.delivery.backlog import Backlog, JournalWork, Recent
 from hpwsn.broker.delivery.queue_limits import DEAD_LETTER, Overflow
 from hpwsn.broker.delivery.resend import Once, next_letters, next_present
-from hpwsn.broker.delivery.sending import Batch, Reach, Sender, Settling, Totals, next_count, worn_out
+from hpwsn.broker.delivery.sending import Attempt, Sender, Senders, Settling, Totals, next_count, worn_out
 from hpwsn.broker.lifetimes.message_expiry import LOOKED_AT, sort_out
 from hpwsn.broker.lifetimes.retry import RetryPolicies
 from hpwsn.broker.push.request import Outcome, OutcomeKind
 from hpwsn.broker.subscriptions.subscription import State, Subscriber, Subscription
 from hpwsn.journal.journal import Journal
+from hpwsn.listeners import Listeners
 from hpwsn.matching.content.content_filters import ContentFilters
 from hpwsn.notification import Notification
 from hpwsn.topics.tree.tree import TopicTree
@@ -50,7 +51,7 @@ class Delivery:
         tree: TopicTree[Subscriber],
         content: ContentFilters,
         recent: Recent,
-        reach: Reach,
+        senders: Senders,
         retry: RetryPolicies,
         overflow: Overflow,
         clock: Callable[[], float],
@@ -58,7 +59,7 @@ class Delivery:
         self._journal = journal
         self._recent = recent
         self._backlog = Backlog(journal, tree, content, recent, lambda: self.head)
-        self._reach = reach
+        self._senders = senders
         self._retry = retry
         self._overflow = overflow
         self._clock = clock
@@ -72,13 +73,13 @@ class Delivery:
         self._closing = False
         self.head = 0
         """The newest offset that has been offered to every subscription it matches."""
-        self.on_gone: Callable[[Subscription], None] | None = None
+        self.consumer_gone: Listeners[Subscription] = Listeners("a consumer that is gone")
         """Told of a consumer that says it is gone for good, if its subscription is to end with it."""
         self.totals = Totals()
 
     def check(self, consumer: EndpointReference) -> str | None:
         """The local pull point that the reference means, if any; a fault if it can never be reached."""
-        return self._reach.resolve(consumer)
+        return self._senders.resolve(consumer)
 
     def offer(self, subscription: Subscription, offsets: range) -> None:
         """These matched; they go out with all others of this commit, or when their turn comes."""
@@ -146,7 +147,7 @@ class Delivery:
             self._settled(subscription)
 
     def _send_next(self, subscription: Subscription) -> None:
-        sender = self._reach.sender(subscription)
+        sender = self._senders.sender(subscription)
         count = next_count(subscription, sender)
         offsets = subscription.cursor.batch(count if subscription.expires is None else max(count, LOOKED_AT))
         notifications = self._gather(offsets)
@@ -231,23 +232,23 @@ class Delivery:
         if subscription.state is not _ENDED:
             self._journal.advance(subscription.id, subscription.cursor.acknowledged)
 
-    def _failed(self, subscription: Subscription, batch: Batch, outcome: Outcome) -> None:
+    def _failed(self, subscription: Subscription, attempt: Attempt, outcome: Outcome) -> None:
         progress, now = subscription.progress, asyncio.get_running_loop().time()
         self._count_failure(subscription, outcome)
         if progress.first_failure is None:
             progress.first_failure = now
             log.warning("subscription %s: %s; it will be tried again", subscription.id, outcome.reason)
-        if outcome.gone and self.on_gone is not None:
-            self.on_gone(subscription)
+        if outcome.gone:
+            self.consumer_gone(subscription)
             return
         if outcome.kind is not progress.kind or not progress.same:
-            progress.kind, progress.same, progress.tried = outcome.kind, 0, batch[-1][0]
-        if len(batch) > 1 and outcome.status is not None:
+            progress.kind, progress.same, progress.tried = outcome.kind, 0, attempt[-1][0]
+        if len(attempt) > 1 and outcome.status is not None:
             # It may be one notification that the consumer does not like: find out which.
-            progress.alone = len(batch)
+            progress.alone = len(attempt)
         policy = self._retry.of(outcome.kind)
-        dead = worn_out(progress, policy, batch, now, self._clock())
-        if dead and (len(batch) == 1 or outcome.status is None):
+        dead = worn_out(progress, policy, attempt, now, self._clock())
+        if dead and (len(attempt) == 1 or outcome.status is None):
             progress.attempt = progress.same = 0
             self._bury(subscription, dead, outcome.reason)
             return
@@ -298,7 +299,7 @@ class Delivery:
             self._in_background(subscription, self._expire(subscription))
 
     async def _expire(self, subscription: Subscription) -> None:
-        cursor, sender, fresh = subscription.cursor, self._reach.sender(subscription), False
+        cursor, sender, fresh = subscription.cursor, self._senders.sender(subscription), False
         while not fresh and (cursor.waiting or cursor.behind) and not self._closing:
             if not cursor.waiting:
                 await self._backlog.look_on(subscription)
@@ -360,7 +361,7 @@ class Delivery:
         self, subscription: Subscription, notification: Notification, done: Callable[[Outcome], None]
     ) -> None:
         """Send one notification that is not in the log, once; whoever asks sees to it that nothing waits."""
-        self._reach.sender(subscription).send(subscription, [], [notification], done)
+        self._senders.sender(subscription).send(subscription, [], [notification], done)
 
     # What goes out once, beside the queue
 
@@ -379,7 +380,7 @@ class Delivery:
         self.wake(subscription)
 
     async def _send_beside(self, subscription: Subscription) -> None:
-        progress, sender = subscription.progress, self._reach.sender(subscription)
+        progress, sender = subscription.progress, self._senders.sender(subscription)
         if progress.replays:
             once = await next_letters(self._journal, subscription, next_count(subscription, sender))
         else:

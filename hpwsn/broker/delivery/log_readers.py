@@ -1,9 +1,9 @@
 """Readers of the log: clients without a subscription, each with a cursor of its own that it brings along.
 
-Owns how far a reader may look and what wakes one that waits. A reader holds one page at most, so that a slow
-one costs no memory, and one behind retention goes on with what is left. A commit costs nothing where nobody
-reads, else a look-up for its topic and those above it: readers at the end of the log are told the offsets,
-all others search. Readers do not hold retention back.
+Owns how far a reader may look and what wakes a reader that waits. Readers at the end of the log get new
+commits from memory, as entries that all of them share; an entry is encoded once. A reader that falls behind
+searches the log, one page at a time, so that a slow reader costs no memory. A commit costs nothing where
+nobody reads. Readers do not hold retention back.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from lxml import etree
 
 from hpwsn.broker.subscriptions.subscription import Subscriber
 from hpwsn.journal.journal import Journal
-from hpwsn.journal.store.records import Stored
-from hpwsn.notification import Notification
+from hpwsn.listeners import Listeners
+from hpwsn.notification import Notification, Run
 from hpwsn.topics.tree.tree import TopicTree
 from hpwsn_client.wsn.soap.names import DIALECT_SIMPLE
 from hpwsn_client.wsn.soap.soap_faults import SoapFault
@@ -50,32 +50,57 @@ class Query:
     wanted: Callable[[etree._Element], bool] | None = None
 
 
+class LogEntry:
+    """A notification at its offset, shared by all who read it now."""
+
+    __slots__ = ("_encoded", "_encoding", "notification", "offset")
+
+    def __init__(self, offset: int, notification: Notification) -> None:
+        self.offset = offset
+        self.notification = notification
+        self._encoded: bytes | None = None
+        self._encoding: asyncio.Future[bytes] | None = None
+
+    async def encode_once(self, encode: Callable[[LogEntry], bytes]) -> bytes:
+        """The result of the first call, in which all readers share; a large one is made in a thread."""
+        if self._encoded is None:
+            if len(self.notification.content) <= LOOP_BYTES:
+                self._encoded = encode(self)
+            else:
+                if self._encoding is None:
+                    self._encoding = asyncio.ensure_future(asyncio.to_thread(encode, self))
+                self._encoded = await asyncio.shield(self._encoding)
+        return self._encoded
+
+
 @dataclass(frozen=True, slots=True)
 class Page:
     """Some of what a reader wants, the offset up to which all has been looked at, and whether that is all."""
 
-    entries: list[Stored] = field(default_factory=list)
+    entries: list[LogEntry] = field(default_factory=list)
     upto: int = 0
     complete: bool = False
 
 
 class _Watch:
-    """What was committed for a waiting reader since it looked last, as long as that is little."""
+    """What was committed for a waiting reader since it looked last, as long as that is one page."""
 
-    __slots__ = ("news", "offsets", "overflow")
+    __slots__ = ("entries", "news", "overflow", "size")
 
     def __init__(self) -> None:
         self.news = asyncio.Event()
         self.clear()
 
     def clear(self) -> None:
-        self.offsets: list[int] = []
+        self.entries: list[LogEntry] = []
+        self.size = 0
         self.overflow = False
         self.news.clear()
 
-    def offer(self, offset: int) -> None:
-        if len(self.offsets) < FOLLOW_ENTRIES:
-            self.offsets.append(offset)
+    def offer(self, entry: LogEntry) -> None:
+        if len(self.entries) < FOLLOW_ENTRIES and self.size < FOLLOW_BYTES:
+            self.entries.append(entry)
+            self.size += len(entry.notification.content)
         else:
             self.overflow = True
         self.news.set()
@@ -99,7 +124,7 @@ class Readers:
         self._waiting: dict[Topic, int] = {}
         self.head = head
         self.closed = False
-        self.on_waiting: Callable[[Topic, bool], None] = lambda topic, waiting: None
+        self.waiting_changed: Listeners[Topic, bool] = Listeners("readers that wait")
         """Told of a topic for which somebody begins to wait, and when nobody does any more."""
 
     def check(self, topic: Topic) -> None:
@@ -108,14 +133,17 @@ class Readers:
         if self._tree.fixed and topic not in self._tree:
             raise self._tree.unsupported(topic)
 
-    def committed(self, first: int, notifications: Sequence[Notification]) -> None:
-        """Wake whoever waits for one of these."""
+    def committed(self, first: int, runs: Sequence[Run]) -> None:
+        """Hand new commits to whoever waits for their topics."""
         if not self._watches:
             return
-        for offset, notification in enumerate(notifications, first):
-            if notification.topic is not None and notification.target is None:
-                for watch in self._watching(notification.topic):
-                    watch.offer(offset)
+        for run in runs:
+            if run.topic is not None and run.target is None:
+                watches = list(self._watching(run.topic))
+                for entry in map(LogEntry, range(first, first + run.size), run if watches else ()):
+                    for watch in watches:
+                        watch.offer(entry)
+            first += run.size
 
     def _watching(self, topic: Topic) -> Iterator[_Watch]:
         yield from self._watches.get(topic, ())
@@ -128,11 +156,11 @@ class Readers:
         """The next entries at once, or the first to come within so many seconds."""
         loop = asyncio.get_running_loop()
         deadline, found = loop.time() + wait, Page(upto=after)
+        page = found
         until = max(deadline, loop.time() + POLL_WORK)
         with self._watch(query.topic, waits=wait > 0) as watch:
             while len(found.entries) < limit and _size(found.entries) < POLL_BYTES and not self.closed:
-                watch.clear()
-                page = await self.read(query, found.upto, limit - len(found.entries), POLL_BYTES)
+                page = await self._next(query, page, watch, limit - len(found.entries), POLL_BYTES)
                 found = Page(found.entries + page.entries, page.upto)
                 if not page.complete and loop.time() < until:
                     continue
@@ -148,23 +176,20 @@ class Readers:
             while not self.closed:
                 if page.complete and not watch.news.is_set():
                     await _comes(watch.news, quiet_since + beat - loop.time())
-                page = await self._next(query, page, watch)
+                page = await self._next(query, page, watch, FOLLOW_ENTRIES, FOLLOW_BYTES)
                 if page.entries or loop.time() >= quiet_since + beat:
                     yield page
                     quiet_since = loop.time()
 
-    async def _next(self, query: Query, before: Page, watch: _Watch) -> Page:
-        """The page after another: what the watch was told, or what a search finds where that is not all."""
-        told, overflow = watch.offsets, watch.overflow
-        if before.complete and not told:
+    async def _next(self, query: Query, before: Page, watch: _Watch, limit: int, room: int) -> Page:
+        """The page after another: new commits from memory, or a search where these are not all."""
+        new, overflow = watch.entries, watch.overflow
+        if before.complete and not new:
             return Page(upto=before.upto, complete=True)
         watch.clear()
-        if not before.complete or overflow:
-            return await self.read(query, before.upto, FOLLOW_ENTRIES, FOLLOW_BYTES)
-        found = await self._journal.read(told, room=FOLLOW_BYTES)
-        whole = len(found) == len(told)
-        upto = told[-1] if whole else found[-1].offset if found else before.upto
-        return Page(await _selected(found, query), upto, complete=whole)
+        if not before.complete or overflow or len(new) > limit:
+            return await self.read(query, before.upto, limit, room)
+        return Page(await _selected(new, query), new[-1].offset, complete=True)
 
     async def read(self, query: Query, after: int, limit: int, room: int) -> Page:
         """One look at the log: the next entries on the topic that the predicate selects, perhaps none."""
@@ -175,7 +200,7 @@ class Readers:
             return Page(upto=head, complete=True)
         batch = limit if query.wanted is None else max(limit, SEARCHED)
         scan = await self._journal.scan(after, limit=batch, topics=topics, room=room)
-        entries = [stored for stored in scan.entries if stored.offset <= head]
+        entries = [LogEntry(each.offset, each.notification) for each in scan.entries if each.offset <= head]
         found = await _selected(entries, query)
         upto = found[limit - 1].offset if len(found) > limit else min(scan.upto, head)
         return Page(found[:limit], upto, complete=upto >= head)
@@ -202,7 +227,7 @@ class Readers:
         if not before + change:
             del self._waiting[topic]
         if not before or not before + change:
-            self.on_waiting(topic, not before)
+            self.waiting_changed(topic, not before)
 
     @contextmanager
     def _watch(self, topic: Topic, waits: bool = True) -> Iterator[_Watch]:
@@ -237,14 +262,14 @@ async def _comes(news: asyncio.Event, seconds: float) -> bool:
         return False
 
 
-async def _selected(entries: list[Stored], query: Query) -> list[Stored]:
+async def _selected(entries: list[LogEntry], query: Query) -> list[LogEntry]:
     if query.wanted is None:
         return entries
     return await off_loop(_size(entries), _select, entries, query.wanted)
 
 
-def _select(entries: Sequence[Stored], wanted: Callable[[etree._Element], bool]) -> list[Stored]:
-    return [stored for stored in entries if _holds(stored.notification.payload, wanted)]
+def _select(entries: Sequence[LogEntry], wanted: Callable[[etree._Element], bool]) -> list[LogEntry]:
+    return [entry for entry in entries if _holds(entry.notification.payload, wanted)]
 
 
 def _holds(payload: bytes, wanted: Callable[[etree._Element], bool]) -> bool:
@@ -254,5 +279,5 @@ def _holds(payload: bytes, wanted: Callable[[etree._Element], bool]) -> bool:
         return False
 
 
-def _size(entries: Sequence[Stored]) -> int:
-    return sum(len(stored.notification.content) for stored in entries)
+def _size(entries: Sequence[LogEntry]) -> int:
+    return sum(len(entry.notification.content) for entry in entries)

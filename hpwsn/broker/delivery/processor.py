@@ -7,24 +7,24 @@ current message.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from typing import Any
 
 from hpwsn.broker.delivery.backlog import Recent
 from hpwsn.broker.delivery.delivery import Delivery
-from hpwsn.broker.delivery.log_readers import Readers
 from hpwsn.broker.subscriptions.audience import Audience
 from hpwsn.broker.subscriptions.pull_points import PullPoints
-from hpwsn.broker.subscriptions.subscription import Subscriber, Subscription
-from hpwsn.notification import Notification, Run, parts_of
+from hpwsn.broker.subscriptions.subscription import Subscriber
+from hpwsn.notification import Notification, Run, count_of, members
 from hpwsn.topics.tree.tree import TopicTree
 from hpwsn_client.wsn.soap.faults import SoapFault
 from hpwsn_client.wsn.topics.topic_expressions import Topic
 
 log = logging.getLogger(__name__)
 
-_NO_TOPIC = object()
-"""Unlike that of any notification: what is posted straight to a pull point is by itself."""
+_POSTED = object()
+"""In place of the topic of what is posted straight to a pull point, which is not published."""
 
 
 class Processor:
@@ -38,65 +38,63 @@ class Processor:
         recent: Recent,
         delivery: Delivery,
         pull_points: PullPoints,
-        readers: Readers,
     ) -> None:
         self._tree = tree
         self._audience = audience
         self._recent = recent
         self._delivery = delivery
         self._pull_points = pull_points
-        self._readers = readers
 
-    def process(self, first: int, notifications: Sequence[Notification]) -> None:
-        """Offer each notification of one commit to its subscribers, in order."""
-        offset = first
-        for run in chain.from_iterable(map(_runs, parts_of(notifications))):
-            self._process(offset, run)
-            offset += len(run)
-            self._delivery.head = offset - 1
-        self._readers.committed(first, notifications)
+    def process(self, first: int, runs: Sequence[Run]) -> None:
+        """Offer the runs of one commit to their subscribers, in order."""
+        for topic, group in groupby(runs, _topic_of):
+            together = list(group)
+            size = count_of(together)
+            try:
+                self._process(first, topic, together, size)
+            except Exception:
+                # What is stored must reach all others, whatever one notification does to its filters.
+                log.exception("notification %d could not be matched", first)
+            first += size
+            self._delivery.head = first - 1
 
-    def _process(self, first: int, run: Sequence[Notification]) -> None:
-        try:
-            wanted = self._find_wanted(first, run)
-            if wanted:
-                self._recent.put(first, run)
-                for subscription in wanted:
-                    self._delivery.offer(subscription, range(first, first + len(run)))
-        except Exception:
-            # What is stored must reach all others, whatever one notification does to its filters.
-            log.exception("notification %d could not be matched", first)
+    def _process(self, first: int, topic: Any, runs: Sequence[Run], size: int) -> None:
+        """Offer runs on one topic: most of a commit are on one, and have the same subscribers."""
+        if topic is _POSTED:
+            for run in runs:
+                self._fill(run)
             return
+        if topic is not None:
+            self._keep_current(topic, first + size - 1)
+        wanted = self._audience.match_topic(topic)
         if wanted is None:
-            self._process_each(first, run)
+            self._process_each(first, list(members(runs)))
+        elif wanted:
+            self._recent.put(first, members(runs))
+            for subscription in wanted:
+                self._delivery.offer(subscription, range(first, first + size))
 
-    def _process_each(self, first: int, run: Sequence[Notification]) -> None:
+    def _fill(self, run: Run) -> None:
+        assert run.target is not None
+        self._pull_points.filled(run.target)
+        self._pull_points.arrived(run.target)
+
+    def _process_each(self, first: int, notifications: Sequence[Notification]) -> None:
         """Offer each to those who want its content; all over again one by one where one cannot be matched."""
         try:
-            found = self._audience.match_each(run)
+            found = self._audience.match_each(notifications)
         except Exception:
-            if len(run) == 1:
+            if len(notifications) == 1:
                 log.exception("notification %d could not be matched", first)
                 return
-            for offset, notification in enumerate(run, first):
+            for offset, notification in enumerate(notifications, first):
                 self._process_each(offset, (notification,))
             return
         for offset, wanted in enumerate(found, first):
             if wanted:
-                self._recent.put(offset, run[offset - first : offset - first + 1])
+                self._recent.put(offset, (notifications[offset - first],))
                 for subscription in wanted:
                     self._delivery.offer(subscription, range(offset, offset + 1))
-
-    def _find_wanted(self, first: int, run: Sequence[Notification]) -> list[Subscription] | None:
-        """Who wants all of them; None where each has to be asked for by itself."""
-        topic, target = (run.topic, None) if isinstance(run, Run) else (run[0].topic, run[0].target)
-        if target is not None:
-            self._pull_points.filled(target)
-            self._pull_points.arrived(target)
-            return []
-        if topic is not None:
-            self._keep_current(topic, first + len(run) - 1)
-        return self._audience.match_alike(run)
 
     def _keep_current(self, topic: Topic, offset: int) -> None:
         try:
@@ -112,17 +110,6 @@ class Processor:
             self._keep_current(Topic.parse(key), offset)
 
 
-def _runs(notifications: Sequence[Notification]) -> Iterator[Sequence[Notification]]:
-    """Those in a row that are on one topic: most of a commit are, and are wanted by the same."""
-    if isinstance(notifications, Run):
-        yield notifications
-        return
-    begin = 0
-    topic: object = notifications[0].topic
-    for index, notification in enumerate(notifications):
-        if notification.topic is not topic or notification.target is not None:
-            if index > begin:
-                yield notifications[begin:index]
-            begin = index
-            topic = notification.topic if notification.target is None else _NO_TOPIC
-    yield notifications[begin:]
+def _topic_of(run: Run) -> Any:
+    """By what runs are taken together."""
+    return run.topic if run.target is None else _POSTED

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from hpwsn.broker.subscriptions.audience import Audience
 from hpwsn.broker.subscriptions.subscription import Subscription
-from hpwsn.notification import Notification
+from hpwsn.notification import Run
 from hpwsn_client.wsn.soap.faults import Busy
 
 DROP_OLDEST, REJECT, DEAD_LETTER = "drop-oldest", "reject", "dead-letter"
@@ -75,18 +75,18 @@ class Overflow:
         """The subscription is gone, or gets nothing for now."""
         self._full.discard(subscription)
 
-    def admit(self, notifications: Sequence[Notification]) -> None:
+    def check_room(self, runs: Sequence[Run]) -> None:
         """Raise Busy if one of the notifications is for a full queue that must not lose any."""
         if self._full:
-            for notification in notifications:
-                self._admit(notification)
+            for run in runs:
+                if run.target is None:
+                    self._check_run(run)
 
-    def _admit(self, notification: Notification) -> None:
-        if notification.target is not None:
-            return
-        for subscription in self._audience.match(notification):
-            if subscription in self._full and subscription.producer_holds:
-                raise Busy(
-                    f"nothing was stored: subscription {subscription.id} to this topic lets no more than"
-                    f" {self.limit(subscription)} notifications wait, and rejects more; try again later"
-                )
+    def _check_run(self, run: Run) -> None:
+        for wanted in self._audience.match_each(run.members):
+            for subscription in wanted:
+                if subscription in self._full and subscription.producer_holds:
+                    raise Busy(
+                        f"nothing was stored: subscription {subscription.id} to this topic allows a queue of"
+                        f" {self.limit(subscription)} notifications and rejects more; try again later"
+                    )

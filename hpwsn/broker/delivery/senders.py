@@ -188,7 +188,7 @@ def _pull_outcome(ended: asyncio.Future[None]) -> Outcome:
     return Outcome(OutcomeKind.UNAVAILABLE, reason=str(error))
 
 
-class Consumers:
+class SenderRegistry:
     """Knows which way leads to which consumer."""
 
     def __init__(

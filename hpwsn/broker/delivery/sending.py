@@ -49,7 +49,7 @@ class Settling:
 
 
 Done = Callable[[Outcome], None]
-Batch = Sequence[tuple[int, float]]
+Attempt = Sequence[tuple[int, float]]
 """Offsets and the times at which they were published."""
 
 
@@ -69,7 +69,7 @@ class Sender(Protocol):
         """How many may go in one send."""
 
 
-class Reach(Protocol):
+class Senders(Protocol):
     """Chooses the sender for a consumer."""
 
     def resolve(self, consumer: EndpointReference) -> str | None:
@@ -96,11 +96,13 @@ def next_count(subscription: Subscription, sender: Sender) -> int:
     return 1 if subscription.progress.alone else sender.batch(subscription)
 
 
-def worn_out(progress: Progress, policy: RetryPolicy, batch: Batch, now: float, clock: float) -> list[int]:
-    """The oldest of a failed batch that have used up their time, or were there for all attempts."""
+def worn_out(
+    progress: Progress, policy: RetryPolicy, attempt: Attempt, now: float, clock: float
+) -> list[int]:
+    """The oldest of a failed attempt that have used up their time, or were there for all attempts."""
     assert progress.first_failure is not None
     first, dead = progress.first_failure, []
-    for offset, published in batch:
+    for offset, published in attempt:
         attempts = progress.same if offset <= progress.tried else 0
         if not policy.exhausted(max(first, now - (clock - published)), now, attempts):
             break

@@ -8,7 +8,8 @@ gets a new one each time. Where `registrations.required` is set, it says whose n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+import math
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Protocol
 
 from hpwsn.broker.lifetimes.leases import Lifetimes, end_of
@@ -18,14 +19,21 @@ from hpwsn.broker.subscriptions.resource_addresses import PLAIN_IDS, ResourceIds
 from hpwsn.broker.subscriptions.subscription import Subscriber
 from hpwsn.journal.journal import Journal
 from hpwsn.journal.store.records import RegistrationRecord
+from hpwsn.listeners import Listeners
 from hpwsn.settings import RegistrationsSettings
 from hpwsn.topics.tree.tree import TopicTree
 from hpwsn_client.wsn.operations.messages import encode_message, parse_message
-from hpwsn_client.wsn.operations.notifications import NotificationMessage
+from hpwsn_client.wsn.operations.notifications import (
+    MESSAGE_CLOSE,
+    NotificationMessage,
+    join_notification,
+    parse_notification_message,
+)
 from hpwsn_client.wsn.operations.registrations import RegisterPublisher
 from hpwsn_client.wsn.soap import faults
 from hpwsn_client.wsn.soap.envelope import SoapVersion
 from hpwsn_client.wsn.soap.names import WSA_ANONYMOUS, WSA_NONE
+from hpwsn_client.wsn.soap.payload_xml import parse_message_xml
 from hpwsn_client.wsn.soap.times import Termination
 from hpwsn_client.wsn.soap.xml import STORED_LIMITS, parse_xml
 from hpwsn_client.wsn.topics.topic import shown
@@ -75,7 +83,9 @@ class Registrations:
         self._by_key: dict[Hashable, Registration] = {}
         self._by_publisher: dict[str, dict[Registration, None]] = {}
         self._lifetimes: Lifetimes[str] = Lifetimes()
-        self.on_lifetimes: Callable[[], None] = lambda: None
+        self.lifetimes_changed: Listeners[()] = Listeners("lifetimes of registrations")
+        self.generation = 0
+        """Changes with every registration, so that admission can drop cached answers."""
 
     @property
     def required(self) -> bool:
@@ -225,6 +235,7 @@ class Registrations:
             self._watcher.end(registration)
 
     def _remove(self, registration: Registration) -> None:
+        self.generation += 1
         del self._by_id[registration.id]
         self._lifetimes.discard(registration.id)
         key, publisher = _key(registration.request), registration.request.publisher
@@ -236,14 +247,18 @@ class Registrations:
             if not same:
                 del self._by_publisher[publisher.address]
 
-    def admit(self, messages: Sequence[NotificationMessage], id_: str | None) -> None:
-        """Raise the fault for notifications that may not come in, sent to a registration or to the broker."""
+    def check_publisher(self, before: bytes, id_: str | None) -> float:
+        """Raise the fault for runs with that beginning, sent to a registration or to the broker.
+
+        Else until when they are allowed, as long as `generation` stays the same.
+        """
         registration = None if id_ is None else self.get(id_)
-        if not self._settings.required:
-            return
-        for message in messages:
+        if self._settings.required:
+            message = _parse_beginning(before)
             known = self._registrations_of(message) if registration is None else (registration,)
-            self._admit_one(message, known)
+            registration = self._covering(message, known)
+        ends = None if registration is None else registration.terminates
+        return math.inf if ends is None else ends
 
     def _registrations_of(self, message: NotificationMessage) -> tuple[Registration, ...]:
         if message.producer is None:
@@ -251,7 +266,7 @@ class Registrations:
         found = self._by_publisher.get(message.producer.address, ())
         return tuple(each for each in found if self._is_live(each))
 
-    def _admit_one(self, message: NotificationMessage, known: tuple[Registration, ...]) -> None:
+    def _covering(self, message: NotificationMessage, known: tuple[Registration, ...]) -> Registration:
         if not known:
             raise faults.PublisherRegistrationRejectedFault(
                 "only registered publishers may publish here (registrations.required): send"
@@ -259,11 +274,13 @@ class Registrations:
                 " ProducerReference"
             )
         topic = None if message.topic is None else message.topic.topic
-        if not any(each.covers(topic, self._simple_subtree) for each in known):
-            raise faults.PublisherRegistrationRejectedFault(
-                f"the publisher is not registered for {topic or 'notifications without a topic'};"
-                f" its topics are {', '.join(each.text for one in known for each in one.topics)[:400]}"
-            )
+        for registration in known:
+            if registration.covers(topic, self._simple_subtree):
+                return registration
+        raise faults.PublisherRegistrationRejectedFault(
+            f"the publisher is not registered for {topic or 'notifications without a topic'};"
+            f" its topics are {', '.join(each.text for one in known for each in one.topics)[:400]}"
+        )
 
     def restore(self, records: Iterable[RegistrationRecord]) -> int:
         """Bring back what the journal holds; returns how many."""
@@ -299,8 +316,9 @@ class Registrations:
         return len(due)
 
     def _watch(self, registration: Registration) -> None:
+        self.generation += 1
         self._lifetimes.set(registration.id, registration.terminates)
-        self.on_lifetimes()
+        self.lifetimes_changed()
 
     def _terminates(
         self,
@@ -338,3 +356,9 @@ def _record(registration: Registration) -> RegistrationRecord:
 
 def _failed(words: str) -> faults.PublisherRegistrationFailedFault:
     return faults.PublisherRegistrationFailedFault(words, code=faults.FaultCode.SENDER)
+
+
+def _parse_beginning(before: bytes) -> NotificationMessage:
+    """The message that a run begins, with any payload: its topic and its producer are what counts."""
+    content = before + b"<payload/>" + MESSAGE_CLOSE
+    return parse_notification_message(parse_message_xml(join_notification(content), STORED_LIMITS))

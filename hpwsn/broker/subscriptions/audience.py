@@ -8,14 +8,15 @@ hundred thousand that do not want a notification cost its publisher next to noth
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import cast
 
 from hpwsn.broker.subscriptions.subscription import Subscriber, Subscription
 from hpwsn.matching.content.content_filters import ContentFilters
 from hpwsn.matching.content.content_group import ContentGroup
 from hpwsn.matching.content.content_index import Engines
-from hpwsn.notification import Notification, Run
+from hpwsn.notification import Notification
 from hpwsn.topics.tree.tree import TopicTree
-from hpwsn_client.wsn.topics.topic_expressions import TopicExpression
+from hpwsn_client.wsn.topics.topic_expressions import Topic, TopicExpression
 
 
 class Audience:
@@ -58,23 +59,18 @@ class Audience:
             del self._groups[topics]
             self._tree.unsubscribe(topics, group)
 
-    def match(self, notification: Notification) -> list[Subscription]:
-        """The subscriptions that want it, each once; its payload is parsed at most once.
+    def match_topic(self, topic: Topic | None) -> list[Subscription] | None:
+        """The subscriptions that want every notification on a topic; None if the content counts.
 
-        It has been accepted, so it is theirs even where its topic was removed since.
+        Notifications have been accepted, so subscribers get them even where the topic was removed since.
         """
-        return self.match_each((notification,))[0]
-
-    def match_alike(self, notifications: Sequence[Notification]) -> list[Subscription] | None:
-        """The subscriptions that want all of these, which are on one topic; None if the content counts."""
-        topic = notifications.topic if isinstance(notifications, Run) else notifications[0].topic
         found = self._tree.match(topic, accepted=True)
-        if self._groups and len(notifications) > 1 and any(isinstance(each, ContentGroup) for each in found):
+        if self._groups and any(isinstance(each, ContentGroup) for each in found):
             return None
-        return self._match_each(found, notifications[:1])[0] if found else []
+        return cast(list[Subscription], list(found))
 
     def match_each(self, notifications: Sequence[Notification]) -> list[list[Subscription]]:
-        """The subscriptions that want each of these, which are on one topic."""
+        """The subscriptions that want each of these, all on one topic; a payload is parsed at most once."""
         return self._match_each(self._tree.match(notifications[0].topic, accepted=True), notifications)
 
     def _match_each(

@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True, eq=False)
-class Batch:
+class UnconfirmedBatch:
     """Messages that were handed out together, by their places in the queue."""
 
     first: int
@@ -42,7 +42,7 @@ class PullPoint:
     """Up to here clients have named what they received."""
     handed_out: int = 0
     """The last place in the queue that is on its way to a client."""
-    batches: list[Batch] = field(default_factory=list)
+    batches: list[UnconfirmedBatch] = field(default_factory=list)
     reading: asyncio.Lock = field(default_factory=asyncio.Lock)
     watches: set[asyncio.Event] = field(default_factory=set)
     """One for each client that waits, set when something may have come."""
@@ -147,7 +147,7 @@ class PullPoints:
             pulled = await self._pull(point, limit, after, expired) if limit else ()
             if pulled:
                 point.handed_out = max(point.handed_out, pulled[-1].seq)
-                point.batches.append(Batch(pulled[0].seq, pulled[-1].seq, confirm is not None))
+                point.batches.append(UnconfirmedBatch(pulled[0].seq, pulled[-1].seq, confirm is not None))
         return pulled
 
     async def _pull(
@@ -197,7 +197,7 @@ class PullPoints:
         elif self._confirm_after and not batch.named:
             asyncio.get_running_loop().call_later(self._confirm_after, self._confirm, point, batch)
 
-    def _confirm(self, point: PullPoint, batch: Batch) -> None:
+    def _confirm(self, point: PullPoint, batch: UnconfirmedBatch) -> None:
         """Remove what a client has received; if the journal cannot now, it is handed out after a restart."""
         if batch in point.batches and point.id in self._by_id:
             point.batches.remove(batch)

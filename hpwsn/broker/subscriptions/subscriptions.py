@@ -21,6 +21,7 @@ from hpwsn.broker.subscriptions.subscribe_policy import check_grantable
 from hpwsn.broker.subscriptions.subscription import State, Subscription, subscription_key
 from hpwsn.journal.journal import Journal
 from hpwsn.journal.store.records import SubscriptionRecord
+from hpwsn.listeners import Listeners
 from hpwsn.matching.content.content_filters import ContentFilters
 from hpwsn_client.wsn.operations.filters import Filter
 from hpwsn_client.wsn.operations.messages import Subscribe, encode_message
@@ -96,9 +97,9 @@ class Subscriptions:
         self._by_key: dict[object, Subscription] = {}
         self._by_pull_point: dict[str, set[Subscription]] = {}
         self._lifetimes: Lifetimes[str] = Lifetimes()
-        self.on_lifetimes: Callable[[], None] = lambda: None
-        self.on_ended: Callable[[Subscription], None] = lambda subscription: None
-        self.on_interest: Callable[[Subscription], None] = lambda subscription: None
+        self.lifetimes_changed: Listeners[()] = Listeners("lifetimes of subscriptions")
+        self.ended: Listeners[Subscription] = Listeners("the end of a subscription")
+        self.interest_changed: Listeners[Subscription] = Listeners("the interest of a subscription")
         """Told of each subscription that may have begun or ceased to want notifications."""
         self.check_filter: Callable[[Filter], None] = lambda wanted: None
         """Raises the fault for a filter that nothing published here can ever pass."""
@@ -191,7 +192,7 @@ class Subscriptions:
         if subscription.pull_point is not None:
             self._by_pull_point.setdefault(subscription.pull_point, set()).add(subscription)
         self._watch(subscription)
-        self.on_interest(subscription)
+        self.interest_changed(subscription)
 
     def find_same(self, request: Subscribe) -> Subscription | None:
         """The subscription that the request would repeat, if there is one."""
@@ -263,7 +264,7 @@ class Subscriptions:
         subscription.state = State.LIVE
         subscription.cursor.rewind(self._journal.last_offset)
         self._consumers.wake(subscription)
-        self.on_interest(subscription)
+        self.interest_changed(subscription)
 
     async def pause(self, id_: str) -> None:
         """Hold deliveries back; what comes meanwhile is kept."""
@@ -282,7 +283,7 @@ class Subscriptions:
         except BaseException:
             subscription.paused = before
             raise
-        self.on_interest(subscription)
+        self.interest_changed(subscription)
         await self._refuse_ended(subscription)
 
     async def unsubscribe(self, id_: str) -> None:
@@ -311,7 +312,7 @@ class Subscriptions:
         if subscription.state is State.LIVE:
             self._audience.leave(subscription)
         subscription.state = State.ENDED
-        self.on_interest(subscription)
+        self.interest_changed(subscription)
         self._content.release(subscription.content)
         self._conditions.forget(subscription)
         self._lifetimes.discard(subscription.id)
@@ -324,7 +325,7 @@ class Subscriptions:
             leading.discard(subscription)
             if not leading:
                 del self._by_pull_point[subscription.pull_point]
-        self.on_ended(subscription)
+        self.ended(subscription)
 
     def leading_to(self, pull_point: str) -> list[Subscription]:
         """The subscriptions that are delivered into this pull point."""
@@ -370,7 +371,7 @@ class Subscriptions:
             if subscription.state is State.LIVE and self._settings.grace > 0:
                 self._audience.leave(subscription)
                 subscription.state = State.EXPIRED
-                self.on_interest(subscription)
+                self.interest_changed(subscription)
                 self._watch(subscription)
             else:
                 ended.append(subscription)
@@ -387,7 +388,7 @@ class Subscriptions:
         if when is not None and subscription.state is State.EXPIRED:
             when += self._settings.grace
         self._lifetimes.set(subscription.id, when)
-        self.on_lifetimes()
+        self.lifetimes_changed()
 
     def _terminates(
         self,

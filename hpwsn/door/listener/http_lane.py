@@ -126,7 +126,7 @@ class Lanes:
             self._timer.cancel()
 
 
-class _Batch:
+class _PendingRequests:
     """Requests in a row that share one fate; `reply` is what to write, once that is known."""
 
     __slots__ = ("bodies", "full", "heads", "lane", "reply")
@@ -138,10 +138,10 @@ class _Batch:
         self.full = full
         self.reply: bytes | None = None
 
-    def singly(self) -> list[_Batch]:
+    def singly(self) -> list[_PendingRequests]:
         """Each of the requests by itself, all for the full door."""
         return [
-            _Batch(self.lane, [head], [body], full=True)
+            _PendingRequests(self.lane, [head], [body], full=True)
             for head, body in zip(self.heads, self.bodies, strict=True)
         ]
 
@@ -164,7 +164,7 @@ class Lane(asyncio.Protocol):
         self._offer = lanes.offer
         self._time = lanes.loop.time
         self._transport: asyncio.Transport
-        self._unanswered: deque[_Batch] = deque()
+        self._unanswered: deque[_PendingRequests] = deque()
         self._count = 0
         self._bytes = 0
         self._full = 0
@@ -319,28 +319,28 @@ class Lane(asyncio.Protocol):
     def _begin(self, heads: list[Head], bodies: list[bytes]) -> int:
         """Begin with the first of these, and all that go with it; how many that are."""
         self._begun = True
-        batch = _Batch(self, heads, bodies)
-        taken = 0 if self._full else self._offer(bodies, batch.stored)
+        pending = _PendingRequests(self, heads, bodies)
+        taken = 0 if self._full else self._offer(bodies, pending.stored)
         full, taken = not taken, taken or 1
         if taken < len(bodies):
-            batch.heads, batch.bodies = heads[:taken], bodies[:taken]
-        self._unanswered.append(batch)
+            pending.heads, pending.bodies = heads[:taken], bodies[:taken]
+        self._unanswered.append(pending)
         self._count += taken
-        self._bytes += sum(map(len, batch.bodies))
-        if batch.heads[-1].close:
+        self._bytes += sum(map(len, pending.bodies))
+        if pending.heads[-1].close:
             self._ending = True
         if full:
-            self.needs_full(batch)
+            self.needs_full(pending)
             self.proceed()
         return taken
 
-    def needs_full(self, batch: _Batch) -> None:
+    def needs_full(self, pending: _PendingRequests) -> None:
         """Have the full SOAP door answer each of these requests when its turn comes."""
-        self._full += len(batch.heads)
-        batch.full = True
-        if len(batch.heads) > 1:
+        self._full += len(pending.heads)
+        pending.full = True
+        if len(pending.heads) > 1:
             self._unanswered = deque(
-                one for each in self._unanswered for one in (each.singly() if each is batch else [each])
+                one for each in self._unanswered for one in (each.singly() if each is pending else [each])
             )
 
     def proceed_soon(self) -> None:
@@ -355,9 +355,9 @@ class Lane(asyncio.Protocol):
         answers, waiting = [], self._unanswered
         while waiting and (reply := waiting[0].reply) is not None:
             answers.append(reply)
-            batch = waiting.popleft()
-            self._count -= len(batch.bodies)
-            self._bytes -= sum(map(len, batch.bodies))
+            pending = waiting.popleft()
+            self._count -= len(pending.bodies)
+            self._bytes -= sum(map(len, pending.bodies))
         if answers and not self._transport.is_closing():
             self._transport.write(answers[0] if len(answers) == 1 else b"".join(answers))
         if self._lost:
@@ -373,7 +373,7 @@ class Lane(asyncio.Protocol):
         """Whether the Notify lane has told what it made of each: some may share the fate of the first."""
         return all(other.full or other.reply is not None for other in self._unanswered)
 
-    async def _answer(self, request: _Batch) -> None:
+    async def _answer(self, request: _PendingRequests) -> None:
         head = request.heads[0]
         post = Post(request.bodies[0], head.charset, head.hint)
         if any(not other.full for other in self._unanswered):

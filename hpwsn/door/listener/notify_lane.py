@@ -1,17 +1,17 @@
-"""The Notify lane: from the bytes of an ordinary Notify to the intake, with no tree, no Spyne and no task.
+"""The Notify lane: from the bytes of an ordinary Notify to admission, without a tree, Spyne or a task.
 
-Whatever it does not know, and whatever is to be refused, it leaves alone: the full lane then does all of it,
-and has the words for the fault. So both give the same answers.
+It leaves alone what it does not know and what is refused: the full lane then handles the request whole, and
+has the words for the fault. So both lanes give the same answers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hpwsn.broker.admission.admission import Publisher
-from hpwsn.broker.admission.batching import Intake, Stored
+from hpwsn.broker.admission.admission import CLIENT, Admission
+from hpwsn.broker.admission.batching import Batching, Stored
 from hpwsn.door.notify.scan import NotifyScan
-from hpwsn.notification import PARTIAL, RELIABLE, Batch, EncodedRun, Notification
+from hpwsn.notification import Run
 from hpwsn_client.wsn.soap.soap_faults import SoapFault
 from hpwsn_client.wsn.soap.xml import Limits
 
@@ -19,50 +19,47 @@ from hpwsn_client.wsn.soap.xml import Limits
 class NotifyLane:
     """Takes notifications in for the broker's own address."""
 
-    def __init__(self, publisher: Publisher, limits: Limits) -> None:
-        self._publisher = publisher
+    def __init__(self, admission: Admission, limits: Limits) -> None:
+        self._admission = admission
         self._scan = NotifyScan(limits)
-        self._intake = Intake(publisher.send_ready)
+        self._batching = Batching(admission.append_batch)
 
     def offer(self, bodies: Sequence[bytes], stored: Stored) -> int:
-        """Publish Notifies in UTF-8, up to the first that is not for here; how many, all of one fate."""
+        """Publish Notifies in UTF-8, up to the first that needs the full lane; how many, all of one fate."""
         return (len(bodies) > 1 and self._offer_alike(bodies, stored)) or self._offer_each(bodies, stored)
 
     def _offer_alike(self, bodies: Sequence[bytes], stored: Stored) -> int:
-        """Those that differ in their payloads only are one run, as if one Notify had brought them."""
+        """Requests that differ in their payloads only are one run, as if one Notify had brought them."""
         run = self._scan.read_alike(bodies)
         if run is None:
             return 0
         try:
-            notifications = self._publisher.ready(run)
+            self._admission.admit(CLIENT, (run,))
         except SoapFault:
             return 0
-        self._intake.put(notifications, len(run.payloads), stored)
-        return len(run)
+        self._batching.put((run,), len(run.payloads), stored)
+        return run.size
 
     def _offer_each(self, bodies: Sequence[bytes], stored: Stored) -> int:
-        parts: list[Sequence[Notification]] = []
+        runs: list[Run] = []
         taken = size = 0
         for data in bodies:
-            messages = self._scan.read(data)
-            if messages is None:
+            found = self._scan.read(data)
+            if found is None:
                 break
-            id_ = messages.message_id if isinstance(messages, EncodedRun) else messages[0].message_id
-            # What is a repetition has the fate of another, and so is taken alone.
-            if taken and id_ is not None and self._publisher.knows(id_):
+            # A repetition has the outcome of the first request, not that of this batch: it is taken alone.
+            if taken and self._admission.knows(found[0].message_id):
                 break
             try:
-                reliable, partial = self._scan.routing
-                notifications = self._publisher.ready(messages, RELIABLE * reliable + PARTIAL * partial)
+                first = self._admission.admit(CLIENT, found)
             except SoapFault:
                 break
-            first = None if id_ is None else self._publisher.take_once(id_, notifications)
             if first is not None:
                 first.add_done_callback(lambda end: stored(not end.cancelled() and end.exception() is None))
                 return 1
-            parts.append(notifications)
+            runs += found
             taken += 1
             size += len(data)
         if taken:
-            self._intake.put(parts[0] if len(parts) == 1 else Batch(parts), size, stored)
+            self._batching.put(runs, size, stored)
         return taken

@@ -39,8 +39,7 @@ from hpwsn.door.notify.parts import (
 )
 from hpwsn.door.notify.scope import Scope
 from hpwsn.door.notify.shapes import Shapes
-from hpwsn.notification import END, Encoded, EncodedRun, split_row
-from hpwsn_client.wsn.operations.notifications import MESSAGE_CLOSE
+from hpwsn.notification import END, PARTIAL, RELIABLE, Run, split_payloads
 from hpwsn_client.wsn.soap.soap_faults import SoapFault
 from hpwsn_client.wsn.soap.xml import (
     Limits,
@@ -61,7 +60,6 @@ LEVELS = 5
 """Elements around a payload: Envelope, Body, Notify, NotificationMessage, Message."""
 
 _blank = re.compile(rb"\s*+").match
-_new = tuple.__new__
 
 
 class Row(NamedTuple):
@@ -85,11 +83,9 @@ class NotifyScan:
         """What opens a Notify of one message without headers, as far as its payload, and what closes it."""
         self._numbers = count(1)
         self._shapes = Shapes(lambda element: parse_content(element, limits, LEVELS))
-        self.routing = NO_ROUTING
-        """What the header Routing of the envelope read last asked for."""
 
-    def read(self, data: bytes) -> list[Encoded] | EncodedRun | None:
-        """The notifications of an envelope in UTF-8; None where the full parser has to look at it."""
+    def read(self, data: bytes) -> list[Run] | None:
+        """The runs of an envelope in UTF-8, with id and routing; None where the full parser is needed."""
         # A search for one byte is much faster than one for two, and hardly a message has any of these.
         begun = data.find(b"?>") + 2 if data.startswith(b"<?") else 0
         if END in data:
@@ -99,14 +95,18 @@ class NotifyScan:
         try:
             found = self._recognise_single(data) or self._recognise(data)
             if found is None:
+                # Any other message of SOAP ends here, before it is parsed.
+                envelope = match_envelope(data)
+                if envelope is None:
+                    return None
                 parse_plain(data, self._limits)
-                self._learn(data)
+                self._learn(data, envelope)
                 found = self._recognise(data)
         except (Unusual, SoapFault, LookupError):
             return None
         return found
 
-    def read_alike(self, envelopes: Sequence[bytes]) -> EncodedRun | None:
+    def read_alike(self, envelopes: Sequence[bytes]) -> Run | None:
         """The first of these in UTF-8 as one run: each of one message and no headers, alike but for payloads.
 
         As many as are alike, two at least, and all of known shapes; None where `read` has to look at each.
@@ -134,10 +134,9 @@ class NotifyScan:
             or not self._shapes.fit(payloads)
         ):
             return None
-        self.routing = NO_ROUTING
-        return EncodedRun(opening.topic, opening.before, payloads, len(raw), None)
+        return Run(opening.topic, opening.before, payloads, len(raw))
 
-    def _recognise_single(self, data: bytes) -> list[Encoded] | EncodedRun | None:
+    def _recognise_single(self, data: bytes) -> list[Run] | None:
         """The one notification of a Notify that is as one before to the byte, but for its payload."""
         begin = _find_payload(data, data.find(b"Message"))
         known = self._singles.get(data[:begin])
@@ -154,10 +153,9 @@ class NotifyScan:
         if not self._shapes.fit(row):
             parse_content(payload, self._limits, LEVELS)
             self._shapes.learn(payload)
-        self.routing = NO_ROUTING
-        return [_encoded(opening, payload, None)]
+        return [Run(opening.topic, opening.before, row, 1)]
 
-    def _recognise(self, data: bytes) -> list[Encoded] | EncodedRun | None:
+    def _recognise(self, data: bytes) -> list[Run] | None:
         """The notifications, if all that stands around them is remembered."""
         start, stop = _header_content(data)
         at = _skip_blank(data, data.find(b">", data.find(b"Notify", stop)) + 1)
@@ -170,10 +168,14 @@ class NotifyScan:
             return None
         rows = [self._ready_row(*each) for each in found]
         self._check_size(data, rows)
-        message_id, self.routing = self._check(frame, data, data[start:stop], rows)
+        message_id, (reliable, partial) = self._check(frame, data, data[start:stop], rows)
         if start == stop and len(rows) == 1 and rows[0].size == 1:
             self._remember_single(data, at, rows[0].opening)
-        return _join(rows, message_id)
+        routing = RELIABLE * reliable + PARTIAL * partial
+        return [
+            Run(row.opening.topic, row.opening.before, row.payloads, row.size, 0.0, message_id, None, routing)
+            for row in rows
+        ]
 
     def _rows(self, data: bytes, at: int, end: int, frame: Frame) -> list[tuple[Opening, list[bytes]]] | None:
         """The payloads in order, those together that are opened alike; None if an opening is not known."""
@@ -208,7 +210,7 @@ class NotifyScan:
         self, frame: Frame, data: bytes, headers: bytes, rows: Sequence[Row]
     ) -> tuple[str | None, Routing]:
         """Refuse what is not in order; what the headers say."""
-        unknown = [split_row(row.payloads) for row in rows if not row.fits]
+        unknown = [split_payloads(row.payloads) for row in rows if not row.fits]
         if not unknown and not headers:
             return None, NO_ROUTING
         if not unknown:
@@ -237,7 +239,7 @@ class NotifyScan:
         longest, messages = limits.body // GROWTH, 0
         for _, payloads, size, _ in rows:
             messages += size
-            if len(payloads) > longest and max(map(len, split_row(payloads))) > longest:
+            if len(payloads) > longest and max(map(len, split_payloads(payloads))) > longest:
                 raise Unusual
         if len(data) > limits.body or messages > limits.messages:
             raise Unusual
@@ -248,12 +250,9 @@ class NotifyScan:
         begin = _find_payload(data, at)
         self._singles[data[:begin]] = opening, data[data.find(opening.close, begin) :]
 
-    def _learn(self, data: bytes) -> None:
+    def _learn(self, data: bytes, envelope: re.Match[bytes]) -> None:
         """Remember the parts of a document that is well-formed and within the limits."""
-        found = match_envelope(data)
-        if found is None:
-            raise Unusual
-        frame, at = self._learn_frame(data, found), found.end()
+        frame, at = self._learn_frame(data, envelope), envelope.end()
         while not frame.tail.fullmatch(data, at):
             opening, begin = read_opening(data, at, frame.scope)
             if begin - at > LONGEST:
@@ -285,18 +284,6 @@ def _complete(raw: Sequence[bytes], scope: Scope, unused: bool) -> list[bytes]:
     if unused:
         return [each if each[:1] == b"<" and each[-1:] == b">" else read_payload(each, scope) for each in raw]
     return [read_payload(each, scope) for each in raw]
-
-
-def _join(rows: Sequence[Row], message_id: str | None) -> list[Encoded] | EncodedRun:
-    opening, payloads, size, _ = rows[0]
-    if len(rows) == 1 and size > 1:
-        return EncodedRun(opening.topic, opening.before, payloads, size, message_id)
-    return [_encoded(row.opening, each, message_id) for row in rows for each in split_row(row.payloads)]
-
-
-def _encoded(opening: Opening, payload: bytes, message_id: str | None) -> Encoded:
-    start, content = len(opening.before), opening.before + payload + MESSAGE_CLOSE
-    return _new(Encoded, (opening.topic, content, start, start + len(payload), message_id))
 
 
 def _header_content(data: bytes) -> tuple[int, int]:

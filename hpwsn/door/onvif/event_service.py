@@ -33,11 +33,11 @@ _OPEN = PRE_AUTHORISED | {tev("GetServiceCapabilities")}
 class OnvifDoor:
     """The addresses under /onvif."""
 
-    def __init__(self, soap: SoapDoor, context: Context, config: Config) -> None:
+    def __init__(self, soap: SoapDoor, context: Context, config: Config, pulls: PullSubscriptions) -> None:
         broker = context.broker
         self._soap = soap
         self._broker = broker
-        self._pulls = PullSubscriptions(broker, config.onvif, config.subscriptions.max_lifetime)
+        self._pulls = pulls
         self._credentials = Credentials.load(config.onvif.users_file, config.onvif.token_window)
         capabilities = GetServiceCapabilitiesResponse(
             policies=True,
@@ -52,7 +52,7 @@ class OnvifDoor:
         self._device = DeviceService(broker.base_url, broker.now, capabilities)
 
     def join(self, app: web.Application) -> None:
-        """Add the routes, put right what a crash has left, and end the waits when the application ends."""
+        """Add the routes, and end the waits when the application ends."""
         app.add_routes(
             [
                 web.post("/onvif/events", self._events),
@@ -61,7 +61,6 @@ class OnvifDoor:
                 web.post("/onvif/device_service", self._device_service),
             ]
         )
-        app.on_startup.append(self._sweep)
         app.on_shutdown.append(self._close)
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
@@ -86,9 +85,6 @@ class OnvifDoor:
             headers={"Allow": "POST"},
             text="This is an ONVIF event service: POST SOAP here; its contract is at ?wsdl\n",
         )
-
-    async def _sweep(self, app: web.Application) -> None:
-        await self._pulls.sweep()
 
     async def _close(self, app: web.Application) -> None:
         await self._pulls.close()

@@ -48,7 +48,6 @@ class PullSubscriptions:
         self._waiting = 0
         self._closed = False
         self._tasks: set[asyncio.Task[None]] = set()
-        broker.subscriptions.on_ended = self._ended
 
     async def create(self, request: CreatePullPointSubscription, version: SoapVersion) -> Subscription:
         """Make a pull point and the subscription that fills it, or neither."""
@@ -104,7 +103,7 @@ class PullSubscriptions:
         await self._broker.delivery.settle([subscription])
         self._broker.delivery.synchronize(subscription)
 
-    async def sweep(self) -> None:
+    async def remove_orphans(self) -> None:
         """Remove the pull points that a crash has left without their subscription."""
         for point in self._broker.pull_points:
             if _is_owned(point) and not self._broker.subscriptions.leading_to(point.id):
@@ -162,7 +161,7 @@ class PullSubscriptions:
         finally:
             self._waiting -= 1
 
-    def _ended(self, subscription: Subscription) -> None:
+    def subscription_ended(self, subscription: Subscription) -> None:
         id_, points = subscription.pull_point, self._broker.pull_points
         if id_ is not None and id_ in points and _is_owned(points.get(id_)):
             task = asyncio.get_running_loop().create_task(self._destroy(id_))

@@ -105,7 +105,7 @@ class LegacyDoor:
             if request.package.split:
                 message = self._whole(request)
         if message is not None:
-            await self._context.broker.publisher.publish([message], message_id=id_, routing=asked)
+            await self._context.broker.admission.publish([message], message_id=id_, routing=asked)
 
     def _whole(self, request: PackedNotification) -> NotificationMessage | None:
         """The message that a piece completes, if it does; whether others may get pieces is for later."""

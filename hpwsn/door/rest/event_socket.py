@@ -15,10 +15,9 @@ from urllib.parse import urlsplit
 
 from aiohttp import WSCloseCode, web
 
-from hpwsn.broker.delivery.log_readers import Query, Readers, off_loop
+from hpwsn.broker.delivery.log_readers import LogEntry, Query, Readers
 from hpwsn.door.rest.event_stream import BEAT, STALLED, abort
 from hpwsn.errors import JournalUnavailable
-from hpwsn.journal.store.records import Stored
 from hpwsn_client.wsn.soap.soap_faults import SoapFault
 from hpwsn_client.wsn.topics.topic import shown
 
@@ -45,7 +44,7 @@ def check_origin(request: web.Request, origins: Sequence[str]) -> None:
 
 
 async def write_socket(
-    request: web.Request, readers: Readers, query: Query, after: int, encode: Callable[[Stored], bytes]
+    request: web.Request, readers: Readers, query: Query, after: int, encode: Callable[[LogEntry], bytes]
 ) -> web.StreamResponse:
     """Send what comes after an offset until either side ends."""
     socket = web.WebSocketResponse(
@@ -82,15 +81,15 @@ async def _send(
     readers: Readers,
     query: Query,
     after: int,
-    encode: Callable[[Stored], bytes],
+    encode: Callable[[LogEntry], bytes],
     drop: Callable[[], None],
 ) -> None:
     code, words = WSCloseCode.GOING_AWAY, b"the node stops"
     try:
         async with aclosing(readers.follow(query, after, BEAT)) as pages:
             async for page in pages:
-                for stored in page.entries:
-                    data = await off_loop(len(stored.notification.content), encode, stored)
+                for entry in page.entries:
+                    data = await entry.encode_once(encode)
                     async with asyncio.timeout(STALLED):
                         await socket.send_str(data.decode())
     except JournalUnavailable as error:

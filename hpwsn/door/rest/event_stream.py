@@ -14,9 +14,8 @@ from contextlib import aclosing
 
 from aiohttp import web
 
-from hpwsn.broker.delivery.log_readers import LOOP_BYTES, Query, Readers, off_loop
+from hpwsn.broker.delivery.log_readers import LOOP_BYTES, LogEntry, Query, Readers
 from hpwsn.errors import JournalUnavailable
-from hpwsn.journal.store.records import Stored
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +36,7 @@ def wants_stream(request: web.Request) -> bool:
 
 
 async def write_stream(
-    request: web.Request, readers: Readers, query: Query, after: int, encode: Callable[[Stored], bytes]
+    request: web.Request, readers: Readers, query: Query, after: int, encode: Callable[[LogEntry], bytes]
 ) -> web.StreamResponse:
     """Write what comes after an offset until either side ends."""
     response = web.StreamResponse(headers=_HEADERS)
@@ -61,15 +60,15 @@ async def _follow(
     readers: Readers,
     query: Query,
     after: int,
-    encode: Callable[[Stored], bytes],
+    encode: Callable[[LogEntry], bytes],
 ) -> None:
     async with aclosing(readers.follow(query, after, BEAT)) as pages:
         async for page in pages:
             if not page.entries:
                 await _write(response, b":\n\n")
-            for stored in page.entries:
-                data = await off_loop(len(stored.notification.content), encode, stored)
-                await _write(response, b"id: %d\ndata: %s\n\n" % (stored.offset, data))
+            for entry in page.entries:
+                data = await entry.encode_once(encode)
+                await _write(response, b"id: %d\ndata: %s\n\n" % (entry.offset, data))
 
 
 async def _write(response: web.StreamResponse, data: bytes) -> None:

@@ -20,13 +20,13 @@ from typing import Any
 
 from aiohttp import web
 
+from hpwsn.broker.admission.admission import Source
 from hpwsn.broker.broker import Broker
-from hpwsn.broker.delivery.log_readers import Page, Query, Readers, off_loop
+from hpwsn.broker.delivery.log_readers import LOOP_BYTES, LogEntry, Page, Query, Readers, off_loop
 from hpwsn.door.rest.event_socket import check_origin, wants_socket, write_socket
 from hpwsn.door.rest.event_stream import wants_stream, write_stream
 from hpwsn.door.rest.openapi import document
 from hpwsn.errors import JournalUnavailable
-from hpwsn.journal.store.records import Stored
 from hpwsn.matching.content.content_filters import compile_condition
 from hpwsn.notification import PARTIAL, RELIABLE
 from hpwsn_client.wsn.formats.json_events import decode_event, encode_event
@@ -142,10 +142,10 @@ class EventsDoor:
         payloads = await off_loop(len(data), self._payloads, data, request.content_type)
         on = TopicExpression.of_message(topic)
         messages = [NotificationMessage(on, payload) for payload in payloads]
-        span = await self._broker.publisher.publish(
+        span = await self._broker.admission.publish(
             messages,
             message_id=message_id,
-            registration=_registration(request),
+            source=Source(registration=_registration(request)),
             routing=_routing(request),
         )
         return _answer({"first": span.first, "last": span.last}, 202)
@@ -214,22 +214,26 @@ class EventsDoor:
     async def _poll(self, request: web.Request, query: Query, after: int) -> web.Response:
         limit = min(_maximum(request), LARGEST_PAGE)
         page = await self._readers.poll(query, after, limit, _wait(request))
-        size = sum(len(stored.notification.content) for stored in page.entries)
-        body = await off_loop(size, _encode_page, page)
+        body = await self._encode_page(page)
         return web.Response(
             body=body, content_type="application/json", headers={AFTER_HEADER: str(page.upto)}
         )
 
+    async def _encode_page(self, page: Page) -> bytes:
+        """A JSON array; one of new commits shares its entries with other readers."""
+        size = sum(len(entry.notification.content) for entry in page.entries)
+        if size <= LOOP_BYTES:
+            events = [await entry.encode_once(_event) for entry in page.entries]
+        else:
+            events = await asyncio.to_thread(lambda: list(map(_event, page.entries)))
+        return b"[" + b",\n".join(events) + b"]\n"
 
-def _encode_page(page: Page) -> bytes:
-    return b"[" + b",\n".join(map(_event, page.entries)) + b"]\n"
 
-
-def _event(stored: Stored) -> bytes:
+def _event(entry: LogEntry) -> bytes:
     """One event as a reader gets it, on one line."""
-    notification = stored.notification
+    notification = entry.notification
     event = {
-        "offset": stored.offset,
+        "offset": entry.offset,
         "topic": str(notification.topic),
         "time": datetime.fromtimestamp(notification.time, UTC).isoformat(timespec="milliseconds"),
         "id": notification.message_id,

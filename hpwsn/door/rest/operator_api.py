@@ -98,9 +98,9 @@ class OperationsDoor:
             "dropped_from_pull_points": broker.pull_points.dropped,
             "expired_in_pull_points": broker.pull_points.expired,
             "published": {
-                "accepted": broker.publisher.accepted,
-                "repeated": broker.publisher.repeated,
-                "refused": broker.publisher.refused,
+                "accepted": broker.admission.accepted,
+                "repeated": broker.admission.repeated,
+                "refused": broker.admission.refused,
             },
             "delivery": {**asdict(broker.delivery.totals), "waiting_for_retry": broker.delivery.waiting()},
             "connections": asdict(self._pusher.statistics()),

@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeVar
 from lxml import etree
 from spyne import rpc
 
+from hpwsn.broker.admission.admission import Source
 from hpwsn.broker.broker import Broker
 from hpwsn.door.soap.dispatch import Call
 from hpwsn.notification import PARTIAL, RELIABLE
@@ -58,11 +59,11 @@ async def publish(
     """Take a Notify in, under the id that its MessageId header gives the whole of it."""
     assert envelope.body is not None
     messages = parse_notify(envelope.body, context.limits)
-    await context.broker.publisher.publish(
+    await context.broker.admission.publish(
         messages,
         message_id=message_id(envelope),
         target=target,
-        registration=registration,
+        source=Source(registration=registration),
         routing=routing(envelope),
     )
 

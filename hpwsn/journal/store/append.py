@@ -1,9 +1,9 @@
-"""Appends as rows: notifications of a whole group go into the log in as few statements as there can be.
+"""Appends as rows: the runs of a whole group go into the log in as few statements as possible.
 
 SQLite's module gives the interpreter lock away with every step of a statement and has to win it back from the
 event loop, which takes up to 5 ms each time when the loop is busy. So rows do not go in one by one: one
-statement carries up to 256 of them, and a group costs a handful of steps, whatever its size. A run of alike
-notifications is one row (see rows.py), or a few where it is long.
+statement carries up to 256 of them, and a group costs a handful of steps, whatever its size. A run is one
+row, or a few where it is long (log_rows.py).
 """
 
 import json
@@ -11,10 +11,10 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from hpwsn.journal.store.log_rows import cut_run, run_content
+from hpwsn.journal.store.log_rows import rows_of
 from hpwsn.journal.store.records import NO_TOPIC
 from hpwsn.journal.store.tables import NEVER_CURRENT
-from hpwsn.notification import RELIABLE, Notification, Run, parts_of
+from hpwsn.notification import RELIABLE, Run
 from hpwsn_client.wsn.topics.topic_expressions import Topic
 
 _CHUNKS = (256, 64)
@@ -26,7 +26,7 @@ _INTO_QUEUES = (
 )
 _INTO_LOG = "INSERT INTO log (offset, stream, time, head, tail, message_id, content) VALUES"
 _CACHED_TOPICS = 100_000
-Appended = tuple[int, Sequence[Notification]]
+Appended = tuple[int, Sequence[Run]]
 
 
 class Streams:
@@ -94,60 +94,45 @@ class _Rows:
         self.ids: list[Any] = []
         self.routed: list[Any] = []
 
-    def add_run(self, first: int, run: Run) -> None:
+    def add(self, first: int, run: Run) -> None:
         """Take a run, with next to no work for each of its notifications."""
-        stream, moment, last = self._streams.number(run.topic), micros(run.time), first - 1
-        for payloads, size in cut_run(run):
+        stream, moment, last = self._streams.number(run.topic, run.target), micros(run.time), first - 1
+        for content, tail, size in rows_of(run):
             last += size
-            content = run_content(run.before, payloads)
-            self.log += (last, stream, moment, len(run.before), -size, run.message_id, content)
+            self.log += (last, stream, moment, len(run.before), tail, run.message_id, content)
         if run.message_id is not None:
-            self.ids += (first, last, run.message_id, moment)
+            self._add_id(first, last, run.message_id, moment)
         if run.routing & RELIABLE:
             self.routed += [value for offset in range(first, last + 1) for value in (offset, run.routing)]
 
-    def add_each(self, first: int, notifications: Sequence[Notification]) -> None:
-        """Take notifications one by one."""
-        stream = moment = 0
-        before: Notification | None = None
-        for offset, n in enumerate(notifications, first):
-            topic, content, start, end, time, message_id, target, routing = n
-            # Most that come together are on one topic and of one moment.
-            if before is None or topic is not before.topic or target is not None or before.target is not None:
-                stream = self._streams.number(topic, target)
-            if before is None or time is not before.time:
-                moment = micros(time)
-            before = n
-            self.log += (offset, stream, moment, start, end, message_id, content)
-            if routing & RELIABLE:
-                self.routed += (offset, routing)
-        if notifications[0].message_id is not None or len(notifications) > 1:
-            self.ids += _ids(first, notifications)
+    def _add_id(self, first: int, last: int, message_id: str, moment: int) -> None:
+        """An id stands for all runs of its request, which come one after another."""
+        if self.ids and self.ids[-2] == message_id and self.ids[-3] == first - 1:
+            self.ids[-3] = last
+        else:
+            self.ids += (first, last, message_id, moment)
 
 
 def insert_appends(db: sqlite3.Connection, streams: Streams, appends: Sequence[Appended]) -> None:
-    """Write the notifications of all appends and the ids that came with them."""
+    """Write the runs of all appends and the ids that came with them."""
     rows = _Rows(streams)
-    for first, notifications in appends:
-        for part in parts_of(notifications):
-            if isinstance(part, Run):
-                rows.add_run(first, part)
-            else:
-                rows.add_each(first, part)
-            first += len(part)
+    for first, runs in appends:
+        for run in runs:
+            rows.add(first, run)
+            first += run.size
     streams.insert_new(db)
     insert_rows(db, _INTO_LOG, 7, rows.log)
     insert_rows(db, "INSERT INTO message_ids (first, last, id, time) VALUES", 4, rows.ids)
     insert_rows(db, "INSERT INTO routed (offset, flags) VALUES", 2, rows.routed)
 
 
-def queue_targeted(db: sqlite3.Connection, first: int, notifications: Sequence[Notification]) -> None:
+def queue_targeted(db: sqlite3.Connection, first: int, runs: Sequence[Run]) -> None:
     """Give the notifications of one append their places in the queues of their targets, if they have any."""
     targeted: list[tuple[str, int]] = []
-    for part in parts_of(notifications):
-        if not isinstance(part, Run):
-            targeted += [(n.target, offset) for offset, n in enumerate(part, first) if n.target is not None]
-        first += len(part)
+    for run in runs:
+        if run.target is not None:
+            targeted += [(run.target, offset) for offset in range(first, first + run.size)]
+        first += run.size
     if targeted:
         db.execute(_INTO_QUEUES, (json.dumps(targeted),))
 
@@ -176,14 +161,6 @@ def _statement(statement: str, width: int, rows: int) -> str:
         row = f"({','.join('?' * width)})"
         text = _statements[statement, rows] = f"{statement} {','.join([row] * rows)}"
     return text
-
-
-def _ids(first: int, notifications: Sequence[Notification]) -> list[Any]:
-    spans: dict[str, list[Any]] = {}
-    for offset, n in enumerate(notifications, first):
-        if n.message_id is not None:
-            spans.setdefault(n.message_id, [offset, offset, n.message_id, micros(n.time)])[1] = offset
-    return _flat(spans.values())
 
 
 def _flat(rows: Iterable[Iterable[Any]]) -> list[Any]:

@@ -9,7 +9,7 @@ each, and what stands behind each payload. Pure; owns how rows are read, not whe
 from collections.abc import Container, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from hpwsn.notification import END, Notification, Run, split_row
+from hpwsn.notification import END, Notification, Run, split_payloads
 from hpwsn_client.wsn.operations.notifications import MESSAGE_CLOSE
 from hpwsn_client.wsn.topics.topic_expressions import Topic
 
@@ -46,25 +46,31 @@ class Row(NamedTuple):
         return self.offset - max(self.first - 1, offset)
 
 
-def cut_run(run: Run) -> Iterator[tuple[bytes, int]]:
+def rows_of(run: Run) -> Iterator[tuple[bytes, int, int]]:
+    """The rows of a run: content, `tail`, and how many notifications each holds."""
+    if run.size == 1 or run.target is not None:
+        start = len(run.before)
+        for payload in split_payloads(run.payloads):
+            yield run.before + payload + MESSAGE_CLOSE, start + len(payload), 1
+        return
+    for payloads, size in _cut(run):
+        yield run.before + payloads + MESSAGE_CLOSE, -size, size
+
+
+def _cut(run: Run) -> Iterator[tuple[bytes, int]]:
     """The payloads of a run for each of its rows, and how many they are."""
     if run.size <= MOST and len(run.payloads) <= MOST_BYTES:
         yield run.payloads, run.size
         return
     piece: list[bytes] = []
     length = 0
-    for payload in split_row(run.payloads):
+    for payload in split_payloads(run.payloads):
         if piece and (len(piece) == MOST or length + len(payload) > MOST_BYTES):
             yield END.join((*piece, b"")), len(piece)
             piece, length = [], 0
         piece.append(payload)
         length += len(payload) + len(END)
     yield END.join((*piece, b"")), len(piece)
-
-
-def run_content(before: bytes, payloads: bytes) -> bytes:
-    """The content of a row that holds a run."""
-    return before + payloads + MESSAGE_CLOSE
 
 
 def read_row(

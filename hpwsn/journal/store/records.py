@@ -4,14 +4,13 @@ Times are seconds since the epoch, kept to the microsecond. A topic's key is the
 a notification without a topic.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from hpwsn.notification import Notification
 
 Durability = Literal["none", "commit", "fsync"]
-OnCommit = Callable[[int, Sequence[Notification]], None]
 
 NO_TOPIC = ""
 

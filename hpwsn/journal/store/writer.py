@@ -37,7 +37,7 @@ from hpwsn.journal.store.tables import (
     no_space,
     unavailable,
 )
-from hpwsn.notification import Notification
+from hpwsn.notification import Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,9 @@ class Change:
 
     handle: Any
     first: int = 0
-    notifications: Sequence[Notification] = ()
+    runs: Sequence[Run] = ()
+    count: int = 0
+    """Notifications in the runs."""
     size: int = 0
     work: Work | None = None
     grows: bool = False
@@ -185,7 +187,7 @@ class Writer:
             self._db.close()
 
     def _gather(self, change: Change) -> tuple[list[Change], bool]:
-        group, rows, size = [change], len(change.notifications), change.size
+        group, rows, size = [change], change.count, change.size
         while rows < MAX_GROUP and size < MAX_GROUP_BYTES:
             try:
                 following = self._waiting.get_nowait()
@@ -194,7 +196,7 @@ class Writer:
             if following is None:
                 return group, True
             group.append(following)
-            rows += len(following.notifications) or 1
+            rows += following.count or 1
             size += following.size
         return group, False
 
@@ -262,13 +264,13 @@ class Writer:
     def _transact(self, group: list[Change]) -> None:
         db = self._db
         db.execute("BEGIN IMMEDIATE")
-        appends = [(change.first, change.notifications) for change in group if change.notifications]
+        appends = [(change.first, change.runs) for change in group if change.runs]
         if appends:
             insert_appends(db, self._streams, appends)
         # A pull point's queue is in the order of submission, whichever way something comes into it.
         for change in group:
-            if change.notifications:
-                queue_targeted(db, change.first, change.notifications)
+            if change.runs:
+                queue_targeted(db, change.first, change.runs)
             if change.work is not None:
                 change.result = change.work(db)
         self.write_cursors(db, CURSORS_ALONG)
@@ -282,7 +284,7 @@ class Writer:
         self._taken.clear()
         self.commits += 1
         self.changes += len(group)
-        self.entries += sum(len(change.notifications) for change in group)
+        self.entries += sum(change.count for change in group)
 
     def _roll_back(self) -> None:
         self._streams.rolled_back()

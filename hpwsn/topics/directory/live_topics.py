@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Hashable, Iterable
 from typing import Any
 
+from hpwsn.listeners import Listeners
 from hpwsn.topics.directory.directory import Directory
 from hpwsn.topics.directory.tree_cache import TreeCache
 from hpwsn.topics.tree.declarations import Change, Declaration, Report, difference
@@ -47,7 +48,7 @@ class LiveTopics:
         self._last: Report | None = None
         self._source: str | None = None
         self._changes = 0
-        self.on_removed: Callable[[], None] = lambda: None
+        self.removed: Listeners[()] = Listeners("removed topics")
 
     def load_file(self) -> None:
         """Take the topics of a file; one that cannot be read is for whoever starts the node to mend."""
@@ -156,7 +157,7 @@ class LiveTopics:
         if change or first:
             self._save_later()
         if change.removed or first:
-            self.on_removed()
+            self.removed()
 
     def _note(self, report: Report) -> None:
         last, self._last = self._last, report

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from hpwsn.journal.journal import Journal
 from hpwsn.journal.store.records import SubscriptionRecord
-from hpwsn.notification import Notification
+from hpwsn.notification import Notification, Run
 from hpwsn_client.wsn.operations.filters import ContentFilter, Filter
 from hpwsn_client.wsn.operations.messages import Subscribe, SubscriptionPolicy, encode_message
 from hpwsn_client.wsn.operations.notifications import NotificationMessage, encode_content
@@ -36,7 +36,7 @@ async def _fill(path: Path, notifications: int, subscriptions: int, predicates: 
     for first in range(0, notifications, BATCH):
         await journal.append(
             [
-                Notification(topics[number % TOPICS], content, begin, end, now)
+                Run.of(Notification(topics[number % TOPICS], content, begin, end, now))
                 for number in range(first, min(first + BATCH, notifications))
             ]
         )

@@ -3,14 +3,14 @@
 import asyncio
 from collections.abc import Sequence
 
-from hpwsn.broker.admission import batching as intake
-from hpwsn.broker.admission.batching import Intake
-from hpwsn.notification import Notification, Run
-from hpwsn_client.wsn.operations.notifications import MESSAGE_CLOSE
+from hpwsn.broker.admission import batching
+from hpwsn.broker.admission.batching import Batching
+from hpwsn.notification import Run, members
+from tests.runs import run_of
 
 
-def notification(number: int) -> Notification:
-    return Notification(None, b"%d" % number, 0, 1, 0.0)
+def notification(number: int) -> Run:
+    return run_of(None, b"%d" % number, message_id=f"{number}")
 
 
 class Backbone:
@@ -18,10 +18,12 @@ class Backbone:
 
     def __init__(self) -> None:
         self.sent: list[list[bytes]] = []
+        self.runs = 0
         self.outcome: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
 
-    async def send(self, notifications: Sequence[Notification]) -> bool:
-        self.sent.append([each.content for each in notifications])
+    async def send(self, runs: Sequence[Run]) -> bool:
+        self.sent.append([each.payload for each in members(runs)])
+        self.runs = len(runs)
         return await self.outcome
 
 
@@ -33,7 +35,7 @@ async def turns() -> None:
 async def test_what_comes_in_one_turn_is_one_send_in_order() -> None:
     backbone = Backbone()
     told: list[tuple[int, bool]] = []
-    entry = Intake(backbone.send)
+    entry = Batching(backbone.send)
     for number in range(3):
         entry.put([notification(number)], 1, lambda stored, number=number: told.append((number, stored)))
     assert backbone.sent == []
@@ -47,22 +49,31 @@ async def test_what_comes_in_one_turn_is_one_send_in_order() -> None:
 
 async def test_runs_keep_their_place_among_the_others() -> None:
     backbone = Backbone()
-    entry = Intake(backbone.send)
-    run = Run(None, b"", b"<a/>\x1e<b/>\x1e", 2, 0.0)
-    taken: list[Sequence[Notification]] = [[notification(1)], [notification(2)], run, [notification(3)]]
-    for each in taken:
-        entry.put(each, 1, lambda stored: None)
+    entry = Batching(backbone.send)
+    for each in (notification(1), notification(2), run_of(None, b"<a/>", b"<b/>"), notification(3)):
+        entry.put([each], 1, lambda stored: None)
     await turns()
-    close = MESSAGE_CLOSE
-    assert backbone.sent == [[b"1", b"2", b"<a/>" + close, b"<b/>" + close, b"3"]]
-    assert len(taken[0]) == 1, "the caller's list is its own"
+    assert backbone.sent == [[b"1", b"2", b"<a/>", b"<b/>", b"3"]]
+    backbone.outcome.set_result(True)
+    await turns()
+
+
+async def test_runs_in_a_row_that_differ_in_their_payloads_only_become_one() -> None:
+    backbone = Backbone()
+    entry = Batching(backbone.send)
+    for payload in (b"<a/>", b"<b/>", b"<c/>"):
+        entry.put([run_of(None, payload)], 1, lambda stored: None)
+    entry.put([notification(4), run_of(None, b"<d/>"), run_of(None, b"<e/>")], 1, lambda stored: None)
+    await turns()
+    assert backbone.sent == [[b"<a/>", b"<b/>", b"<c/>", b"4", b"<d/>", b"<e/>"]]
+    assert backbone.runs == 3
     backbone.outcome.set_result(True)
     await turns()
 
 
 async def test_what_comes_later_does_not_wait_for_the_send_before() -> None:
     backbone = Backbone()
-    entry = Intake(backbone.send)
+    entry = Batching(backbone.send)
     for number in range(2):
         entry.put([notification(number)], 1, lambda stored: None)
         await turns()
@@ -75,7 +86,7 @@ async def test_a_failure_is_told_to_all_of_a_send() -> None:
     for failure in (False, RuntimeError("no disk")):
         backbone = Backbone()
         told: list[bool] = []
-        entry = Intake(backbone.send)
+        entry = Batching(backbone.send)
         entry.put([notification(1)], 1, told.append)
         entry.put([notification(2)], 1, told.append)
         if isinstance(failure, Exception):
@@ -88,11 +99,11 @@ async def test_a_failure_is_told_to_all_of_a_send() -> None:
 
 async def test_a_send_goes_at_once_when_it_is_large() -> None:
     backbone = Backbone()
-    entry = Intake(backbone.send)
-    entry.put([notification(1)], intake.MOST_BYTES, lambda stored: None)
-    entry.put([notification(2)] * intake.MOST, 1, lambda stored: None)
+    entry = Batching(backbone.send)
+    entry.put([notification(1)], batching.MOST_BYTES, lambda stored: None)
+    entry.put([notification(2)] * batching.MOST, 1, lambda stored: None)
     entry.put([notification(3)], 1, lambda stored: None)
     await turns()
-    assert [len(sent) for sent in backbone.sent] == [1, intake.MOST, 1]
+    assert [len(sent) for sent in backbone.sent] == [1, batching.MOST, 1]
     backbone.outcome.set_result(True)
     await turns()

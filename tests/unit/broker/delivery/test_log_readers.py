@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Sequence
-from contextlib import aclosing, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from pathlib import Path
 
-from hpwsn.broker.delivery.log_readers import FOLLOW_BYTES, FOLLOW_ENTRIES, POLL_BYTES, Page, Query, Readers
+import pytest
+
+from hpwsn.broker.delivery.log_readers import (
+    FOLLOW_BYTES,
+    FOLLOW_ENTRIES,
+    LOOP_BYTES,
+    POLL_BYTES,
+    LogEntry,
+    Page,
+    Query,
+    Readers,
+)
 from hpwsn.broker.subscriptions.subscription import Subscription
 from hpwsn.journal import Journal
-from hpwsn.notification import Notification
+from hpwsn.notification import Run, members
 from hpwsn.topics.tree.tree import TopicTree
 from hpwsn_client.wsn.operations.filters import ContentFilter, compile_content
 from hpwsn_client.wsn.soap.names import DIALECT_XPATH
 from hpwsn_client.wsn.topics.topic_expressions import Topic
 from tests.patience import patience
+from tests.runs import run_of
 
 A = Query(Topic.parse("A"))
 
@@ -28,19 +41,18 @@ class Log:
         self.tree: TopicTree[Subscription] = TopicTree(simple_subtree=subtree)
         self.head = 0
         self.readers = Readers(journal, self.tree, lambda: self.head, subtree=subtree)
-        journal.on_commit = self._commit
+        journal.committed.add(self._commit)
 
-    def _commit(self, first: int, notifications: Sequence[Notification]) -> None:
-        for offset, notification in enumerate(notifications, first):
+    def _commit(self, first: int, runs: Sequence[Run]) -> None:
+        for offset, notification in enumerate(members(runs), first):
             if notification.topic is not None:
                 self.tree.retain(notification.topic, offset)
             self.head = offset
-        self.readers.committed(first, notifications)
+        self.readers.committed(first, runs)
 
     async def publish(self, topic: str | None, *texts: str, target: str | None = None) -> None:
-        on = None if topic is None else Topic.parse(topic)
         payloads = [f"<m><n>{text}</n></m>".encode() for text in texts]
-        await self.journal.append([Notification(on, p, 0, len(p), 1.0, None, target) for p in payloads])
+        await self.journal.append([run_of(topic, payload, target=target) for payload in payloads])
 
 
 @asynccontextmanager
@@ -193,3 +205,48 @@ async def test_closing_ends_every_wait(tmp_path: Path) -> None:
 async def _all(readers: Readers) -> list[Page]:
     async with aclosing(readers.follow(A, 0, 60)) as pages:
         return [page async for page in pages]
+
+
+async def test_new_commits_are_read_from_memory_and_encoded_once_for_all_readers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened(tmp_path) as log:
+        await log.publish("A", "0")
+
+        async def no_look(*given: object, **named: object) -> None:
+            raise AssertionError("a reader at the end of the log looked into the journal")
+
+        encoded: list[int] = []
+
+        def encode(entry: LogEntry) -> bytes:
+            encoded.append(entry.offset)
+            return b"%d" % entry.offset
+
+        async with AsyncExitStack() as stack:
+            readers = [
+                await stack.enter_async_context(aclosing(log.readers.follow(A, 1, 60))) for _ in range(3)
+            ]
+            waiting = [asyncio.ensure_future(anext(pages)) for pages in readers]
+            poll = asyncio.ensure_future(log.readers.poll(A, 1, 10, 60))
+            await asyncio.sleep(0)
+            monkeypatch.setattr(log.journal, "scan", no_look)
+            monkeypatch.setattr(log.journal, "read", no_look)
+            await log.publish("A", "1", "2")
+            for page in [*await asyncio.gather(*waiting), await poll]:
+                assert texts(page) == ["1", "2"]
+                assert [await entry.encode_once(encode) for entry in page.entries] == [b"2", b"3"]
+            assert encoded == [2, 3]
+
+
+async def test_a_large_entry_is_encoded_once_in_a_thread() -> None:
+    (notification,) = run_of("A", b"<n>" + b"x" * LOOP_BYTES + b"</n>")
+    entry, threads = LogEntry(1, notification), []
+
+    def encode(entry: LogEntry) -> bytes:
+        threads.append(threading.current_thread())
+        return b"made"
+
+    made = await asyncio.gather(*[entry.encode_once(encode) for _ in range(5)])
+    assert made == [b"made"] * 5
+    assert len(threads) == 1
+    assert threads[0] is not threading.main_thread()

@@ -10,10 +10,11 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
+from hpwsn.door.notify import scan as module
 from hpwsn.door.notify import scan as notify_scan
 from hpwsn.door.notify import scope
 from hpwsn.door.notify.scan import NotifyScan
-from hpwsn.notification import Encoded
+from hpwsn.notification import PARTIAL, RELIABLE, Notification, members
 from hpwsn_client.wsn.operations.notifications import encode_content, parse_notify
 from hpwsn_client.wsn.soap.envelope import check_must_understand, parse_envelope
 from hpwsn_client.wsn.soap.names import HPWSN
@@ -22,10 +23,20 @@ from hpwsn_client.wsn.soap.xml import DEFAULT_LIMITS, Limits, parse_xml
 from tests.unit.client.wsn.notify_envelopes import CLIENTS, CONCRETE, ORDINARY, SOAP11, WSA, WSNT, Envelopes
 
 FULL = CONCRETE.replace("Concrete", "Full")
-SCAN = NotifyScan(DEFAULT_LIMITS)
 
 
-def full(data: bytes, limits: Limits = DEFAULT_LIMITS) -> list[Encoded] | None:
+class Scan(NotifyScan):
+    """The scan, with the single notifications of its runs."""
+
+    def read(self, data: bytes) -> list[Notification] | None:  # type: ignore[override]
+        runs = super().read(data)
+        return None if runs is None else list(members(runs))
+
+
+SCAN = Scan(DEFAULT_LIMITS)
+
+
+def full(data: bytes, limits: Limits = DEFAULT_LIMITS) -> list[Notification] | None:
     """What the full parser makes of it; None where it refuses or there is no one topic."""
     try:
         envelope = parse_envelope(data, limits)
@@ -40,7 +51,9 @@ def full(data: bytes, limits: Limits = DEFAULT_LIMITS) -> list[Encoded] | None:
     header = envelope.header(f"{{{HPWSN}}}MessageId")
     id_ = None if header is None else (header.text or "").strip() or None
     return [
-        Encoded(None if message.topic is None else message.topic.topic, *encode_content(message), id_)
+        Notification(
+            None if message.topic is None else message.topic.topic, *encode_content(message), 0.0, id_
+        )
         for message in messages
     ]
 
@@ -62,7 +75,7 @@ def assert_same_payload(one: bytes, other: bytes, data: bytes) -> None:
             assert ours.nsmap.get(prefix) == uri, (prefix, data)
 
 
-def assert_equal(scanned: Sequence[Encoded], read: list[Encoded] | None, data: bytes) -> None:
+def assert_equal(scanned: Sequence[Notification], read: list[Notification] | None, data: bytes) -> None:
     assert read is not None, f"the full parser refuses {data!r}"
     assert len(scanned) == len(read)
     for one, other in zip(scanned, read, strict=True):
@@ -107,7 +120,7 @@ def test_a_damaged_envelope_is_left_alone_or_means_the_same(seed: int) -> None:
 @given(st.integers(0, 2**32))
 def test_what_is_remembered_changes_nothing(seed: int) -> None:
     data = Envelopes(seed).envelope()
-    assert list(SCAN.read(data) or ()) == list(NotifyScan(DEFAULT_LIMITS).read(data) or ())
+    assert list(SCAN.read(data) or ()) == list(Scan(DEFAULT_LIMITS).read(data) or ())
 
 
 def notify(messages: str, scope: str = "") -> bytes:
@@ -124,7 +137,7 @@ def message(payload: str, topic: str = "") -> str:
 @settings(max_examples=1500)
 @given(st.integers(0, 2**32), st.integers(0, 2**32))
 def test_a_damaged_envelope_of_remembered_parts_is_left_alone_or_means_the_same(seed: int, harm: int) -> None:
-    scan, data = NotifyScan(DEFAULT_LIMITS), Envelopes(seed).envelope()
+    scan, data = Scan(DEFAULT_LIMITS), Envelopes(seed).envelope()
     scan.read(data)
     data = Envelopes(harm).damage(data)
     scanned = scan.read(data)
@@ -141,7 +154,7 @@ def test_a_damaged_envelope_of_remembered_parts_is_left_alone_or_means_the_same(
 )  # fmt: skip
 @pytest.mark.parametrize("before", ["", message("<x/>"), message("<x/>") * 2])
 def test_no_payload_breaks_out_of_what_is_remembered(inner: str, before: str) -> None:
-    scan = NotifyScan(DEFAULT_LIMITS)
+    scan = Scan(DEFAULT_LIMITS)
     for known in (message("<x/>"), message("<x/>") * 3):
         assert scan.read(notify(known)) is not None
     data = notify(before + message(inner) + before).replace(b"\\xff", b"\xff")
@@ -157,7 +170,7 @@ def test_no_payload_breaks_out_of_what_is_remembered(inner: str, before: str) ->
      "</w:Notify%s>", "</w:Notify>%s", "</s:Body%s>", "</s:Body>%s", "</s:Envelope%s>", "</s:Envelope>%s"],
 )  # fmt: skip
 def test_what_is_no_blank_of_xml_is_none_behind_remembered_parts(odd: str, place: str) -> None:
-    scan, data = NotifyScan(DEFAULT_LIMITS), notify(message("<x/>") * 2)
+    scan, data = Scan(DEFAULT_LIMITS), notify(message("<x/>") * 2)
     assert scan.read(data) is not None
     harmed = data.replace(place.replace("%s", "").encode(), (place % odd).encode(), 1)
     assert scan.read(harmed) is None
@@ -261,7 +274,7 @@ def test_a_header_that_is_not_of_addressing_is_left_to_the_full_parser() -> None
 
 def test_limits_hold_in_the_lane() -> None:
     limits = Limits(body=2000, depth=8, attributes=4, messages=2)
-    scan = NotifyScan(limits)
+    scan = Scan(limits)
     assert scan.read(notify(message("<a/>") * 2)) is not None
     assert scan.read(notify(message("<a/>") * 3)) is None
     assert scan.read(notify(message(f"<a>{'x' * 2000}</a>"))) is None
@@ -273,7 +286,7 @@ def test_limits_hold_in_the_lane() -> None:
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(notify_scan, "MOST_OPENINGS", 8)
     monkeypatch.setattr(notify_scan, "MOST_FRAMES", 4)
-    scan = NotifyScan(DEFAULT_LIMITS)
+    scan = Scan(DEFAULT_LIMITS)
     for number in range(50):
         topic = f"<w:Topic>t{number}</w:Topic>"
         scope = f' xmlns:p{number % 7}="urn:p"'
@@ -306,10 +319,21 @@ def test_the_routing_header_is_heeded_and_an_unclear_one_left_to_the_full_parser
         "<s:Body><w:Notify><w:NotificationMessage><w:Message><a/></w:Message></w:NotificationMessage></w:Notify>"
         "</s:Body></s:Envelope>"
     ).encode()
-    scan = NotifyScan(DEFAULT_LIMITS)
-    assert (scan.read(data) is None) is (asked is None)
-    if asked is not None:
-        assert scan.routing == asked
+    scan = Scan(DEFAULT_LIMITS)
+    found = scan.read(data)
+    assert (found is None) is (asked is None)
+    if found is not None and asked is not None:
+        assert [one.routing for one in found] == [RELIABLE * asked[0] + PARTIAL * asked[1]]
+
+
+def test_only_what_begins_as_a_notify_is_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[bytes] = []
+    monkeypatch.setattr(module, "parse_plain", lambda data, limits: parsed.append(data))
+    subscribe = (
+        f'<s:Envelope xmlns:s="{SOAP11}" xmlns:w="{WSNT}"><s:Body><w:Subscribe/></s:Body></s:Envelope>'
+    )
+    assert Scan(DEFAULT_LIMITS).read(subscribe.encode()) is None
+    assert not parsed
 
 
 def alike(text: str, topic: str = "a") -> bytes:
@@ -336,7 +360,7 @@ ODD = (
 
 @given(st.lists(st.sampled_from([*map(str, range(5)), "&amp;", "é", *ODD]), min_size=2, max_size=6))
 def test_envelopes_that_are_read_together_mean_what_each_means(texts: list[str]) -> None:
-    scan = NotifyScan(DEFAULT_LIMITS)
+    scan = Scan(DEFAULT_LIMITS)
     for number in range(8):
         scan.read(alike(f"<n>{number}</n>"))
     envelopes = [alike(text if text in ODD else f"<n>{text}</n>") for text in texts]
@@ -351,7 +375,7 @@ def test_envelopes_that_are_read_together_mean_what_each_means(texts: list[str])
 
 
 def test_envelopes_are_read_together_as_far_as_they_are_alike() -> None:
-    scan = NotifyScan(DEFAULT_LIMITS)
+    scan = Scan(DEFAULT_LIMITS)
     for number in range(8):
         scan.read(alike(f"<n>{number}</n>"))
     found = scan.read_alike([alike("<n>1</n>"), alike("<n>2</n>"), alike("<n>3</n>", "b"), alike("<n>4</n>")])
@@ -360,20 +384,20 @@ def test_envelopes_are_read_together_as_far_as_they_are_alike() -> None:
     assert scan.read_alike([alike("<n>3</n>", "b"), alike("<n>4</n>", "b")]) is None
 
 
-def learn(scan: NotifyScan, *payloads: str, scope: str = "") -> None:
+def learn(scan: Scan, *payloads: str, scope: str = "") -> None:
     """Have the shape of the first payload known."""
     for _ in range(3):
         scan.read(notify("".join(map(message, payloads)), scope))
 
 
 def test_a_shape_is_not_learned_from_what_a_later_warning_hid() -> None:
-    scan = NotifyScan(DEFAULT_LIMITS)
+    scan = Scan(DEFAULT_LIMITS)
     learn(scan, "<q:a>1</q:a>", "<b xmlns='relative'/>")
     assert scan.read(notify(message("<q:a>1</q:a>"))) is None
 
 
 def test_a_shape_has_no_more_attributes_than_are_accepted() -> None:
-    scan = NotifyScan(Limits(attributes=3))
+    scan = Scan(Limits(attributes=3))
     header = f"<s:Header><a:Action xmlns:a='{WSA}'>x</a:Action></s:Header><s:Body>".encode()
     for _ in range(3):
         scan.read(notify(message("<p:a b='' c='' d=''/>"), ' xmlns:p="urn:p"').replace(b"<s:Body>", header))
@@ -396,7 +420,7 @@ WRONG = (
 @pytest.mark.parametrize("place", range(4))
 @pytest.mark.parametrize("messages", [1, 3])
 def test_what_fits_a_shape_is_what_libxml2_would_pass(place: int, messages: int) -> None:
-    scan = NotifyScan(DEFAULT_LIMITS)
+    scan = Scan(DEFAULT_LIMITS)
     learn(scan, *[SHAPED % ("1", "2", "3", "4")] * messages, scope=' xmlns:p="urn:p"')
     for text in (*PLAIN, *WRONG, *"'\"", "' l='", '" k="', ">", "]]>", "&#65;"):
         texts = ["x"] * 4
@@ -414,7 +438,7 @@ def test_what_fits_a_shape_is_what_libxml2_would_pass(place: int, messages: int)
 @settings(max_examples=300)
 @given(st.integers(0, 2**32), st.integers(0, 2**32))
 def test_damage_to_a_payload_of_a_known_shape_is_found(seed: int, harm: int) -> None:
-    scan, element = NotifyScan(DEFAULT_LIMITS), Envelopes(seed).element()
+    scan, element = Scan(DEFAULT_LIMITS), Envelopes(seed).element()
     learn(scan, element, element, scope=' xmlns:p="urn:p" xmlns:a="urn:a"')
     harmed = Envelopes(harm).damage(element.encode())
     data = notify(message("?") + message(element), ' xmlns:p="urn:p" xmlns:a="urn:a"').replace(
@@ -427,7 +451,7 @@ def test_damage_to_a_payload_of_a_known_shape_is_found(seed: int, harm: int) -> 
 
 
 def test_a_shape_is_of_the_names_that_stand_in_it_wherever_it_is_used() -> None:
-    scan = NotifyScan(DEFAULT_LIMITS)
+    scan = Scan(DEFAULT_LIMITS)
     for uri in ("urn:1", "urn:2", "urn:1"):
         for around in (f' xmlns="{uri}"', f' xmlns:p="{uri}"', ""):
             for payload in ("<a k='p:x'>1</a>", "<p:a>1</p:a>"):
@@ -440,7 +464,7 @@ def test_a_shape_is_of_the_names_that_stand_in_it_wherever_it_is_used() -> None:
 
 
 def test_a_byte_that_ends_payloads_makes_no_two_of_one() -> None:
-    scan = NotifyScan(DEFAULT_LIMITS)
+    scan = Scan(DEFAULT_LIMITS)
     for _ in range(3):
         assert len(scan.read(notify(message("<x/>"))) or ()) == 1
         assert len(scan.read(notify(message("<x/>") * 2)) or ()) == 2
@@ -449,7 +473,7 @@ def test_a_byte_that_ends_payloads_makes_no_two_of_one() -> None:
 
 
 def test_payloads_of_known_and_of_unknown_shapes_and_headers_go_together() -> None:
-    scan = NotifyScan(DEFAULT_LIMITS)
+    scan = Scan(DEFAULT_LIMITS)
     for payload in ("<x>1</x>", "<x>2</x>", "<x>3</x>", "<x><y/></x>", "<x>4</x>"):
         for several in (1, 2):
             for header in ("", f'<s:Header><h:MessageId xmlns:h="{HPWSN}">i</h:MessageId></s:Header>'):

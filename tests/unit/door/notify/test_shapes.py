@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from hpwsn.door.notify import shapes
 from hpwsn.door.notify.shapes import MOST_CREDIT, PRICE, Shapes
-from hpwsn.notification import END, split_row
+from hpwsn.notification import END, split_payloads
 from hpwsn_client.wsn.soap.soap_faults import SoapFault
 from hpwsn_client.wsn.soap.xml import DEFAULT_LIMITS, parse_content
 
@@ -81,7 +81,7 @@ def test_what_fits_is_well_formed_and_one_element_each(element: bytes, data: st.
         until = data.draw(st.integers(at, min(len(row), at + 6)))
         row = row[:at] + data.draw(st.sampled_from(SNIPPETS)) + row[until:]
     if knowing(element).fit(row):
-        for each in split_row(row):
+        for each in split_payloads(row):
             parse_content(each, DEFAULT_LIMITS, 0)
 
 

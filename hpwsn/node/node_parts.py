@@ -1,0 +1,284 @@
+"""The parts of a node: built from its configuration, and joined.
+
+The one place where concrete classes are chosen and listeners are connected. Nothing runs yet: hpwsn.node.node
+starts and stops what is built here.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import cast
+
+from hpwsn.background import in_thread
+from hpwsn.broker.admission.admission import Admission
+from hpwsn.broker.broker import Broker
+from hpwsn.broker.delivery.backlog import Recent
+from hpwsn.broker.delivery.delivery import Delivery
+from hpwsn.broker.delivery.log_readers import Readers
+from hpwsn.broker.delivery.processor import Processor
+from hpwsn.broker.delivery.queue_limits import Overflow, QueueLimits
+from hpwsn.broker.delivery.senders import PullSender, PushSender, SenderRegistry
+from hpwsn.broker.lifetimes.retry import RetryPolicy, retry_policies
+from hpwsn.broker.push.consumer_connection import consumer_context
+from hpwsn.broker.push.pool import Pusher
+from hpwsn.broker.registrations.demand import CALLS, Demand
+from hpwsn.broker.registrations.registered_publisher import Publishers
+from hpwsn.broker.registrations.registrations import Registrations
+from hpwsn.broker.subscriptions.audience import Audience
+from hpwsn.broker.subscriptions.producer_conditions import Conditions
+from hpwsn.broker.subscriptions.pull_points import PullPoints
+from hpwsn.broker.subscriptions.resource_addresses import ResourceIds
+from hpwsn.broker.subscriptions.subscription import Subscriber
+from hpwsn.broker.subscriptions.subscriptions import Subscriptions, SubscriptionSettings
+from hpwsn.door.onvif.pull_subscriptions import PullSubscriptions
+from hpwsn.door.soap.property_documents import broker_properties
+from hpwsn.errors import HpwsnError
+from hpwsn.journal.journal import Journal
+from hpwsn.journal.store.records import Durability
+from hpwsn.matching.content.content_filters import ContentFilters
+from hpwsn.node.backbones import choose_backbone
+from hpwsn.node.cluster import InCluster
+from hpwsn.node.content_engines import BrokerEngines
+from hpwsn.notification import ORIGINAL, PARTIAL
+from hpwsn.routing.original_peers import OriginalPeers
+from hpwsn.settings import Config
+from hpwsn.streams.registry.known_services import Services
+from hpwsn.streams.registry.service_file import ServiceStore
+from hpwsn.topics.directory.live_topics import LiveTopics
+from hpwsn.topics.directory.tree_cache import TreeCache
+from hpwsn.topics.opening import access_from, open_directory
+from hpwsn.topics.tree.tree import TopicTree
+from hpwsn_client.transport import Transport
+from hpwsn_client.wsn.soap.envelope import SoapVersion
+from hpwsn_client.wsn.soap.xml import Limits
+
+
+class Parts:
+    """Everything behind the doors of one node, joined."""
+
+    def __init__(self, name: str, config: Config, base_url: Callable[[], str], limits: Limits) -> None:
+        self.name = name
+        self.config = config
+        self.base_url = base_url
+        self.limits = limits
+        self.clock = time.time
+        self._ids = ResourceIds(name if config.cluster.admin else None)
+        self._make_data_directory()
+        self._build_log()
+        self._build_delivery()
+        self._build_resources()
+        self._build_broker()
+        self.cluster = self._build_cluster() if config.cluster.admin else None
+        self.originals = self._build_originals() if config.routing.originals else None
+        self._join()
+
+    def _make_data_directory(self) -> None:
+        try:
+            Path(self.config.data.dir).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise HpwsnError(
+                f"the data directory {self.config.data.dir} cannot be made: {error.strerror};"
+                " name another with --data"
+            ) from error
+
+    def _build_log(self) -> None:
+        config = self.config
+        self.journal = Journal(
+            Path(config.data.dir) / "journal.db",
+            durability=cast(Durability, config.journal.durability),
+            max_bytes=config.journal.max_bytes or None,
+            reserve=config.journal.reserve,
+            max_waiting=config.journal.waiting_limit,
+        )
+        self.backbone = choose_backbone(config, self.name, self.journal, self.clock, self.limits)
+        topics = config.topics
+        self.tree: TopicTree[Subscriber] = TopicTree(
+            fixed=bool(topics.url), simple_subtree=topics.simple_subtree, limit=topics.open_limit
+        )
+        self.topics = self._open_topics() if topics.url else None
+
+    def _open_topics(self) -> LiveTopics:
+        topics = self.config.topics
+        directory = open_directory(topics.url, access_from(topics))
+        cache = TreeCache(Path(self.config.data.dir) / "topics.json", directory.identity)
+        live = LiveTopics(directory, self.tree, cache if directory.remote else None, topics.start_wait)
+        live.load_file()
+        return live
+
+    def _build_delivery(self) -> None:
+        config, delivery = self.config, self.config.delivery
+        self.content = ContentFilters()
+        engines = BrokerEngines(config.matching.compiled, Path(config.data.dir) / "kernel")
+        self.audience = Audience(self.tree, self.content, engines)
+        self.recent = Recent(delivery.cache_bytes)
+        self.pusher = Pusher(
+            connections_per_host=delivery.connections_per_host,
+            connect_timeout=delivery.connect_timeout,
+            response_timeout=delivery.response_timeout,
+            ssl_context=consumer_context(delivery.ca_file),
+        )
+        self.pull_points = PullPoints(
+            self.journal, settings=config.pull_points, clock=self.clock, ids=self._ids
+        )
+        self.overflow = Overflow(QueueLimits(delivery.max_queue, delivery.overflow), self.audience)
+        self.delivery = Delivery(
+            journal=self.journal,
+            tree=self.tree,
+            content=self.content,
+            recent=self.recent,
+            senders=SenderRegistry(
+                PushSender(self.pusher, delivery.batch, delivery.soap_action),
+                PullSender(self.journal, self.pull_points),
+                self.pull_points,
+                self.base_url,
+                self._ids,
+                lambda: self.cluster.peer_urls() if self.cluster else [],
+            ),
+            retry=retry_policies(delivery, config.retry),
+            overflow=self.overflow,
+            clock=self.clock,
+        )
+        self.readers = Readers(
+            self.journal, self.tree, lambda: self.delivery.head, subtree=config.topics.simple_subtree
+        )
+        self.processor = Processor(
+            tree=self.tree,
+            audience=self.audience,
+            recent=self.recent,
+            delivery=self.delivery,
+            pull_points=self.pull_points,
+        )
+
+    def _build_resources(self) -> None:
+        config = self.config
+        self.conditions = Conditions(
+            lambda: broker_properties(self.tree, config.registrations.required),
+            lambda: self.tree.revision,
+            in_thread,
+        )
+        self.subscriptions = Subscriptions(
+            audience=self.audience,
+            content=self.content,
+            conditions=self.conditions,
+            journal=self.journal,
+            consumers=self.delivery,
+            base_url=self.base_url,
+            clock=self.clock,
+            settings=SubscriptionSettings(
+                limit=config.subscriptions.limit,
+                grace=config.subscriptions.grace,
+                max_lifetime=config.subscriptions.max_lifetime,
+                window=config.delivery.window,
+                raw_only=config.delivery.raw_only,
+            ),
+            ids=self._ids,
+        )
+        self.demand = self._build_demand()
+        self.registrations = Registrations(
+            tree=self.tree,
+            journal=self.journal,
+            watcher=self.demand,
+            base_url=self.base_url,
+            clock=self.clock,
+            settings=config.registrations,
+            simple_subtree=config.topics.simple_subtree,
+            ids=self._ids,
+        )
+        self.service_store = ServiceStore(Path(config.data.dir) / "streams.json")
+        self.services = Services(
+            self.clock,
+            limit=config.streams.limit,
+            silent_after=config.streams.silent_after,
+            forget_after=config.streams.forget_after,
+        )
+
+    def _build_demand(self) -> Demand:
+        delivery, registrations = self.config.delivery, self.config.registrations
+        tls = consumer_context(delivery.ca_file)
+        transports = {
+            version: Transport(
+                version,
+                soap_action=delivery.soap_action,
+                timeout=delivery.response_timeout,
+                connections=CALLS,
+                tls=tls,
+            )
+            for version in SoapVersion
+        }
+        return Demand(
+            journal=self.journal,
+            publishers=Publishers(transports, registrations.lifetime),
+            clock=self.clock,
+            retry=RetryPolicy(delivery.retry_first, delivery.retry_max),
+            lifetime=registrations.lifetime,
+            linger=registrations.linger,
+            simple_subtree=self.config.topics.simple_subtree,
+        )
+
+    def _build_broker(self) -> None:
+        config = self.config
+        self.admission = Admission(
+            tree=self.tree,
+            backbone=self.backbone,
+            store=self.journal.append,
+            clock=self.clock,
+            id_window=config.journal.id_window,
+            content_limit=config.server.body_limit,
+            registrations=self.registrations,
+        )
+        self.broker = Broker(
+            self.admission,
+            self.subscriptions,
+            self.pull_points,
+            self.delivery,
+            self.tree,
+            self.journal,
+            self.base_url,
+            self.clock,
+            self.registrations,
+            self.demand,
+        )
+        self.pull_subscriptions = PullSubscriptions(
+            self.broker, config.onvif, config.subscriptions.max_lifetime
+        )
+
+    def _build_cluster(self) -> InCluster:
+        return InCluster(
+            self.name,
+            self.config,
+            journal=self.journal,
+            tree=self.tree,
+            admission=self.admission,
+            clock=self.clock,
+        )
+
+    def _build_originals(self) -> OriginalPeers:
+        """Nodes of the original HPwsn beside this one: they get what is committed, and publish here."""
+        admission = self.admission
+        admission.carried |= PARTIAL | ORIGINAL
+        return OriginalPeers(
+            self.config.routing,
+            self.config.server.host,
+            self.limits,
+            lambda messages, routing: admission.publish(messages, routing=routing),
+        )
+
+    def _join(self) -> None:
+        """Connect listeners: in lists, called in the order in which they are added."""
+        journal, demand, subscriptions = self.journal, self.demand, self.subscriptions
+        self.admission.limits.append(self.overflow.check_room)
+        journal.committed.add(self.processor.process)
+        journal.committed.add(self.readers.committed)
+        subscriptions.check_filter = self.services.check
+        subscriptions.ended.add(self.pull_subscriptions.subscription_ended)
+        subscriptions.interest_changed.add(demand.subscription_changed)
+        self.readers.waiting_changed.add(demand.reader_changed)
+        demand.subscriptions, demand.watched = subscriptions.__iter__, self.readers.waited_for
+        if self.config.delivery.on_gone == "end":
+            self.delivery.consumer_gone.add(subscriptions.consumer_gone)
+        if self.cluster:
+            self.cluster.join(self.admission, journal, subscriptions, self.readers, demand)
+        if self.originals:
+            journal.committed.add(self.originals.committed)
