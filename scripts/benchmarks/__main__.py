@@ -25,7 +25,7 @@ LONGEST = 240
 """Seconds that one of several may take."""
 
 _HERE = Path(__file__).parent
-_NOT_BENCHMARKS = frozenset({"__init__", "__main__", "frame", "page", "report"})
+_NOT_BENCHMARKS = frozenset({"__init__", "__main__", "compare", "frame", "page", "report"})
 _EXAMPLES = """\
 examples:
   scripts/bench --list

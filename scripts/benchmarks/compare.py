@@ -1,0 +1,528 @@
+"""Compare: the CPU time that the nodes of two checkouts take for a notification, in alternating rounds.
+
+    scripts/compare --before DIR --after DIR [--rounds 20] [--seconds 1] [--only NAME…] [--json FILE]
+
+DIR is a checkout, such as `git worktree add ../before main` makes. Its node runs as `python -m hpwsn serve`
+with PYTHONPATH=DIR:DIR/client:DIR/admin, a free port and a temporary data directory. This script's own Python
+runs both, so that they have the same packages. `scripts/compare --help` lists the workloads; all of them take
+about ten minutes.
+
+- The nodes of a workload start once and stay idle over the rounds, while one of them at a time has a load. A
+  warm-up finds how many notifications the slowest of them takes in `--seconds`, and all get that number.
+- Each round measures each node once, and every second round goes backwards: before, after, after, before, ….
+  So a disturbance of the machine, or a drift, hits both checkouts. Ratios are taken within a round.
+- A sample is the node's user and system time from the first request to 50 ms after the last answer and
+  receipt, divided by the notifications. Start-up, subscribing, connecting and the load are not in it.
+- The run ends with an error if a request is not answered with 202, or if a push consumer or a reader does not
+  get every notification exactly once.
+- `cluster` compares a node whose admin node knows no other node with the same node alone.
+
+`--json` writes each sample: `cpu_us` is per notification, `seconds` is how long the load took, and values of
+one index are of one round. A checkout compared with itself shows the noise of the machine. Data directories
+are in TMPDIR: one in memory, such as `TMPDIR=/dev/shm`, keeps waits for the disk out of the rounds.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import platform
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NoReturn
+from urllib.parse import urlsplit
+
+import uvloop
+
+from benchmarks.tools.cores import on_load_core, pin_server, pinning, unpin
+from benchmarks.tools.raw_load import (
+    Load,
+    LoadError,
+    Receipts,
+    Sample,
+    add_consumers,
+    add_readers,
+    event_requests,
+    exchange,
+    measure,
+    notify_requests,
+    request,
+)
+
+ROUNDS = 20
+SECONDS = 1.0
+READY = 60.0
+"""Seconds that a process may take to become ready."""
+STOP = 20.0
+"""Seconds that a process may take to stop before it is killed."""
+BEFORE, AFTER = "before", "after"
+ALONE, MEMBER = "alone", "in a cluster of one"
+_SECRET = "of-the-comparison"
+_ERROR = "hpwsn: error: "
+_EXAMPLES = """
+examples:
+  git worktree add ../before main
+  scripts/compare --before ../before --after .
+  scripts/compare --before ../before --after . --only notify notify-100 --rounds 40
+  scripts/compare --before . --after . --rounds 2 --json noise.json
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """What a node has to do: the requests, who receives, and the settings and kinds of nodes."""
+
+    about: str
+    requests: Callable[[int], tuple[bytes, ...]]
+    messages: int = 1
+    consumers: int = 0
+    readers: int = 0
+    settings: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = (ALONE,)
+
+    def load(self) -> Load:
+        """The load; readers get one event after another, so that none share a write."""
+        requests = self.requests(self.messages)
+        return Load(requests, self.messages, 1, 1, 1) if self.readers else Load(requests, self.messages)
+
+
+WORKLOADS = {
+    "notify": Workload("one notification to a Notify, fast lane", notify_requests),
+    "notify-100": Workload("100 notifications to a Notify, fast lane", notify_requests, 100),
+    "json": Workload("one JSON object to a POST", event_requests),
+    "json-100": Workload("an array of 100 JSON objects to a POST", event_requests, 100),
+    "fan-out": Workload("one notification to a Notify, 10 push consumers", notify_requests, consumers=10),
+    "cluster": Workload(
+        "one to a Notify, alone and in a cluster of one", notify_requests, kinds=(ALONE, MEMBER)
+    ),
+    "cluster-100": Workload(
+        "100 to a Notify, alone and in a cluster of one", notify_requests, 100, kinds=(ALONE, MEMBER)
+    ),
+    "sse": Workload(
+        "one JSON object after another, 50 readers of server-sent events", event_requests, readers=50
+    ),
+    "full-lane": Workload(
+        "one notification to a Notify, fast lane off", notify_requests, settings=("server.fast_lane=false",)
+    ),
+}
+
+
+class CompareError(Exception):
+    """A comparison cannot be made; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkout:
+    """One of the two checkouts that are compared."""
+
+    name: str
+    folder: Path
+
+    def environment(self) -> dict[str, str]:
+        """What its processes get: its own code, and none of the caller's settings for HPwsn or Python."""
+        kept = {
+            name: value for name, value in os.environ.items() if not name.startswith(("HPWSN_", "PYTHON"))
+        }
+        paths = (self.folder, self.folder / "client", self.folder / "admin")
+        return {**kept, "PYTHONPATH": os.pathsep.join(map(str, paths)), "HPWSN_CLUSTER_SECRET": _SECRET}
+
+    def check(self) -> None:
+        """Raise a CompareError unless Python finds the packages of a node in this checkout."""
+        code = "import hpwsn, hpwsn_client; print(hpwsn.__file__, hpwsn_client.__file__, sep='\\n')"
+        # -P: else Python looks into the folder of the caller first.
+        command = [sys.executable, "-P", "-c", code]
+        done = subprocess.run(command, env=self.environment(), capture_output=True, text=True)
+        if done.returncode:
+            reason = done.stderr.strip().rpartition("\n")[2]
+            raise CompareError(f"--{self.name} {self.folder} is not a checkout that can run: {reason}")
+        for file in done.stdout.splitlines():
+            if not Path(file).resolve().is_relative_to(self.folder):
+                raise CompareError(
+                    f"--{self.name} {self.folder} is not a checkout: Python finds {file} instead"
+                )
+
+    def version(self) -> str:
+        """The commit, with `-dirty` where files differ from it; empty where git does not know."""
+        command = ["git", "-C", str(self.folder), "describe", "--always", "--dirty", "--exclude=*"]
+        with suppress(OSError):
+            return subprocess.run(command, capture_output=True, text=True).stdout.strip()
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A node or an admin node that is ready."""
+
+    pid: int
+    port: int
+    log: Path
+
+    def last_words(self) -> str:
+        """The end of its log, for an error."""
+        return _last_words(self.log)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A node that takes turns with others."""
+
+    name: str
+    process: Process
+    load: Load
+    receipts: Receipts
+
+    async def sample(self, notifications: int) -> Sample:
+        """One measurement."""
+        try:
+            return await measure(self.process.pid, self.process.port, self.load, notifications, self.receipts)
+        except LoadError as error:
+            raise CompareError(f"{self.name}: {error}{self.process.last_words()}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The samples of a workload by candidate, such as `before` and `after, in a cluster of one`."""
+
+    name: str
+    notifications: int
+    samples: Mapping[str, Sequence[Sample]]
+
+    def costs(self, candidate: str) -> list[float]:
+        """CPU microseconds per notification, by round."""
+        return [1e6 * each.cpu / self.notifications for each in self.samples[candidate]]
+
+    def rows(self) -> list[tuple[str, str, str]]:
+        """The label of each row of the table with its two candidates."""
+        kinds = WORKLOADS[self.name].kinds
+        return [
+            (
+                self.name if len(kinds) == 1 else f"{self.name}, {kind}",
+                candidate_name(BEFORE, kind),
+                candidate_name(AFTER, kind),
+            )
+            for kind in kinds
+        ]
+
+    def cluster_ratios(self, checkout: str) -> list[float]:
+        """What a checkout's node costs in a cluster of one against alone, by round."""
+        member, alone = candidate_name(checkout, MEMBER), candidate_name(checkout, ALONE)
+        return paired_ratios(self.costs(member), self.costs(alone))
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """The median of some values, and the quartiles around it."""
+
+    low: float
+    median: float
+    high: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> "Spread":
+        """The spread of at least one value."""
+        if len(values) == 1:
+            return cls(values[0], values[0], values[0])
+        low, median, high = statistics.quantiles(values, n=4, method="inclusive")
+        return cls(low, median, high)
+
+    def __str__(self) -> str:
+        digits = 0 if self.median >= 1000 else 1 if self.median >= 100 else 2 if self.median >= 2 else 3
+        low, median, high = (f"{each:,.{digits}f}" for each in (self.low, self.median, self.high))
+        return f"{median} ({low} to {high})"
+
+
+def candidate_name(checkout: str, kind: str) -> str:
+    """How a candidate is called in results."""
+    return checkout if kind == ALONE else f"{checkout}, {kind}"
+
+
+def in_turn(names: Sequence[str], number: int) -> list[str]:
+    """The order of a round, counted from 0: every second one goes backwards."""
+    return list(names) if number % 2 == 0 else list(reversed(names))
+
+
+def paired_ratios(values: Sequence[float], against: Sequence[float]) -> list[float]:
+    """The ratio within each round."""
+    return [one / other for one, other in zip(values, against, strict=True)]
+
+
+def notifications_for(rates: Iterable[float], seconds: float, messages: int) -> int:
+    """How many the slowest takes in so many seconds, in whole requests, and at least one request."""
+    return max(1, int(min(rates) * seconds / messages)) * messages
+
+
+def as_text(results: Sequence[Result]) -> str:
+    """The table of both checkouts, and that of clusters where there is one."""
+    costs = [["CPU µs per notification", BEFORE, AFTER, f"{AFTER}/{BEFORE}"]]
+    clusters = [["cluster of one/alone", BEFORE, AFTER]]
+    for result in results:
+        for label, before, after in result.rows():
+            old, new = result.costs(before), result.costs(after)
+            costs.append([label, *(str(Spread.of(each)) for each in (old, new, paired_ratios(new, old)))])
+        if MEMBER in WORKLOADS[result.name].kinds:
+            ratios = (result.cluster_ratios(checkout) for checkout in (BEFORE, AFTER))
+            clusters.append([result.name, *(str(Spread.of(each)) for each in ratios)])
+    return _aligned(costs) + ("\n\n" + _aligned(clusters) if len(clusters) > 1 else "")
+
+
+def _aligned(lines: Sequence[Sequence[str]]) -> str:
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join(
+        "  ".join(f"{cell:{width}}" for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    )
+
+
+def as_json(results: Sequence[Result], checkouts: Sequence[Checkout], rounds: int) -> str:
+    """All samples, with what they were measured on."""
+    head = {
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": {
+            "python": platform.python_version(),
+            "system": platform.platform(),
+            "cores": os.cpu_count(),
+        },
+        "pinning": pinning(),
+        "rounds": rounds,
+        **{each.name: {"folder": str(each.folder), "version": each.version()} for each in checkouts},
+    }
+    workloads = {
+        result.name: {
+            "about": WORKLOADS[result.name].about,
+            "notifications": result.notifications,
+            "cpu_us": {name: result.costs(name) for name in result.samples},
+            "seconds": {name: [each.seconds for each in taken] for name, taken in result.samples.items()},
+        }
+        for result in results
+    }
+    return json.dumps({**head, "workloads": workloads}, indent=2, ensure_ascii=False) + "\n"
+
+
+def _last_words(log: Path) -> str:
+    lines = log.read_text("utf-8", "replace").splitlines()[-8:] if log.exists() else []
+    return "\n  ".join(["\nthe end of its log:", *lines]) if lines else ""
+
+
+@asynccontextmanager
+async def running(checkout: Checkout, folder: Path, command: str, *arguments: str) -> AsyncIterator[Process]:
+    """A process of a checkout while the block runs, with its data and its log in a folder that exists."""
+    data, log = folder / command, folder / f"{command}.log"
+    with log.open("wb") as stderr:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-P", "-m", "hpwsn", command, "--port", "0", "--data", str(data),
+            "--set", "log.level=error", *arguments,
+            env=checkout.environment(), cwd=folder, preexec_fn=unpin, start_new_session=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr,
+        )  # fmt: skip
+    try:
+        port = await _ready_port(process)
+        if port is None:
+            raise CompareError(
+                f"`hpwsn {command}` of {checkout.folder} was not ready within {READY:g} s, or ended"
+                f"{_last_words(log)}"
+            )
+        pin_server(process.pid)
+        yield Process(process.pid, port, log)
+    finally:
+        await _stop(process)
+
+
+async def _ready_port(process: asyncio.subprocess.Process) -> int | None:
+    """The port that the process says; None where it ends or says nothing in time."""
+    assert process.stdout is not None
+    with suppress(TimeoutError):
+        async with asyncio.timeout(READY):
+            async for line in process.stdout:
+                if line.startswith(b"ready "):
+                    return urlsplit(line.split()[1].decode()).port
+    return None
+
+
+async def _stop(process: asyncio.subprocess.Process) -> None:
+    """End a process cleanly, or kill it where that takes too long or the caller has no time."""
+    try:
+        with suppress(ProcessLookupError):
+            process.terminate()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(process.wait(), STOP)
+    finally:
+        if process.returncode is None:
+            process.kill()
+
+
+@asynccontextmanager
+async def _candidate(checkout: Checkout, workload: Workload, kind: str) -> AsyncIterator[Candidate]:
+    """A node with its receivers, and with an admin node of its own where it is in a cluster."""
+    name = candidate_name(checkout.name, kind)
+    arguments = [part for setting in workload.settings for part in ("--set", setting)]
+    receipts, admin = Receipts(), None
+    async with AsyncExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hpwsn-compare-")))
+        if kind == MEMBER:
+            admin = await stack.enter_async_context(running(checkout, folder, "admin"))
+            arguments += ["--name", "one", "--admin", f"http://127.0.0.1:{admin.port}"]
+        node = await stack.enter_async_context(running(checkout, folder, "serve", *arguments))
+        try:
+            if admin is not None:
+                await _check_member(admin)
+            for server in await add_consumers(node.port, workload.consumers, receipts):
+                stack.callback(server.close)
+            for transport in await add_readers(node.port, workload.readers, receipts):
+                stack.callback(transport.abort)
+        except LoadError as error:
+            raise CompareError(f"{name}: {error}{node.last_words()}") from error
+        yield Candidate(name, node, workload.load(), receipts)
+
+
+async def _check_member(admin: Process) -> None:
+    """Raise a LoadError unless the admin node knows one node."""
+    status = await exchange(admin.port, request("GET", "/api/status", "Accept: application/json"), b"200 ")
+    if json.loads(status)["nodes"]["alive"] != 1:
+        raise LoadError(f"the admin node does not have the one node: {status.decode()}")
+
+
+async def run_workload(name: str, checkouts: Sequence[Checkout], rounds: int, seconds: float) -> Result:
+    """Start the candidates of a workload, and measure them in turns."""
+    workload = WORKLOADS[name]
+    async with AsyncExitStack() as stack:
+        candidates: dict[str, Candidate] = {}
+        for checkout in checkouts:
+            for kind in workload.kinds:
+                found = await stack.enter_async_context(_candidate(checkout, workload, kind))
+                candidates[found.name] = found
+        rates = [await _warm_up(each, seconds) for each in candidates.values()]
+        notifications = notifications_for(rates, seconds, workload.messages)
+        samples: dict[str, list[Sample]] = {each: [] for each in candidates}
+        for number in range(rounds):
+            _progress(f"{name}, {notifications:,} notifications each, round {number + 1} of {rounds}")
+            for each in in_turn(list(candidates), number):
+                samples[each].append(await candidates[each].sample(notifications))
+        return Result(name, notifications, samples)
+
+
+async def _warm_up(candidate: Candidate, seconds: float) -> float:
+    """Notifications a second, once a load takes long enough to tell."""
+    notifications = 16 * candidate.load.messages
+    while (sample := await candidate.sample(notifications)).seconds < seconds / 2:
+        notifications *= 4 if sample.seconds < seconds / 8 else 2
+    return notifications / sample.seconds
+
+
+def _progress(text: str) -> None:
+    print(f"  {text} …", file=sys.stderr, flush=True)
+
+
+async def _run_all(asked: argparse.Namespace, checkouts: Sequence[Checkout], results: list[Result]) -> None:
+    """Run workloads one after another; SIGINT and SIGTERM cancel, so that all processes are stopped."""
+    task = asyncio.current_task()
+    assert task is not None
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+    for name in asked.only or WORKLOADS:
+        result = await run_workload(name, checkouts, asked.rounds, asked.seconds)
+        results.append(result)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Compare, and report the workloads that were measured to the end."""
+    asked = _parser().parse_args(arguments)
+    checkouts = (Checkout(BEFORE, asked.before), Checkout(AFTER, asked.after))
+    results: list[Result] = []
+    status = 0
+    try:
+        for checkout in checkouts:
+            checkout.check()
+        with on_load_core(), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(_run_all(asked, checkouts, results))
+    except (CompareError, OSError) as error:
+        print(f"{_ERROR}{error}", file=sys.stderr)
+        status = 1
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        print(f"{_ERROR}interrupted; all nodes were stopped", file=sys.stderr)
+        status = 130
+    if results:
+        _report(asked, checkouts, results)
+    return status
+
+
+def _report(asked: argparse.Namespace, checkouts: Sequence[Checkout], results: Sequence[Result]) -> None:
+    for each in checkouts:
+        print(f"{each.name:6}  {each.folder}  {each.version()}")
+    print(f"median (quartiles) of {asked.rounds} rounds; {pinning()}\n\n{as_text(results)}")
+    if asked.json is not None:
+        asked.json.write_text(as_json(results, checkouts, asked.rounds), "utf-8")
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says errors with the same words as every command of HPwsn, of which nothing is imported here."""
+
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        self.exit(2, f"{_ERROR}{message}\n")
+
+
+def _parser() -> argparse.ArgumentParser:
+    workloads = "\n".join(f"  {name:12} {workload.about}" for name, workload in WORKLOADS.items())
+    parser = _Parser(
+        prog="scripts/compare",
+        description="Compares the CPU time that the nodes of two checkouts take for a notification.",
+        epilog=f"workloads:\n{workloads}\n{_EXAMPLES}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    for name, about in ((BEFORE, "the checkout to compare against"), (AFTER, "the checkout with the change")):
+        parser.add_argument(f"--{name}", type=_checkout_folder, required=True, metavar="DIR", help=about)
+    parser.add_argument(
+        "--rounds", type=_rounds, default=ROUNDS, help="how often each is measured (default: 20)"
+    )
+    parser.add_argument(
+        "--seconds", type=_seconds, default=SECONDS, help="about how long each load takes (default: 1)"
+    )
+    parser.add_argument(
+        "--only", nargs="+", choices=WORKLOADS, metavar="NAME", help="workloads to run (default: all)"
+    )
+    parser.add_argument("--json", type=_output_file, metavar="FILE", help="write all samples to this file")
+    return parser
+
+
+def _checkout_folder(text: str) -> Path:
+    folder = Path(text).resolve()
+    if not (folder / "hpwsn" / "__main__.py").is_file():
+        raise argparse.ArgumentTypeError(
+            f"{text} is not a checkout: it has no hpwsn/__main__.py; name another"
+        )
+    return folder
+
+
+def _rounds(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a number of rounds; give at least 1, such as 20")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value <= 10:
+        raise argparse.ArgumentTypeError(f"{text} is not a time for a load; give 10 s at most, such as 0.5")
+    return value
+
+
+def _output_file(text: str) -> Path:
+    file = Path(text)
+    if file.is_dir() or not file.resolve().parent.is_dir():
+        raise argparse.ArgumentTypeError(f"cannot write the file {text}; name one in a folder that exists")
+    return file
+
+
+if __name__ == "__main__":
+    sys.exit(main())
