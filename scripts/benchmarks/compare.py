@@ -5,10 +5,11 @@
 DIR is a checkout, such as `git worktree add ../before main` makes. Its node runs as `python -m hpwsn serve`
 with PYTHONPATH=DIR:DIR/client:DIR/admin, a free port and a temporary data directory. This script's own Python
 runs both, so that they have the same packages. `scripts/compare --help` lists the workloads; all of them take
-about ten minutes.
+about fifteen minutes.
 
-- The nodes of a workload start once and stay idle over the rounds, while one of them at a time has a load. A
-  warm-up finds how many notifications the slowest of them takes in `--seconds`, and all get that number.
+- The nodes of a workload stay idle over the rounds, while one of them at a time has a load. They start anew
+  every five rounds, since one process may be faster than the next by its layout in memory and its hash seed.
+- A warm-up finds how many notifications the slowest node takes in `--seconds`, and all get that number.
 - Each round measures each node once, and every second round goes backwards: before, after, after, before, ….
   So a disturbance of the machine, or a drift, hits both checkouts. Ratios are taken within a round.
 - A sample is the node's user and system time from the first request to 50 ms after the last answer and
@@ -37,7 +38,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 from urllib.parse import urlsplit
 
 import uvloop
@@ -63,6 +64,8 @@ READY = 60.0
 """Seconds that a process may take to become ready."""
 STOP = 20.0
 """Seconds that a process may take to stop before it is killed."""
+RESTART = 5
+"""Rounds after which nodes are started anew: one process may be faster than the next of the same code."""
 BEFORE, AFTER = "before", "after"
 ALONE, MEMBER = "alone", "in a cluster of one"
 _SECRET = "of-the-comparison"
@@ -74,6 +77,8 @@ examples:
   scripts/compare --before ../before --after . --only notify notify-100 --rounds 40
   scripts/compare --before . --after . --rounds 2 --json noise.json
 """
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,9 +249,9 @@ def candidate_name(checkout: str, kind: str) -> str:
     return checkout if kind == ALONE else f"{checkout}, {kind}"
 
 
-def in_turn(names: Sequence[str], number: int) -> list[str]:
+def in_turn(candidates: Sequence[T], number: int) -> list[T]:
     """The order of a round, counted from 0: every second one goes backwards."""
-    return list(names) if number % 2 == 0 else list(reversed(names))
+    return list(candidates) if number % 2 == 0 else list(reversed(candidates))
 
 
 def paired_ratios(values: Sequence[float], against: Sequence[float]) -> list[float]:
@@ -390,22 +395,32 @@ async def _check_member(admin: Process) -> None:
 
 
 async def run_workload(name: str, checkouts: Sequence[Checkout], rounds: int, seconds: float) -> Result:
-    """Start the candidates of a workload, and measure them in turns."""
-    workload = WORKLOADS[name]
+    """Measure the candidates of a workload in turns, with new processes every so many rounds."""
+    workload, notifications = WORKLOADS[name], 0
+    samples: dict[str, list[Sample]] = {
+        candidate_name(checkout.name, kind): [] for checkout in checkouts for kind in workload.kinds
+    }
+    for first in range(0, rounds, RESTART):
+        _progress(f"{name}: starting nodes")
+        async with _candidates(workload, in_turn(checkouts, first // RESTART)) as candidates:
+            rates = [await _warm_up(each, seconds) for each in candidates.values()]
+            notifications = notifications or notifications_for(rates, seconds, workload.messages)
+            for number in range(first, min(first + RESTART, rounds)):
+                _progress(f"{name}: {notifications:,} notifications each, round {number + 1} of {rounds}")
+                for each in in_turn(list(samples), number):
+                    samples[each].append(await candidates[each].sample(notifications))
+    return Result(name, notifications, samples)
+
+
+@asynccontextmanager
+async def _candidates(
+    workload: Workload, checkouts: Sequence[Checkout]
+) -> AsyncIterator[dict[str, Candidate]]:
+    """The candidates by name while the block runs, started in this order."""
     async with AsyncExitStack() as stack:
-        candidates: dict[str, Candidate] = {}
-        for checkout in checkouts:
-            for kind in workload.kinds:
-                found = await stack.enter_async_context(_candidate(checkout, workload, kind))
-                candidates[found.name] = found
-        rates = [await _warm_up(each, seconds) for each in candidates.values()]
-        notifications = notifications_for(rates, seconds, workload.messages)
-        samples: dict[str, list[Sample]] = {each: [] for each in candidates}
-        for number in range(rounds):
-            _progress(f"{name}, {notifications:,} notifications each, round {number + 1} of {rounds}")
-            for each in in_turn(list(candidates), number):
-                samples[each].append(await candidates[each].sample(notifications))
-        return Result(name, notifications, samples)
+        pairs = [(checkout, kind) for checkout in checkouts for kind in workload.kinds]
+        found = [await stack.enter_async_context(_candidate(each, workload, kind)) for each, kind in pairs]
+        yield {each.name: each for each in found}
 
 
 async def _warm_up(candidate: Candidate, seconds: float) -> float:
