@@ -18,15 +18,14 @@ from pathlib import Path
 from benchmarks.frame import Options, Table
 from benchmarks.page import places, update_page, update_summary
 from benchmarks.report import as_text, read_checks, write
-from hpwsn_client.commands.completion import CommandParser
-from hpwsn_client.commands.completion import print_error
+from hpwsn_client.commands.completion import CommandParser, print_error
 
 QUICK = Options(0.25, 2, quick=True)
 LONGEST = 240
 """Seconds that one of several may take."""
 
 _HERE = Path(__file__).parent
-_NOT_BENCHMARKS = frozenset({"__init__", "__main__", "frame", "house", "page", "report"})
+_NOT_BENCHMARKS = frozenset({"__init__", "__main__", "compare", "frame", "house", "page", "report"})
 _EXAMPLES = """\
 examples:
   scripts/bench --list

@@ -144,6 +144,8 @@ def _folder_imports(files: list[Module]) -> dict[str, set[str]]:
     by_name = {file.name: file.folder for file in files}
     graph: dict[str, set[str]] = {file.folder: set() for file in files}
     for file in files:
+        if file.path.name == "__main__.py":
+            continue  # an entry point imports what it starts, and nothing imports it
         is_package = file.path.name == "__init__.py"
         for name in imported_names(file.tree, file.name if is_package else file.name.rpartition(".")[0]):
             # A name that is not a module is defined in what stands before it.
