@@ -1,1 +1,1 @@
-"""Matching by content: engines and what they share."""
+"""Content-based matching: the predicate language, content filters, and matching engines."""

@@ -21,7 +21,7 @@ from hpwsn.matching.language.reference_engine import Engine
 
 if TYPE_CHECKING:
     from hpwsn.matching.engine.kernels import Kernel
-    from hpwsn.matching.engine.segments import Numbers, Rows, Segment
+    from hpwsn.matching.engine.segments import Floats, RowNumbers, Segment
 
 log = logging.getLogger(__name__)
 
@@ -48,14 +48,14 @@ class BrokerEngines:
 
     def make(self) -> Engine:
         """A new engine."""
-        from hpwsn.matching.engine.default_engine import IndexedEngine
+        from hpwsn.matching.engine.default_engine import DefaultEngine
         from hpwsn.matching.engine.kernels import match_numpy
 
         if self._kernel is None:
             self._kernel = match_numpy
-        return IndexedEngine(self._match)
+        return DefaultEngine(self._match)
 
-    def _match(self, segment: Segment, values: Numbers) -> Rows:
+    def _match(self, segment: Segment, values: Floats) -> RowNumbers:
         return self._kernel(segment, values)  # type: ignore[misc]
 
     def prepare(self) -> None:

@@ -18,7 +18,7 @@ from benchmarks.tools import content, rivals, topic_filters
 from benchmarks.tools.content import PASSING, Workload
 from benchmarks.tools.curves import pictures_of, tables_of
 from benchmarks.tools.rivals import Match
-from hpwsn.matching.engine.default_engine import IndexedEngine, fast_kernel
+from hpwsn.matching.engine.default_engine import DefaultEngine, fast_kernel
 from hpwsn.matching.engine.kernels import match_numpy
 from hpwsn_client.wsn.topics.topic_expressions import Topic
 
@@ -183,7 +183,7 @@ def _changes(report: Report, count: int) -> None:
 class _Turnover:
     """Requests that take each other's place."""
 
-    def __init__(self, engine: IndexedEngine, workload: Workload) -> None:
+    def __init__(self, engine: DefaultEngine, workload: Workload) -> None:
         self._engine = engine
         self._next = cycle(list(enumerate(reversed(workload.requests))))
 
@@ -198,10 +198,10 @@ class _Turnover:
             return (time.process_time() - start) / CHANGES * 1e6
 
 
-def build(workload: Workload) -> tuple[IndexedEngine, str]:
+def build(workload: Workload) -> tuple[DefaultEngine, str]:
     """The default engine with all requests, and what it takes of memory and of time."""
     progress(f"taking {len(workload.requests):,} requests")
-    engine = IndexedEngine(fast_kernel())
+    engine = DefaultEngine(fast_kernel())
     with _uncollected():
         start = time.process_time()
         for number, request in enumerate(workload.requests):
@@ -221,14 +221,14 @@ def _memory(count: int) -> str:
 def resident(kind: str, count: int) -> float:
     """Bytes for each request of a kind."""
     workload, process = KINDS[kind](count), psutil.Process()
-    IndexedEngine(fast_kernel()).match({})
+    DefaultEngine(fast_kernel()).match({})
     before = process.memory_info().rss
     engine, _ = build(workload)
     taken: int = process.memory_info().rss - before
     return taken / len(engine)
 
 
-def with_numpy(engine: IndexedEngine) -> Match:
+def with_numpy(engine: DefaultEngine) -> Match:
     """The same engine as it is where numba is not installed."""
 
     def match(event: Any) -> list[int]:

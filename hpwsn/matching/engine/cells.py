@@ -1,7 +1,7 @@
-"""Grids of cells whose side is a power of four, and the rows that lie in a cell, by their word.
+"""Grids of square cells whose side is a power of four, and the rectangles stored in each cell by word.
 
-A rectangle lies in the finest grid whose cells are at least twice as wide as it. The bounds of the rows of a
-cell and a word stand side by side in memory, as they are compared.
+A rectangle is stored in the finest grid whose cells are at least twice as wide as the rectangle. The bounds
+of one cell and word are contiguous in memory, in the order of the comparison.
 """
 
 from __future__ import annotations
@@ -11,23 +11,23 @@ from array import array
 from itertools import product
 from typing import NamedTuple
 
-Place = tuple[float, float]
-"""Column and row of a cell: whole numbers."""
+CellKey = tuple[float, float]
+"""A cell's column and row, both whole numbers."""
 
 Rectangle = tuple[float, float, float, float]
 """West, east, south and north."""
 
-SPARSE = 2
-"""The exponent of a cell's side is so much more than that of half a rectangle's at least, so that it is twice
-as wide and four cells at most are touched."""
+SIZE_MARGIN = 2
+"""Minimum difference between the exponents of a cell's side and of half the rectangle's side: a cell is then
+at least twice as wide, and a rectangle touches at most four cells."""
 
 FINEST, COARSEST = -1000, 1022
-"""Exponents of a side between which every coordinate can be divided by it; of the largest cells, all that
-numbers reach is 64."""
+"""Limits of a side's exponent: every finite coordinate can be divided by such a side, and 64 of the largest
+cells cover all doubles."""
 
 
 class Word:
-    """A word that somebody asks for, how many do, and its bit in signatures."""
+    """A word in some conjunction, its number of uses, and its signature bit."""
 
     __slots__ = ("bit", "text", "uses")
 
@@ -38,9 +38,10 @@ class Word:
 
 
 class Bucket(NamedTuple):
-    """The bounds of rows with the same word in the same cell, and a code of each.
+    """The bounds and codes of the rectangles stored under one word in one cell.
 
-    Bounds are west, -east, south, -north: none is more than x, -x, y, -y where x, y is in the rectangle.
+    Bounds are west, -east, south, -north. A rectangle contains the point x, y if its bounds are at most x,
+    -x, y and -y.
     """
 
     bounds: array[float]
@@ -48,7 +49,7 @@ class Bucket(NamedTuple):
 
 
 class Cell(dict[Word, Bucket]):
-    """What lies in a cell, by word; words are found by identity, without a look at their letters."""
+    """The buckets of a cell by word; words are compared by identity, not by text."""
 
     __slots__ = ("column", "row", "size")
 
@@ -57,29 +58,29 @@ class Cell(dict[Word, Bucket]):
         self.column = column
         self.row = row
 
-    # Each is itself, whatever lies in another.
+    # Compared by identity: two cells with equal content are different cells.
     __eq__ = object.__eq__
     __hash__ = object.__hash__  # type: ignore[assignment]
 
 
 class Grid:
-    """The cells of one size that are in use."""
+    """The non-empty cells of one size."""
 
     __slots__ = ("cells", "scale", "size")
 
     def __init__(self, size: int) -> None:
         self.size = size
         self.scale = 2.0**-size
-        self.cells: dict[Place, Cell] = {}
+        self.cells: dict[CellKey, Cell] = {}
 
     def touched_by(self, rectangle: Rectangle) -> list[Cell]:
-        """The cells that the rectangle touches, made where they are not there."""
+        """Return the cells that the rectangle touches; create the missing ones."""
         west, east, south, north = (int(bound * self.scale // 1.0) for bound in rectangle)
         columns, rows = range(west, east + 1), range(south, north + 1)
         return [self.cell(float(column), float(row)) for column in columns for row in rows]
 
-    def around(self, xs: list[float], ys: list[float]) -> list[Cell]:
-        """The cells in use around all pairs of coordinates, or just all that there are if these are fewer."""
+    def containing(self, xs: list[float], ys: list[float]) -> list[Cell]:
+        """Return the existing cells that contain a coordinate pair, or all cells if those are fewer."""
         columns, rows = {x * self.scale // 1.0 for x in xs}, {y * self.scale // 1.0 for y in ys}
         if len(columns) * len(rows) > len(self.cells):
             return list(self.cells.values())
@@ -87,7 +88,7 @@ class Grid:
         return [cell for cell in found if cell is not None]
 
     def cell(self, column: float, row: float) -> Cell:
-        """A cell, made where it is not there."""
+        """Return a cell; create it if it is missing."""
         found = self.cells.get((column, row))
         if found is None:
             found = self.cells[column, row] = Cell(self.size, column, row)
@@ -95,11 +96,11 @@ class Grid:
 
 
 def size_of(rectangle: Rectangle) -> int:
-    """The exponent of the side of the cells; large enough that a double tells neighbouring cells apart."""
+    """Return the exponent of the cell side for a rectangle; doubles can tell neighbouring cells apart."""
     west, east, south, north = rectangle
-    # Half of the longer side, since the whole may be more than a double can be.
+    # Half of the longer side, since the whole can overflow a double.
     _, half = math.frexp(max(east / 2 - west / 2, north / 2 - south / 2))
     _, reach = math.frexp(max(abs(west), abs(east), abs(south), abs(north)))
-    size = min(max(half + SPARSE, reach - 40, FINEST), COARSEST)
-    # Every second size: an event looks into a cell of each, and fewer of them cost less than wider ones.
+    size = min(max(half + SIZE_MARGIN, reach - 40, FINEST), COARSEST)
+    # Even exponents only: an event looks up one cell per size, so fewer sizes cost less than tighter cells.
     return size + (size & 1)

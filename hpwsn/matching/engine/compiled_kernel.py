@@ -1,8 +1,7 @@
-"""The kernel of hpwsn.matching.engine.kernels, compiled by numba: columns joined until few rows are left in
-a word.
+"""The kernel compiled by numba: combines columns until few rows of a machine word are left.
 
-Loaded only where numba is installed (the extra `fast`). The first call compiles, which takes seconds; the
-result is kept on disk where the installation or the user's cache can be written to.
+Loaded only if numba is installed (the extra `fast`). The first call compiles, which takes seconds. The result
+is kept on disk if the installation or the user's cache is writable.
 """
 
 from __future__ import annotations
@@ -12,23 +11,23 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from hpwsn.matching.engine.segments import BUCKETS, MISSING, Numbers, Rows, Segment
+from hpwsn.matching.engine.segments import BUCKETS, MISSING, Floats, RowNumbers, Segment
 
 _BUCKETS = BUCKETS
 _MISSING = MISSING
 
 
 def compiled(function: Any) -> Any:
-    """The function compiled at its first call, and kept on disk if there is a place for it."""
+    """Compile the function at its first call; the result is cached on disk if possible."""
     try:
         return njit(cache=True, nogil=True)(function)
     except RuntimeError:
-        # numba found neither a folder beside the file nor one of the user's that it may write to.
+        # numba can write neither beside the file nor to the user's cache.
         return njit(nogil=True)(function)
 
 
-def match_compiled(segment: Segment, values: Numbers) -> Rows:
-    """By one loop over the words, in one call; what it finds lies in room that the segment keeps."""
+def match_compiled(segment: Segment, values: Floats) -> RowNumbers:
+    """Find matching rows in one loop over the words; returns a view of the segment's buffer."""
     found = segment.found()
     n = _match(
         values,
@@ -38,7 +37,7 @@ def match_compiled(segment: Segment, values: Numbers) -> Rows:
         segment.bounds,
         segment.dead,
         segment.uses,
-        segment.sealed,
+        segment.packed,
         segment.count,
         found,
     )
@@ -46,7 +45,7 @@ def match_compiled(segment: Segment, values: Numbers) -> Rows:
 
 
 def warm_up() -> None:
-    """Compile now, on a segment of one packed and one young row more."""
+    """Compile now, with one pack of rows and one unpacked row."""
     segment = Segment(512, 4)
     for number in range(257):
         segment.add([(0, float(number), float(number + 1))], False)
@@ -62,15 +61,15 @@ def _match(
     bounds: Any,
     dead: Any,
     uses: Any,
-    sealed: int,
+    packed: int,
     count: int,
     found: Any,
 ) -> Any:
-    """The rows that hold; how many."""
+    """Write the matching rows to `found`; return how many."""
     n = 0
     columns = edges.shape[0]
-    buckets, order, joined = _choose(values, edges, failing, sealed)
-    failed = _join(bits, buckets, order, joined, dead, sealed >> 6)
+    buckets, order, joined = _choose(values, edges, failing, packed)
+    failed = _join(bits, buckets, order, joined, dead, packed >> 6)
     for word in range(failed.size):
         left = ~failed[word]
         if left == 0:
@@ -85,17 +84,17 @@ def _match(
             doubtful = left & bits[1, column, buckets[column], word]
             while doubtful:
                 one = doubtful & (~doubtful + np.uint64(1))
-                row = word * 64 + _place(one)
+                row = word * 64 + _bit_position(one)
                 if not (bounds[0, column, row] <= values[column] <= -bounds[1, column, row]):
                     left ^= one
                 doubtful ^= one
         while left:
             one = left & (~left + np.uint64(1))
-            found[n] = word * 64 + _place(one)
+            found[n] = word * 64 + _bit_position(one)
             n += 1
             left ^= one
     missing = _missing(values, columns)
-    for row in range(sealed, count):
+    for row in range(packed, count):
         if dead[row >> 6] >> np.uint64(row & 63) & np.uint64(1) or uses[row] & missing:
             continue
         if _holds(values, bounds, row):
@@ -105,10 +104,11 @@ def _match(
 
 
 @compiled
-def _choose(values: Any, edges: Any, failing: Any, sealed: int) -> Any:
-    """The bucket of each column, the columns in the order in which most rows fail, and how many to join.
+def _choose(values: Any, edges: Any, failing: Any, packed: int) -> Any:
+    """Return the bucket of each column, the columns by falling number of failing rows, and how many to
+    combine.
 
-    So many that less than one row of every second word should be left; a multiple of four, as columns are.
+    The number is a multiple of four, chosen to leave less than one row in every second word.
     """
     columns = edges.shape[0]
     buckets = np.empty(columns, np.int64)
@@ -123,22 +123,22 @@ def _choose(values: Any, edges: Any, failing: Any, sealed: int) -> Any:
             bucket = int(np.searchsorted(edges[column], value, side="right"))
         buckets[column] = bucket
         failures = failing[column, bucket]
-        place = column
-        while place > 0 and failing[order[place - 1], buckets[order[place - 1]]] < failures:
-            order[place] = order[place - 1]
-            place -= 1
-        order[place] = column
+        position = column
+        while position > 0 and failing[order[position - 1], buckets[order[position - 1]]] < failures:
+            order[position] = order[position - 1]
+            position -= 1
+        order[position] = column
     left, joined = 64.0, 0
-    while joined < columns and left > 0.5 and sealed:
+    while joined < columns and left > 0.5 and packed:
         for i in range(joined, joined + 4):
-            left *= 1.0 - failing[order[i], buckets[order[i]]] / sealed
+            left *= 1.0 - failing[order[i], buckets[order[i]]] / packed
         joined += 4
     return buckets, order, joined
 
 
 @compiled
 def _join(bits: Any, buckets: Any, order: Any, joined: int, dead: Any, words: int) -> Any:
-    """The rows that are dead or fail in one of the first columns, four columns at a time."""
+    """Return the rows that are dead or fail in one of the first columns, four columns at a time."""
     failed = dead[:words].copy()
     for i in range(0, joined, 4):
         a = bits[0, order[i], buckets[order[i]]]
@@ -152,7 +152,7 @@ def _join(bits: Any, buckets: Any, order: Any, joined: int, dead: Any, words: in
 
 @compiled
 def _missing(values: Any, columns: int) -> Any:
-    """A bit for each column that the event has no value for."""
+    """Return a bit for each column without a value."""
     missing = np.uint64(0)
     for column in range(columns):
         if values[column] != values[column]:
@@ -170,12 +170,12 @@ def _holds(values: Any, bounds: Any, row: int) -> bool:
 
 
 _DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
-_PLACES = np.zeros(64, np.int64)
+_BIT_POSITIONS = np.zeros(64, np.int64)
 for _bit in range(64):
-    _PLACES[((0x03F79D71B4CB0A89 << _bit) & 0xFFFFFFFFFFFFFFFF) >> 58] = _bit
+    _BIT_POSITIONS[((0x03F79D71B4CB0A89 << _bit) & 0xFFFFFFFFFFFFFFFF) >> 58] = _bit
 
 
 @compiled
-def _place(one: Any) -> Any:
-    """The place of the only bit that is set."""
-    return _PLACES[(one * _DE_BRUIJN) >> np.uint64(58)]
+def _bit_position(one: Any) -> Any:
+    """Return the position of the only set bit."""
+    return _BIT_POSITIONS[(one * _DE_BRUIJN) >> np.uint64(58)]

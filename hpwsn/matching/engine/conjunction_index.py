@@ -1,11 +1,9 @@
-"""The index of rare attributes: conjunctions found by an attribute that few others look at.
+"""What the indexes of the default engine share, and the simplest of them, for rare attributes.
 
-Columns pay where many rows share them. A conjunction that looks at an attribute without a column is asked
-by itself whenever an event has that attribute, until as many as FEW do; then they are handed over, and
-become rows. So subscriptions that each have an attribute of their own cost an event nothing, and no
-columns.
-
-What the parts of the default engine share: a conjunction in use, and the port of such a part.
+An interval column pays only if many rows share it. Until eight conjunctions use an attribute, they stay in
+`RareAttributeIndex`, which evaluates them one by one if an event has the attribute. Then they move to the
+interval index. So subscriptions that each have an attribute of their own need no columns, and cost events
+without that attribute nothing.
 """
 
 from __future__ import annotations
@@ -17,9 +15,10 @@ from hpwsn.matching.language.predicates import Conjunction, Event, conjunction_h
 
 
 class Entry:
-    """One conjunction of a request, in one place of one index, which keeps that place in `place`.
+    """One conjunction of a request, stored in one index.
 
-    `remove` takes it out of there. `texts` are those that it uses codes of, `rest` what the index cannot see.
+    `place` is the index's own record of where the entry is, and `remove` deletes it there. `texts` are the
+    texts whose codes it uses, `rest` the predicates that the index does not cover.
     """
 
     __slots__ = ("conjunction", "id", "place", "remove", "rest", "texts")
@@ -35,24 +34,24 @@ class Entry:
 
 
 class Index(Protocol):
-    """A part of the engine that finds conjunctions by what they have in common."""
+    """An index of the default engine."""
 
     def __bool__(self) -> bool:
-        """Whether it has any."""
+        """Whether the index has entries."""
 
     def remove(self, entry: Entry) -> None:
-        """Forget a conjunction that it took."""
+        """Remove an entry that the index accepted."""
 
     def match(self, event: Event, found: list[int]) -> int:
-        """Append the ids of conjunctions that hold; how many were asked one by one."""
+        """Append the ids of conjunctions that match; return how many were evaluated one by one."""
 
 
-FEW = 8
-"""Conjunctions of an attribute that are too many to be asked one by one."""
+COMMON_ATTRIBUTE = 8
+"""Number of conjunctions from which an attribute is common, and gets a column."""
 
 
-class RareAttributes:
-    """Conjunctions by the attribute that they share with the fewest."""
+class RareAttributeIndex:
+    """Conjunctions by the rarest of their attributes."""
 
     def __init__(self) -> None:
         self._by_attribute: dict[str, dict[Entry, None]] = {}
@@ -61,34 +60,34 @@ class RareAttributes:
         return bool(self._by_attribute)
 
     def add(self, entry: Entry, attributes: Iterable[str]) -> str:
-        """Take a conjunction; the one of the attributes that it is found by."""
+        """Add a conjunction under the rarest of the attributes, and return that attribute."""
         rarest = min(attributes, key=lambda name: len(self._by_attribute.get(name, ())))
         self._by_attribute.setdefault(rarest, {})[entry] = None
         entry.place = rarest
         return rarest
 
     def is_common(self, attribute: str) -> bool:
-        """Whether the attribute's conjunctions had better be rows."""
-        return len(self._by_attribute.get(attribute, ())) >= FEW
+        """Whether the attribute's conjunctions should move to the interval index."""
+        return len(self._by_attribute.get(attribute, ())) >= COMMON_ATTRIBUTE
 
     def remove(self, entry: Entry) -> None:
-        """Forget a conjunction."""
+        """Remove a conjunction."""
         attribute = cast(str, entry.place)
         entries = self._by_attribute[attribute]
         del entries[entry]
         if not entries:
             del self._by_attribute[attribute]
 
-    def hand_over(self, attribute: str) -> list[Entry]:
-        """Forget all conjunctions that are found by an attribute, and return them."""
+    def take_all(self, attribute: str) -> list[Entry]:
+        """Remove and return all conjunctions of an attribute."""
         return list(self._by_attribute.pop(attribute, ()))
 
     def match(self, event: Event, found: list[int]) -> int:
-        """Append the ids of conjunctions that hold; how many were asked."""
-        asked, by_attribute = 0, self._by_attribute
+        """Append the ids of conjunctions that match; return how many were evaluated."""
+        evaluated, by_attribute = 0, self._by_attribute
         for attribute in by_attribute if len(by_attribute) < len(event) else event:
             entries = by_attribute.get(attribute)
             if entries is not None and attribute in event:
-                asked += len(entries)
+                evaluated += len(entries)
                 found += [entry.id for entry in entries if conjunction_holds(entry.conjunction, event)]
-        return asked
+        return evaluated

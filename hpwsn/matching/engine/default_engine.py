@@ -1,130 +1,129 @@
-"""The default engine: each conjunction in the index that finds it with the least work.
+"""The default matching engine: stores each conjunction in the index that finds it with the least work.
 
-Words and places go to hpwsn.matching.engine.keyword_index, rare equalities to hashes, what looks at an
-attribute that few others look at to rare_attributes, everything else that asks for an interval to rows, and
-the few that ask for none (only negations) are asked each time. Add and remove work on one conjunction and
-rebuild nothing; an attribute that becomes common takes the few that were found by it along.
+The package docstring says which index takes which conjunction. Adding or removing a request changes only the
+entries of its own conjunctions; nothing is rebuilt. When a rare attribute becomes common, its conjunctions
+move to the interval index.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from hpwsn.matching.engine.conjunction_index import Entry, Index, RareAttributes
-from hpwsn.matching.engine.equality_index import HashIndex
-from hpwsn.matching.engine.interval_index import RowIndex
-from hpwsn.matching.engine.intervals import TextCodes, row_of
+from hpwsn.matching.engine.conjunction_index import Entry, Index, RareAttributeIndex
+from hpwsn.matching.engine.equality_index import EqualityIndex
+from hpwsn.matching.engine.interval_index import IntervalIndex
+from hpwsn.matching.engine.intervals import TextCodes, interval_row
 from hpwsn.matching.engine.kernels import Kernel, match_numpy
 from hpwsn.matching.engine.keyword_index import KeywordIndex
 from hpwsn.matching.language.predicates import Disjunction, Event, Operator, conjunction_holds
 
-# Members of an enumeration are slow to look up by name.
+# Module constants: looking up a member of an enumeration by name is slow.
 _HAS, _EQ, _IN = Operator.HAS, Operator.EQ, Operator.IN
 
 
-def _nothing(entry: Entry) -> None:
-    """Takes out what lies nowhere."""
+def _remove_from_nowhere(entry: Entry) -> None:
+    """Do nothing: the conjunction can never match, and no index stores it."""
 
 
-class IndexedEngine:
-    """Requests in indexes by what they ask for."""
+class DefaultEngine:
+    """Matches events against requests, whose conjunctions it distributes over several indexes."""
 
     def __init__(self, kernel: Kernel = match_numpy) -> None:
         self.evaluations = 0
         self.kernel = kernel
         self._codes = TextCodes()
-        self._rows = RowIndex(self._codes, lambda: self.kernel)
-        self._hashes = HashIndex()
+        self._intervals = IntervalIndex(self._codes, lambda: self.kernel)
+        self._equalities = EqualityIndex()
         self._keywords = KeywordIndex()
-        self._rare = RareAttributes()
-        # Made once: each mention of a method makes an object, which a hundred thousand entries would keep.
-        self._remove_words, self._remove_hashed = self._keywords.remove, self._hashes.remove
-        self._remove_rare, self._remove_row = self._rare.remove, self._rows.remove
-        self._indexes: tuple[Index, ...] = (self._keywords, self._hashes, self._rare, self._rows)
-        self._in_use: list[Callable[[Event, list[int]], int]] | None = None
-        self._always: dict[Entry, None] = {}
+        self._rare = RareAttributeIndex()
+        # Bound once: each access creates a method object, and a hundred thousand entries would keep one each.
+        self._remove_keyword, self._remove_equality = self._keywords.remove, self._equalities.remove
+        self._remove_rare, self._remove_interval = self._rare.remove, self._intervals.remove
+        self._indexes: tuple[Index, ...] = (self._keywords, self._equalities, self._rare, self._intervals)
+        self._active_matches: list[Callable[[Event, list[int]], int]] | None = None
+        self._unindexed: dict[Entry, None] = {}
         self._requests: dict[int, tuple[Entry, ...]] = {}
-        self._divided = 0
+        self._with_alternatives = 0
 
     def add(self, id_: int, request: Disjunction) -> None:
-        """Take a request."""
+        """Add a request; ValueError if the id is in use."""
         if id_ in self._requests:
-            raise ValueError(f"request {id_} is already there; remove it first")
+            raise ValueError(f"request {id_} is already in the engine; remove it first")
         entries = tuple(Entry(id_, conjunction) for conjunction in request)
         for entry in entries:
             self._place(entry)
         self._requests[id_] = entries
-        self._in_use = None
-        self._divided += len(entries) > 1
+        self._active_matches = None
+        self._with_alternatives += len(entries) > 1
 
     def _place(self, entry: Entry) -> None:
-        """Put a conjunction where it belongs."""
-        asked = {predicate.operator for predicate in entry.conjunction}
-        if _HAS in asked and self._keywords.offer(entry):
-            entry.remove = self._remove_words
-        elif (_EQ in asked or _IN in asked) and self._hashes.offer(entry):
-            entry.remove = self._remove_hashed
+        """Store a conjunction in the first index that accepts it."""
+        operators = {predicate.operator for predicate in entry.conjunction}
+        if _HAS in operators and self._keywords.offer(entry):
+            entry.remove = self._remove_keyword
+        elif (_EQ in operators or _IN in operators) and self._equalities.offer(entry):
+            entry.remove = self._remove_equality
         else:
-            self._place_row(entry)
+            self._place_intervals(entry)
 
-    def _place_row(self, entry: Entry) -> None:
-        row = row_of(entry.conjunction, self._codes)
-        common = self._rows.attributes
+    def _place_intervals(self, entry: Entry) -> None:
+        row = interval_row(entry.conjunction, self._codes)
+        common = self._intervals.attributes
         rare = [attribute for attribute, _ in row.bounds if attribute not in common]
         if row.possible and row.bounds and not rare:
-            self._rows.add(entry, row)
-            entry.remove = self._remove_row
+            self._intervals.add(entry, row)
+            entry.remove = self._remove_interval
             return
         self._codes.release(row.texts)
         if not row.possible:
-            # It can never hold, and lies nowhere.
-            entry.remove = _nothing
+            # It can never match, so no index stores it.
+            entry.remove = _remove_from_nowhere
         elif rare:
             entry.remove = self._remove_rare
             attribute = self._rare.add(entry, rare)
             if self._rare.is_common(attribute):
-                self._make_rows(attribute)
+                self._move_to_intervals(attribute)
         else:
-            self._always[entry] = None
-            entry.remove = self._always.__delitem__
+            self._unindexed[entry] = None
+            entry.remove = self._unindexed.__delitem__
 
-    def _make_rows(self, attribute: str) -> None:
-        """Columns for what the conjunctions of an attribute look at, and rows for all that look there."""
+    def _move_to_intervals(self, attribute: str) -> None:
+        """Move an attribute's conjunctions, and those of every attribute they use, to the interval index."""
         attributes = [attribute]
         while attributes:
-            for entry in self._rare.hand_over(attributes.pop()):
-                row = row_of(entry.conjunction, self._codes)
-                attributes += {name for name, _ in row.bounds if name not in self._rows.attributes}
-                self._rows.add(entry, row)
-                entry.remove = self._remove_row
+            for entry in self._rare.take_all(attributes.pop()):
+                row = interval_row(entry.conjunction, self._codes)
+                attributes += {name for name, _ in row.bounds if name not in self._intervals.attributes}
+                self._intervals.add(entry, row)
+                entry.remove = self._remove_interval
 
     def remove(self, id_: int) -> None:
-        """Forget a request."""
+        """Remove a request; KeyError if the id is unknown."""
         placed = self._requests.pop(id_)
-        self._divided -= len(placed) > 1
+        self._with_alternatives -= len(placed) > 1
         for entry in placed:
             entry.remove(entry)
-        self._in_use = None
+        self._active_matches = None
 
     def match(self, event: Event) -> list[int]:
-        """The ids of all requests that hold."""
-        in_use = self._in_use
-        if in_use is None:
-            # Looked for after a change, not for each event.
-            in_use = self._in_use = [index.match for index in self._indexes if index]
-        asked, found = 0, list[int]()
-        for match in in_use:
-            asked += match(event, found)
-        for entry in self._always:
-            asked += 1
+        """Return the ids of all requests that match, each once."""
+        active = self._active_matches
+        if active is None:
+            # Computed once after a change, not for each event.
+            active = self._active_matches = [index.match for index in self._indexes if index]
+        evaluated, found = 0, list[int]()
+        for match in active:
+            evaluated += match(event, found)
+        for entry in self._unindexed:
+            evaluated += 1
             if conjunction_holds(entry.conjunction, event):
                 found.append(entry.id)
-        self.evaluations += asked
-        # A request of several conjunctions may have been found by more than one.
-        return list(dict.fromkeys(found)) if self._divided else found
+        self.evaluations += evaluated
+        # Several conjunctions of one request may have matched.
+        return list(dict.fromkeys(found)) if self._with_alternatives else found
 
     def match_batch(self, events: Sequence[Event]) -> list[list[int]]:
-        """The same for several events."""
+        """Return the matching ids for each event."""
         return [self.match(event) for event in events]
 
     def __len__(self) -> int:
@@ -132,16 +131,16 @@ class IndexedEngine:
 
 
 def fast_kernel() -> Kernel:
-    """The compiled kernel, ready to run, where numba is installed; else numpy's.
+    """Return the compiled kernel, ready to run, or numpy's if numba is not installed.
 
-    Takes seconds where it has to compile, so a server calls it in a thread and sets the engine's `kernel`
-    when it is back; the engine works with numpy's until then.
+    Compilation can take seconds, so a server calls this in a thread and then sets the engine's `kernel`.
+    Until then the engine uses the numpy kernel.
     """
     try:
         from hpwsn.matching.engine.compiled_kernel import match_compiled, warm_up
 
         warm_up()
     except (ImportError, OSError):
-        # Not installed, or no room to keep what was compiled.
+        # numba is not installed, or its cache cannot be written.
         return match_numpy
     return match_compiled

@@ -1,10 +1,10 @@
-"""The index of rare equalities: conjunctions found by one value, or two together, that few of them ask for.
+"""The index of rare equalities: conjunctions found by one value, or by two, that few others name.
 
-Right for `plate = "京B34C91"`: a look-up finds the handful that name the value, and of those that agree in a
-second equality the conjunction is asked. One that lists values (`plate in (…)`) is filed under each of them.
-Where values are asked for by several, conjunctions are filed under two at once
-(hpwsn.matching.engine.equality_pairs), while a look-up for each pair of attributes is less work than to ask
-those that a single value finds. A value that many ask for is refused; bitsets are better there.
+It suits `plate = "B34C91"`: a lookup finds the few conjunctions that name the value. Only those whose second
+equality also holds are evaluated. A conjunction with a list (`plate in (…)`) is stored under each value of
+the list. Where conjunctions share values, they are stored under a pair of values (`equality_pairs`), as long
+as one lookup per attribute pair is cheaper than evaluating the candidates of a single value. Common values
+are refused, because bitsets are faster there.
 """
 
 from __future__ import annotations
@@ -14,47 +14,48 @@ from collections.abc import Iterable
 from typing import Any, cast
 
 from hpwsn.matching.engine.conjunction_index import Entry
-from hpwsn.matching.engine.equality_pairs import LOOKED_AT, Equal, PairTables, is_crowded
+from hpwsn.matching.engine.equality_pairs import MAX_PAIRED, AttributeValue, PairTables, is_common_value
 from hpwsn.matching.language.predicates import Conjunction, Event, Operator, conjunction_holds
 from hpwsn.matching.language.values import Scalar
 
-LISTED = 64
-"""Values of a list under which a conjunction is filed at most."""
+MAX_LISTED = 64
+"""Maximum number of values in a list that is indexed."""
 
 FIRST_TABLES = 4
-"""Tables of pairs that are made in any case."""
+"""Pair tables that are created without regard to their cost."""
 
-ALONG = 4
-"""Of so many conjunctions that a table takes, one takes another along."""
+INSERTS_PER_MOVE = 4
+"""Every Nth insert into a pair table also moves one older entry into it."""
 
-VARIOUS = 64
-"""Values of one of its attributes that a new table wants to see; with few values few pairs would be rare."""
+MIN_DISTINCT = 64
+"""Distinct values that one attribute of a new pair table must have; with fewer, few pairs are rare."""
 
 Equality = tuple[str, tuple[Scalar, ...]]
-"""An attribute, and the values one of which it must have."""
+"""An attribute, and the values of which it must have one."""
 
-Filed = list[tuple[str, Scalar, Entry]]
-"""Conjunctions, each behind the attribute and the value of its second equality, or of its only one again."""
+Candidates = list[tuple[str, Scalar, Entry]]
+"""Conjunctions, each with the attribute and value of its second equality, or of its first if there is only
+one."""
 
-ByValue = dict[Scalar, Filed]
+ByValue = dict[Scalar, Candidates]
 
 
 class _ByAttribute(dict[str, ByValue]):
-    """What is filed under each attribute; under one that nobody asks for, nothing."""
+    """Candidates by attribute and value; empty for an unknown attribute."""
 
     def __missing__(self, attribute: str) -> ByValue:
         return _NOTHING
 
 
-class HashIndex:
-    """Conjunctions by attribute and value, or by two of each."""
+class EqualityIndex:
+    """Conjunctions by attribute and value, or by a pair of attributes and values."""
 
     def __init__(self) -> None:
-        # True and 1.0 are one key here, and are told apart when the conjunction is asked.
+        # True and 1.0 are the same key here; evaluating the conjunction tells them apart.
         self._by_attribute = _ByAttribute()
         self._count: Counter[str] = Counter()
         self._pairs = PairTables()
-        self._offered = 0
+        self._pair_inserts = 0
 
     def __len__(self) -> int:
         return self._count.total() + self._pairs.count
@@ -63,100 +64,102 @@ class HashIndex:
         return bool(self._by_attribute or self._pairs)
 
     def offer(self, entry: Entry) -> bool:
-        """Take the conjunction if one of its equalities, or two together, are rare enough."""
+        """Add the conjunction if a value or a pair of values is rare enough; return whether it was added."""
         equalities = _equalities(entry.conjunction)
-        equals = _equals(equalities)
-        if self._pairs.offer(entry, equals):
-            self._offered += 1
-            if not self._offered % ALONG:
-                self._take_along(equals)
+        singles = _single_values(equalities)
+        if self._pairs.offer(entry, singles):
+            self._pair_inserts += 1
+            if not self._pair_inserts % INSERTS_PER_MOVE:
+                self._move_older_entry(singles)
             return True
         if not equalities:
             return False
-        crowd, place = min((self._crowd(equality), place) for place, equality in enumerate(equalities))
-        if self._is_worth_a_table(crowd, equals) and self._pairs.add(entry, equals):
+        size, place = min((self._bucket_size(equality), place) for place, equality in enumerate(equalities))
+        if self._new_table_pays(size, singles) and self._pairs.add(entry, singles):
             return True
-        if is_crowded(crowd, self._count[equalities[place][0]]):
+        if is_common_value(size, self._count[equalities[place][0]]):
             return False
-        self._file(entry, equalities[place], equalities[place - 1])
+        self._insert(entry, equalities[place], equalities[place - 1])
         return True
 
-    def _crowd(self, equality: Equality) -> int:
+    def _bucket_size(self, equality: Equality) -> int:
         by_value = self._by_attribute.get(equality[0])
         return max(len(by_value.get(value, ())) for value in equality[1]) if by_value else 0
 
-    def _is_worth_a_table(self, crowd: int, equals: list[Equal]) -> bool:
-        """Whether one more look-up for each event is less than what it spares, as far as can be known."""
-        various = max((len(self._by_attribute[attribute]) for attribute, _ in equals), default=0)
-        if various < VARIOUS or len(equals) < 2:
+    def _new_table_pays(self, size: int, singles: list[AttributeValue]) -> bool:
+        """Estimate whether a new pair table saves more evaluations than its lookup costs."""
+        distinct = max((len(self._by_attribute[attribute]) for attribute, _ in singles), default=0)
+        if distinct < MIN_DISTINCT or len(singles) < 2:
             return False
-        # Of as many conjunctions as there are values an event would find one by a single value, and more
-        # where several share a value; the more equalities, the more others the table will serve.
-        worth = self._pairs.count * (1 + crowd) * (len(equals) - 1)
-        earned = FIRST_TABLES + worth // (2 * various)
-        return len(self._pairs) < min(earned, len(self._by_attribute) * (1 + 2 * crowd))
+        # With one conjunction per distinct value, a lookup by a single value finds one, and more where
+        # values are shared. The more equalities a conjunction has, the more others can use the table.
+        worth = self._pairs.count * (1 + size) * (len(singles) - 1)
+        earned = FIRST_TABLES + worth // (2 * distinct)
+        return len(self._pairs) < min(earned, len(self._by_attribute) * (1 + 2 * size))
 
-    def _file(self, entry: Entry, equality: Equality, second: Equality) -> None:
+    def _insert(self, entry: Entry, equality: Equality, second: Equality) -> None:
         attribute, values = equality
         by_value = self._by_attribute.setdefault(attribute, {})
         other, wanted = second
         for value in values:
-            # A second list is not looked at: the value that led here, once more, is always there.
-            behind = (other, wanted[0]) if len(wanted) == 1 else (attribute, value)
-            by_value.setdefault(value, []).append((*behind, entry))
+            # A list cannot be checked as one value; the first value, checked again, always holds.
+            check = (other, wanted[0]) if len(wanted) == 1 else (attribute, value)
+            by_value.setdefault(value, []).append((*check, entry))
         entry.place = equality
         self._count[attribute] += 1
 
-    def _take_along(self, equals: list[Equal]) -> None:
-        """Move one that shares a value with what a table took: in time all that can be are in tables."""
-        for attribute, value in equals:
-            filed = self._by_attribute[attribute].get(value)
-            if filed is not None:
-                entry = filed[-1][2]
+    def _move_older_entry(self, singles: list[AttributeValue]) -> None:
+        """Move one entry that shares a value with a new pair entry, so that old entries migrate over time."""
+        for attribute, value in singles:
+            candidates = self._by_attribute[attribute].get(value)
+            if candidates is not None:
+                entry = candidates[-1][2]
                 place = cast(Equality, entry.place)
-                if len(place[1]) == 1 and self._pairs.offer(entry, _equals(_equalities(entry.conjunction))):
-                    self._take_out(entry, place)
+                if len(place[1]) == 1 and self._pairs.offer(
+                    entry, _single_values(_equalities(entry.conjunction))
+                ):
+                    self._delete(entry, place)
                 return
 
     def remove(self, entry: Entry) -> None:
-        """Forget a conjunction that was taken."""
+        """Remove a conjunction."""
         place = cast(tuple[Any, Any], entry.place)
         if type(place[0]) is str:
-            self._take_out(entry, place)
+            self._delete(entry, place)
         else:
             self._pairs.remove(entry)
 
-    def _take_out(self, entry: Entry, place: Equality) -> None:
+    def _delete(self, entry: Entry, place: Equality) -> None:
         attribute, values = place
         by_value = self._by_attribute[attribute]
         for value in values:
-            filed = by_value[value]
-            del filed[next(at for at, one in enumerate(filed) if one[2] is entry)]
-            if not filed:
+            candidates = by_value[value]
+            del candidates[next(at for at, candidate in enumerate(candidates) if candidate[2] is entry)]
+            if not candidates:
                 del by_value[value]
         self._count[attribute] -= 1
         if not by_value:
             del self._by_attribute[attribute], self._count[attribute]
 
     def match(self, event: Event, found: list[int]) -> int:
-        """Append the ids of conjunctions that hold; how many were asked one by one."""
+        """Append the ids of conjunctions that match; return how many were evaluated one by one."""
         if tuple in set(map(type, event.values())):
             return self._match_repeated(event, found)
-        asked, value_of = 0, event.get
-        for filed in self._filed(event):
-            for other, wanted, entry in filed:
+        evaluated, value_of = 0, event.get
+        for candidates in self._candidates(event):
+            for other, wanted, entry in candidates:
                 if value_of(other) == wanted:
-                    asked += 1
+                    evaluated += 1
                     if _holds(entry.conjunction, event):
                         found.append(entry.id)
         if self._pairs:
             for bucket in self._pairs.match(event):
-                asked += len(bucket)
+                evaluated += len(bucket)
                 found += [entry.id for entry in bucket if _holds(entry.conjunction, event)]
-        return asked
+        return evaluated
 
-    def _filed(self, event: Event) -> Iterable[Filed]:
-        """What the event's values lead to, from its attributes or from those in use, whichever are fewer."""
+    def _candidates(self, event: Event) -> Iterable[Candidates]:
+        """Look up the event's values, by its attributes or by the indexed ones, whichever are fewer."""
         by_attribute = self._by_attribute
         if len(by_attribute) < len(event):
             return filter(None, map(_GET, by_attribute.values(), map(event.get, by_attribute)))
@@ -167,7 +170,7 @@ class HashIndex:
         for attribute in self._by_attribute.keys() & event.keys():
             by_value, value = self._by_attribute[attribute], event[attribute]
             for one in value if type(value) is tuple else (value,):
-                entries.update((filed[2], None) for filed in by_value.get(one, ()))  # type: ignore[arg-type]
+                entries.update((candidate[2], None) for candidate in by_value.get(one, ()))  # type: ignore[arg-type]
         for bucket in self._pairs.match_repeated(event):
             entries.update(dict.fromkeys(bucket))
         found += [entry.id for entry in entries if conjunction_holds(entry.conjunction, event)]
@@ -179,7 +182,7 @@ _GET: Any = dict.get
 
 
 def _holds(conjunction: Conjunction, event: Event) -> bool:
-    """What conjunction_holds says, sooner where all predicates are equalities of numbers and texts."""
+    """Return conjunction_holds, faster where all predicates are equalities of numbers and texts."""
     for predicate in conjunction:
         if predicate.operator is not _EQ or predicate.negated:
             return conjunction_holds(conjunction, event)
@@ -199,16 +202,16 @@ def _equalities(conjunction: Conjunction) -> list[Equality]:
     for predicate in conjunction:
         if (predicate.operator is _EQ or predicate.operator is _IN) and not predicate.negated:
             values = tuple(dict.fromkeys(predicate.operands))
-            if len(values) <= LISTED and all(type(v) in (str, float) and v == v for v in values):
+            if len(values) <= MAX_LISTED and all(type(v) in (str, float) and v == v for v in values):
                 found.append((predicate.attribute, cast(tuple[Scalar, ...], values)))
     return found
 
 
-def _equals(equalities: list[Equality]) -> list[Equal]:
-    """Those with one value, one for each attribute, in order of attribute."""
+def _single_values(equalities: list[Equality]) -> list[AttributeValue]:
+    """Return the equalities with one value, one per attribute, sorted by attribute."""
     single = {attribute: values[0] for attribute, values in equalities if len(values) == 1}
-    return sorted(single.items(), key=_first)[:LOOKED_AT]
+    return sorted(single.items(), key=_first)[:MAX_PAIRED]
 
 
-def _first(equal: Equal) -> str:
-    return equal[0]
+def _first(pair: AttributeValue) -> str:
+    return pair[0]

@@ -1,11 +1,10 @@
-"""Conjunctions by two equalities at once: for a pair of attributes, a table from their two values.
+"""Pair tables of the equality index: for two attributes, a hash table from their two values to conjunctions.
 
-Right where a value alone is asked for by several, as with five of twenty attributes that have a thousand
-values each: nearly every look-up finds nothing, however many conjunctions there are. What an event costs is
-the number of tables. So a conjunction goes where a table is already, the fullest first, and a new one is made
-such that attributes gather into cliques: by Turán's theorem the fewest pairs of which every conjunction has
-one. Refuses values that many ask for together; whether a new table pays,
-hpwsn.matching.engine.equality_index decides.
+They suit conjunctions that share single values, such as five of twenty attributes with a thousand values
+each: nearly every pair lookup then finds nothing, however many conjunctions there are. An event costs one
+lookup per table. So a conjunction goes into the fullest existing table that it fits. A new table is chosen so
+that the attributes form cliques, which by Turán's theorem need the fewest pairs to cover every conjunction.
+Common pairs of values are refused. The equality index decides whether a new table pays.
 """
 
 from __future__ import annotations
@@ -19,51 +18,51 @@ from hpwsn.matching.engine.conjunction_index import Entry
 from hpwsn.matching.language.predicates import Event
 from hpwsn.matching.language.values import Scalar
 
-ALWAYS = 4
-"""Conjunctions of a value, or of two together, that are taken in any case."""
+SMALL_BUCKET = 4
+"""A bucket with fewer conjunctions than this always accepts another."""
 
-RARE = 128
-"""More are taken as long as that leaves them less than this part of all of their attribute or table."""
+RARE_FRACTION = 128
+"""A larger bucket accepts another while it holds less than 1/N of its attribute's or table's conjunctions."""
 
-LOOKED_AT = 8
-"""Equalities of a conjunction among which a pair is sought, at most."""
+MAX_PAIRED = 8
+"""Equalities of a conjunction that are considered for a pair."""
 
-Equal = tuple[str, Scalar]
+AttributeValue = tuple[str, Scalar]
 """An attribute and the value that it must have."""
 
 Key = tuple[Scalar, Scalar]
 
 
-def is_crowded(crowd: int, count: int) -> bool:
-    """Whether so many of a count are better found by bitsets."""
-    return crowd >= ALWAYS and crowd * RARE >= count
+def is_common_value(size: int, count: int) -> bool:
+    """Whether a bucket of this size, out of `count` conjunctions, is better served by bitsets."""
+    return size >= SMALL_BUCKET and size * RARE_FRACTION >= count
 
 
 class PairTable:
-    """The conjunctions that are found by the values of two attributes."""
+    """Conjunctions by the values of two attributes."""
 
     __slots__ = ("buckets", "count", "names")
 
     def __init__(self, names: tuple[str, str]) -> None:
         self.names = names
-        # True and 1.0 are one key here, and are told apart when the conjunction is asked.
+        # True and 1.0 are the same key here; evaluating the conjunction tells them apart.
         self.buckets: dict[Key, tuple[Entry, ...]] = {}
         self.count = 0
 
     def has_room(self, key: Key) -> bool:
-        """Whether few enough ask for these values."""
+        """Whether the pair of values is rare enough for another conjunction."""
         bucket = self.buckets.get(key)
-        return bucket is None or not is_crowded(len(bucket), self.count)
+        return bucket is None or not is_common_value(len(bucket), self.count)
 
     def add(self, key: Key, entry: Entry) -> None:
-        """File a conjunction, whose place this is now."""
+        """Add a conjunction, and record the table as the entry's place."""
         self.buckets[key] = (*self.buckets.get(key, ()), entry)
         self.count += 1
         entry.place = self, key
 
     def remove(self, key: Key, entry: Entry) -> None:
-        """Forget a conjunction."""
-        left = tuple(one for one in self.buckets[key] if one is not entry)
+        """Remove a conjunction."""
+        left = tuple(other for other in self.buckets[key] if other is not entry)
         if left:
             self.buckets[key] = left
         else:
@@ -72,22 +71,25 @@ class PairTable:
 
 
 class PairTables:
-    """The tables in use, and which of them a conjunction goes to."""
+    """The pair tables, and the choice of a table for each conjunction."""
 
     def __init__(self) -> None:
         self.count = 0
-        # Each table is there twice, from either of its attributes.
+        # Each table is stored twice, under both of its attributes.
         self._partners: dict[str, dict[str, PairTable]] = {}
         self._tables: dict[tuple[str, str], PairTable] = {}
-        self._set_out()
+        self._flatten()
 
     def __len__(self) -> int:
         return len(self._tables)
 
-    def offer(self, entry: Entry, equals: Sequence[Equal]) -> bool:
-        """Take the conjunction if two of its equalities, in order of attribute, have a table with room."""
+    def offer(self, entry: Entry, singles: Sequence[AttributeValue]) -> bool:
+        """Add the conjunction to the fullest table with room; return whether there is one.
+
+        `singles` are its equalities with one value, sorted by attribute.
+        """
         best, chosen, tables = 0, None, self._tables
-        for (first, one), (second, two) in combinations(equals, 2):
+        for (first, one), (second, two) in combinations(singles, 2):
             table = tables.get((first, second))
             if table is not None and table.count > best and table.has_room((one, two)):
                 best, chosen = table.count, (table, (one, two))
@@ -97,29 +99,29 @@ class PairTables:
         self.count += 1
         return True
 
-    def add(self, entry: Entry, equals: Sequence[Equal]) -> bool:
-        """Take the conjunction into a new table, if not all of its pairs have one already."""
-        without = [pair for pair in combinations(equals, 2) if (pair[0][0], pair[1][0]) not in self._tables]
+    def add(self, entry: Entry, singles: Sequence[AttributeValue]) -> bool:
+        """Add the conjunction to a new table; return False if all of its pairs already have one."""
+        without = [pair for pair in combinations(singles, 2) if (pair[0][0], pair[1][0]) not in self._tables]
         if not without:
             return False
-        (first, one), (second, two) = max(without, key=self._alike)
+        (first, one), (second, two) = max(without, key=self._partner_overlap)
         table = PairTable((first, second))
         table.add((one, two), entry)
         self.count += 1
         self._tables[first, second] = table
         self._partners.setdefault(first, {})[second] = table
         self._partners.setdefault(second, {})[first] = table
-        self._set_out()
+        self._flatten()
         return True
 
-    def _alike(self, pair: tuple[Equal, Equal]) -> int:
-        """How much the partners that two attributes have already are the same ones."""
+    def _partner_overlap(self, pair: tuple[AttributeValue, AttributeValue]) -> int:
+        """How far the two attributes already share the same partners."""
         (first, _), (second, _) = pair
         ours, theirs = self._partners.get(first, {}).keys(), self._partners.get(second, {}).keys()
         return 2 * len(ours & theirs) - len(ours ^ theirs)
 
     def remove(self, entry: Entry) -> None:
-        """Forget a conjunction that was taken, and a table that has no other."""
+        """Remove a conjunction, and its table if that becomes empty."""
         table, key = cast(tuple[PairTable, Key], entry.place)
         table.remove(key, entry)
         self.count -= 1
@@ -130,17 +132,17 @@ class PairTables:
                 del self._partners[name][other]
                 if not self._partners[name]:
                     del self._partners[name]
-            self._set_out()
+            self._flatten()
 
-    def _set_out(self) -> None:
-        """Lay the tables side by side for the loop that looks them up."""
+    def _flatten(self) -> None:
+        """Copy the tables into parallel lists for the lookup loop."""
         self._firsts = [first for first, _ in self._tables]
         self._seconds = [second for _, second in self._tables]
         self._buckets = [table.buckets for table in self._tables.values()]
         self._first_of, self._second_of = _getter(self._firsts), _getter(self._seconds)
 
     def match(self, event: Event) -> Iterable[tuple[Entry, ...]]:
-        """Conjunctions whose two values the event has, in lists; no value of the event is repeated."""
+        """Return the buckets of the pairs of values in an event that repeats no attribute."""
         if len(event) < len(self._partners):
             return self._match_few(event)
         try:
@@ -150,7 +152,7 @@ class PairTables:
         return filter(None, map(_GET, self._buckets, keys))
 
     def _match_few(self, event: Event) -> Iterator[tuple[Entry, ...]]:
-        """The same from the event's attributes, which are fewer than those of all tables."""
+        """Return the same from the event's attributes, if they are fewer than those of all tables."""
         for table in self._tables_of(event):
             first, second = table.names
             bucket = table.buckets.get((event[first], event[second]))  # type: ignore[arg-type]
@@ -166,7 +168,7 @@ class PairTables:
                         yield partners[second]
 
     def match_repeated(self, event: Event) -> Iterator[tuple[Entry, ...]]:
-        """The same where values are repeated; a conjunction may be in several lists."""
+        """Return the same for repeated attributes; a conjunction can be in several buckets."""
         for table in self._tables_of(event):
             firsts, seconds = (dict.fromkeys(_values(event[name])) for name in table.names)
             if len(firsts) * len(seconds) <= len(table.buckets):
@@ -181,7 +183,7 @@ _GET: Any = dict.get
 
 
 def _getter(names: list[str]) -> Callable[[Event], tuple[Any, ...]]:
-    # One name more than there are tables, since of a single one itemgetter would give no tuple.
+    # The first name is repeated, since itemgetter does not return a tuple for a single name.
     return itemgetter(*names, *names[:1]) if names else lambda event: ()
 
 

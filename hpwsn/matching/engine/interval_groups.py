@@ -1,9 +1,9 @@
-"""Rows that look at the same few channels, in segments that grow and shrink with the number of live rows.
+"""Groups of interval rows that use the same channels, in segments that follow the number of live rows.
 
-A group has at most 64 channels, each with a column. A full segment is copied into a larger one, up to the
-largest, after which there is another; that takes milliseconds and happens three times. A segment that is too
-large, half of holes or lacks a column is superseded: its rows are moved into the newest one, a few with each
-change, so that memory follows the live rows and no change waits for a rebuild.
+A group has at most 64 channels, each with a column. A full segment is copied into a larger one up to the
+largest size, which happens three times and takes milliseconds; after that a new segment is added. A segment
+that is too large, is half empty or lacks a column is superseded: a few of its rows move into the newest
+segment with each change. So memory follows the live rows, and no change waits for a rebuild.
 """
 
 from __future__ import annotations
@@ -17,58 +17,66 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpwsn.matching.engine.conjunction_index import Entry
-from hpwsn.matching.engine.intervals import NUMBER, TEXT, TRUTH, Channel, Row, TextCodes, scalar_in_channel
-from hpwsn.matching.engine.segments import Bounds, Numbers, Rows, Segment
+from hpwsn.matching.engine.intervals import (
+    NUMBER,
+    TEXT,
+    TRUTH,
+    Channel,
+    IntervalRow,
+    TextCodes,
+    scalar_in_channel,
+)
+from hpwsn.matching.engine.segments import Bounds, Floats, RowNumbers, Segment
 from hpwsn.matching.language.predicates import Event, conjunction_holds
 from hpwsn.matching.language.values import Scalar
 
-COLUMNS = 64
+MAX_COLUMNS = 64
 """Channels of one group."""
 
-CODED = frozenset({TEXT, TRUTH})
+UNORDERED_KINDS = frozenset({TEXT, TRUTH})
 """Kinds of channel whose values have no order."""
 
 SIZES = (1024, 4096, 16384, 65536)
-"""Rows of a segment: the first that is twice as large as what the group holds, or the last."""
+"""Rows of a segment: the first size that is twice the group's live rows, or the last."""
 
-Looked = tuple[Scalar | tuple[Scalar, ...] | None, ...]
-"""What an event has of a group's attributes."""
+RawValues = tuple[Scalar | tuple[Scalar, ...] | None, ...]
+"""An event's values of a group's attributes; None where the event lacks one."""
 
-SPARE = 8
-"""A segment so many times larger than the group's live rows is given up for a smaller one."""
+SHRINK_RATIO = 8
+"""A segment this many times larger than the group's live rows is superseded."""
 
 
-class Tenants:
-    """A segment with the entries of its rows."""
+class GroupSegment:
+    """A segment of a group, with the entries of its rows."""
 
-    __slots__ = ("clearing", "entries", "group", "ids", "segment")
+    __slots__ = ("draining", "entries", "group", "ids", "segment")
 
-    def __init__(self, group: Group, segment: Segment) -> None:
+    def __init__(self, group: IntervalGroup, segment: Segment) -> None:
         self.group = group
         self.segment = segment
-        # As objects, which are listed sooner than numbers that have to be made anew each time.
+        # An array of objects: listing them is faster than creating Python integers each time.
         self.ids: NDArray[np.object_] = np.zeros(segment.size, np.object_)
         self.entries: list[Entry | None] = []
-        self.clearing = False
+        self.draining = False
 
     def grow(self, size: int) -> None:
-        """Make room for more rows."""
+        """Enlarge the segment to `size` rows."""
         self.segment.grow(size)
         self.ids = np.concatenate((self.ids, np.zeros(size - len(self.ids), np.object_)))
 
     def add(self, entry: Entry, bounds: Bounds) -> None:
-        """Give the entry the next row."""
+        """Append a row for the entry."""
         self.ids[self.segment.count] = entry.id
         self.entries.append(entry)
         entry.place = (self, self.segment.add(bounds, bool(entry.rest)))
 
     def remove(self, row: int) -> None:
-        """Take the entry out of a row."""
+        """Remove a row's entry."""
         self.segment.remove(row)
         self.entries[row] = None
 
     def last_rows(self, most: int) -> list[int]:
-        """The last rows that are in use, at most so many; what lies behind them is forgotten."""
+        """Return the last live rows, at most `most`; drops the entry slots behind them."""
         entries = self.entries
         rows: list[int] = []
         for row in range(len(entries) - 1, -1, -1):
@@ -79,8 +87,8 @@ class Tenants:
         del entries[rows[0] + 1 if rows else 0 :]
         return rows
 
-    def take(self, other: Tenants, rows: list[int]) -> int:
-        """Move rows over from other tenants, as many as there is room for at once; how many."""
+    def take(self, other: GroupSegment, rows: list[int]) -> int:
+        """Move rows from another segment, as many as one pack holds; return how many."""
         start = self.segment.count
         taken = self.segment.take(other.segment, np.array(rows))
         for row, place in zip(rows[:taken], range(start, start + taken), strict=True):
@@ -91,11 +99,14 @@ class Tenants:
             other.remove(row)
         return taken
 
-    def collect(self, rows: Rows, event: Event, found: list[int], ask_all: bool) -> int:
-        """Append the ids of rows that hold, after asking what is left over of them; how many were asked."""
+    def collect(self, rows: RowNumbers, event: Event, found: list[int], evaluate_all: bool) -> int:
+        """Append the ids of rows whose rest holds too; return how many rests were evaluated.
+
+        `evaluate_all` evaluates the whole conjunction of every row.
+        """
         if not rows.size:
             return 0
-        if not ask_all:
+        if not evaluate_all:
             if not self.segment.remainders:
                 found += self.ids[rows].tolist()
                 return 0
@@ -103,45 +114,45 @@ class Tenants:
             found += self.ids[rows[~asked]].tolist()
             rows = rows[asked]
         for entry in cast(list[Entry], [self.entries[row] for row in rows.tolist()]):
-            if conjunction_holds(entry.conjunction if ask_all else entry.rest, event):
+            if conjunction_holds(entry.conjunction if evaluate_all else entry.rest, event):
                 found.append(entry.id)
         return len(rows)
 
 
-class Group:
-    """Rows that look at the same few channels."""
+class IntervalGroup:
+    """Rows that use the same few channels."""
 
-    __slots__ = ("_pack", "_plain", "_values", "by_attribute", "channels", "tenants")
+    __slots__ = ("_only_numbers", "_pack", "_values", "by_attribute", "channels", "segments")
 
     def __init__(self) -> None:
         self.channels: dict[Channel, int] = {}
         self.by_attribute: dict[str, list[tuple[int, str]]] = {}
-        self.tenants: list[Tenants] = []
-        self._learn_shape()
+        self.segments: list[GroupSegment] = []
+        self._reset_values()
 
-    def _learn_shape(self) -> None:
-        """Room for an event's values; columns of numbers, one to an attribute, take them as they are."""
-        self._plain = all(kind is NUMBER for _, kind in self.channels)
+    def _reset_values(self) -> None:
+        """Allocate the array of an event's values; groups of numbers only need no conversion."""
+        self._only_numbers = all(kind is NUMBER for _, kind in self.channels)
         self._pack = Struct(f"{len(self.channels)}d").pack_into
-        self._values: Numbers = np.full(self._width(), math.nan)
+        self._values: Floats = np.full(self._width(), math.nan)
 
     @property
     def live(self) -> int:
-        """How many rows are in use."""
-        return sum(tenants.segment.live for tenants in self.tenants)
+        """The number of live rows."""
+        return sum(part.segment.live for part in self.segments)
 
-    def has(self, channels: Set[Channel]) -> bool:
-        """Whether all the channels have columns here."""
+    def has_columns(self, channels: Set[Channel]) -> bool:
+        """Whether the group has columns for all the channels."""
         return channels <= self.channels.keys()
 
     def has_room(self, channels: Set[Channel]) -> bool:
-        """Whether they would."""
-        return len(self.channels.keys() | channels) <= COLUMNS
+        """Whether the group can add columns for all the channels."""
+        return len(self.channels.keys() | channels) <= MAX_COLUMNS
 
-    def add(self, entry: Entry, row: Row) -> None:
-        """Take a row."""
+    def add(self, entry: Entry, row: IntervalRow) -> None:
+        """Add a row, and columns for its new channels."""
         columns = self.channels
-        if not self.has(row.bounds.keys()):
+        if not self.has_columns(row.bounds.keys()):
             for channel in row.bounds:
                 if channel not in columns:
                     self._add_column(channel)
@@ -151,71 +162,68 @@ class Group:
     def _add_column(self, channel: Channel) -> None:
         column = self.channels[channel] = len(self.channels)
         self.by_attribute.setdefault(channel[0], []).append((column, channel[1]))
-        self._learn_shape()
-        for tenants in self.tenants:
-            if column < tenants.segment.columns and channel[1] in CODED:
-                tenants.segment.look_up(column)
+        self._reset_values()
+        for part in self.segments:
+            if column < part.segment.columns and channel[1] in UNORDERED_KINDS:
+                part.segment.use_codes(column)
 
-    def open_for(self, columns: int) -> Tenants:
-        """Where the next row goes: a new segment where the last lacks a column or cannot grow."""
-        last = self.tenants[-1] if self.tenants else None
-        if last is None or last.clearing or last.segment.columns < columns or last.segment.full:
+    def open_for(self, columns: int) -> GroupSegment:
+        """Return the segment for the next row; a new one if the last lacks columns or cannot grow."""
+        last = self.segments[-1] if self.segments else None
+        if last is None or last.draining or last.segment.columns < columns or last.segment.full:
             wanted = 2 * self.live
             size = next((size for size in SIZES if size >= wanted), SIZES[-1])
-            if last and not last.clearing and last.segment.columns >= columns and size > last.segment.size:
+            if last and not last.draining and last.segment.columns >= columns and size > last.segment.size:
                 last.grow(size)
                 return last
             segment = Segment(size, self._width())
             for (_, kind), column in self.channels.items():
-                if kind in CODED:
-                    segment.look_up(column)
-            last = Tenants(self, segment)
-            self.tenants.append(last)
+                if kind in UNORDERED_KINDS:
+                    segment.use_codes(column)
+            last = GroupSegment(self, segment)
+            self.segments.append(last)
         return last
 
-    def superseded(self) -> list[Tenants]:
-        """Those whose rows should move into the newest segment, and that were not told so yet."""
-        newest = self.tenants[-1].segment
+    def superseded(self) -> list[GroupSegment]:
+        """Return segments that are not draining yet and whose rows should move to the newest one."""
+        newest = self.segments[-1].segment
         return [
-            tenants
-            for tenants in self.tenants
-            if not tenants.clearing
+            part
+            for part in self.segments
+            if not part.draining
             and (
-                tenants.segment.holes * 2 >= tenants.segment.size
-                or (tenants.segment.size > SIZES[0] and tenants.segment.size > SPARE * self.live)
-                or (
-                    tenants.segment is not newest
-                    and (tenants.segment.size < newest.size or not tenants.segment.full)
-                )
+                part.segment.holes * 2 >= part.segment.size
+                or (part.segment.size > SIZES[0] and part.segment.size > SHRINK_RATIO * self.live)
+                or (part.segment is not newest and (part.segment.size < newest.size or not part.segment.full))
             )
         ]
 
     def _width(self) -> int:
-        """Columns that a segment of today has, in fours as kernels take them; older ones may have fewer."""
+        """Columns of a new segment, a multiple of four for the kernels; older segments can have fewer."""
         return len(self.channels) + 3 & ~3
 
-    def look(self, event: Event) -> Looked:
-        """What the event has of the group's attributes."""
+    def raw_values(self, event: Event) -> RawValues:
+        """Return the event's values of the group's attributes."""
         return tuple(map(event.get, self.by_attribute))
 
-    def values(self, looked: Looked, kinds: Set[type], codes: TextCodes) -> Numbers | None:
-        """A single value for each column, of what the event was found to have; None if that is nothing.
+    def values(self, raw: RawValues, kinds: Set[type], codes: TextCodes) -> Floats | None:
+        """Convert the raw values to one number per column; None if the event has none of the attributes.
 
-        The array is used again for the next event.
+        The next call reuses the array.
         """
         if kinds == _NOTHING:
             return None
-        if not self._plain or not kinds <= _NUMBERS:
-            looked = tuple(self._converted(looked, codes))
+        if not self._only_numbers or not kinds <= _NUMBERS:
+            raw = tuple(self._converted(raw, codes))
         elif len(kinds) > 1:
-            looked = tuple([math.nan if value is None else value for value in looked])
-        self._pack(self._values, 0, *looked)  # type: ignore[arg-type]
+            raw = tuple([math.nan if value is None else value for value in raw])
+        self._pack(self._values, 0, *raw)  # type: ignore[arg-type]
         return self._values
 
-    def _converted(self, looked: Looked, codes: TextCodes) -> list[float]:
-        """What was found as each column sees it."""
+    def _converted(self, raw: RawValues, codes: TextCodes) -> list[float]:
+        """Return the raw values as each column reads them."""
         numbers = [math.nan] * len(self.channels)
-        for value, channels in zip(looked, self.by_attribute.values(), strict=True):
+        for value, channels in zip(raw, self.by_attribute.values(), strict=True):
             if value is not None:
                 for column, kind in channels:
                     numbers[column] = (
@@ -226,7 +234,7 @@ class Group:
         return numbers
 
     def repeated_values(self, event: Event, codes: TextCodes) -> list[tuple[float, ...]]:
-        """The same where attributes may have several."""
+        """Return all values of each column, for events that repeat attributes."""
         values: list[tuple[float, ...]] = [(math.nan,)] * self._width()
         for name, value in event.items():
             several = value if type(value) is tuple else (cast(Scalar, value),)

@@ -1,9 +1,8 @@
-"""The index of intervals: conjunctions as rows of hpwsn.matching.engine.interval_groups, each where its
-channels are.
+"""The index of intervals: conjunctions as rows in groups that share channels (`interval_groups`).
 
-A group is found by its attributes, and asked only for events that have one of them. Where requests look at
-more different channels than the groups have columns for, a row keeps the channels of one group, and its
-conjunction is asked for the others.
+Groups are found by attribute, and an event visits only groups that have one of its attributes. If requests
+use more channels than the groups have columns for, a row keeps only the channels of one group, and the whole
+conjunction is evaluated for each match.
 """
 
 from __future__ import annotations
@@ -13,33 +12,33 @@ from itertools import islice
 from typing import cast
 
 from hpwsn.matching.engine.conjunction_index import Entry
-from hpwsn.matching.engine.interval_groups import COLUMNS, Group, Tenants
-from hpwsn.matching.engine.intervals import Row, TextCodes
+from hpwsn.matching.engine.interval_groups import MAX_COLUMNS, GroupSegment, IntervalGroup
+from hpwsn.matching.engine.intervals import IntervalRow, TextCodes
 from hpwsn.matching.engine.kernels import Kernel, match_repeated
 from hpwsn.matching.language.predicates import Event
 
-MOST_GROUPS = 16
-"""Groups that there can be while each new row shares a channel with one of them."""
+MAX_GROUPS = 16
+"""Groups allowed while each new row shares a channel with one of them."""
 
-LOOKED_AT = 64
-"""Groups that are asked whether they have room for a row that shares nothing with them."""
+MAX_ROOM_CHECKS = 64
+"""Groups checked for room if a row shares no channel with them."""
 
-MOVES = 2
-"""Rows that leave a segment under clearance with each change, on average."""
+MOVES_PER_CHANGE = 2
+"""Rows that leave a draining segment per change, on average."""
 
-TOGETHER = 64
-"""Rows that leave it at once, which is cheaper."""
+MOVE_BATCH = 64
+"""Rows that are moved at once, which is cheaper than one by one."""
 
 
-class RowIndex:
-    """Conjunctions that ask for at least one interval."""
+class IntervalIndex:
+    """Conjunctions with at least one interval."""
 
     def __init__(self, codes: TextCodes, kernel: Callable[[], Kernel]) -> None:
         self._codes = codes
         self._kernel = kernel
-        self._groups: dict[Group, None] = {}
-        self._by_attribute: dict[str, dict[Group, None]] = {}
-        self._clearing: list[Tenants] = []
+        self._groups: dict[IntervalGroup, None] = {}
+        self._by_attribute: dict[str, dict[IntervalGroup, None]] = {}
+        self._draining: list[GroupSegment] = []
         self._due = 0
 
     def __bool__(self) -> bool:
@@ -47,126 +46,129 @@ class RowIndex:
 
     @property
     def segments(self) -> int:
-        """How many segments there are."""
-        return sum(len(group.tenants) for group in self._groups)
+        """The number of segments."""
+        return sum(len(group.segments) for group in self._groups)
 
     @property
     def capacity(self) -> int:
-        """For how many rows there is memory."""
-        return sum(tenants.segment.size for group in self._groups for tenants in group.tenants)
+        """The number of rows that memory is allocated for."""
+        return sum(part.segment.size for group in self._groups for part in group.segments)
 
     @property
     def attributes(self) -> Container[str]:
-        """Those that some row looks at."""
+        """The attributes that have a column."""
         return self._by_attribute
 
-    def add(self, entry: Entry, row: Row) -> None:
-        """Take a conjunction, which these are the intervals of."""
+    def add(self, entry: Entry, row: IntervalRow) -> None:
+        """Add a conjunction, given as its intervals."""
         entry.texts, entry.rest, wanted = row.texts, row.rest, len(row.bounds)
         group = self._group_for(row)
         if len(row.bounds) < wanted:
             entry.rest = entry.conjunction
-        before, channels = len(group.tenants), len(group.channels)
+        before, channels = len(group.segments), len(group.channels)
         group.add(entry, row)
         if len(group.channels) != channels:
             for attribute, _ in islice(group.channels, channels, None):
                 self._by_attribute.setdefault(attribute, {})[group] = None
-        if len(group.tenants) != before:
+        if len(group.segments) != before:
             self._supersede(group)
-        self._clear()
+        self._drain()
 
-    def _group_for(self, row: Row) -> Group:
-        """The group that has the row's channels or room for them; else a new one, or a part of the row."""
+    def _group_for(self, row: IntervalRow) -> IntervalGroup:
+        """Return the group for a row: one with its channels or with room for them, or a new one.
+
+        With too many groups, the row is cut to the channels of the group that shares the most.
+        """
         channels = row.bounds.keys()
         sharing = self._groups_with(attribute for attribute, _ in channels)
         for group in sharing:
-            if group.has(channels):
+            if group.has_columns(channels):
                 return group
-        # Of the others the newer ones have room, if one has.
-        for group in (*sharing, *islice(reversed(self._groups), LOOKED_AT)):
+        # The newest groups are the likeliest to have room.
+        for group in (*sharing, *islice(reversed(self._groups), MAX_ROOM_CHECKS)):
             if group.has_room(channels):
                 return group
         best = max(sharing, key=lambda group: len(group.channels.keys() & channels), default=None)
-        if best is None or len(self._groups) < MOST_GROUPS or not best.channels.keys() & channels:
-            best = Group()
+        if best is None or len(self._groups) < MAX_GROUPS or not best.channels.keys() & channels:
+            best = IntervalGroup()
             self._groups[best] = None
-            kept = dict(islice(row.bounds.items(), COLUMNS))
+            kept = dict(islice(row.bounds.items(), MAX_COLUMNS))
         else:
             kept = {channel: row.bounds[channel] for channel in channels & best.channels.keys()}
         row.bounds = kept
         return best
 
-    def _groups_with(self, attributes: Iterable[str]) -> Iterable[Group]:
-        """Those that have a column for one of the attributes."""
+    def _groups_with(self, attributes: Iterable[str]) -> Iterable[IntervalGroup]:
+        """Return the groups that have a column for one of the attributes."""
         if len(self._groups) < 2:
             return self._groups
         return dict.fromkeys(group for name in attributes for group in self._by_attribute.get(name, ()))
 
     def remove(self, entry: Entry) -> None:
-        """Forget a conjunction."""
-        tenants, row = cast(tuple[Tenants, int], entry.place)
-        tenants.remove(row)
+        """Remove a conjunction."""
+        part, row = cast(tuple[GroupSegment, int], entry.place)
+        part.remove(row)
         self._codes.release(entry.texts)
-        segment = tenants.segment
+        segment = part.segment
         if not segment.live:
-            self._drop(tenants)
+            self._drop(part)
         elif not segment.live & 63:
-            self._supersede(tenants.group)
-        self._clear()
+            self._supersede(part.group)
+        self._drain()
 
-    def _supersede(self, group: Group) -> None:
-        for tenants in group.superseded():
-            tenants.clearing = True
-            self._clearing.append(tenants)
+    def _supersede(self, group: IntervalGroup) -> None:
+        for part in group.superseded():
+            part.draining = True
+            self._draining.append(part)
 
-    def _drop(self, tenants: Tenants) -> None:
-        tenants.group.tenants.remove(tenants)
-        if tenants.clearing:
-            self._clearing.remove(tenants)
-        if not tenants.group.tenants:
-            self._forget(tenants.group)
+    def _drop(self, part: GroupSegment) -> None:
+        part.group.segments.remove(part)
+        if part.draining:
+            self._draining.remove(part)
+        if not part.group.segments:
+            self._forget(part.group)
 
-    def _forget(self, group: Group) -> None:
+    def _forget(self, group: IntervalGroup) -> None:
         del self._groups[group]
         for attribute in group.by_attribute:
             del self._by_attribute[attribute][group]
             if not self._by_attribute[attribute]:
                 del self._by_attribute[attribute]
 
-    def _clear(self) -> None:
-        """Move some rows out of the segment that is being cleared, if enough are due."""
-        if not self._clearing:
+    def _drain(self) -> None:
+        """Move a batch of rows out of the first draining segment, if enough moves are due."""
+        if not self._draining:
             return
-        self._due += MOVES
-        tenants = self._clearing[0]
-        if self._due < min(TOGETHER, tenants.segment.live):
+        self._due += MOVES_PER_CHANGE
+        part = self._draining[0]
+        if self._due < min(MOVE_BATCH, part.segment.live):
             return
         self._due = 0
-        rows = tenants.last_rows(TOGETHER)
+        rows = part.last_rows(MOVE_BATCH)
         while rows:
-            before = len(tenants.group.tenants)
-            rows = rows[tenants.group.open_for(tenants.segment.columns).take(tenants, rows) :]
-            if len(tenants.group.tenants) != before:
-                self._supersede(tenants.group)
-        if not tenants.segment.live:
-            self._drop(tenants)
+            before = len(part.group.segments)
+            rows = rows[part.group.open_for(part.segment.columns).take(part, rows) :]
+            if len(part.group.segments) != before:
+                self._supersede(part.group)
+        if not part.segment.live:
+            self._drop(part)
 
     def match(self, event: Event, found: list[int]) -> int:
-        """Append the ids of conjunctions that hold; how many were asked one by one."""
-        asked, kernel, codes = 0, self._kernel(), self._codes
+        """Append the ids of conjunctions that match; return how many were evaluated one by one."""
+        evaluated, kernel, codes = 0, self._kernel(), self._codes
         for group in self._groups_with(event):
-            looked = group.look(event)
-            kinds = set(map(type, looked))
+            raw = group.raw_values(event)
+            kinds = set(map(type, raw))
             if tuple in kinds:
-                asked += self._match_repeated(group, event, found)
-            elif (values := group.values(looked, kinds, codes)) is not None:
-                for tenants in group.tenants:
-                    asked += tenants.collect(kernel(tenants.segment, values), event, found, False)
-        return asked
+                evaluated += self._match_repeated(group, event, found)
+            elif (values := group.values(raw, kinds, codes)) is not None:
+                for part in group.segments:
+                    evaluated += part.collect(kernel(part.segment, values), event, found, False)
+        return evaluated
 
-    def _match_repeated(self, group: Group, event: Event, found: list[int]) -> int:
-        asked, values = 0, group.repeated_values(event, self._codes)
-        for tenants in group.tenants:
-            rows = match_repeated(tenants.segment, values[: tenants.segment.columns])
-            asked += tenants.collect(rows, event, found, True)
-        return asked
+    def _match_repeated(self, group: IntervalGroup, event: Event, found: list[int]) -> int:
+        evaluated, values = 0, group.repeated_values(event, self._codes)
+        for part in group.segments:
+            rows = match_repeated(part.segment, values[: part.segment.columns])
+            evaluated += part.collect(rows, event, found, True)
+        return evaluated

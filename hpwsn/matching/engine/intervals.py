@@ -1,9 +1,9 @@
-"""A conjunction as closed intervals of numbers, one for each channel that it looks at.
+"""A conjunction as closed intervals of numbers, one for each channel that it uses.
 
-A channel is an attribute seen as one type: its number, its text, its truth value, its instant, or its mere
-presence. Texts become codes, so that equality of texts is an interval of one point. An open bound becomes the
-next double, which is exact. What an interval cannot say (`!=`, `like`, lists, words, negation) is left over:
-the intervals are then necessary, and what is left is asked at the end.
+A channel is an attribute read as one type: number, text, boolean, instant, or mere presence. Texts become
+codes, so that equality with a text is an interval of one point. An open bound becomes the next double, which
+is exact. Predicates that an interval cannot express (`!=`, `like`, lists, words, negation) remain as the
+rest. The intervals are then a necessary condition, and the rest is evaluated afterwards.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hpwsn.matching.language.predicates import Conjunction, Operand, Operator, P
 from hpwsn.matching.language.values import Instant, Scalar, instant_of
 
 Channel = tuple[str, str]
-"""An attribute, and the type that it is seen as."""
+"""An attribute, and the type that it is read as."""
 
 NUMBER, TEXT, TRUTH, INSTANT, PRESENCE = "number", "text", "truth", "instant", "presence"
 
@@ -28,8 +28,8 @@ UNKNOWN_TEXT = -1.0
 
 
 @dataclass(slots=True)
-class Row:
-    """The intervals of one conjunction, the predicates that these do not say whole, the texts it uses."""
+class IntervalRow:
+    """The intervals of one conjunction, the predicates that they do not fully express, and its texts."""
 
     bounds: dict[Channel, tuple[float, float]]
     rest: Conjunction = ()
@@ -38,7 +38,7 @@ class Row:
 
 
 class TextCodes:
-    """Numbers for the texts that requests name, for as long as one does."""
+    """Reference-counted numbers for the texts that requests name."""
 
     __slots__ = ("_codes", "_free", "_users")
 
@@ -48,7 +48,7 @@ class TextCodes:
         self._free: list[float] = []
 
     def acquire(self, text: str) -> float:
-        """The text's code, made if it has none."""
+        """Return the text's code, and count one more user."""
         code = self._codes.get(text)
         if code is None:
             code = self._codes[text] = self._free.pop() if self._free else float(len(self._codes))
@@ -56,7 +56,7 @@ class TextCodes:
         return code
 
     def release(self, texts: tuple[str, ...]) -> None:
-        """One user less of each; a code is free again after the last."""
+        """Count one user less of each text; the last release frees its code."""
         for text in texts:
             self._users[text] -= 1
             if not self._users[text]:
@@ -64,16 +64,16 @@ class TextCodes:
                 self._free.append(self._codes.pop(text))
 
     def find(self, text: str) -> float:
-        """The text's code, or that of unknown texts."""
+        """Return the text's code, or UNKNOWN_TEXT."""
         return self._codes.get(text, UNKNOWN_TEXT)
 
     def __len__(self) -> int:
         return len(self._codes)
 
 
-def row_of(conjunction: Conjunction, codes: TextCodes) -> Row:
-    """The conjunction as intervals; texts that it names are acquired."""
-    row = Row({})
+def interval_row(conjunction: Conjunction, codes: TextCodes) -> IntervalRow:
+    """Return the conjunction as intervals; acquires codes for its texts."""
+    row = IntervalRow({})
     bounds = row.bounds
     for predicate in conjunction:
         if predicate.negated:
@@ -81,15 +81,15 @@ def row_of(conjunction: Conjunction, codes: TextCodes) -> Row:
             continue
         operands = predicate.operands
         if predicate.operator is _BETWEEN and type(operands[0]) is type(operands[1]) is float:
-            # As _interval would have it; most predicates of most requests are of this kind.
+            # A shortcut for _interval: most predicates are of this kind.
             low, high = cast(tuple[float, float], operands)
-            channel, whole = (predicate.attribute, NUMBER), True
+            channel, exact = (predicate.attribute, NUMBER), True
         else:
-            channel, low, high, whole = _interval(predicate, codes)
+            channel, low, high, exact = _interval(predicate, codes)
         if channel in bounds:
-            low, high = _joined((low, high), bounds[channel])
+            low, high = _intersection((low, high), bounds[channel])
         bounds[channel] = (low, high)
-        if not whole:
+        if not exact:
             row.rest += (predicate,)
         if not low <= high:
             row.possible = False
@@ -98,18 +98,18 @@ def row_of(conjunction: Conjunction, codes: TextCodes) -> Row:
     return row
 
 
-def _joined(one: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:
-    """What two intervals have in common; nothing, once one of them has a NaN for a bound."""
+def _intersection(one: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:
+    """Return the common part of two intervals; it is empty if a bound is NaN."""
     low = other[0] if one[0] <= other[0] else one[0]
     high = other[1] if one[1] >= other[1] else one[1]
     return low, high
 
 
 def _interval(predicate: Predicate, codes: TextCodes) -> tuple[Channel, float, float, bool]:
-    """The channel, the bounds, and whether they say all that the predicate does."""
+    """Return the channel, the bounds, and whether they express the whole predicate."""
     name, operator, operands = predicate.attribute, predicate.operator, predicate.operands
     kind = _KINDS[type(operands[0])] if operands else PRESENCE
-    # Bounds of two types, which nothing can lie between, are left over.
+    # No value lies between bounds of two types; the rest keeps such a predicate.
     bounds = _BOUNDS.get(operator) if operands and type(operands[0]) is type(operands[-1]) else None
     if bounds is not None and kind is NUMBER:
         low, high = bounds(*operands)
@@ -124,7 +124,7 @@ def _interval(predicate: Predicate, codes: TextCodes) -> tuple[Channel, float, f
         return _list_interval(name, operands)
     if operator is _HAS or operator is _EXISTS:
         return (name, PRESENCE), *EVERYTHING, operator is _EXISTS
-    # Patterns, `!=`, and the order of texts, which codes do not keep.
+    # Patterns, `!=`, and the order of texts, which codes do not preserve.
     return (name, kind), *EVERYTHING, False
 
 
@@ -140,7 +140,7 @@ def _list_interval(name: str, operands: tuple[Operand, ...]) -> tuple[Channel, f
     )
 
 
-# Members of an enumeration are slow to look up by name.
+# Module constants: looking up a member of an enumeration by name is slow.
 _EQ, _IN, _HAS, _EXISTS = Operator.EQ, Operator.IN, Operator.HAS, Operator.EXISTS
 _BETWEEN = Operator.BETWEEN
 _KINDS: dict[type, str] = {float: NUMBER, str: TEXT, bool: TRUTH, Instant: INSTANT}
@@ -169,7 +169,7 @@ _BOUNDS: dict[Operator, Callable[..., tuple[float, float]]] = {
 
 
 def scalar_in_channel(value: Scalar, kind: str, codes: TextCodes) -> float:
-    """The value as the channel sees it; NaN where it sees nothing."""
+    """Return the value as the channel reads it; NaN if the value has another type."""
     if kind == PRESENCE:
         return 0.0
     if kind == INSTANT:

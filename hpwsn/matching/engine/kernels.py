@@ -1,8 +1,9 @@
-"""Which rows of a segment hold for the values of events: in numpy, and compiled where numba is installed.
+"""Kernels find the rows of a segment that match an event's values; this one uses numpy.
 
-Both take one value for each column, NaN where an event has none. numpy's also takes several values for a
-column, for which a row fails only if it fails for each; the caller then asks the conjunctions themselves.
-Where bits would cost more than they save, in small segments and where much is in doubt, it compares all rows.
+A kernel takes one value per column, NaN if the event has none. `match_repeated` takes several values per
+column. A row then fails only if it fails for each of them, and the caller evaluates the conjunctions of the
+rest. The numpy kernel compares all rows directly where bitsets would cost more: in small segments, and where
+many rows are in doubt.
 """
 
 from __future__ import annotations
@@ -15,49 +16,49 @@ import numpy as np
 
 from hpwsn.matching.engine.segments import (
     BUCKETS,
+    CHUNK_ROWS,
     DOUBT,
     FAIL,
     MISSING,
-    PIECE,
     Bits,
-    Numbers,
-    Rows,
+    Floats,
+    RowNumbers,
     Segment,
     Words,
 )
 
-Kernel = Callable[[Segment, Numbers], Rows]
-"""From a segment and an event's values to the rows that hold, to be looked at before the next call."""
+Kernel = Callable[[Segment, Floats], RowNumbers]
+"""Maps a segment and an event's values to the rows that match; the next call can overwrite the result."""
 
-FIRST = 8
-"""Columns of a large segment that are joined over all words before the words that are left are picked out."""
+FIRST_COLUMNS = 8
+"""Columns of a large segment that are combined over all words, the others only over what remains."""
 
-LARGE = 256
-"""Words of a large segment."""
+LARGE_WORDS = 256
+"""Words from which a segment is large."""
 
-DENSE = 4
-"""Words are picked out where less than this part of them is left, else taken as they are."""
+DENSE_FRACTION = 4
+"""Remaining words are gathered if they are less than 1/N of all."""
 
-JOINING, FINDING, LEFT = 60_000, 120_000, 30
-"""What it costs to join bits, to find what is left of them, and each row that is left, in comparisons of a
-row with a value in an array of all: measured with 1,000 to 65,000 rows of twenty columns."""
+JOIN_COST, FIND_COST, ROW_COST = 60_000, 120_000, 30
+"""Cost of combining bitsets, of finding the remaining bits, and of each remaining row. The unit is one
+comparison of a row with a value in an array operation, measured with 1,000 to 65,000 rows of twenty columns."""
 
-LOOKING = 1.1
-"""How much the look at what bits will cost adds to it."""
+ESTIMATE_OVERHEAD = 1.1
+"""Factor by which estimating the cost of bitsets increases it."""
 
-MANY = 64
-"""What a doubt costs, in the same unit."""
+DOUBT_COST = 64
+"""Cost of a row in doubt, in the same unit."""
 
-SEVERAL = 256
-"""Rows that are compared with all values sooner than their doubts are looked for."""
+DIRECT_ROWS = 256
+"""Up to this many remaining rows, comparing all bounds is faster than finding those in doubt."""
 
-FEW, UNBUFFERED = 800, 2752
-"""Of more rows than the first and fewer than the second numpy makes copies in a buffer of 8,192 elements, of
-the value one for each row, which takes longer than to compare the second number of rows."""
+BUFFERED_FROM, BUFFERED_TO = 800, 2752
+"""Between these numbers of rows numpy copies its operands through a buffer of 8,192 elements, which takes
+longer than comparing the larger number of rows."""
 
 
 def buckets_of(segment: Segment, values: Sequence[float]) -> list[int]:
-    """The bucket of each column that its value falls into."""
+    """Return the bucket of each column's value."""
     return [
         MISSING
         if value != value
@@ -68,89 +69,91 @@ def buckets_of(segment: Segment, values: Sequence[float]) -> list[int]:
     ]
 
 
-def match_numpy(segment: Segment, values: Numbers) -> Rows:
-    """By operations on whole arrays, as few of them as there can be."""
+def match_numpy(segment: Segment, values: Floats) -> RowNumbers:
+    """Find matching rows with few operations on whole arrays."""
     values = values[: segment.columns]
-    rows, work = None, segment.sealed * segment.columns
-    if work > JOINING and not segment.dense:
-        rows = _packed_rows(segment, values)
+    rows, work = None, segment.packed * segment.columns
+    if work > JOIN_COST and not segment.dense:
+        rows = _match_packed(segment, values)
     if rows is None:
-        rows = _compared_rows(segment, values, 0)
-    elif segment.count > segment.sealed:
-        rows = np.concatenate((rows, _compared_rows(segment, values, segment.sealed)))
-    # What held for one event is foreseen for the next, which is then compared without a look.
-    segment.dense = _cost_of_bits(rows.size) * LOOKING > work
+        rows = _match_compared(segment, values, 0)
+    elif segment.count > segment.packed:
+        rows = np.concatenate((rows, _match_compared(segment, values, segment.packed)))
+    # After an event with many matches, the next one is compared directly.
+    segment.dense = _cost_of_bits(rows.size) * ESTIMATE_OVERHEAD > work
     return rows
 
 
-def match_repeated(segment: Segment, values: Sequence[tuple[float, ...]]) -> Rows:
-    """Rows of which every interval holds for one of its column's values; perhaps too many."""
+def match_repeated(segment: Segment, values: Sequence[tuple[float, ...]]) -> RowNumbers:
+    """Return rows whose intervals all hold for one of their column's values: a superset of the matches."""
     most = max(map(len, values))
     padded = [several + several[-1:] * (most - len(several)) for several in values]
-    failed = segment.dead[: segment.sealed >> 6].copy()
+    failed = segment.dead[: segment.packed >> 6].copy()
     buckets = [buckets_of(segment, each) for each in zip(*padded, strict=True)]
     for column, several in enumerate(zip(*buckets, strict=True)):
         fails = [segment.bits[FAIL, column, bucket, : len(failed)] for bucket in set(several)]
         failed |= np.bitwise_and.reduce(fails)
-    young = _young_rows_of_several(segment, np.array(padded))
-    return np.concatenate((np.flatnonzero(_bits(~failed)), young))
+    unpacked = _match_unpacked_repeated(segment, np.array(padded))
+    return np.concatenate((np.flatnonzero(_bits(~failed)), unpacked))
 
 
-def _packed_rows(segment: Segment, values: Numbers) -> Rows | None:
-    """The rows that hold, of those that are packed into words; None where all are better compared."""
+def _match_packed(segment: Segment, values: Floats) -> RowNumbers | None:
+    """Return the packed rows that match; None if comparing all rows is cheaper."""
     buckets = np.array(buckets_of(segment, values.tolist()))
-    failing = segment.failing[_PLACES[: segment.columns], buckets]
+    failing = segment.failing[_COLUMNS[: segment.columns], buckets]
     if not _bits_pay(segment, failing):
         return None
     left, at = _candidates(segment, buckets, failing)
     if not left.size:
         return _NONE
     holds = _bits(left)
-    rows = _numbers(holds, at)
-    if rows.size <= SEVERAL:
-        return _holding(segment, rows, values)
-    return _numbers(holds, at) if _clear_doubts(segment, holds, left, at, buckets, values) else None
+    rows = _row_numbers(holds, at)
+    if rows.size <= DIRECT_ROWS:
+        return _filter_by_bounds(segment, rows, values)
+    return _row_numbers(holds, at) if _resolve_doubts(segment, holds, left, at, buckets, values) else None
 
 
-def _numbers(holds: Bits, at: Rows | None) -> Rows:
-    """The rows of bits that are set, in words at these places."""
+def _row_numbers(holds: Bits, at: RowNumbers | None) -> RowNumbers:
+    """Return the rows of the set bits; `at` are the numbers of the words."""
     rows = np.flatnonzero(holds)
-    return rows if at is None else cast(Rows, at[rows >> 6] * 64 + (rows & 63))
+    return rows if at is None else cast(RowNumbers, at[rows >> 6] * 64 + (rows & 63))
 
 
-def _holding(segment: Segment, rows: Rows, values: Numbers) -> Rows:
-    """Those of some rows that hold, by all their bounds; rows that miss a value were left out before."""
+def _filter_by_bounds(segment: Segment, rows: RowNumbers, values: Floats) -> RowNumbers:
+    """Return those rows that match by their bounds; none of them lacks a value."""
     asked = np.concatenate((values, -values))[:, None]
     fails = segment.bounds.reshape(2 * segment.columns, -1).take(rows, axis=1) > asked
-    return cast(Rows, rows[~np.logical_or.reduce(fails, axis=0)])
+    return cast(RowNumbers, rows[~np.logical_or.reduce(fails, axis=0)])
 
 
-def _bits_pay(segment: Segment, failing: Rows) -> bool:
-    """Whether joining bits is less work than comparing all rows, if columns fail independently."""
-    left = float(segment.sealed)
+def _bits_pay(segment: Segment, failing: RowNumbers) -> bool:
+    """Whether bitsets cost less than comparing all rows, if columns fail independently."""
+    left = float(segment.packed)
     for each in failing.tolist():
-        left *= 1 - each / segment.sealed
-    return _cost_of_bits(left) < segment.sealed * segment.columns
+        left *= 1 - each / segment.packed
+    return _cost_of_bits(left) < segment.packed * segment.columns
 
 
 def _cost_of_bits(left: float) -> float:
-    return JOINING + FINDING * min(left, 1) + LEFT * left
+    return JOIN_COST + FIND_COST * min(left, 1) + ROW_COST * left
 
 
-def _candidates(segment: Segment, buckets: Rows, failing: Rows) -> tuple[Words, Rows | None]:
-    """Words with the bits of the rows that do not fail; their places, or None where that is all of them."""
-    count = segment.sealed >> 6
-    # One row of bits for each column and bucket: whole rows are copied faster than words are picked.
+def _candidates(
+    segment: Segment, buckets: RowNumbers, failing: RowNumbers
+) -> tuple[Words, RowNumbers | None]:
+    """Return words with the bits of rows that do not fail, and their numbers; None means all words."""
+    count = segment.packed >> 6
+    # One row of bits per column and bucket: copying whole rows is faster than picking words.
     fail = segment.bits[FAIL].reshape(-1, segment.bits.shape[-1])
-    chosen = _PLACES[: segment.columns] * (BUCKETS + 1) + buckets
+    chosen = _COLUMNS[: segment.columns] * (BUCKETS + 1) + buckets
     rest = chosen[:0]
-    if count >= LARGE:
+    if count >= LARGE_WORDS:
         chosen = chosen[np.argsort(-failing)]
-        chosen, rest = chosen[:FIRST], chosen[FIRST:]
+        chosen, rest = chosen[:FIRST_COLUMNS], chosen[FIRST_COLUMNS:]
     failed = _joined(fail, chosen, count)
     failed |= segment.dead[:count]
     at = np.flatnonzero(failed != _ALL)
-    if at.size * DENSE > count:
+    if at.size * DENSE_FRACTION > count:
         if rest.size:
             failed |= _joined(fail, rest, count)
         return ~failed, None
@@ -162,28 +165,28 @@ def _candidates(segment: Segment, buckets: Rows, failing: Rows) -> tuple[Words, 
     return left, at
 
 
-def _joined(bits: Words, chosen: Rows, count: int) -> Words:
+def _joined(bits: Words, chosen: RowNumbers, count: int) -> Words:
     return cast(Words, np.bitwise_or.reduce(bits.take(chosen, axis=0), axis=0)[:count])
 
 
 def _bits(words: Words) -> Bits:
-    """The bits of words, one after another."""
+    """Return the bits of the words as one array of booleans."""
     return np.unpackbits(words.view(np.uint8), bitorder="little").view(np.bool_)
 
 
-def _clear_doubts(
-    segment: Segment, holds: Bits, left: Words, at: Rows | None, buckets: Rows, values: Numbers
+def _resolve_doubts(
+    segment: Segment, holds: Bits, left: Words, at: RowNumbers | None, buckets: RowNumbers, values: Floats
 ) -> bool:
-    """Compare each interval whose border lies in the bucket, and clear what fails; False if they are many."""
+    """Compare each interval that ends within its bucket; clear rows that fail. False if there are many."""
     doubt = segment.bits[DOUBT].reshape(-1, segment.bits.shape[-1])
-    chosen = _PLACES[: segment.columns] * (BUCKETS + 1) + buckets
+    chosen = _COLUMNS[: segment.columns] * (BUCKETS + 1) + buckets
     words = doubt.take(chosen, axis=0)[:, : left.size] if at is None else doubt[chosen[:, None], at]
     words = (words & left).reshape(-1)
     some = np.flatnonzero(words != 0)
-    places = np.flatnonzero(_bits(words[some]))
-    if places.size * MANY > segment.sealed * segment.columns:
+    bits = np.flatnonzero(_bits(words[some]))
+    if bits.size * DOUBT_COST > segment.packed * segment.columns:
         return False
-    word, bit = some[places >> 6], places & 63
+    word, bit = some[bits >> 6], bits & 63
     column = word // left.size
     word -= column * left.size
     cells = column * segment.bounds.shape[2] + (word if at is None else at[word]) * 64 + bit
@@ -194,54 +197,54 @@ def _clear_doubts(
     return True
 
 
-def _compared_rows(segment: Segment, values: Numbers, start: int) -> Rows:
-    """Rows from one on, all bounds compared, a piece at a time that a cache holds."""
+def _match_compared(segment: Segment, values: Floats, start: int) -> RowNumbers:
+    """Compare all bounds from row `start` on, in chunks that fit a cache."""
     bounds, count = segment.bounds.reshape(2 * segment.columns, -1), segment.count
     scratch, holds = segment.scratch()
     asked = np.concatenate((values, -values))[:, None]
     missing = np.isnan(asked)
-    # Where a value is missing, only who asks for none holds: such bounds are as low as can be.
+    # If a value is missing, only rows that do not use the column hold: their bounds are -inf.
     asked[missing] = -np.inf
-    for first in range(start, count, PIECE):
-        # What lies behind the last row is compared too where that is faster; nobody looks at it.
-        least = first + UNBUFFERED if count - first > FEW else count
-        last = min(max(least, count), first + PIECE, segment.size)
+    for first in range(start, count, CHUNK_ROWS):
+        # Where it is faster, rows beyond the last one are compared too, and ignored.
+        least = first + BUFFERED_TO if count - first > BUFFERED_FROM else count
+        last = min(max(least, count), first + CHUNK_ROWS, segment.size)
         compared = np.less_equal(bounds[:, first:last], asked, scratch[:, : last - first])
-        # What the method of an array does with a detour through Python.
+        # The array method does the same, with a detour through Python.
         np.logical_and.reduce(compared, axis=0, out=holds[first:last])
     rows = np.flatnonzero(holds[start:count])
     if start:
         rows += start
-    return _without_wide(segment, rows, missing[: segment.columns, 0]) if segment.wide else rows
+    return _drop_missing(segment, rows, missing[: segment.columns, 0]) if segment.unbounded else rows
 
 
-def _without_wide(segment: Segment, rows: Rows, missing: Bits) -> Rows:
-    """The rows that ask for nothing that is missing, not even that it be there."""
+def _drop_missing(segment: Segment, rows: RowNumbers, missing: Bits) -> RowNumbers:
+    """Drop rows that need a value the event lacks, even if any value would do."""
     absent = np.bitwise_or.reduce(_BIT[: segment.columns][missing], initial=np.uint64(0))
-    return cast(Rows, rows[(segment.uses[rows] & absent) == 0])
+    return cast(RowNumbers, rows[(segment.uses[rows] & absent) == 0])
 
 
-def _young_rows_of_several(segment: Segment, values: Numbers) -> Rows:
-    """Rows that are not packed yet, compared with values of which a column has several."""
-    start, stop = segment.sealed, segment.count
+def _match_unpacked_repeated(segment: Segment, values: Floats) -> RowNumbers:
+    """Compare the unpacked rows with several values per column."""
+    start, stop = segment.packed, segment.count
     low, high = segment.bounds[:, :, start:stop]
     holds = np.zeros(low.shape, np.bool_)
     for value in values.T:
         holds |= (low <= value[:, None]) & (high <= -value[:, None])
     missing = cast(Bits, np.isnan(values).all(1))
     holds[missing] = True
-    return _without_dead(segment, np.flatnonzero(holds.all(0)) + start, missing)
+    return _drop_dead_or_missing(segment, np.flatnonzero(holds.all(0)) + start, missing)
 
 
-def _without_dead(segment: Segment, rows: Rows, missing: Bits) -> Rows:
-    """The rows that are in use and ask for nothing that is missing."""
+def _drop_dead_or_missing(segment: Segment, rows: RowNumbers, missing: Bits) -> RowNumbers:
+    """Drop rows that are dead or need a value the event lacks."""
     gone = (segment.dead[rows >> 6] >> (rows & 63).astype(np.uint64)) & np.uint64(1)
     if missing.any():
         gone |= segment.uses[rows] & np.bitwise_or.reduce(_BIT[: segment.columns][missing])
-    return cast(Rows, rows[gone == 0])
+    return cast(RowNumbers, rows[gone == 0])
 
 
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
-_NONE: Rows = np.empty(0, np.int64)
+_NONE: RowNumbers = np.empty(0, np.int64)
 _BIT: Words = np.uint64(1) << np.arange(64, dtype=np.uint64)
-_PLACES: Rows = np.arange(64)
+_COLUMNS: RowNumbers = np.arange(64)

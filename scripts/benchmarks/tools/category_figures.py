@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from benchmarks.frame import Options, Row, progress
 from benchmarks.tools.contest import contest, rows_of
-from hpwsn.matching.engine.default_engine import IndexedEngine, fast_kernel
+from hpwsn.matching.engine.default_engine import DefaultEngine, fast_kernel
 from hpwsn.matching.language.predicates import Disjunction, Event, Operator, Predicate
 from hpwsn.matching.language.reference_engine import Engine, NaiveEngine
 from hpwsn.matching.papers.categories import CategoryEngine
@@ -91,7 +91,7 @@ def _engines() -> dict[str, Engine]:
         "sub-order": SubOrderEngine(),
         "forwarding": ForwardingEngine(),
         "CMA": CategoryEngine(),
-        "HPwsn": IndexedEngine(fast_kernel()),
+        "HPwsn": DefaultEngine(fast_kernel()),
     }
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from benchmarks.frame import Options, Row, progress
 from benchmarks.tools.contest import contest, rows_of
-from hpwsn.matching.engine.default_engine import IndexedEngine, fast_kernel
+from hpwsn.matching.engine.default_engine import DefaultEngine, fast_kernel
 from hpwsn.matching.language.predicates import Disjunction, Event, Operator, Predicate
 from hpwsn.matching.language.reference_engine import Engine, NaiveEngine
 from hpwsn.matching.papers.clusters import Cluster
@@ -156,7 +156,7 @@ def _throughput(
         "naive": NaiveEngine(),
         "kd-tree": tree,
         "Rt-Cluster": clusters,
-        "HPwsn": IndexedEngine(fast_kernel()),
+        "HPwsn": DefaultEngine(fast_kernel()),
     }
     x = f"subscriptions {len(requests)}"
     rates = rows_of("clusters 6, events/s", x, contest(engines, requests, events, options))

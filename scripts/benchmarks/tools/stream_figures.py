@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from benchmarks.frame import Options, Row, progress
 from benchmarks.tools.contest import contest, evaluations, rate, rows_of
 from benchmarks.tools.matching_processes import ProcessWorkers
-from hpwsn.matching.engine.default_engine import IndexedEngine, fast_kernel
+from hpwsn.matching.engine.default_engine import DefaultEngine, fast_kernel
 from hpwsn.matching.language.predicates import Disjunction, Event, Operator, Predicate
 from hpwsn.matching.language.reference_engine import Engine, NaiveEngine
 from hpwsn.matching.papers.counting import PreIndexEngine
@@ -64,7 +64,7 @@ def _engines() -> dict[str, Engine]:
         "PreIndex": PreIndexEngine(),
         "NormalTree": NormalTree(),
         "ImprovedTree": ImprovedTree(),
-        "HPwsn": IndexedEngine(fast_kernel()),
+        "HPwsn": DefaultEngine(fast_kernel()),
     }
 
 

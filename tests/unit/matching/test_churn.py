@@ -8,13 +8,13 @@ import pytest
 
 from hpwsn.matching.engine import kernels
 from hpwsn.matching.engine.compiled_kernel import compiled, match_compiled
-from hpwsn.matching.engine.conjunction_index import FEW
-from hpwsn.matching.engine.default_engine import IndexedEngine, fast_kernel
-from hpwsn.matching.engine.interval_groups import COLUMNS, SIZES, SPARE
-from hpwsn.matching.engine.interval_index import MOST_GROUPS
+from hpwsn.matching.engine.conjunction_index import COMMON_ATTRIBUTE
+from hpwsn.matching.engine.default_engine import DefaultEngine, fast_kernel
+from hpwsn.matching.engine.interval_groups import MAX_COLUMNS, SHRINK_RATIO, SIZES
+from hpwsn.matching.engine.interval_index import MAX_GROUPS
 from hpwsn.matching.engine.kernels import match_numpy
 from hpwsn.matching.engine.word_cells import FIRST_ROWS
-from hpwsn.matching.engine.word_cells import SPARE as SHELF_SPARE
+from hpwsn.matching.engine.word_cells import SHRINK_RATIO as CELLS_SHRINK_RATIO
 from hpwsn.matching.language.predicates import Operator, Predicate, disjunction_holds
 from hpwsn.matching.language.values import Instant
 
@@ -57,9 +57,9 @@ def compare(engine, live, event):
 @pytest.fixture(params=[match_numpy, match_compiled], ids=["numpy", "compiled"])
 def engine(request, monkeypatch):
     # So that numpy's kernel joins bits with as few requests as these tests have.
-    for cost in ("JOINING", "FINDING", "LEFT"):
+    for cost in ("JOIN_COST", "FIND_COST", "ROW_COST"):
         monkeypatch.setattr(kernels, cost, 0)
-    return IndexedEngine(request.param)
+    return DefaultEngine(request.param)
 
 
 def turn_over(engine, live, chance, changes, make):
@@ -83,18 +83,18 @@ def test_answers_and_memory_stay_bounded_through_ten_times_the_live_requests(eng
         turn_over(engine, live, chance, 1500, lambda: ranges(chance, names))
         event = {name: chance.random() * 1.5 for name in names if chance.random() < 0.9}
         compare(engine, live, event)
-        assert engine._rows.segments <= 4
-        assert engine._rows.capacity <= 8 * len(live) + SIZES[0]
+        assert engine._intervals.segments <= 4
+        assert engine._intervals.capacity <= 8 * len(live) + SIZES[0]
 
 
 def test_rows_of_a_cleared_segment_are_found_at_every_step(engine):
     chance, live, number = random.Random(2), {}, 0
     event = {"a": 0.7, "b": 0.6}
-    while engine._rows.segments < 3 and number < 6000:
+    while engine._intervals.segments < 3 and number < 6000:
         live[number] = ranges(chance, ["a", "b"], 2)
         engine.add(number, live[number])
         number += 1
-        if number % 97 == 0 or (engine._rows.segments > 1 and number % 7 == 0):
+        if number % 97 == 0 or (engine._intervals.segments > 1 and number % 7 == 0):
             compare(engine, live, event)
     for id_ in chance.sample(list(live), len(live) - 5):
         engine.remove(id_)
@@ -102,7 +102,7 @@ def test_rows_of_a_cleared_segment_are_found_at_every_step(engine):
         if len(live) % 101 == 0:
             compare(engine, live, event)
     compare(engine, live, event)
-    assert engine._rows.capacity <= 2 * SPARE * SIZES[0]
+    assert engine._intervals.capacity <= 2 * SHRINK_RATIO * SIZES[0]
 
 
 def test_codes_of_texts_are_used_again_by_others(engine):
@@ -121,7 +121,7 @@ def test_codes_of_texts_are_used_again_by_others(engine):
     for id_ in live:
         engine.remove(id_)
     assert len(engine._codes) == 0
-    assert engine._rows.capacity == 0
+    assert engine._intervals.capacity == 0
 
 
 def test_more_channels_than_columns_make_few_groups(engine):
@@ -129,7 +129,7 @@ def test_more_channels_than_columns_make_few_groups(engine):
     for number in range(3000):
         live[number] = ranges(chance, names, chance.choice([1, 2, 2, 5]))
         engine.add(number, live[number])
-    assert len(engine._rows._groups) <= MOST_GROUPS + len(names) // (COLUMNS // 3)
+    assert len(engine._intervals._groups) <= MAX_GROUPS + len(names) // (MAX_COLUMNS // 3)
     for _ in range(10):
         compare(engine, live, {name: chance.random() * 1.5 for name in names if chance.random() < 0.8})
     repeated = {name: (chance.random(), chance.random() + 0.5) for name in names[:300]}
@@ -141,7 +141,7 @@ def test_more_channels_than_columns_make_few_groups(engine):
 
 
 def test_a_request_of_more_channels_than_a_group_has_is_found(engine):
-    names = [f"n{number}" for number in range(2 * COLUMNS + 5)]
+    names = [f"n{number}" for number in range(2 * MAX_COLUMNS + 5)]
     request = (tuple(between(name, 0.0, 1.0) for name in names),)
     for number in range(600):
         engine.add(number, request)
@@ -177,7 +177,9 @@ def test_words_and_places_stay_right_and_bounded(engine):
             x, y = chance.uniform(-180, 180), chance.uniform(-90, 90)
             compare(engine, live, {"x": x, "y": y, "keywords": words, "a": chance.random()})
         compare(engine, live, {"x": (-100.0, 50.0), "y": 10.0, "keywords": tuple(f"w{n}" for n in range(30))})
-        assert engine._keywords.capacity <= 2 * max(SHELF_SPARE * len(live), FIRST_ROWS * SHELF_SPARE)
+        assert engine._keywords.capacity <= 2 * max(
+            CELLS_SHRINK_RATIO * len(live), FIRST_ROWS * CELLS_SHRINK_RATIO
+        )
     for id_ in live:
         engine.remove(id_)
     assert engine._keywords.capacity == 0
@@ -191,7 +193,7 @@ def test_rare_equalities_are_looked_up_and_common_ones_are_rows(engine):
         common = Predicate("lane", Operator.EQ, (float(chance.randrange(3)),))
         live[number] = ((rare, common),) if number % 2 else ((common, between("a", 0.0, chance.random())),)
         engine.add(number, live[number])
-    assert 1900 < len(engine._hashes) < 2100
+    assert 1900 < len(engine._equalities) < 2100
     for _ in range(20):
         event = {"plate": f"p{chance.randrange(1000)}", "lane": float(chance.randrange(4)), "a": 0.3}
         compare(engine, live, event)
@@ -199,7 +201,7 @@ def test_rare_equalities_are_looked_up_and_common_ones_are_rows(engine):
         compare(engine, live, event | {"lane": True})
     for id_ in live:
         engine.remove(id_)
-    assert not engine._hashes
+    assert not engine._equalities
 
 
 def test_lists_of_rare_values_are_looked_up_and_found_once(engine):
@@ -209,34 +211,34 @@ def test_lists_of_rare_values_are_looked_up_and_found_once(engine):
         some = Predicate("plate", Operator.IN, plates)
         live[number] = ((some, Predicate("lane", Operator.IN, (1.0, "left"))),) if number % 2 else ((some,),)
         engine.add(number, live[number])
-    assert len(engine._hashes) > 950
+    assert len(engine._equalities) > 950
     for _ in range(20):
         plate, other = f"p{chance.randrange(2000)}", f"p{chance.randrange(2000)}"
         compare(engine, live, {"plate": plate, "lane": chance.choice([1.0, "left", True, "right"])})
         compare(engine, live, {"plate": (plate, other, plate), "lane": (1.0, 2.0)})
     for id_ in live:
         engine.remove(id_)
-    assert not engine._hashes
+    assert not engine._equalities
 
 
 def test_requests_with_attributes_of_their_own_take_no_columns_until_others_share_them(engine):
     live = {number: ((between(f"n{number}", 0.0, 1.0),),) for number in range(300)}
     for number, request in live.items():
         engine.add(number, request)
-    assert engine._rows.capacity == 0
+    assert engine._intervals.capacity == 0
     before = engine.evaluations
     compare(engine, live, {"n7": 0.5, "n8": 2.0, "x": 1.0})
     assert engine.evaluations == before + 2
-    for number in range(300, 300 + FEW):
+    for number in range(300, 300 + COMMON_ATTRIBUTE):
         live[number] = ((between("n7", 0.0, 0.6), between(f"m{number}", 0.0, 1.0)),)
         engine.add(number, live[number])
         engine.add(1000 + number, ((between("n7", 0.0, 0.6),),))
         live[1000 + number] = ((between("n7", 0.0, 0.6),),)
-    assert engine._rows.capacity > 0
+    assert engine._intervals.capacity > 0
     compare(engine, live, {"n7": 0.5, "m301": 0.5, "n9": 0.1})
     for id_ in live:
         engine.remove(id_)
-    assert engine._rows.capacity == 0
+    assert engine._intervals.capacity == 0
     assert engine.match({"n7": 0.5, "m301": 0.5}) == []
 
 
@@ -253,7 +255,7 @@ def test_a_word_that_many_ask_for_does_not_make_all_of_them_asked(engine):
 
 
 def test_the_kernel_can_be_changed_while_requests_are_live():
-    engine, chance, live = IndexedEngine(), random.Random(8), {}
+    engine, chance, live = DefaultEngine(), random.Random(8), {}
     for number in range(1000):
         live[number] = ranges(chance, ["a", "b", "c"], 2)
         engine.add(number, live[number])

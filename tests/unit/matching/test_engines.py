@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hpwsn.matching.engine import kernels
 from hpwsn.matching.engine.compiled_kernel import match_compiled
-from hpwsn.matching.engine.default_engine import IndexedEngine
+from hpwsn.matching.engine.default_engine import DefaultEngine
 from hpwsn.matching.engine.kernels import match_numpy
 from hpwsn.matching.language.predicates import ORDERED, Operator, Predicate, disjunction_holds
 from hpwsn.matching.language.reference_engine import Engine, NaiveEngine
@@ -26,7 +26,7 @@ from hpwsn.matching.papers.trees import ImprovedTree, NormalTree
 from .strategies import events, requests
 
 
-class CompiledEngine(IndexedEngine):
+class CompiledEngine(DefaultEngine):
     """The default engine with numba's kernel."""
 
     def __init__(self) -> None:
@@ -35,24 +35,24 @@ class CompiledEngine(IndexedEngine):
 
 def match_by_bits(segment, values):
     """numpy's kernel as it is in large segments where little is in doubt."""
-    with patch.multiple(kernels, JOINING=0, FINDING=0, LEFT=0, SEVERAL=-1, MANY=0):
+    with patch.multiple(kernels, JOIN_COST=0, FIND_COST=0, ROW_COST=0, DIRECT_ROWS=-1, DOUBT_COST=0):
         return match_numpy(segment, values)
 
 
 def match_by_bits_and_comparing(segment, values):
     """The same where much is in doubt."""
-    with patch.multiple(kernels, JOINING=0, FINDING=0, LEFT=0, SEVERAL=2, MANY=10**9):
+    with patch.multiple(kernels, JOIN_COST=0, FIND_COST=0, ROW_COST=0, DIRECT_ROWS=2, DOUBT_COST=10**9):
         return match_numpy(segment, values)
 
 
-class BitsEngine(IndexedEngine):
+class BitsEngine(DefaultEngine):
     """The default engine as it is with many requests."""
 
     def __init__(self) -> None:
         super().__init__(match_by_bits)
 
 
-class BitsAndComparingEngine(IndexedEngine):
+class BitsAndComparingEngine(DefaultEngine):
     """The same at a high ratio of matches."""
 
     def __init__(self) -> None:
@@ -82,7 +82,7 @@ class KdTreeOfRandomRequests(KdTreeEngine):
 
 ENGINES: list[type[Engine]] = [
     NaiveEngine,
-    IndexedEngine,
+    DefaultEngine,
     BitsEngine,
     BitsAndComparingEngine,
     CompiledEngine,

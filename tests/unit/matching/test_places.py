@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hpwsn.matching.engine import word_cells as shelves
+from hpwsn.matching.engine import word_cells
 from hpwsn.matching.engine.cells import Grid, size_of
-from hpwsn.matching.engine.default_engine import IndexedEngine
+from hpwsn.matching.engine.default_engine import DefaultEngine
 from hpwsn.matching.language.predicates import Operator, Predicate, disjunction_holds
 
 LARGEST, SMALLEST = sys.float_info.max, 5e-324
@@ -42,9 +42,9 @@ events = st.fixed_dictionaries(
 )
 
 
-@pytest.fixture(params=[0, shelves.FEW, 10**9], ids=["numpy", "as it is", "python"])
+@pytest.fixture(params=[0, word_cells.SCALAR_LIMIT, 10**9], ids=["numpy", "as it is", "python"])
 def few(request, monkeypatch):
-    monkeypatch.setattr(shelves, "FEW", request.param)
+    monkeypatch.setattr(word_cells, "SCALAR_LIMIT", request.param)
 
 
 def expected(live, event):
@@ -58,7 +58,7 @@ def expected(live, event):
 )
 @settings(max_examples=100, deadline=None)
 def test_every_place_is_found_as_the_definition_says(requests, gone, cases):
-    engine, live = IndexedEngine(), dict(enumerate(requests))
+    engine, live = DefaultEngine(), dict(enumerate(requests))
     for id_, request in live.items():
         engine.add(id_, request)
     for id_ in gone & live.keys():
@@ -67,7 +67,7 @@ def test_every_place_is_found_as_the_definition_says(requests, gone, cases):
     for event in cases:
         ids = expected(live, event)
         for few in (0, 10**9):
-            with patch.object(shelves, "FEW", few):
+            with patch.object(word_cells, "SCALAR_LIMIT", few):
                 assert sorted(engine.match(event)) == ids
 
 
@@ -81,7 +81,7 @@ def request_of(chance):
 
 
 def test_rows_that_take_the_places_of_others_are_found_after_all_changes(few):
-    chance, engine, live = random.Random(11), IndexedEngine(), {}
+    chance, engine, live = random.Random(11), DefaultEngine(), {}
     for number in range(3000):
         live[number] = request_of(chance)
         engine.add(number, live[number])
@@ -100,13 +100,13 @@ def test_rows_that_take_the_places_of_others_are_found_after_all_changes(few):
 
 
 def test_more_words_than_a_signature_has_bits_are_told_apart(few):
-    engine, live = IndexedEngine(), {}
+    engine, live = DefaultEngine(), {}
     anywhere = tuple(Predicate(name, Operator.BETWEEN, (0.0, 1.0)) for name in "xy")
-    for number in range(4 * shelves.SIGNATURE):
+    for number in range(4 * word_cells.SIGNATURE_BITS):
         live[number] = ((*anywhere, Predicate("keywords", Operator.HAS, ("fire", f"w{number}"))),)
         engine.add(number, live[number])
-    event = {"x": 0.5, "y": 0.5, "keywords": ("fire", "w1", f"w{1 + shelves.SIGNATURE}")}
-    assert sorted(engine.match(event)) == [1, 1 + shelves.SIGNATURE]
+    event = {"x": 0.5, "y": 0.5, "keywords": ("fire", "w1", f"w{1 + word_cells.SIGNATURE_BITS}")}
+    assert sorted(engine.match(event)) == [1, 1 + word_cells.SIGNATURE_BITS]
 
 
 @pytest.mark.parametrize(
@@ -126,4 +126,4 @@ def test_a_rectangle_touches_few_cells_however_large_or_far_it_is(rectangle, mos
     cells = grid.touched_by(rectangle)
     assert len(cells) <= most
     west, east, south, north = rectangle
-    assert all(cell in cells for cell in grid.around([west, east], [south, north]))
+    assert all(cell in cells for cell in grid.containing([west, east], [south, north]))

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hpwsn.matching.engine import equality_index as hashes
+from hpwsn.matching.engine import equality_index
 from hpwsn.matching.engine.conjunction_index import Entry
-from hpwsn.matching.engine.equality_index import FIRST_TABLES, VARIOUS, HashIndex
-from hpwsn.matching.engine.equality_pairs import ALWAYS
+from hpwsn.matching.engine.equality_index import FIRST_TABLES, MIN_DISTINCT, EqualityIndex
+from hpwsn.matching.engine.equality_pairs import SMALL_BUCKET
 from hpwsn.matching.language.predicates import Operator, Predicate, conjunction_holds
 
 NAMES = ["a", "b", "c", "d"]
@@ -40,7 +40,7 @@ def compare(index, live, event):
 
 def filled(chance, size, names, each, values):
     """An index of equalities that took them all."""
-    index, live = HashIndex(), []
+    index, live = EqualityIndex(), []
     for number in range(size):
         chosen = chance.sample(names, each)
         live.append(entry_of(number, *(equal(name, float(chance.randrange(values))) for name in chosen)))
@@ -81,8 +81,8 @@ steps = st.lists(
 @given(history=steps)
 @settings(max_examples=400, deadline=None)
 def test_pairs_answer_as_the_definition_does_after_any_history(history):
-    index, live, number = HashIndex(), [], 0
-    with patch.multiple(hashes, FIRST_TABLES=3, VARIOUS=1):
+    index, live, number = EqualityIndex(), [], 0
+    with patch.multiple(equality_index, FIRST_TABLES=3, MIN_DISTINCT=1):
         for step in history:
             if isinstance(step, list):
                 entry, number = entry_of(number, *step), number + 1
@@ -143,7 +143,7 @@ def test_nothing_is_left_of_tables_that_are_emptied(with_tables):
 
 
 def test_values_that_are_rare_alone_make_no_more_tables_than_come_in_any_case():
-    index, live = HashIndex(), []
+    index, live = EqualityIndex(), []
     for number in range(3000):
         second = equal(f"other{number % 300}", 1.0)
         live.append(entry_of(number, equal("plate", f"p{number}"), second))
@@ -153,23 +153,23 @@ def test_values_that_are_rare_alone_make_no_more_tables_than_come_in_any_case():
 
 
 def test_attributes_with_few_values_have_no_tables_and_their_crowds_are_refused():
-    chance, index = random.Random(3), HashIndex()
+    chance, index = random.Random(3), EqualityIndex()
     taken = sum(
         index.offer(entry_of(number, *(equal(name, float(chance.randrange(3))) for name in NAMES)))
         for number in range(2000)
     )
-    assert taken == len(NAMES) * 3 * ALWAYS
+    assert taken == len(NAMES) * 3 * SMALL_BUCKET
     assert not index._pairs
 
 
 def test_two_values_that_many_ask_for_together_are_refused():
-    index = HashIndex()
-    for number in range(2 * VARIOUS):
+    index = EqualityIndex()
+    for number in range(2 * MIN_DISTINCT):
         index.offer(entry_of(number, equal("a", float(number)), equal("b", float(number))))
     assert len(index._pairs) == 1
     taken = 0
     while index.offer(entry_of(1000 + taken, equal("a", 5.0), equal("b", 5.0))):
         taken += 1
     # In the table, and under either of the two values.
-    assert taken <= 3 * ALWAYS
+    assert taken <= 3 * SMALL_BUCKET
     assert index.offer(entry_of(5000, equal("a", 5.0), equal("b", 999.0)))
