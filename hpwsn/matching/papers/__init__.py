@@ -1,1 +1,1 @@
-"""The matching engines of the papers, each as its paper describes it. Pure."""
+"""The matching engines of the published papers, each as its paper describes it. Pure."""

@@ -1,14 +1,15 @@
-"""Category matching (CMA), after the paper on sensor virtualisation, section 4.
+"""Category matching (CMA), after section 4 of the paper on sensor virtualisation.
 
-Conjunctions are sorted by the lower value of their first range, cut into c categories of k = n/c, and each
-category is known by its bounds; inside each the same again by the second range, one level for each. c is by
-Sturges's rule. An event descends into the categories whose bounds contain its values, and the conjunctions
-that are left are tested one after another. Ranges come in alphabetical order of attribute, and conjunctions
-whose next range is on different attributes are categorised apart.
+Conjunctions are sorted by the lower bound of their first range and cut into c categories of k = n/c; c
+follows Sturges's rule. Each category has the bounds of its conjunctions, and is divided again by the second
+range, one level per range. An event descends into the categories whose bounds contain its values, and the
+conjunctions that remain are evaluated one by one. Ranges are ordered alphabetically by attribute.
+Conjunctions whose next range is on different attributes are divided separately.
 
-Comparing an event with a category's bounds counts as an evaluation, since it is the same work (`bounds` says
-how many of them there were). Predicates that are no range of numbers make no level and are tested at the end.
-The paper categorises once; here additions wait in a list, asked one by one, until they are an eighth of all.
+A comparison with a category's bounds counts as an evaluation, since it is the same work; `bounds` counts
+these. Predicates that are not ranges of numbers do not form a level and are evaluated at the end. The paper
+builds the categories once. Here additions are evaluated one by one until they are an eighth of all
+conjunctions, and then the categories are rebuilt.
 """
 
 from __future__ import annotations
@@ -19,17 +20,17 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from hpwsn.matching.language.predicates import Conjunction, Event, Operator, Predicate
-from hpwsn.matching.papers.conjunctions import ConjunctionEngine, Held
+from hpwsn.matching.papers.conjunctions import ConjunctionEngine, StoredConjunction
 
-FEWEST = 64
-"""Additions that may always wait."""
+MIN_CHANGES = 64
+"""Changes that never cause a rebuild."""
 
-SHARE = 8
-"""One of so many conjunctions may wait, or be gone, before categories are made anew."""
+REBUILD_FRACTION = 8
+"""The categories are rebuilt after changes to 1/N of all conjunctions."""
 
 
 class Range(NamedTuple):
-    """The closed interval that a conjunction asks of one attribute."""
+    """The closed interval of one attribute in a conjunction."""
 
     attribute: str
     low: float
@@ -37,7 +38,7 @@ class Range(NamedTuple):
 
 
 class Category(NamedTuple):
-    """Conjunctions next to each other by lower value, with the bounds of all."""
+    """Conjunctions with neighbouring lower bounds, and the bounds of all."""
 
     low: float
     high: float
@@ -45,22 +46,22 @@ class Category(NamedTuple):
 
 
 class Level:
-    """Conjunctions that have no further range, and the categories of the others by attribute."""
+    """Conjunctions without a further range, and the categories of the others by attribute."""
 
     __slots__ = ("categories", "left")
 
-    def __init__(self, left: list[Held], categories: dict[str, list[Category]]) -> None:
+    def __init__(self, left: list[StoredConjunction], categories: dict[str, list[Category]]) -> None:
         self.left = left
         self.categories = categories
 
 
 def number_of_categories(n: int) -> int:
-    """Sturges's rule, 1 + log2 n, rounded up."""
+    """Return Sturges's rule, 1 + log2 n, rounded up."""
     return 1 + math.ceil(math.log2(n))
 
 
 def ranges_of(conjunction: Conjunction) -> list[Range]:
-    """What a conjunction asks of numbers, one range for each attribute, in alphabetical order."""
+    """Return the numeric ranges of a conjunction, one per attribute, in alphabetical order."""
     found: dict[str, Range] = {}
     for predicate in conjunction:
         bounds = _bounds(predicate)
@@ -88,26 +89,26 @@ def _bounds(predicate: Predicate) -> tuple[float, float] | None:
             return None
 
 
-def categorise(conjunctions: list[Held], level: int = 0) -> Level:
-    """The categories of one level and of all below it."""
-    left: list[Held] = []
-    others: defaultdict[str, list[Held]] = defaultdict(list)
-    for held in conjunctions:
-        if level == len(held.place) or len(conjunctions) == 1:
-            left.append(held)
+def categorise(conjunctions: list[StoredConjunction], level: int = 0) -> Level:
+    """Return the categories of this level and of all levels below."""
+    left: list[StoredConjunction] = []
+    others: defaultdict[str, list[StoredConjunction]] = defaultdict(list)
+    for stored in conjunctions:
+        if level == len(stored.place) or len(conjunctions) == 1:
+            left.append(stored)
         else:
-            others[held.place[level].attribute].append(held)
+            others[stored.place[level].attribute].append(stored)
     return Level(left, {name: _cut(group, level) for name, group in others.items()})
 
 
-def _cut(group: list[Held], level: int) -> list[Category]:
-    group.sort(key=lambda held: held.place[level].low)
+def _cut(group: list[StoredConjunction], level: int) -> list[Category]:
+    group.sort(key=lambda stored: stored.place[level].low)
     size = math.ceil(len(group) / number_of_categories(len(group)))
     parts = [group[first : first + size] for first in range(0, len(group), size)]
     return [
         Category(
             part[0].place[level].low,
-            max(held.place[level].high for held in part),
+            max(stored.place[level].high for stored in part),
             categorise(part, level + 1),
         )
         for part in parts
@@ -115,40 +116,40 @@ def _cut(group: list[Held], level: int) -> list[Category]:
 
 
 class CategoryEngine(ConjunctionEngine):
-    """Conjunctions in categories of categories."""
+    """Conjunctions in nested categories."""
 
     def __init__(self) -> None:
         super().__init__()
         self.bounds = 0
-        self._held: dict[Held, None] = {}
-        self._waiting: dict[Held, None] = {}
-        self._gone = 0
+        self._stored: dict[StoredConjunction, None] = {}
+        self._pending: dict[StoredConjunction, None] = {}
+        self._removed = 0
         self._top = Level([], {})
 
-    def _insert(self, held: Held) -> None:
-        held.place = ranges_of(held.conjunction)
-        self._held[held] = self._waiting[held] = None
+    def _insert(self, stored: StoredConjunction) -> None:
+        stored.place = ranges_of(stored.conjunction)
+        self._stored[stored] = self._pending[stored] = None
 
-    def _delete(self, held: Held) -> None:
-        del self._held[held]
-        if held in self._waiting:
-            del self._waiting[held]
+    def _delete(self, stored: StoredConjunction) -> None:
+        del self._stored[stored]
+        if stored in self._pending:
+            del self._pending[stored]
         else:
-            self._gone += 1
+            self._removed += 1
 
-    def _find(self, event: Event) -> list[Held]:
-        changes = max(len(self._waiting), self._gone)
-        if changes > max(FEWEST, len(self._held) // SHARE):
-            self._top = categorise(list(self._held))
-            self._waiting.clear()
-            self._gone = 0
-        found = [held for held in self._waiting if self._holds(held.conjunction, event)]
-        left = (held for held in self._descend(event) if held in self._held)
-        found.extend(held for held in left if self._holds(held.conjunction, event))
+    def _find(self, event: Event) -> list[StoredConjunction]:
+        changes = max(len(self._pending), self._removed)
+        if changes > max(MIN_CHANGES, len(self._stored) // REBUILD_FRACTION):
+            self._top = categorise(list(self._stored))
+            self._pending.clear()
+            self._removed = 0
+        found = [stored for stored in self._pending if self._holds(stored.conjunction, event)]
+        left = (stored for stored in self._descend(event) if stored in self._stored)
+        found.extend(stored for stored in left if self._holds(stored.conjunction, event))
         return found
 
-    def _descend(self, event: Event) -> Iterator[Held]:
-        """The conjunctions of all categories at the last level that contain the event."""
+    def _descend(self, event: Event) -> Iterator[StoredConjunction]:
+        """Return the conjunctions of all innermost categories that contain the event."""
         levels = [self._top]
         while levels:
             level = levels.pop()

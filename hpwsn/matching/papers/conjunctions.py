@@ -1,7 +1,8 @@
-"""What the papers' engines share: requests become conjunctions, and conjunctions that are found become ids.
+"""The common base of the papers' engines: splits requests into conjunctions, and maps matches back to ids.
 
-The papers ask one predicate at a time. Of a repeated attribute that is necessary but not enough, since one
-value must do for a whole conjunction; so what is found for an event that repeats attributes is asked again.
+The papers evaluate one predicate at a time. For a repeated attribute that is necessary but not sufficient,
+since one value must satisfy the whole conjunction. So matches of events with repeated attributes are
+evaluated again.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from hpwsn.matching.language.predicates import (
 )
 
 
-class Held:
-    """One conjunction of a request that is in use; its engine keeps what it needs in `place`."""
+class StoredConjunction:
+    """One conjunction of a request; `place` belongs to the engine that stores it."""
 
     __slots__ = ("conjunction", "id", "place")
 
@@ -33,58 +34,58 @@ class Held:
 
 
 class ConjunctionEngine(ABC):
-    """The port of engines, for those that hold conjunctions."""
+    """An Engine that stores conjunctions."""
 
     def __init__(self) -> None:
         self.evaluations = 0
-        self._requests: dict[int, tuple[Held, ...]] = {}
-        self._divided = 0
+        self._requests: dict[int, tuple[StoredConjunction, ...]] = {}
+        self._with_alternatives = 0
 
     @abstractmethod
-    def _insert(self, held: Held) -> None:
-        """Take a conjunction into the index."""
+    def _insert(self, stored: StoredConjunction) -> None:
+        """Add a conjunction to the index."""
 
     @abstractmethod
-    def _delete(self, held: Held) -> None:
-        """Take it out again."""
+    def _delete(self, stored: StoredConjunction) -> None:
+        """Remove a conjunction from the index."""
 
     @abstractmethod
-    def _find(self, event: Event) -> Iterable[Held]:
-        """The conjunctions of which each predicate holds by itself."""
+    def _find(self, event: Event) -> Iterable[StoredConjunction]:
+        """Return the conjunctions whose predicates each hold by themselves."""
 
     def add(self, id_: int, request: Disjunction) -> None:
-        """Take a request."""
+        """Add a request; ValueError if the id is in use."""
         if id_ in self._requests:
-            raise ValueError(f"request {id_} is already there; remove it first")
-        held = tuple(Held(id_, conjunction) for conjunction in request)
-        self._requests[id_] = held
-        self._divided += len(held) > 1
-        for one in held:
+            raise ValueError(f"request {id_} is already in the engine; remove it first")
+        stored = tuple(StoredConjunction(id_, conjunction) for conjunction in request)
+        self._requests[id_] = stored
+        self._with_alternatives += len(stored) > 1
+        for one in stored:
             self._insert(one)
 
     def remove(self, id_: int) -> None:
-        """Forget a request."""
-        held = self._requests.pop(id_)
-        self._divided -= len(held) > 1
-        for one in held:
+        """Remove a request; KeyError if the id is unknown."""
+        stored = self._requests.pop(id_)
+        self._with_alternatives -= len(stored) > 1
+        for one in stored:
             self._delete(one)
 
     def match(self, event: Event) -> list[int]:
-        """The ids of all requests that hold."""
+        """Return the ids of all requests that match."""
         return self._ids(self._find(event), event)
 
-    def _ids(self, found: Iterable[Held], event: Event) -> list[int]:
+    def _ids(self, found: Iterable[StoredConjunction], event: Event) -> list[int]:
         if any(type(value) is tuple for value in event.values()):
-            found = [held for held in found if self._holds_whole(held, event)]
-        ids = [held.id for held in found]
-        return list(dict.fromkeys(ids)) if self._divided else ids
+            found = [stored for stored in found if self._holds_whole(stored, event)]
+        ids = [stored.id for stored in found]
+        return list(dict.fromkeys(ids)) if self._with_alternatives else ids
 
-    def _holds_whole(self, held: Held, event: Event) -> bool:
-        self.evaluations += len(held.conjunction)
-        return conjunction_holds(held.conjunction, event)
+    def _holds_whole(self, stored: StoredConjunction, event: Event) -> bool:
+        self.evaluations += len(stored.conjunction)
+        return conjunction_holds(stored.conjunction, event)
 
     def _holds(self, predicates: Iterable[Predicate], event: Event) -> bool:
-        """Asks one predicate after another until one fails."""
+        """Evaluate the predicates in order until one fails."""
         for predicate in predicates:
             self.evaluations += 1
             if not predicate_holds(predicate, event):
@@ -92,7 +93,7 @@ class ConjunctionEngine(ABC):
         return True
 
     def match_batch(self, events: Sequence[Event]) -> list[list[int]]:
-        """The same for several events."""
+        """Return the matching ids for each event."""
         return [self.match(event) for event in events]
 
     def __len__(self) -> int:
@@ -100,7 +101,7 @@ class ConjunctionEngine(ABC):
 
 
 def simple_predicates(conjunction: Conjunction) -> list[Predicate]:
-    """The predicates in alphabetical order of attribute, each once, a band as its two comparisons."""
+    """Return the distinct predicates, sorted by attribute; `between` becomes two comparisons."""
     parts = [part for predicate in conjunction for part in _comparisons(predicate)]
     return list(dict.fromkeys(sorted(parts, key=_order)))
 

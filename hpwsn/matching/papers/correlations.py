@@ -1,4 +1,4 @@
-"""Correlation of clusters: how often one event matched a subscription in each of two (Rt-Cluster)."""
+"""Correlation of clusters in Rt-Cluster: how many events matched a subscription in both of two clusters."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from itertools import combinations
 
 
 class Correlations:
-    """A symmetric table of counts between numbered clusters."""
+    """A symmetric matrix of counts between numbered clusters."""
 
     def __init__(self) -> None:
         self._rows: dict[int, dict[int, int]] = {}
 
     def between(self, one: int, other: int) -> int:
-        """How often the two were matched by the same event."""
+        """Return how many events matched both clusters."""
         return self._rows.get(one, {}).get(other, 0)
 
     def of(self, one: int) -> dict[int, int]:
-        """The clusters that one is correlated with, and how much."""
+        """Return the clusters correlated with this one, and the counts."""
         return dict(self._rows.get(one, {}))
 
     def matched(self, clusters: Iterable[int]) -> None:
-        """Note an event that matched subscriptions in all of these."""
+        """Record an event that matched subscriptions in all of these clusters."""
         for one, other in combinations(sorted(set(clusters)), 2):
             self._grow(one, other, 1)
 
@@ -31,21 +31,23 @@ class Correlations:
             row[b] = row.get(b, 0) + by
 
     def closest(self) -> tuple[int, int] | None:
-        """The two that are most correlated, the older ones where several are."""
+        """Return the two most correlated clusters, the oldest if several are equal; None without
+        correlations.
+        """
         rows = self._rows.items()
         pairs = ((-n, one, other) for one, row in rows for other, n in row.items() if one < other)
         best = min(pairs, default=None)
         return best[1:] if best else None
 
     def merged(self, kept: int, gone: int) -> None:
-        """One cluster has taken the other in: what correlated with that correlates with this."""
+        """Add the correlations of a merged cluster to those of the cluster that is kept."""
         row = self.dropped(gone)
         for other, count in row.items():
             if other != kept:
                 self._grow(kept, other, count)
 
     def dropped(self, gone: int) -> dict[int, int]:
-        """Forget a cluster; what it was correlated with."""
+        """Remove a cluster, and return its correlations."""
         row = self._rows.pop(gone, {})
         for other in row:
             del self._rows[other][gone]

@@ -1,16 +1,18 @@
-"""DRt-Cluster: the rules by which clusters lie on several workers.
+"""DRt-Cluster: placement of Rt-Cluster's clusters on several workers.
 
-Follows section 3 of the paper on spatio-textual streams. Pure: workers are numbers, and what would travel
-between them is counted in `moved`, what merging rewrote in `merged`. cs(c) is the correlation of a cluster
-with those on its own worker, cd(c) with those on others. Where clusters must merge, the one with the largest
-cs/cd does so on its own worker; where even that is under `merge`, the one with the smallest is dissolved,
-each subscription going to the cluster it was matched together with most often. Every λ events a worker whose
-load is at least 2/m of all gives away clusters, those with the largest (cd − cs)/size first, each to the
-worker it is most correlated with, until that is no longer so.
+Follows section 3 of the paper on spatio-textual streams. Pure: workers are numbers. `moved` counts
+subscriptions that would move between workers, `merged` those that merges rewrote. cs(c) is the correlation of
+a cluster with clusters on its worker, cd(c) with clusters on others.
 
-The paper puts a new cluster on the worker of the most similar one; where none is similar at all, it goes to
-the worker with the fewest. A worker keeps its last cluster, and a cluster goes to a worker that it does not
-overload if there is one: a move would only move the overload.
+- Merge: the cluster with the largest cs/cd merges on its own worker. If that ratio is below `merge`, the
+  cluster with the smallest ratio is dissolved instead, and each subscription goes to the cluster that it was
+  most often matched together with.
+- Balance: every λ events, a worker with at least 2/m of the total load gives away clusters until its load is
+  below that. Those with the largest (cd − cs)/size go first, each to the worker it is most correlated with.
+
+The paper puts a new cluster on the worker of the most similar one. Without a similar one, it goes here to the
+worker with the fewest clusters. A worker keeps its last cluster. A cluster goes to a worker that it does not
+overload, if there is one, since otherwise the overload would only move.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from typing import Any
 
 from hpwsn.matching.language.predicates import Event
 from hpwsn.matching.papers.clusters import Cluster
-from hpwsn.matching.papers.conjunctions import Held
+from hpwsn.matching.papers.conjunctions import StoredConjunction
 from hpwsn.matching.papers.rt_cluster import RtCluster
 
 
@@ -46,19 +48,19 @@ class DRtCluster(RtCluster):
         self._balance_every = balance_every
         self._between = between
         self._events = 0
-        self._together: dict[Held, Counter[int]] = {}
+        self._together: dict[StoredConjunction, Counter[int]] = {}
 
     def same(self, cluster: Cluster) -> int:
-        """cs: correlation with the other clusters of its worker."""
+        """Return cs: the correlation with the other clusters of its worker."""
         row = self.correlations.of(cluster.number)
         return sum(n for number, n in row.items() if self.clusters[number].worker == cluster.worker)
 
     def different(self, cluster: Cluster) -> int:
-        """cd: correlation with clusters of other workers."""
+        """Return cd: the correlation with clusters of other workers."""
         return sum(self.correlations.of(cluster.number).values()) - self.same(cluster)
 
     def merge_judgement(self, cluster: Cluster) -> float:
-        """MergeJudgePara, cs/cd: endless where it has ties with its own worker only, 0 where it has none."""
+        """Return MergeJudgePara, cs/cd: infinite if only cd is 0, and 0 if both are."""
         same, different = self.same(cluster), self.different(cluster)
         if different:
             return same / different
@@ -89,7 +91,7 @@ class DRtCluster(RtCluster):
         self.merge(cluster, closest)
 
     def merge(self, kept: Cluster, gone: Cluster) -> None:
-        """One cluster takes in another; from another worker its subscriptions travel."""
+        """Merge the second cluster into the first; between workers its subscriptions move."""
         self.merged += len(gone.members)
         if kept.worker != gone.worker:
             self.moved += len(gone.members)
@@ -101,33 +103,33 @@ class DRtCluster(RtCluster):
             key=lambda c: self.correlations.between(gone.number, c.number),
         )
         self.merged += len(gone.members)
-        for held in list(gone.members):
-            target = self._closest_to(held, gone) or closest
+        for stored in list(gone.members):
+            target = self._closest_to(stored, gone) or closest
             self.moved += target.worker != gone.worker
-            self._join(target, held, self._leave(gone, held))
+            self._attach(target, stored, self._detach(gone, stored))
         self.correlations.dropped(gone.number)
         del self.clusters[gone.number]
 
-    def _closest_to(self, held: Held, gone: Cluster) -> Cluster | None:
-        """The cluster with which a subscription was matched most often."""
-        counts = self._together.get(held, Counter())
+    def _closest_to(self, stored: StoredConjunction, gone: Cluster) -> Cluster | None:
+        """Return the cluster that the subscription was most often matched together with."""
+        counts = self._together.get(stored, Counter())
         alive = [(n, -number) for number, n in counts.items() if number in self.clusters]
         alive = [(n, number) for n, number in alive if -number != gone.number]
         return self.clusters[-max(alive)[1]] if alive else None
 
-    def _correlate(self, matched: Iterable[Held]) -> None:
-        held = list(matched)
-        super()._correlate(held)
-        numbers = {one.place.number for one in held}
+    def _correlate(self, matched: Iterable[StoredConjunction]) -> None:
+        stored = list(matched)
+        super()._correlate(stored)
+        numbers = {one.place.number for one in stored}
         if len(numbers) > 1:
-            for one in held:
+            for one in stored:
                 self._together.setdefault(one, Counter()).update(numbers - {one.place.number})
 
-    def _delete(self, held: Held) -> None:
-        self._together.pop(held, None)
-        super()._delete(held)
+    def _delete(self, stored: StoredConjunction) -> None:
+        self._together.pop(stored, None)
+        super()._delete(stored)
 
-    def _find(self, event: Event) -> list[Held]:
+    def _find(self, event: Event) -> list[StoredConjunction]:
         found = super()._find(event)
         self._events += 1
         if self._events % self._balance_every == 0:
@@ -135,14 +137,14 @@ class DRtCluster(RtCluster):
         return found
 
     def loads(self) -> list[int]:
-        """The load of each worker since the last check."""
+        """Return the load of each worker since the last balancing."""
         totals = [0] * self.workers
         for cluster in self.clusters.values():
             totals[cluster.worker] += cluster.load
         return totals
 
     def balance(self) -> int:
-        """Move clusters away from workers that are overloaded; how many were moved."""
+        """Move clusters away from overloaded workers; return how many were moved."""
         moves = sum(self._relieve(worker) for worker in range(self.workers))
         for cluster in self.clusters.values():
             cluster.load = 0
@@ -164,7 +166,7 @@ class DRtCluster(RtCluster):
         return loads[worker] > 0 and loads[worker] >= 2 / self.workers * sum(loads)
 
     def _receiver_of(self, cluster: Cluster) -> int:
-        """The most correlated worker that is not overloaded by it, the least loaded where several are."""
+        """Return the worker for a cluster: not overloaded by it, most correlated, least loaded."""
         ties, loads = Counter[int](), self.loads()
         for number, count in self.correlations.of(cluster.number).items():
             ties[self.clusters[number].worker] += count

@@ -1,10 +1,10 @@
-"""The improved tree in parallel: cut into subtrees, and these spread evenly over workers.
+"""The improved tree in parallel: its subtrees are distributed evenly over workers.
 
 Follows section 4.2.3 of the paper on stream data services. The tree is cut at the first level that has at
-least as many subtrees as there are workers; each block of subtrees becomes a tree of its own with predicate
-lists of its own, so a predicate may be evaluated once in each block. Owns no process: the workers are a port,
-of which Here runs one block after another and benchmarks.tools.matching_processes has one with a process
-for each block. A change is seen at the next event, when the blocks are made anew.
+least as many subtrees as there are workers. Each block of subtrees becomes a tree with its own predicate
+lists, so a predicate can be evaluated once in each block. The module starts no process: `Workers` is an
+interface. `InProcessWorkers` runs one block after another, and `benchmarks.tools.matching_processes` starts a
+process for each block. After a change, the next event redistributes the blocks.
 """
 
 from __future__ import annotations
@@ -13,56 +13,56 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from hpwsn.matching.language.predicates import Conjunction, Event
-from hpwsn.matching.papers.conjunctions import ConjunctionEngine, Held
+from hpwsn.matching.papers.conjunctions import ConjunctionEngine, StoredConjunction
 from hpwsn.matching.papers.partition import Block, linear_partition
 from hpwsn.matching.papers.trees import ImprovedTree, Node, NormalTree
 
-Numbered = tuple[int, Conjunction]
-"""A conjunction under the number by which a worker reports it."""
+NumberedConjunction = tuple[int, Conjunction]
+"""A conjunction, and the number by which a worker reports it."""
 
 
 class Workers(Protocol):
-    """Those who match, each its own block."""
+    """Matchers of one block each."""
 
-    def assign(self, blocks: Sequence[Sequence[Numbered]]) -> None:
-        """Give each worker its block, instead of what it had."""
+    def assign(self, blocks: Sequence[Sequence[NumberedConjunction]]) -> None:
+        """Replace the block of each worker."""
 
     def match(self, events: Sequence[Event]) -> tuple[list[list[int]], int]:
-        """The numbers found for each event by all workers together, and their predicate evaluations."""
+        """Return the numbers found for each event by all workers, and their predicate evaluations."""
 
 
 class BlockMatcher:
-    """What a worker does: an improved tree of its block."""
+    """The work of one worker: an improved tree of its block."""
 
-    def __init__(self, block: Sequence[Numbered]) -> None:
+    def __init__(self, block: Sequence[NumberedConjunction]) -> None:
         self._tree = ImprovedTree()
         for number, conjunction in block:
             self._tree.add(number, (conjunction,))
 
     def match(self, events: Sequence[Event]) -> tuple[list[list[int]], int]:
-        """The numbers found for each event, and the evaluations."""
+        """Return the numbers found for each event, and the evaluations."""
         before = self._tree.evaluations
         found = self._tree.match_batch(events)
         return found, self._tree.evaluations - before
 
 
-class Here:
-    """Workers that take turns in the caller's own thread."""
+class InProcessWorkers:
+    """Workers that run one after another in the caller's thread."""
 
     def __init__(self) -> None:
         self._matchers: list[BlockMatcher] = []
 
-    def assign(self, blocks: Sequence[Sequence[Numbered]]) -> None:
-        """Give each worker its block."""
+    def assign(self, blocks: Sequence[Sequence[NumberedConjunction]]) -> None:
+        """Replace the block of each worker."""
         self._matchers = [BlockMatcher(block) for block in blocks]
 
     def match(self, events: Sequence[Event]) -> tuple[list[list[int]], int]:
-        """The numbers found for each event, and the evaluations."""
+        """Return the numbers found for each event, and the evaluations."""
         return join_answers([matcher.match(events) for matcher in self._matchers], len(events))
 
 
 def join_answers(answers: Sequence[tuple[list[list[int]], int]], events: int) -> tuple[list[list[int]], int]:
-    """What all workers found together."""
+    """Combine the results of all workers."""
     found: list[list[int]] = [[] for _ in range(events)]
     for numbers, _ in answers:
         for all_, one in zip(found, numbers, strict=True):
@@ -81,32 +81,32 @@ class ParallelTree(ConjunctionEngine):
     ) -> None:
         super().__init__()
         self._k = k
-        self._workers = workers or Here()
+        self._workers = workers or InProcessWorkers()
         self._partition = partition
         self._tree = NormalTree()
-        self._numbers: dict[int, Held] = {}
+        self._numbers: dict[int, StoredConjunction] = {}
         self._next = 0
         self._stale = False
 
-    def _insert(self, held: Held) -> None:
-        self._tree.add(self._next, (held.conjunction,))
-        self._numbers[self._next] = held
-        held.place = self._next
+    def _insert(self, stored: StoredConjunction) -> None:
+        self._tree.add(self._next, (stored.conjunction,))
+        self._numbers[self._next] = stored
+        stored.place = self._next
         self._next += 1
         self._stale = True
 
-    def _delete(self, held: Held) -> None:
-        self._tree.remove(held.place)
-        del self._numbers[held.place]
+    def _delete(self, stored: StoredConjunction) -> None:
+        self._tree.remove(stored.place)
+        del self._numbers[stored.place]
         self._stale = True
 
     def blocks(self) -> list[list[Node]]:
-        """The subtrees of each block."""
+        """Return the subtrees of each block."""
         subtrees = cut_into_subtrees(self._tree.root, self._k)
         bounds = self._partition([subtree.size() for subtree in subtrees], self._k)
         return [subtrees[first:last] for first, last in bounds]
 
-    def _spread(self) -> None:
+    def _assign_blocks(self) -> None:
         blocks = [
             [(leaf.id, leaf.conjunction) for subtree in block for leaf in subtree.all_leaves()]
             for block in self.blocks()
@@ -115,12 +115,12 @@ class ParallelTree(ConjunctionEngine):
         self._workers.assign([[*always, *blocks[0]], *blocks[1:]] if blocks else [always])
         self._stale = False
 
-    def _find(self, event: Event) -> list[Held]:
+    def _find(self, event: Event) -> list[StoredConjunction]:
         return self._find_batch([event])[0]
 
-    def _find_batch(self, events: Sequence[Event]) -> list[list[Held]]:
+    def _find_batch(self, events: Sequence[Event]) -> list[list[StoredConjunction]]:
         if self._stale:
-            self._spread()
+            self._assign_blocks()
         if not self._numbers:
             return [[] for _ in events]
         found, evaluations = self._workers.match(events)
@@ -128,15 +128,15 @@ class ParallelTree(ConjunctionEngine):
         return [[self._numbers[number] for number in numbers] for numbers in found]
 
     def match_batch(self, events: Sequence[Event]) -> list[list[int]]:
-        """The ids for several events, which go to the workers together."""
+        """Return the ids for several events, which the workers get together."""
         found = self._find_batch(events)
-        return [self._ids(held, event) for held, event in zip(found, events, strict=True)]
+        return [self._ids(stored, event) for stored, event in zip(found, events, strict=True)]
 
 
 def cut_into_subtrees(root: Node, wanted: int) -> list[Node]:
-    """The subtrees of the first level that has so many, or of the last one that has the most.
+    """Return the subtrees of the first level that has `wanted` of them, or of the deepest possible level.
 
-    A node with leaves of its own is not cut any further, for these would belong to no subtree.
+    A node with leaves is not cut, since its leaves would belong to no subtree.
     """
     subtrees = list(root.children.values())
     while len(subtrees) < wanted and any(_can_be_cut(node) for node in subtrees):

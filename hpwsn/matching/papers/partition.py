@@ -1,8 +1,8 @@
-"""Spreading subtrees over workers: linear partition by dynamic programming, and its plain rival.
+"""Partition of subtrees over workers: linear partition by dynamic programming, and even blocks.
 
-Follows section 4.2.3 of the paper on stream data services: order is kept, M[i][j] is the least cost of the
-first i items in j blocks (the cost of a partition is that of its dearest block), D[i][j] is where the last of
-those blocks begins.
+Follows section 4.2.3 of the paper on stream data services. The order of items is kept. M[i][j] is the least
+cost of the first i items in j blocks, where the cost of a partition is that of its most expensive block.
+D[i][j] is where the last of those blocks begins.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from itertools import accumulate, pairwise
 
 Block = tuple[int, int]
-"""The first item, and the one after the last."""
+"""The index of the first item, and the index after the last."""
 
 
 def linear_partition(costs: Sequence[int], k: int) -> list[Block]:
-    """At most k blocks, none empty, of which the dearest is as cheap as can be."""
+    """Return at most k non-empty blocks with the least possible cost of the most expensive one."""
     k = min(_valid(k), len(costs))
     if k == 0:
         return []
@@ -30,7 +30,7 @@ def linear_partition(costs: Sequence[int], k: int) -> list[Block]:
 
 
 def _best_cut(least: list[list[int]], sums: list[int], i: int, j: int) -> tuple[int, int]:
-    """The last block grows cheaper with a later cut and the others dearer: the best is where they cross."""
+    """Return the cost and position of the best cut: where the last block becomes cheaper than the others."""
     low, high = j - 1, i - 1
     while low < high:
         middle = (low + high) // 2
@@ -50,7 +50,7 @@ def _blocks(cut: list[list[int]], count: int, k: int) -> list[Block]:
 
 
 def even_partition(costs: Sequence[int], k: int) -> list[Block]:
-    """Blocks of as many items each, whatever they cost: what the paper compares with."""
+    """Return blocks with equal numbers of items, regardless of cost: the paper's baseline."""
     count = len(costs)
     bounds = [count * j // _valid(k) for j in range(k + 1)]
     return [(first, last) for first, last in pairwise(bounds) if first < last]
@@ -58,5 +58,5 @@ def even_partition(costs: Sequence[int], k: int) -> list[Block]:
 
 def _valid(k: int) -> int:
     if k < 1:
-        raise ValueError(f"{k} blocks cannot hold anything; give at least 1")
+        raise ValueError(f"cannot partition into {k} blocks; give at least 1")
     return k

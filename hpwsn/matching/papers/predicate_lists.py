@@ -1,13 +1,13 @@
-"""Multi-level predicate lists: for each attribute, operator and type of operand, the predicates on it.
+"""Multi-level predicate lists: the predicates by attribute, operator and operand type.
 
-Follows section 4.2.2 of the paper on stream data services. A list of < <= > >= is sorted by operand, one of
-= and != is a hash. Evaluating one predicate settles others of its list: x > 34 true settles x > 32, and where
-x = 5 is true every other x = v is false. All that is settled in a sorted list lies outside two marks, so that
-moving a mark gives a result to any number of predicates at once. A predicate is evaluated at most once for an
-event, on a value that its list has fetched once for all.
+Follows section 4.2.2 of the paper on stream data services. A list for < <= > >= is sorted by operand; one for
+= and != is a hash table. Evaluating a predicate decides others of its list: if x > 34 is true then x > 32 is
+true, and if x = 5 is true then every other x = v is false. In a sorted list, two marks separate the decided
+operands from the others, so moving a mark decides any number of predicates at once. A predicate is evaluated
+at most once per event, and a list reads the event's value once.
 
-What the paper does not know (negations, like, in, has, exists, operands that are NaN) is in no list: it
-settles nothing, but is still evaluated at most once.
+Predicates that the paper does not cover (negation, like, in, has, exists, NaN operands) are in no list. They
+decide nothing, and are evaluated at most once per event.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ TESTS: dict[Operator, Callable[[Any, Any], bool]] = {
     Operator.EQ: compare.eq,
     Operator.NE: compare.ne,
 }
-RISING = (Operator.GT, Operator.GE)
-"""Operators that hold for all smaller operands where they hold for one."""
+LOWER_BOUNDS = (Operator.GT, Operator.GE)
+"""Operators that, if they hold for an operand, hold for all smaller operands."""
 
 HASHED = (Operator.EQ, Operator.NE)
 
 
-class Listed:
-    """A predicate that is in use, once for all conjunctions that have it, with its result for one event."""
+class ListedPredicate:
+    """A distinct predicate, the users that share it, and its result for the current event."""
 
     __slots__ = ("event", "list", "operand", "predicate", "result", "uses")
 
     def __init__(self, predicate: Predicate) -> None:
         self.predicate = predicate
-        # Any, since a list holds operands of one type only and compares them with each other.
+        # Any: a list compares operands of one type only.
         self.operand: Any = predicate.operands[0] if predicate.operands else None
         self.list: PredicateList | None = None
         self.uses: dict[Any, None] = {}
@@ -56,8 +56,8 @@ class Listed:
         self.result = False
 
 
-class Tally:
-    """Evaluations of all lists together."""
+class EvaluationCounter:
+    """The number of evaluations of all lists together."""
 
     __slots__ = ("count",)
 
@@ -66,28 +66,28 @@ class Tally:
 
 
 class PredicateList:
-    """Predicates of one attribute, operator and type of operand, with what is settled for one event."""
+    """Predicates of one attribute, operator and operand type, and what the current event decided."""
 
-    __slots__ = ("_tally", "_test", "_values", "attribute", "event", "operator")
+    __slots__ = ("_counter", "_test", "_values", "attribute", "event", "operator")
 
-    def __init__(self, predicate: Predicate, tally: Tally) -> None:
+    def __init__(self, predicate: Predicate, counter: EvaluationCounter) -> None:
         self.attribute = predicate.attribute
         self.operator = predicate.operator
         self.event = 0
-        self._tally = tally
+        self._counter = counter
         self._test = TESTS[predicate.operator]
         self._values: tuple[Any, ...] = ()
 
-    def insert(self, listed: Listed) -> None:
-        """Take a predicate."""
+    def insert(self, listed: ListedPredicate) -> None:
+        """Add a predicate."""
         raise NotImplementedError
 
-    def delete(self, listed: Listed) -> None:
-        """Forget one."""
+    def delete(self, listed: ListedPredicate) -> None:
+        """Remove a predicate."""
         raise NotImplementedError
 
     def begin(self, number: int, event: Event, operand: Operand) -> None:
-        """Fetch what a new event has to compare with operands like this one; nothing is settled."""
+        """Start a new event: read its values of the type of `operand`, and forget all decisions."""
         self.event = number
         value = event.get(self.attribute)
         values = value if isinstance(value, tuple) else () if value is None else (value,)
@@ -95,18 +95,18 @@ class PredicateList:
         self._values = tuple(one for one in typed if one is not None)
 
     def holds(self, operand: Any) -> bool:
-        """Whether the predicate with that operand holds, by what is settled or by evaluating it."""
+        """Whether the predicate with that operand holds; evaluates it if that is undecided."""
         raise NotImplementedError
 
     def _evaluate(self, operand: Any) -> bool:
-        self._tally.count += 1
+        self._counter.count += 1
         values, test = self._values, self._test
         if len(values) == 1:
             return test(values[0], operand)
         return any(test(value, operand) for value in values)
 
-    def true_for(self, value: Scalar) -> list[Listed]:
-        """The predicates that hold for a value."""
+    def true_for(self, value: Scalar) -> list[ListedPredicate]:
+        """Return the predicates that hold for a value."""
         raise NotImplementedError
 
     def __len__(self) -> int:
@@ -114,36 +114,36 @@ class PredicateList:
 
 
 class SortedList(PredicateList):
-    """Predicates of an ordering operator, by operand."""
+    """Predicates of an ordering operator, sorted by operand."""
 
-    __slots__ = ("_false", "_listed", "_rising", "_true")
+    __slots__ = ("_false", "_listed", "_lower_bound", "_true")
 
-    def __init__(self, predicate: Predicate, tally: Tally) -> None:
-        super().__init__(predicate, tally)
-        self._listed: list[Listed] = []
-        self._rising = self.operator in RISING
+    def __init__(self, predicate: Predicate, counter: EvaluationCounter) -> None:
+        super().__init__(predicate, counter)
+        self._listed: list[ListedPredicate] = []
+        self._lower_bound = self.operator in LOWER_BOUNDS
         self._true: Any = None
         self._false: Any = None
 
-    def insert(self, listed: Listed) -> None:
-        """Take a predicate."""
+    def insert(self, listed: ListedPredicate) -> None:
+        """Add a predicate."""
         self._listed.insert(bisect_right(self._listed, listed.operand, key=_operand), listed)
 
-    def delete(self, listed: Listed) -> None:
-        """Forget one."""
+    def delete(self, listed: ListedPredicate) -> None:
+        """Remove a predicate."""
         del self._listed[self._listed.index(listed, bisect_left(self._listed, listed.operand, key=_operand))]
 
     def begin(self, number: int, event: Event, operand: Operand) -> None:
-        """Fetch what a new event has to compare with operands like this one; nothing is settled."""
+        """Start a new event, and reset the marks."""
         super().begin(number, event, operand)
         self._true = self._false = None
 
     def holds(self, operand: Any) -> bool:
-        """Whether the predicate with that operand holds, by the marks or by evaluating it."""
+        """Whether the predicate holds, by the marks or by evaluation."""
         true, false = self._true, self._false
-        if true is not None and (operand <= true if self._rising else operand >= true):
+        if true is not None and (operand <= true if self._lower_bound else operand >= true):
             return True
-        if false is not None and (operand >= false if self._rising else operand <= false):
+        if false is not None and (operand >= false if self._lower_bound else operand <= false):
             return False
         if self._evaluate(operand):
             self._true = operand
@@ -151,14 +151,14 @@ class SortedList(PredicateList):
         self._false = operand
         return False
 
-    def true_for(self, value: Scalar) -> list[Listed]:
-        """The predicates that hold for a value."""
+    def true_for(self, value: Scalar) -> list[ListedPredicate]:
+        """Return the predicates that hold for a value."""
         typed: Any = comparable(value, self._listed[0].operand)
         if typed is None:
             return []
         inclusive = self.operator in (Operator.GE, Operator.LT)
         side = (bisect_right if inclusive else bisect_left)(self._listed, typed, key=_operand)
-        return self._listed[:side] if self._rising else self._listed[side:]
+        return self._listed[:side] if self._lower_bound else self._listed[side:]
 
     def __len__(self) -> int:
         return len(self._listed)
@@ -169,36 +169,36 @@ class HashList(PredicateList):
 
     __slots__ = ("_decided", "_equal", "_listed")
 
-    def __init__(self, predicate: Predicate, tally: Tally) -> None:
-        super().__init__(predicate, tally)
-        self._listed: dict[Any, Listed] = {}
+    def __init__(self, predicate: Predicate, counter: EvaluationCounter) -> None:
+        super().__init__(predicate, counter)
+        self._listed: dict[Any, ListedPredicate] = {}
         self._equal = self.operator is Operator.EQ
         self._decided = False
 
-    def insert(self, listed: Listed) -> None:
-        """Take a predicate."""
+    def insert(self, listed: ListedPredicate) -> None:
+        """Add a predicate."""
         self._listed[listed.operand] = listed
 
-    def delete(self, listed: Listed) -> None:
-        """Forget one."""
+    def delete(self, listed: ListedPredicate) -> None:
+        """Remove a predicate."""
         del self._listed[listed.operand]
 
     def begin(self, number: int, event: Event, operand: Operand) -> None:
-        """Fetch what a new event has to compare with operands like this one; nothing is settled."""
+        """Start a new event, and forget the decision."""
         super().begin(number, event, operand)
         self._decided = False
 
     def holds(self, operand: Any) -> bool:
-        """Once one operand is the value, every other predicate has the opposite result."""
+        """Whether the predicate holds; once an operand equals the value, all others are decided."""
         if self._decided:
             return not self._equal
         result = self._evaluate(operand)
-        # A repeated attribute has other values besides; and without a value all of them are false.
+        # Not decided for repeated attributes, which have other values, or without a value.
         self._decided = result is self._equal and len(self._values) == 1
         return result
 
-    def true_for(self, value: Scalar) -> list[Listed]:
-        """The predicates that hold for a value."""
+    def true_for(self, value: Scalar) -> list[ListedPredicate]:
+        """Return the predicates that hold for a value."""
         typed: Any = comparable(value, next(iter(self._listed)))
         if typed is None:
             return []
@@ -210,7 +210,7 @@ class HashList(PredicateList):
         return len(self._listed)
 
 
-def _operand(listed: Listed) -> Any:
+def _operand(listed: ListedPredicate) -> Any:
     return listed.operand
 
 
@@ -218,12 +218,12 @@ Key = tuple[Operator, type[Operand]]
 
 
 class PredicateLists:
-    """All predicates in use, by attribute and then by operator, with what is known of one event."""
+    """All distinct predicates by attribute and operator, with their results for the current event."""
 
     def __init__(self) -> None:
-        self._tally = Tally()
-        self.unlisted: dict[Predicate, Listed] = {}
-        self._listed: dict[Predicate, Listed] = {}
+        self._counter = EvaluationCounter()
+        self.unlisted: dict[Predicate, ListedPredicate] = {}
+        self._listed: dict[Predicate, ListedPredicate] = {}
         self._lists: dict[str, dict[Key, PredicateList]] = {}
         self._number = 0
         self._event: Event = {}
@@ -231,18 +231,18 @@ class PredicateLists:
     @property
     def evaluations(self) -> int:
         """Predicates evaluated since the start."""
-        return self._tally.count
+        return self._counter.count
 
-    def take(self, predicate: Predicate, use: object) -> Listed:
-        """The predicate as it is listed, for one more use."""
+    def acquire(self, predicate: Predicate, use: object) -> ListedPredicate:
+        """Return the shared predicate, and count one more use."""
         listed = self._listed.get(predicate)
         if listed is None:
-            listed = self._listed[predicate] = Listed(predicate)
-            self._file(listed)
+            listed = self._listed[predicate] = ListedPredicate(predicate)
+            self._insert(listed)
         listed.uses[use] = None
         return listed
 
-    def _file(self, listed: Listed) -> None:
+    def _insert(self, listed: ListedPredicate) -> None:
         if not _can_be_listed(listed.predicate):
             self.unlisted[listed.predicate] = listed
             return
@@ -251,12 +251,12 @@ class PredicateLists:
         key = (operator, type(listed.operand))
         if key not in lists:
             kind = HashList if operator in HASHED else SortedList
-            lists[key] = kind(listed.predicate, self._tally)
+            lists[key] = kind(listed.predicate, self._counter)
         listed.list = lists[key]
         listed.list.insert(listed)
 
-    def release(self, listed: Listed, use: object) -> None:
-        """One use less; the last one takes the predicate out of its list."""
+    def release(self, listed: ListedPredicate, use: object) -> None:
+        """Count one use less; the last release removes the predicate."""
         del listed.uses[use]
         if listed.uses:
             return
@@ -273,19 +273,19 @@ class PredicateLists:
                 del self._lists[predicate.attribute]
 
     def begin(self, event: Event) -> None:
-        """Forget what was settled, and take the next event."""
+        """Start the next event, and forget all results."""
         self._number += 1
         self._event = event
 
-    def holds(self, listed: Listed) -> bool:
-        """Whether the predicate holds: known, settled by another of its list, or evaluated."""
+    def holds(self, listed: ListedPredicate) -> bool:
+        """Whether the predicate holds: a known result, a decision of its list, or an evaluation."""
         number = self._number
         if listed.event == number:
             return listed.result
         listed.event = number
         list_ = listed.list
         if list_ is None:
-            self._tally.count += 1
+            self._counter.count += 1
             listed.result = predicate_holds(listed.predicate, self._event)
             return listed.result
         if list_.event != number:
@@ -294,7 +294,7 @@ class PredicateLists:
         return listed.result
 
     def of_attribute(self, name: str) -> Iterator[PredicateList]:
-        """The lists of an attribute."""
+        """Return the lists of an attribute."""
         return iter(self._lists.get(name, {}).values())
 
     def __len__(self) -> int:
@@ -305,5 +305,5 @@ def _can_be_listed(predicate: Predicate) -> bool:
     if predicate.negated or predicate.operator not in TESTS:
         return False
     operand = predicate.operands[0]
-    # NaN is in no order, and truth values have none.
+    # NaN and booleans have no order.
     return operand == operand and (type(operand) is not bool or predicate.operator in HASHED)

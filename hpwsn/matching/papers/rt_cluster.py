@@ -1,14 +1,14 @@
-"""Rt-Cluster: subscriptions with keywords and a rectangle, clustered as they come.
+"""Rt-Cluster: incremental clustering of subscriptions with keywords and a rectangle.
 
-Follows section 2 of the paper on spatio-textual streams. A subscription joins the most similar cluster; under
-NewTh it founds a new one, on the worker of the most similar. With more clusters than CMaxNumTh the two that
-are most correlated merge. An event goes to the clusters in its cell of 5 degrees whose rectangle contains it
-and which have one of its keywords, and in each to the subscriptions in its cell of 2 degrees with one of its
-keywords. `visited` counts those clusters.
+Follows section 2 of the paper on spatio-textual streams. A subscription joins the most similar cluster. If
+the similarity is below NewTh, it starts a new cluster on the worker of the most similar one. With more
+clusters than CMaxNumTh, the two most correlated clusters merge. An event visits the clusters in its cell of 5
+degrees whose rectangle contains it and that have one of its keywords. In each, it is compared with the
+subscriptions in its cell of 2 degrees that have one of its keywords. `visited` counts these clusters.
 
-The paper leaves open what happens at CMaxNumTh without correlations: then no cluster is founded, and the most
-similar one takes the subscription. Conjunctions without keywords or without a rectangle of at most 20,000
-cells are no subscriptions of this kind and are asked one by one.
+The paper does not say what happens at CMaxNumTh without correlations. Here no cluster is created then, and
+the most similar one takes the subscription. Conjunctions without keywords, without a rectangle, or with a
+rectangle of more than 20,000 cells are evaluated one by one.
 """
 
 from __future__ import annotations
@@ -19,15 +19,22 @@ from collections.abc import Iterable, Iterator
 from hpwsn.matching.language.predicates import Conjunction, Event, Operator
 from hpwsn.matching.language.values import Scalar, words
 from hpwsn.matching.papers.categories import ranges_of
-from hpwsn.matching.papers.clusters import MATCHING_CELL, Cell, Cluster, Rectangle, Spatial, cell_of
-from hpwsn.matching.papers.conjunctions import ConjunctionEngine, Held
+from hpwsn.matching.papers.clusters import (
+    MATCHING_CELL,
+    Cell,
+    Cluster,
+    Rectangle,
+    SpatialSubscription,
+    cell_of,
+)
+from hpwsn.matching.papers.conjunctions import ConjunctionEngine, StoredConjunction
 from hpwsn.matching.papers.correlations import Correlations
 
 CLUSTERING_CELL = 5.0
-"""Degrees of a cell's side where events are led to clusters."""
+"""Side of a cell in degrees, in the grid that leads events to clusters."""
 
-MOST_CELLS = 20_000
-"""Cells that a rectangle may touch: the whole earth has 16,200."""
+MAX_CELLS = 20_000
+"""Maximum number of cells that a rectangle may touch; the whole earth has 16,200."""
 
 
 class RtCluster(ConjunctionEngine):
@@ -45,31 +52,33 @@ class RtCluster(ConjunctionEngine):
         by_correlation: bool = True,
     ) -> None:
         if not 0 <= alpha < 1:
-            raise ValueError(f"alpha is {alpha}; it weighs keywords against space, from 0 to less than 1")
+            raise ValueError(
+                f"alpha is {alpha}; give a weight of keywords against space, at least 0 and less than 1"
+            )
         super().__init__()
         self.visited = 0
         self.clusters: dict[int, Cluster] = {}
         self.correlations = Correlations()
         self._place, self._keywords = place, keywords
-        self._alpha, self._new_threshold, self._most = alpha, new_threshold, max(1, most_clusters)
+        self._alpha, self._new_threshold, self._max_clusters = alpha, new_threshold, max(1, most_clusters)
         self._by_frequency, self._by_correlation = by_frequency, by_correlation
         self._cells: dict[Cell, dict[int, int]] = {}
-        self._others: dict[Held, None] = {}
+        self._unindexed: dict[StoredConjunction, None] = {}
         self._next = 0
 
-    def _insert(self, held: Held) -> None:
-        spatial = spatial_of(held.conjunction, self._place, self._keywords)
+    def _insert(self, stored: StoredConjunction) -> None:
+        spatial = spatial_subscription(stored.conjunction, self._place, self._keywords)
         if spatial is None:
-            self._others[held] = None
+            self._unindexed[stored] = None
             return
         best, similarity = self._most_similar(spatial)
-        if best is None or (similarity < self._new_threshold and self._may_found()):
-            best = self._found(self._worker_for(best, similarity))
-        self._join(best, held, spatial)
-        if len(self.clusters) > self._most:
+        if best is None or (similarity < self._new_threshold and self._may_create_cluster()):
+            best = self._create_cluster(self._worker_for(best, similarity))
+        self._attach(best, stored, spatial)
+        if len(self.clusters) > self._max_clusters:
             self._merge()
 
-    def _most_similar(self, spatial: Spatial) -> tuple[Cluster | None, float]:
+    def _most_similar(self, spatial: SpatialSubscription) -> tuple[Cluster | None, float]:
         best, most = None, -1.0
         for cluster in self.clusters.values():
             similarity = cluster.similarity(spatial, self._alpha, self._by_frequency)
@@ -77,29 +86,29 @@ class RtCluster(ConjunctionEngine):
                 best, most = cluster, similarity
         return best, most
 
-    def _may_found(self) -> bool:
-        return len(self.clusters) < self._most or (
+    def _may_create_cluster(self) -> bool:
+        return len(self.clusters) < self._max_clusters or (
             self._by_correlation and self.correlations.closest() is not None
         )
 
     def _worker_for(self, best: Cluster | None, similarity: float) -> int:
         return best.worker if best else 0
 
-    def _found(self, worker: int) -> Cluster:
+    def _create_cluster(self, worker: int) -> Cluster:
         cluster = self.clusters[self._next] = Cluster(self._next, worker)
         self._next += 1
         return cluster
 
-    def _join(self, cluster: Cluster, held: Held, spatial: Spatial) -> None:
-        cluster.add(held, spatial)
-        held.place = cluster
+    def _attach(self, cluster: Cluster, stored: StoredConjunction, spatial: SpatialSubscription) -> None:
+        cluster.add(stored, spatial)
+        stored.place = cluster
         for cell in spatial.rectangle.cells(CLUSTERING_CELL):
             counts = self._cells.setdefault(cell, {})
             counts[cluster.number] = counts.get(cluster.number, 0) + 1
 
-    def _leave(self, cluster: Cluster, held: Held) -> Spatial:
-        spatial = cluster.members[held]
-        cluster.remove(held)
+    def _detach(self, cluster: Cluster, stored: StoredConjunction) -> SpatialSubscription:
+        spatial = cluster.members[stored]
+        cluster.remove(stored)
         for cell in spatial.rectangle.cells(CLUSTERING_CELL):
             counts = self._cells[cell]
             counts[cluster.number] -= 1
@@ -115,55 +124,57 @@ class RtCluster(ConjunctionEngine):
             self.merge(self.clusters[closest[0]], self.clusters[closest[1]])
 
     def merge(self, kept: Cluster, gone: Cluster) -> None:
-        """One cluster takes in another, with its correlations."""
-        for held, spatial in list(gone.members.items()):
-            self._leave(gone, held)
-            self._join(kept, held, spatial)
+        """Merge the second cluster, with its correlations, into the first."""
+        for stored, spatial in list(gone.members.items()):
+            self._detach(gone, stored)
+            self._attach(kept, stored, spatial)
         kept.load += gone.load
         self.correlations.merged(kept.number, gone.number)
         del self.clusters[gone.number]
 
-    def _delete(self, held: Held) -> None:
-        if held in self._others:
-            del self._others[held]
+    def _delete(self, stored: StoredConjunction) -> None:
+        if stored in self._unindexed:
+            del self._unindexed[stored]
             return
-        cluster: Cluster = held.place
-        self._leave(cluster, held)
+        cluster: Cluster = stored.place
+        self._detach(cluster, stored)
         if not cluster.members:
             self.correlations.dropped(cluster.number)
             del self.clusters[cluster.number]
 
-    def _find(self, event: Event) -> list[Held]:
-        found = [held for held in self._others if self._holds(held.conjunction, event)]
+    def _find(self, event: Event) -> list[StoredConjunction]:
+        found = [stored for stored in self._unindexed if self._holds(stored.conjunction, event)]
         value = event.get(self._keywords)
         if value is None:
             return found
         present = words(value)
-        clustered: dict[Held, None] = {}
+        clustered: dict[StoredConjunction, None] = {}
         for x, y in points_of(event, self._place):
             clustered.update(dict.fromkeys(self._find_at(x, y, present, event)))
         if self._by_correlation:
             self._correlate(clustered)
         return [*found, *clustered]
 
-    def _correlate(self, matched: Iterable[Held]) -> None:
-        """Clusters of subscriptions that one event matched belong together a little more."""
-        self.correlations.matched(held.place.number for held in matched)
+    def _correlate(self, matched: Iterable[StoredConjunction]) -> None:
+        """Increase the correlation between the clusters of subscriptions that one event matched."""
+        self.correlations.matched(stored.place.number for stored in matched)
 
-    def _find_at(self, x: float, y: float, present: frozenset[str], event: Event) -> Iterator[Held]:
-        for cluster in self._led_to(x, y, present):
+    def _find_at(
+        self, x: float, y: float, present: frozenset[str], event: Event
+    ) -> Iterator[StoredConjunction]:
+        for cluster in self._clusters_for(x, y, present):
             self.visited += 1
             cluster.load += len(cluster.members)
-            for held in cluster.candidates(x, y, present):
-                if self._holds(held.conjunction, event):
-                    yield held
+            for stored in cluster.candidates(x, y, present):
+                if self._holds(stored.conjunction, event):
+                    yield stored
 
     def clusters_around(self, x: float, y: float) -> int:
-        """How many clusters are looked at for an event at a point."""
+        """Return how many clusters an event at a point checks."""
         return len(self._cells.get(cell_of(x, y, CLUSTERING_CELL), ()))
 
-    def _led_to(self, x: float, y: float, present: frozenset[str]) -> Iterator[Cluster]:
-        """The clusters that could hold a match."""
+    def _clusters_for(self, x: float, y: float, present: frozenset[str]) -> Iterator[Cluster]:
+        """Return the clusters that can contain a match."""
         for number in self._cells.get(cell_of(x, y, CLUSTERING_CELL), ()):
             cluster = self.clusters[number]
             around = cluster.rectangle
@@ -171,8 +182,10 @@ class RtCluster(ConjunctionEngine):
                 yield cluster
 
 
-def spatial_of(conjunction: Conjunction, place: tuple[str, str], keywords: str) -> Spatial | None:
-    """The keywords and the rectangle of a conjunction, or None where it has not both."""
+def spatial_subscription(
+    conjunction: Conjunction, place: tuple[str, str], keywords: str
+) -> SpatialSubscription | None:
+    """Return the keywords and rectangle of a conjunction; None if it lacks either."""
     wanted = frozenset(
         str(word)
         for predicate in conjunction
@@ -184,19 +197,19 @@ def spatial_of(conjunction: Conjunction, place: tuple[str, str], keywords: str) 
         return None
     x, y = ranges[place[0]], ranges[place[1]]
     rectangle = Rectangle(x.low, x.high, y.low, y.high)
-    return Spatial(wanted, rectangle) if _is_of_this_earth(rectangle) else None
+    return SpatialSubscription(wanted, rectangle) if _is_small_enough(rectangle) else None
 
 
-def _is_of_this_earth(rectangle: Rectangle) -> bool:
+def _is_small_enough(rectangle: Rectangle) -> bool:
     if rectangle.west > rectangle.east or rectangle.south > rectangle.north:
         return False
     columns = (rectangle.east - rectangle.west) / MATCHING_CELL + 1
     rows = (rectangle.north - rectangle.south) / MATCHING_CELL + 1
-    return all(map(math.isfinite, rectangle)) and columns * rows <= MOST_CELLS
+    return all(map(math.isfinite, rectangle)) and columns * rows <= MAX_CELLS
 
 
 def points_of(event: Event, place: tuple[str, str]) -> Iterator[tuple[float, float]]:
-    """Where the event is; several places, if it repeats an attribute."""
+    """Return the event's points; several if it repeats a coordinate."""
     xs, ys = (_numbers(event.get(name)) for name in place)
     for x in dict.fromkeys(xs):
         for y in dict.fromkeys(ys):

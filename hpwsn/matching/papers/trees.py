@@ -1,20 +1,20 @@
-"""Matching trees: the normal one, and the improved one of the paper on stream data services (section 4.2).
+"""Matching trees: the normal tree, and the improved tree of the paper on stream data services (section 4.2).
 
-A conjunction is a path from the root, its predicates in alphabetical order of attribute; paths with the same
-beginning share nodes, and a leaf says whose the path is. The children of a node are visited only where the
-node holds. The normal tree evaluates every node that it visits; the improved one first asks the predicate
-lists, which know or have settled most of them.
+A conjunction is a path from the root: its predicates in alphabetical order of attribute. Paths with a common
+prefix share nodes, and a leaf names the conjunctions of the path. The children of a node are visited only if
+the node holds. The normal tree evaluates every visited node. The improved tree asks the predicate lists
+first, which already know most results.
 """
 
 from __future__ import annotations
 
 from hpwsn.matching.language.predicates import Event, Predicate, predicate_holds
-from hpwsn.matching.papers.conjunctions import ConjunctionEngine, Held, simple_predicates
-from hpwsn.matching.papers.predicate_lists import Listed, PredicateLists
+from hpwsn.matching.papers.conjunctions import ConjunctionEngine, StoredConjunction, simple_predicates
+from hpwsn.matching.papers.predicate_lists import ListedPredicate, PredicateLists
 
 
 class Node:
-    """A predicate on a path, with what follows it."""
+    """A predicate on a path, and the nodes after it."""
 
     __slots__ = ("children", "leaves", "listed", "parent", "predicate")
 
@@ -22,68 +22,68 @@ class Node:
         self.predicate = predicate
         self.parent = parent
         self.children: dict[Predicate, Node] = {}
-        self.leaves: dict[Held, None] = {}
-        self.listed: Listed | None = None
+        self.leaves: dict[StoredConjunction, None] = {}
+        self.listed: ListedPredicate | None = None
 
     def size(self) -> int:
-        """How many predicates there are from here on, this one included."""
-        below, waiting = 0, [self]
-        while waiting:
-            node = waiting.pop()
+        """Return the number of predicates in this subtree, including its own."""
+        below, pending = 0, [self]
+        while pending:
+            node = pending.pop()
             below += node.predicate is not None
-            waiting.extend(node.children.values())
+            pending.extend(node.children.values())
         return below
 
-    def all_leaves(self) -> list[Held]:
-        """The conjunctions whose paths lead through here."""
-        found: list[Held] = []
-        waiting = [self]
-        while waiting:
-            node = waiting.pop()
+    def all_leaves(self) -> list[StoredConjunction]:
+        """Return the conjunctions whose paths go through this node."""
+        found: list[StoredConjunction] = []
+        pending = [self]
+        while pending:
+            node = pending.pop()
             found.extend(node.leaves)
-            waiting.extend(node.children.values())
+            pending.extend(node.children.values())
         return found
 
 
 class NormalTree(ConjunctionEngine):
-    """A tree that shares nodes among equal beginnings, and nothing else."""
+    """A tree whose paths share common prefixes only."""
 
     def __init__(self) -> None:
         super().__init__()
         self.root = Node()
 
-    def _insert(self, held: Held) -> None:
+    def _insert(self, stored: StoredConjunction) -> None:
         node = self.root
-        for predicate in simple_predicates(held.conjunction):
+        for predicate in simple_predicates(stored.conjunction):
             child = node.children.get(predicate)
             if child is None:
                 child = node.children[predicate] = self._new_node(predicate, node)
             node = child
-        node.leaves[held] = None
-        held.place = node
+        node.leaves[stored] = None
+        stored.place = node
 
     def _new_node(self, predicate: Predicate, parent: Node) -> Node:
         return Node(predicate, parent)
 
-    def _delete(self, held: Held) -> None:
-        node: Node = held.place
-        del node.leaves[held]
+    def _delete(self, stored: StoredConjunction) -> None:
+        node: Node = stored.place
+        del node.leaves[stored]
         while node.parent is not None and node.predicate and not node.children and not node.leaves:
             del node.parent.children[node.predicate]
             self._drop_node(node)
             node = node.parent
 
     def _drop_node(self, node: Node) -> None:
-        """What is left to do for a node that is no longer in the tree."""
+        """Clean up after a node was removed from the tree."""
 
-    def _find(self, event: Event) -> list[Held]:
-        found: list[Held] = []
-        waiting = [self.root]
-        while waiting:
-            node = waiting.pop()
+    def _find(self, event: Event) -> list[StoredConjunction]:
+        found: list[StoredConjunction] = []
+        pending = [self.root]
+        while pending:
+            node = pending.pop()
             found.extend(node.leaves)
             self.evaluations += len(node.children)
-            waiting.extend(
+            pending.extend(
                 child for predicate, child in node.children.items() if predicate_holds(predicate, event)
             )
         return found
@@ -98,25 +98,25 @@ class ImprovedTree(NormalTree):
 
     def _new_node(self, predicate: Predicate, parent: Node) -> Node:
         node = Node(predicate, parent)
-        node.listed = self.lists.take(predicate, node)
+        node.listed = self.lists.acquire(predicate, node)
         return node
 
     def _drop_node(self, node: Node) -> None:
         if node.listed is not None:
             self.lists.release(node.listed, node)
 
-    def _find(self, event: Event) -> list[Held]:
-        found: list[Held] = []
-        waiting = [self.root]
+    def _find(self, event: Event) -> list[StoredConjunction]:
+        found: list[StoredConjunction] = []
+        pending = [self.root]
         before = self.lists.evaluations
         self.lists.begin(event)
         holds = self.lists.holds
-        while waiting:
-            node = waiting.pop()
+        while pending:
+            node = pending.pop()
             if node.leaves:
                 found.extend(node.leaves)
             for child in node.children.values():
                 if holds(child.listed):  # type: ignore[arg-type]
-                    waiting.append(child)  # noqa: PERF401 - a generator costs more than it saves here
+                    pending.append(child)  # noqa: PERF401 - a generator costs more than it saves here
         self.evaluations += self.lists.evaluations - before
         return found

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Self
 
 from hpwsn.matching.language.predicates import Event
-from hpwsn.matching.papers.parallel import BlockMatcher, Numbered, join_answers
+from hpwsn.matching.papers.parallel import BlockMatcher, NumberedConjunction, join_answers
 
 
 class ProcessWorkers:
@@ -33,7 +33,7 @@ class ProcessWorkers:
             theirs.close()
         self._busy = 0
 
-    def assign(self, blocks: Sequence[Sequence[Numbered]]) -> None:
+    def assign(self, blocks: Sequence[Sequence[NumberedConjunction]]) -> None:
         """Give each process its block; there may be fewer blocks than processes."""
         if len(blocks) > len(self._ours):
             raise ValueError(f"{len(blocks)} blocks for {len(self._ours)} processes; cut into fewer")

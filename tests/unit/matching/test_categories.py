@@ -12,7 +12,7 @@ from hpwsn.matching.papers.categories import (
     number_of_categories,
     ranges_of,
 )
-from hpwsn.matching.papers.conjunctions import Held
+from hpwsn.matching.papers.conjunctions import StoredConjunction
 
 
 def band(attribute, low, high):
@@ -20,7 +20,7 @@ def band(attribute, low, high):
 
 
 def held(number, *predicates):
-    one = Held(number, predicates)
+    one = StoredConjunction(number, predicates)
     one.place = ranges_of(predicates)
     return one
 

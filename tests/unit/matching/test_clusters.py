@@ -5,20 +5,20 @@ import math
 import pytest
 
 from hpwsn.matching.language.predicates import Operator, Predicate
-from hpwsn.matching.papers.clusters import Cluster, Rectangle, Spatial
-from hpwsn.matching.papers.conjunctions import Held
+from hpwsn.matching.papers.clusters import Cluster, Rectangle, SpatialSubscription
+from hpwsn.matching.papers.conjunctions import StoredConjunction
 from hpwsn.matching.papers.correlations import Correlations
 from hpwsn.matching.papers.rt_cluster import RtCluster
 
 
 def spatial(words, west, east, south, north):
-    return Spatial(frozenset(words.split()), Rectangle(west, east, south, north))
+    return SpatialSubscription(frozenset(words.split()), Rectangle(west, east, south, north))
 
 
 def cluster_of(*subscriptions):
     cluster = Cluster(0)
     for number, one in enumerate(subscriptions):
-        cluster.add(Held(number, ()), one)
+        cluster.add(StoredConjunction(number, ()), one)
     return cluster
 
 
