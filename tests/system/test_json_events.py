@@ -317,7 +317,7 @@ async def test_a_bad_predicate_names_its_column_as_a_number(shared_node: NodePro
         ("a", {"wait": "inf"}, "wait"),
         ("a", {"filter": "n >", "dialect": "xpath"}, "XPath"),
         ("a", {"filter": "n >"}, "column 4"),
-        ("a", {"filter": "n > 2 and n < 1"}, "never hold"),
+        ("a", {"filter": "n > 2 and n < 1"}, "never match"),
         ("a", {"filter": "n > 2", "dialect": "sql"}, "dialect"),
         ("a", {"filter": "p:n"}, "prefix"),
         ("a", {"filter": "//*[//*[//*[//*[//*]]]]"}, "flatter"),

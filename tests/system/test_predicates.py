@@ -144,7 +144,7 @@ async def test_one_that_is_paused_renewed_or_ended_is_like_any_other(node: NodeP
         (["speed &gt;&gt; 60"], "column 8"),
         (["speed"], "column 6"),
         ([""], "column 1"),
-        (["speed &gt; 60 and speed &lt; 50"], "is no predicate to filter with: it can never hold"),
+        (["speed &gt; 60 and speed &lt; 50"], "is not a valid predicate filter: it can never match"),
         (["speed &gt; 60", "speed &lt; 50"], "together"),
     ],
 )

@@ -1,15 +1,14 @@
-"""A payload as an event: its leaf elements and attributes by local name, at any depth.
+"""A payload as an event: the values of its leaf elements and XML attributes, by local name at any depth.
 
-Numbers are numbers, true and false truth values, all else text; what a publisher of JSON marked as text
-stays text. A name that comes several times has several values. Attributes of our own namespace, of XML
-Schema's instances and of XML itself say how a payload is written, and are none of the event's.
+Text that is a number becomes a number, `true` and `false` become booleans, and the rest stays text, as does
+every JSON string. A repeated name has several values. XML attributes in HPwsn's namespace, in `xml:` and in
+`xsi:` describe the encoding of a payload and are not part of the event.
 
-The event of an ordinary payload, read off its bytes: an element that holds leaves without attributes.
-
-Most events of sensors are so, and a tree of one costs more than all else that is done for it. The unusual
-(attributes, nested elements, prefixes, references, CDATA, comments) gives None, and is the business of
-hpwsn.matching.content.attributes, with which this agrees. Takes only what a parser has found well-formed
-before: each `<` is then part of a leaf that was read, or of the two tags around them.
+Most sensor events are flat: one element with leaves that have no XML attributes. `flat_event` reads these
+from the bytes, since parsing would cost more than the rest of the matching. It returns None for any other
+payload (XML attributes, nesting, prefixes, references, CDATA, comments), which `event_of` reads from the
+parsed tree. Both give the same event. `flat_event` expects well-formed XML: every `<` then belongs to a leaf
+that was read or to the enclosing element.
 """
 
 from __future__ import annotations
@@ -24,42 +23,8 @@ from hpwsn.matching.language.predicates import Event
 from hpwsn.matching.language.values import Scalar
 from hpwsn_client.wsn.soap.names import HPWSN, XML_NS, XSI, hp
 
-LONGEST = 8192
-"""Bytes of a payload up to which it is tried: what is larger is seldom flat."""
-LONGEST_HEAD = 256
-"""Characters of a first tag that is looked at; a thousand of them are remembered."""
-
-# A number as most are written is told apart at once; it has too few digits to be infinite.
-_leaves = re.compile(r"<([^<>/:\s!?]+)>(?:([+-]?[0-9]{1,99}(?:\.[0-9]{0,99})?)|([^<&\r]*))</\1>").findall
-_is_head = re.compile(
-    r"<[^\s<>/&\"']+(?:\s+xmlns(?::[^\s=<>/&\"']+)?\s*=\s*(?:\"[^\"<&]*\"|'[^'<&]*'))*\s*"
-).fullmatch
-_OUR_EVENT = f'<hp:event xmlns:hp="{HPWSN}"'
-
-
-def flat_event(payload: bytes) -> Event | None:
-    """The event that a payload is, if that can be seen without a parser."""
-    if len(payload) > LONGEST:
-        return None
-    text = payload.decode()
-    found = _leaves(text)
-    if text.count("<") != 2 * len(found) + 2 or not _is_plain(text[: text.find(">")]):
-        return None
-    values = {name: float(number) if number else read_scalar(other) for name, number, other in found}
-    # A name that comes twice has two values.
-    return values if len(values) == len(found) > 0 else None
-
-
-@lru_cache(maxsize=1024)
-def _is_plain(head: str) -> bool:
-    """Whether the first tag says nothing but its name and declarations of namespaces that mean nothing."""
-    if len(head) > LONGEST_HEAD or not _is_head(head):
-        return False
-    return HPWSN not in head or head == _OUR_EVENT
-
-
 MOST_VALUES = 10_000
-"""Values of one event; what comes after these is not looked at."""
+"""Maximum number of values of an event; the rest of the payload is ignored."""
 
 _FIELD, _ITEM, _TEXT, _TYPE = hp("field"), hp("item"), hp("text"), hp("type")
 _NIL = f"{{{XSI}}}nil"
@@ -68,9 +33,21 @@ _EMPTY = frozenset({"null", "array", "object"})
 _is_number = re.compile(r"\s*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?\s*", re.ASCII).fullmatch
 _LITERALS: dict[str, bool] = {"true": True, "false": False}
 
+MAX_FLAT_BYTES = 8192
+"""Larger payloads are rarely flat, and are parsed without trying."""
+MAX_HEAD = 256
+"""Maximum length of a start tag in characters; results for a thousand start tags are cached."""
+
+# The first group matches the usual form of numbers, with too few digits to overflow.
+_leaves = re.compile(r"<([^<>/:\s!?]+)>(?:([+-]?[0-9]{1,99}(?:\.[0-9]{0,99})?)|([^<&\r]*))</\1>").findall
+_is_head = re.compile(
+    r"<[^\s<>/&\"']+(?:\s+xmlns(?::[^\s=<>/&\"']+)?\s*=\s*(?:\"[^\"<&]*\"|'[^'<&]*'))*\s*"
+).fullmatch
+_OUR_EVENT = f'<hp:event xmlns:hp="{HPWSN}"'
+
 
 def event_of(payload: etree._Element) -> Event:
-    """The event that a payload is."""
+    """Return the event of a parsed payload."""
     if payload.tag == _TEXT:
         return {"text": "".join(map(str, payload.itertext()))}
     values: dict[str, list[Scalar]] = {}
@@ -86,7 +63,7 @@ def event_of(payload: etree._Element) -> Event:
 
 def _values(element: etree._Element) -> list[tuple[str, Scalar]]:
     if not element.keys():
-        # Most are so, and a look for attributes costs more than all else here.
+        # The usual case; reading the XML attributes would cost more than the rest.
         return [] if len(element) else [(_name(element), read_scalar(element.text or ""))]
     found = [
         (_local(str(name)), read_scalar(str(text)))
@@ -112,7 +89,7 @@ def _leaf(element: etree._Element, has_attributes: bool) -> Scalar | None:
 
 
 def read_scalar(text: str) -> Scalar:
-    """A text as the number or the truth value that it is, else the text itself."""
+    """Return the number or boolean that a text represents, or the text itself."""
     if _is_number(text):
         number = float(text)
         return text if math.isinf(number) else number
@@ -121,7 +98,7 @@ def read_scalar(text: str) -> Scalar:
 
 
 def _name(element: etree._Element) -> str:
-    """The local name, or what the field or the array that it belongs to is called."""
+    """Return the local name, or the name of the field or array that the element belongs to."""
     while element.tag == _ITEM:
         parent = element.getparent()
         if parent is None:
@@ -132,3 +109,24 @@ def _name(element: etree._Element) -> str:
 
 def _local(name: str) -> str:
     return name.rpartition("}")[2]
+
+
+def flat_event(payload: bytes) -> Event | None:
+    """Return the event of a flat, well-formed payload; None for any other payload."""
+    if len(payload) > MAX_FLAT_BYTES:
+        return None
+    text = payload.decode()
+    found = _leaves(text)
+    if text.count("<") != 2 * len(found) + 2 or not _is_plain_head(text[: text.find(">")]):
+        return None
+    values = {name: float(number) if number else read_scalar(other) for name, number, other in found}
+    # A repeated name has several values, which only event_of reads.
+    return values if len(values) == len(found) > 0 else None
+
+
+@lru_cache(maxsize=1024)
+def _is_plain_head(head: str) -> bool:
+    """Whether a start tag has only a name and namespace declarations that do not affect the event."""
+    if len(head) > MAX_HEAD or not _is_head(head):
+        return False
+    return HPWSN not in head or head == _OUR_EVENT

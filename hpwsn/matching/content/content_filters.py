@@ -1,11 +1,10 @@
-"""Content filters in the broker: what the filters of a subscription ask for, compiled once for all that ask
-for the same, and their answers for one payload.
+"""Content filters of subscriptions: equal filters are compiled once, and evaluated once per payload.
 
-Owns the sharing and the two dialects' way in; the languages are hpwsn_client.wsn.operations.filters' (XPath
-1.0) and hpwsn.matching.language.grammar's (predicates). Several predicate filters are joined by `and` into
-one normal form, so those that exclude each other are refused. A payload is parsed at the first XPath that
-looks at it, made an event at the first predicate, by the parser only if it is no flat one, and neither
-without a filter.
+The module shares compiled filters and accepts both dialects. Their languages are in
+`hpwsn_client.wsn.operations.filters` (XPath 1.0) and `hpwsn.matching.language.grammar` (predicates). Several
+predicate filters of a subscription are joined with `and` into one normal form, so contradictory ones are
+refused. A payload is parsed when the first XPath needs it, and becomes an event when the first predicate
+needs it. A flat event needs no parser.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from functools import cache
 from lxml import etree
 
 from hpwsn.matching.content.attributes import event_of, flat_event
-from hpwsn.matching.content.xpath_shape import Path, SeveralNodes, Shape, path_reader, shape_of
+from hpwsn.matching.content.xpath_shape import Path, SeveralNodes, XPathShape, path_reader, shape_of
 from hpwsn.matching.language.normal_form import And, TooLarge, normalise
 from hpwsn.matching.language.predicates import Disjunction, Event, disjunction_holds
 from hpwsn.matching.language.values import Scalar
@@ -32,7 +31,7 @@ Condition = Callable[[etree._Element], bool]
 
 
 class XPath:
-    """A condition in XPath, one for all filters that are equal."""
+    """A compiled XPath filter, shared by all equal ones."""
 
     __slots__ = ("holds", "shape", "source", "users")
 
@@ -43,8 +42,8 @@ class XPath:
         self.users = 0
 
 
-class Wanted:
-    """What the filters of a subscription ask for together: a request, conditions in XPath, or both."""
+class CompiledFilter:
+    """The compiled filters of a subscription: predicates as one request, XPath expressions, or both."""
 
     __slots__ = ("request", "users", "xpaths")
 
@@ -54,68 +53,68 @@ class Wanted:
         self.users = 0
 
     @property
-    def shape(self) -> Shape | None:
-        """What it is as a request on paths, if it is nothing but one condition that has that shape."""
+    def shape(self) -> XPathShape | None:
+        """The filter as a request on paths; None unless it is a single XPath that an engine can hold."""
         return self.xpaths[0].shape if self.request is None and len(self.xpaths) == 1 else None
 
 
 class ContentFilters:
-    """The filters in use, shared between equal ones."""
+    """The filters in use; equal ones are shared."""
 
-    __slots__ = ("_wanted", "_xpaths")
+    __slots__ = ("_compiled", "_xpaths")
 
     def __init__(self) -> None:
-        self._wanted: dict[Filters, Wanted] = {}
+        self._compiled: dict[Filters, CompiledFilter] = {}
         self._xpaths: dict[ContentFilter, XPath] = {}
 
     def acquire(self, filters: Filters) -> None:
-        """Compile what is new; raises the fault for an expression that cannot be."""
+        """Compile new filters and count one more user; raises the fault for an invalid expression."""
         if not filters:
             return
-        wanted = self._wanted.get(filters)
-        if wanted is None:
-            wanted = self._wanted[filters] = self._compile(filters)
-            for xpath in wanted.xpaths:
+        compiled = self._compiled.get(filters)
+        if compiled is None:
+            compiled = self._compiled[filters] = self._compile(filters)
+            for xpath in compiled.xpaths:
                 self._xpaths[xpath.source] = xpath
                 xpath.users += 1
-        wanted.users += 1
+        compiled.users += 1
 
-    def _compile(self, filters: Filters) -> Wanted:
+    def _compile(self, filters: Filters) -> CompiledFilter:
         if len(filters) == 1 and filters[0].dialect == DIALECT_PREDICATES:
-            return Wanted(compile_predicates(filters), ())
+            return CompiledFilter(compile_predicates(filters), ())
         _check_dialects(filters)
         xpaths = dict.fromkeys(f for f in filters if f.dialect == DIALECT_XPATH)
         compiled = tuple(self._xpaths.get(f) or XPath(f) for f in xpaths)
-        return Wanted(compile_predicates(filters), compiled)
+        return CompiledFilter(compile_predicates(filters), compiled)
 
-    def find(self, filters: Filters) -> Wanted | None:
-        """What was acquired for these filters, as long as it is not released."""
-        return self._wanted.get(filters)
+    def find(self, filters: Filters) -> CompiledFilter | None:
+        """Return the compiled form of acquired filters; None once they are released."""
+        return self._compiled.get(filters)
 
     def release(self, filters: Filters) -> None:
-        """Forget what nobody uses any more."""
+        """Count one user less; the last release drops the compiled filters."""
         if not filters:
             return
-        wanted = self._wanted[filters]
-        wanted.users -= 1
-        if wanted.users:
+        compiled = self._compiled[filters]
+        compiled.users -= 1
+        if compiled.users:
             return
-        del self._wanted[filters]
-        for xpath in wanted.xpaths:
+        del self._compiled[filters]
+        for xpath in compiled.xpaths:
             xpath.users -= 1
             if not xpath.users:
                 del self._xpaths[xpath.source]
 
     def evaluation(self, payload: bytes) -> Evaluation:
-        """The filters' answers for one payload, worked out as they are asked for."""
+        """Return the evaluation of one payload, which computes results on demand."""
         return Evaluation(self, payload)
 
     def __len__(self) -> int:
-        return len(self._wanted)
+        return len(self._compiled)
 
 
 class Evaluation:
-    """Answers for one payload."""
+    """The results of filters for one payload."""
 
     __slots__ = ("_answers", "_element", "_event", "_filters", "_paths", "_payload")
 
@@ -136,7 +135,7 @@ class Evaluation:
 
     @property
     def event(self) -> Event:
-        """The payload as an event, made once."""
+        """The payload as an event, built once."""
         if self._event is None:
             self._event = self._flat() or event_of(self.element)
         return self._event
@@ -145,26 +144,26 @@ class Evaluation:
         return flat_event(self._payload) if self._element is None else None
 
     def holds(self, filters: Filters) -> bool:
-        """Whether every one of the filters accepts the payload; those that nobody holds accept none."""
+        """Whether all the filters accept the payload; filters that are not in use accept none."""
         if not filters:
             return True
-        wanted = self._filters.find(filters)
-        return wanted is not None and self.accepts(wanted)
+        compiled = self._filters.find(filters)
+        return compiled is not None and self.accepts(compiled)
 
-    def accepts(self, wanted: Wanted) -> bool:
-        """Whether the payload is as it is wanted."""
-        if wanted.request is not None and not disjunction_holds(wanted.request, self.event):
+    def accepts(self, compiled: CompiledFilter) -> bool:
+        """Whether the compiled filter accepts the payload."""
+        if compiled.request is not None and not disjunction_holds(compiled.request, self.event):
             return False
-        return self.conditions_hold(wanted.xpaths)
+        return self.conditions_hold(compiled.xpaths)
 
     def values(self, path: Path) -> Values:
-        """A path's attributes as an event has them, read once; None where it has several nodes."""
+        """Return a path's values as attributes of an event, read once; None if it has several nodes."""
         if path.key not in self._paths:
             self._paths[path.key] = _read(path, self.element)
         return self._paths[path.key]
 
     def conditions_hold(self, xpaths: Iterable[XPath]) -> bool:
-        """Whether all of the conditions hold, each looked at once however many ask."""
+        """Whether all the XPath filters hold; each is evaluated once."""
         return all(self._answer(xpath) for xpath in xpaths)
 
     def _answer(self, xpath: XPath) -> bool:
@@ -186,7 +185,7 @@ def _read(path: Path, payload: etree._Element) -> Values:
 
 
 def compile_condition(content: ContentFilter) -> Condition:
-    """One filter, of either dialect, as a function of a payload."""
+    """Compile one filter of either dialect to a function of a payload."""
     _check_dialects((content,))
     request = compile_predicates((content,))
     if request is None:
@@ -195,7 +194,7 @@ def compile_condition(content: ContentFilter) -> Condition:
 
 
 def compile_predicates(filters: Filters) -> Disjunction | None:
-    """The predicates among the filters as one request; None where there are none."""
+    """Return the predicate filters as one request; None if there are none."""
     texts = tuple([f.expression for f in filters if f.dialect == DIALECT_PREDICATES])
     if not texts:
         return None
@@ -206,7 +205,7 @@ def compile_predicates(filters: Filters) -> Disjunction | None:
 
 @cache
 def _parser() -> Callable[[str], Disjunction]:
-    """What reads predicates; for those who use it: a node without predicates starts without it."""
+    """Return the predicate parser; imported on first use, so that nodes without predicates start faster."""
     from hpwsn.matching.language.grammar import PredicateError, parse_predicates
 
     def parse(text: str) -> Disjunction:
@@ -214,7 +213,7 @@ def _parser() -> Callable[[str], Disjunction]:
             return parse_predicates(text)
         except PredicateError as error:
             raise InvalidMessageContentExpressionFault(
-                f"{shown(text)} is no predicate to filter with: {error}"
+                f"{shown(text)} is not a valid predicate filter: {error}"
             ) from error
 
     return parse
@@ -226,10 +225,11 @@ def _joined(texts: tuple[str, ...]) -> Disjunction:
     try:
         request = normalise(And(tuple(map(parse_expression, texts))))
     except TooLarge as error:
-        raise InvalidMessageContentExpressionFault(f"together they are too large: {error}") from None
+        raise InvalidMessageContentExpressionFault(f"the filters are too large together: {error}") from None
     if not request:
         raise InvalidMessageContentExpressionFault(
-            f"{' and '.join(map(shown, texts))} can never hold together; what one asks for, another excludes"
+            f"{' and '.join(map(shown, texts))} can never match together: they contradict each other;"
+            " remove one of them"
         )
     return request
 

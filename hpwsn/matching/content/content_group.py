@@ -1,7 +1,7 @@
-"""Subscribers to the same topics who differ in what content they want, found by one look at each payload.
+"""Subscribers to the same topics, grouped by content filter, so that each payload is evaluated once for all.
 
-Those who want the same are one entry. A small group is asked entry after entry; in a larger one the requests
-are in an index. Knows neither topics nor the broker; which engine is the builder's choice.
+Subscribers with equal filters share one entry. A small group evaluates its entries one by one; a larger one
+has an index. The module knows neither topics nor the broker, and the builder chooses the engine.
 """
 
 from __future__ import annotations
@@ -9,73 +9,73 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Generic, TypeVar
 
-from hpwsn.matching.content.content_filters import Evaluation, Wanted
+from hpwsn.matching.content.content_filters import CompiledFilter, Evaluation
 from hpwsn.matching.content.content_index import ContentIndex, Engines, is_indexed
 
 S = TypeVar("S", bound=Hashable)
 
-SMALL = 32
-"""Requests that are asked one by one: an index costs as much to look into."""
-FEW = SMALL // 4
-"""Requests at which an index is given up again."""
-MANY = 64
-"""Requests for which a compiled kernel pays."""
+INDEX_ABOVE = 32
+"""More filters than this are indexed; for fewer, an index lookup costs as much as evaluating them."""
+UNINDEX_BELOW = INDEX_ABOVE // 4
+"""With fewer filters than this, the index is dropped."""
+COMPILE_AT = 64
+"""Number of filters from which a compiled kernel pays."""
 
 
 class ContentGroup(Generic[S]):
-    """Subscribers by what they want; compared by identity, as the topic tree's subscribers are."""
+    """Subscribers by compiled filter, compared by identity as in the topic tree."""
 
     __slots__ = ("_engines", "_entries", "_index", "_requests")
 
     def __init__(self, engines: Engines) -> None:
         self._engines = engines
-        self._entries: dict[Wanted, dict[S, None]] = {}
+        self._entries: dict[CompiledFilter, dict[S, None]] = {}
         self._requests = 0
         self._index: ContentIndex | None = None
 
-    def add(self, subscriber: S, wanted: Wanted) -> None:
-        """Take in a subscriber."""
-        members = self._entries.get(wanted)
+    def add(self, subscriber: S, compiled: CompiledFilter) -> None:
+        """Add a subscriber."""
+        members = self._entries.get(compiled)
         if members is not None:
             members[subscriber] = None
             return
-        self._entries[wanted] = {subscriber: None}
-        self._requests += is_indexed(wanted)
+        self._entries[compiled] = {subscriber: None}
+        self._requests += is_indexed(compiled)
         if self._index is not None:
-            self._index.add(wanted)
-        elif self._requests > SMALL:
+            self._index.add(compiled)
+        elif self._requests > INDEX_ABOVE:
             self._index = ContentIndex(self._engines, self._entries)
-        if self._requests == MANY:
+        if self._requests == COMPILE_AT:
             self._engines.prepare()
 
-    def discard(self, subscriber: S, wanted: Wanted) -> None:
-        """Let a subscriber go; nothing happens where it is none."""
-        members = self._entries.get(wanted)
+    def discard(self, subscriber: S, compiled: CompiledFilter) -> None:
+        """Remove a subscriber, if it is in the group."""
+        members = self._entries.get(compiled)
         if members is None or subscriber not in members:
             return
         del members[subscriber]
         if not members:
-            self._drop(wanted)
+            self._drop(compiled)
 
-    def _drop(self, wanted: Wanted) -> None:
-        del self._entries[wanted]
-        self._requests -= is_indexed(wanted)
+    def _drop(self, compiled: CompiledFilter) -> None:
+        del self._entries[compiled]
+        self._requests -= is_indexed(compiled)
         if self._index is None:
             return
-        if self._requests < FEW:
+        if self._requests < UNINDEX_BELOW:
             self._index = None
         else:
-            self._index.remove(wanted)
+            self._index.remove(compiled)
 
     def match(self, evaluations: Sequence[Evaluation]) -> list[list[S]]:
-        """Those who want each of the payloads."""
+        """Return the matching subscribers for each payload."""
         entries = self._entries
-        found: Iterable[Iterable[Wanted]]
+        found: Iterable[Iterable[CompiledFilter]]
         if self._index is not None:
             found = self._index.match(evaluations)
         else:
             found = (filter(evaluation.accepts, entries) for evaluation in evaluations)
-        return [[subscriber for wanted in each for subscriber in entries[wanted]] for each in found]
+        return [[subscriber for compiled in each for subscriber in entries[compiled]] for each in found]
 
     def __iter__(self) -> Iterator[S]:
         return (subscriber for members in self._entries.values() for subscriber in members)

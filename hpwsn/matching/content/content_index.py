@@ -1,7 +1,7 @@
-"""What the members of a large content group want, in engines: one for requests, one for XPath of their shape.
+"""The index of a large content group: one engine for predicates, and one for XPath that it can express.
 
-Conditions in XPath of another shape that have no request beside them are asked each time, once for all that
-share one. Which engine it is, is the builder's choice.
+Other XPath filters without predicates are evaluated for every payload, once for all subscribers that share
+one. The builder chooses the engine.
 """
 
 from __future__ import annotations
@@ -10,152 +10,154 @@ import operator
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from hpwsn.matching.content.content_filters import Evaluation, Wanted
-from hpwsn.matching.content.xpath_shape import Path, Shape
+from hpwsn.matching.content.content_filters import CompiledFilter, Evaluation
+from hpwsn.matching.content.xpath_shape import Path, XPathShape
 from hpwsn.matching.language.predicates import Disjunction, Event
 from hpwsn.matching.language.reference_engine import Engine
 from hpwsn.matching.language.values import Scalar
 
 
 class Engines(Protocol):
-    """Where engines come from."""
+    """A factory of matching engines."""
 
     def make(self) -> Engine:
-        """A new engine without requests."""
+        """Return a new engine without requests."""
 
     def prepare(self) -> None:
-        """Make ready what speeds up large engines; called again, nothing happens."""
+        """Prepare the compiled kernel for large engines; further calls do nothing."""
 
 
-def is_indexed(wanted: Wanted) -> bool:
-    """Whether an engine can take it."""
-    return wanted.request is not None or wanted.shape is not None
+def is_indexed(compiled: CompiledFilter) -> bool:
+    """Whether an engine can hold the filter."""
+    return compiled.request is not None or compiled.shape is not None
 
 
 class ContentIndex:
-    """Finds what is wanted by one look at a payload."""
+    """Finds the filters that match a payload."""
 
     __slots__ = ("_conditions", "_engines", "_mixed", "_requests", "_shapes")
 
-    def __init__(self, engines: Engines, wanted: Iterable[Wanted]) -> None:
+    def __init__(self, engines: Engines, compiled: Iterable[CompiledFilter]) -> None:
         self._engines = engines
-        self._requests = _Numbered(engines.make())
+        self._requests = _NumberedEngine(engines.make())
         self._shapes: _ShapeIndex | None = None
-        self._conditions: dict[Wanted, None] = {}
+        self._conditions: dict[CompiledFilter, None] = {}
         self._mixed = 0
-        for each in wanted:
+        for each in compiled:
             self.add(each)
 
-    def add(self, wanted: Wanted) -> None:
-        """Take in what somebody wants."""
-        if wanted.request is not None:
-            self._requests.add(wanted, wanted.request)
-            self._mixed += bool(wanted.xpaths)
-        elif (shape := wanted.shape) is not None:
+    def add(self, compiled: CompiledFilter) -> None:
+        """Add a filter."""
+        if compiled.request is not None:
+            self._requests.add(compiled, compiled.request)
+            self._mixed += bool(compiled.xpaths)
+        elif (shape := compiled.shape) is not None:
             if self._shapes is None:
                 self._shapes = _ShapeIndex(self._engines.make())
-            self._shapes.add(wanted, shape)
+            self._shapes.add(compiled, shape)
         else:
-            self._conditions[wanted] = None
+            self._conditions[compiled] = None
 
-    def remove(self, wanted: Wanted) -> None:
-        """Forget what nobody wants any more."""
-        if wanted.request is not None:
-            self._requests.remove(wanted)
-            self._mixed -= bool(wanted.xpaths)
-        elif (shape := wanted.shape) is not None:
+    def remove(self, compiled: CompiledFilter) -> None:
+        """Remove a filter."""
+        if compiled.request is not None:
+            self._requests.remove(compiled)
+            self._mixed -= bool(compiled.xpaths)
+        elif (shape := compiled.shape) is not None:
             assert self._shapes is not None
-            self._shapes.remove(wanted, shape)
+            self._shapes.remove(compiled, shape)
         else:
-            del self._conditions[wanted]
+            del self._conditions[compiled]
 
-    def match(self, evaluations: Sequence[Evaluation]) -> list[list[Wanted]]:
-        """What each of the payloads is as it is wanted."""
+    def match(self, evaluations: Sequence[Evaluation]) -> list[list[CompiledFilter]]:
+        """Return the filters that match each payload."""
         if self._requests:
             found = self._requests.match([evaluation.event for evaluation in evaluations])
         else:
             found = [[] for _ in evaluations]
         if self._mixed:
             for index, holds in enumerate(evaluation.conditions_hold for evaluation in evaluations):
-                found[index] = [wanted for wanted in found[index] if holds(wanted.xpaths)]
+                found[index] = [compiled for compiled in found[index] if holds(compiled.xpaths)]
         if self._shapes is not None:
             found = list(map(operator.add, found, self._shapes.match(evaluations)))
         if self._conditions:
             for some, evaluation in zip(found, evaluations, strict=True):
-                some += [wanted for wanted in self._conditions if evaluation.conditions_hold(wanted.xpaths)]
+                some += [
+                    compiled for compiled in self._conditions if evaluation.conditions_hold(compiled.xpaths)
+                ]
         return found
 
 
-class _Numbered:
-    """An engine with the numbers that it knows things by."""
+class _NumberedEngine:
+    """An engine, and the numbers that it knows filters by."""
 
-    __slots__ = ("_engine", "_next", "_numbers", "_wanted")
+    __slots__ = ("_compiled", "_engine", "_next", "_numbers")
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._numbers: dict[Wanted, int] = {}
-        self._wanted: dict[int, Wanted] = {}
+        self._numbers: dict[CompiledFilter, int] = {}
+        self._compiled: dict[int, CompiledFilter] = {}
         self._next = 0
 
-    def add(self, wanted: Wanted, request: Disjunction) -> None:
+    def add(self, compiled: CompiledFilter, request: Disjunction) -> None:
         self._engine.add(self._next, request)
-        self._numbers[wanted] = self._next
-        self._wanted[self._next] = wanted
+        self._numbers[compiled] = self._next
+        self._compiled[self._next] = compiled
         self._next += 1
 
-    def remove(self, wanted: Wanted) -> None:
-        number = self._numbers.pop(wanted)
-        del self._wanted[number]
+    def remove(self, compiled: CompiledFilter) -> None:
+        number = self._numbers.pop(compiled)
+        del self._compiled[number]
         self._engine.remove(number)
 
-    def match(self, events: Sequence[Event]) -> list[list[Wanted]]:
-        return [[self._wanted[number] for number in found] for found in self._engine.match_batch(events)]
+    def match(self, events: Sequence[Event]) -> list[list[CompiledFilter]]:
+        return [[self._compiled[number] for number in found] for found in self._engine.match_batch(events)]
 
     def __len__(self) -> int:
-        return len(self._wanted)
+        return len(self._compiled)
 
 
 class _ShapeIndex:
-    """Conditions of the shape of a request, and who uses which path."""
+    """XPath filters that an engine can hold, and the filters that use each path."""
 
     __slots__ = ("_requests", "_users")
 
     def __init__(self, engine: Engine) -> None:
-        self._requests = _Numbered(engine)
-        self._users: dict[str, tuple[Path, dict[Wanted, None]]] = {}
+        self._requests = _NumberedEngine(engine)
+        self._users: dict[str, tuple[Path, dict[CompiledFilter, None]]] = {}
 
-    def add(self, wanted: Wanted, shape: Shape) -> None:
-        self._requests.add(wanted, shape.request)
+    def add(self, compiled: CompiledFilter, shape: XPathShape) -> None:
+        self._requests.add(compiled, shape.request)
         for path in shape.paths:
-            self._users.setdefault(path.key, (path, {}))[1][wanted] = None
+            self._users.setdefault(path.key, (path, {}))[1][compiled] = None
 
-    def remove(self, wanted: Wanted, shape: Shape) -> None:
-        self._requests.remove(wanted)
+    def remove(self, compiled: CompiledFilter, shape: XPathShape) -> None:
+        self._requests.remove(compiled)
         for path in shape.paths:
             users = self._users[path.key][1]
-            del users[wanted]
+            del users[compiled]
             if not users:
                 del self._users[path.key]
 
-    def match(self, evaluations: Sequence[Evaluation]) -> list[list[Wanted]]:
-        looked = [self._look(evaluation) for evaluation in evaluations]
-        found = self._requests.match([event for event, _ in looked])
-        for index, (_, doubtful) in enumerate(looked):
-            if doubtful:
+    def match(self, evaluations: Sequence[Evaluation]) -> list[list[CompiledFilter]]:
+        read = [self._path_values(evaluation) for evaluation in evaluations]
+        found = self._requests.match([event for event, _ in read])
+        for index, (_, ambiguous) in enumerate(read):
+            if ambiguous:
                 holds = evaluations[index].conditions_hold
-                sure = [wanted for wanted in found[index] if wanted not in doubtful]
-                found[index] = sure + [wanted for wanted in doubtful if holds(wanted.xpaths)]
+                sure = [compiled for compiled in found[index] if compiled not in ambiguous]
+                found[index] = sure + [compiled for compiled in ambiguous if holds(compiled.xpaths)]
         return found
 
-    def _look(self, evaluation: Evaluation) -> tuple[Event, dict[Wanted, None]]:
-        """The values of all paths, and who looks at a path that has several."""
+    def _path_values(self, evaluation: Evaluation) -> tuple[Event, dict[CompiledFilter, None]]:
+        """Return the values of all paths, and the filters that use a path with several nodes."""
         event: dict[str, Scalar] = {}
-        doubtful: dict[Wanted, None] = {}
+        ambiguous: dict[CompiledFilter, None] = {}
         for path, users in self._users.values():
             values = evaluation.values(path)
             if values is None:
-                # Of several nodes each may satisfy another comparison: only XPath itself knows.
-                doubtful |= users
+                # Each node can satisfy another comparison, so these filters are evaluated as XPath.
+                ambiguous |= users
             else:
                 event |= values
-        return event, doubtful
+        return event, ambiguous

@@ -1,10 +1,10 @@
-"""XPath of the shape of a predicate, as a request that an engine takes: exactly, or not at all.
+"""XPath that an engine can index: translated exactly to a request, or not at all.
 
-Taken are `and` and `or` of comparisons of a plain path (`speed`, `/car/speed`, `@lane`, `//x:name`, no
-predicates, no wildcards) with a number by `<`, `<=`, `>`, `>=`, `=`, or with a text by `=`, `!=`. An
-attribute is such a path, seen as the number or as the text that XPath itself makes of its node. XPath
-compares with each of several nodes on its own and a request chooses one value, so for a payload where a path
-has several nodes the request says nothing, and the expression is to be evaluated instead.
+Accepted are `and` and `or` of comparisons of a plain path (`speed`, `/car/speed`, `@lane`, `//x:name`; no
+predicates, no wildcards) with a number by `<`, `<=`, `>`, `>=`, `=`, or with a text by `=`, `!=`. Each path
+becomes an attribute, with the number or text that XPath makes of its node. XPath compares every one of
+several nodes, whereas a request chooses one value. So if a path selects several nodes of a payload, the
+request is not valid for it, and the expression is evaluated as XPath.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from hpwsn_client.wsn.soap.xml import NCNAME
 
 MOST_DEPTH = 50
 READERS = 4096
-"""Paths of which the compiled form is kept."""
+"""Compiled paths that are cached."""
 
 _NAME = rf"{NCNAME}(?::{NCNAME})?"
 _STEPS = rf"(?:{_NAME}(?:/{_NAME})*(?:/@{_NAME})?|@{_NAME})"
@@ -48,7 +48,7 @@ _TRIAL = etree.fromstring("<trial/>")
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """A plain path as it is written, with its prefixes; `key` is the same for paths that mean the same."""
+    """A plain path as written, with its prefixes; paths with the same meaning have the same `key`."""
 
     key: str
     text: str
@@ -56,29 +56,29 @@ class Path:
 
     @property
     def as_number(self) -> str:
-        """The attribute of its number; no name of the predicate language has a backquote."""
+        """The attribute of the path's number; the backquote cannot occur in the predicate language."""
         return f"`number {self.key}"
 
     @property
     def as_text(self) -> str:
-        """The attribute of its text."""
+        """The attribute of the path's text."""
         return f"`text {self.key}"
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
-    """A request that means the same as an expression, where none of the paths has several nodes."""
+class XPathShape:
+    """A request equivalent to an XPath expression, as long as no path selects several nodes."""
 
     request: Disjunction
     paths: tuple[Path, ...]
 
 
 class SeveralNodes(Exception):
-    """A path has several nodes in a payload."""
+    """A path selects several nodes in a payload."""
 
 
 class PathReader:
-    """What XPath makes of the node that a path has in a payload."""
+    """Reads a path's value from payloads as XPath converts it."""
 
     __slots__ = ("_nodes", "_number", "_text")
 
@@ -90,7 +90,7 @@ class PathReader:
         )
 
     def read(self, payload: etree._Element) -> tuple[str, float] | None:
-        """Its text and its number, which may be NaN; None without a node, SeveralNodes for more than one."""
+        """Return the text and the number (or NaN) of the node; None without one. Raises SeveralNodes."""
         nodes = cast(list[object], self._nodes(payload))
         if not nodes:
             return None
@@ -101,25 +101,25 @@ class PathReader:
 
 @lru_cache(maxsize=READERS)
 def path_reader(text: str, namespaces: tuple[tuple[str, str], ...]) -> PathReader:
-    """The compiled path, one for all that ask for it."""
+    """Return the compiled path from a cache."""
     return PathReader(text, namespaces)
 
 
-def shape_of(xpath: ContentFilter) -> Shape | None:
-    """The shape of an expression that has been compiled, if it has one."""
+def shape_of(xpath: ContentFilter) -> XPathShape | None:
+    """Return the shape of a valid XPath expression; None if an engine cannot hold it."""
     try:
-        reader = _Reader(xpath)
-        return Shape(normalise(reader.expression()), tuple(reader.paths.values()))
-    except (_NoShape, TooLarge):
+        reader = _ShapeParser(xpath)
+        return XPathShape(normalise(reader.expression()), tuple(reader.paths.values()))
+    except (_NotIndexable, TooLarge):
         return None
 
 
-class _NoShape(Exception):
+class _NotIndexable(Exception):
     pass
 
 
-class _Reader:
-    """Reads an expression from left to right; the first thing that has no place in a shape ends it."""
+class _ShapeParser:
+    """Recursive-descent parser; raises _NotIndexable at the first token that a shape cannot have."""
 
     def __init__(self, xpath: ContentFilter) -> None:
         self._namespaces = dict(xpath.namespaces)
@@ -130,17 +130,17 @@ class _Reader:
     def expression(self) -> Expression:
         found = self._or(0)
         if self._kind != "end":
-            raise _NoShape
+            raise _NotIndexable
         return found
 
     def _take(self, *kinds: str) -> str:
         value = self._value
         if self._kind not in kinds:
-            raise _NoShape
+            raise _NotIndexable
         self._kind, self._value = next(self._tokens)
         return value
 
-    def _word(self, word: str) -> bool:
+    def _take_word(self, word: str) -> bool:
         if (self._kind, self._value) != ("path", word):
             return False
         self._take("path")
@@ -148,13 +148,13 @@ class _Reader:
 
     def _or(self, depth: int) -> Expression:
         parts = [self._and(depth)]
-        while self._word("or"):
+        while self._take_word("or"):
             parts.append(self._and(depth))
         return Or(tuple(parts))
 
     def _and(self, depth: int) -> Expression:
         parts = [self._primary(depth)]
-        while self._word("and"):
+        while self._take_word("and"):
             parts.append(self._primary(depth))
         return And(tuple(parts))
 
@@ -162,11 +162,11 @@ class _Reader:
         if (self._kind, self._value) != ("bracket", "("):
             return self._comparison()
         if depth == MOST_DEPTH:
-            raise _NoShape
+            raise _NotIndexable
         self._take("bracket")
         inner = self._or(depth + 1)
         if self._take("bracket") != ")":
-            raise _NoShape
+            raise _NotIndexable
         return inner
 
     def _comparison(self) -> Expression:
@@ -181,10 +181,10 @@ class _Reader:
 
     def _predicate(self, path: Path, operator: str, kind: str, literal: str) -> Predicate:
         if operator not in (_WITH_NUMBERS if kind == "number" else _WITH_TEXTS):
-            raise _NoShape
+            raise _NotIndexable
         if kind == "text":
             return Predicate(path.as_text, Operator(operator), (literal[1:-1],))
-        # XPath's own reading of a number, which need not be the nearest that there is.
+        # Converted by XPath itself, which does not always round to the nearest double.
         number = cast(float, etree.XPath(literal)(_TRIAL))
         return Predicate(path.as_number, Operator(operator), (number,))
 
@@ -195,13 +195,13 @@ class _Reader:
         try:
             key = _prefix(named, text)
         except KeyError:
-            raise _NoShape from None
+            raise _NotIndexable from None
         used = tuple((p, uri) for p, uri in sorted(self._namespaces.items()) if f"{p}:" in text)
         return self.paths.setdefault(key, Path(key, text, used))
 
 
 def _tokens(text: str) -> Iterator[tuple[str, str]]:
-    """Kinds and values, the last of kind `end`, or of none where something else stands."""
+    """Yield kinds and values; the last kind is `end`, or empty at an unknown character."""
     at = 0
     while found := _token(text, at):
         kind = cast(str, found.lastgroup)

@@ -13,6 +13,9 @@ from typing import Protocol, cast
 
 from hpwsn.matching.language.predicates import Conjunction, Event, conjunction_holds
 
+COMMON_ATTRIBUTE = 8
+"""Number of conjunctions from which an attribute is common, and gets a column."""
+
 
 class Entry:
     """One conjunction of a request, stored in one index.
@@ -44,10 +47,6 @@ class Index(Protocol):
 
     def match(self, event: Event, found: list[int]) -> int:
         """Append the ids of conjunctions that match; return how many were evaluated one by one."""
-
-
-COMMON_ATTRIBUTE = 8
-"""Number of conjunctions from which an attribute is common, and gets a column."""
 
 
 class RareAttributeIndex:

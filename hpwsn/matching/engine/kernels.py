@@ -41,7 +41,8 @@ DENSE_FRACTION = 4
 
 JOIN_COST, FIND_COST, ROW_COST = 60_000, 120_000, 30
 """Cost of combining bitsets, of finding the remaining bits, and of each remaining row. The unit is one
-comparison of a row with a value in an array operation. Measured with 1,000 to 65,000 rows of twenty columns."""
+comparison of a row with a value in an array operation. Measured with 1,000 to 65,000 rows of twenty
+columns."""
 
 ESTIMATE_OVERHEAD = 1.1
 """Factor by which estimating the cost of bitsets increases it."""

@@ -1,10 +1,9 @@
-"""What the events of a stream service can be at all, and requests that ask for something else.
+"""Constraints on the events of a stream service, and the check of requests against them.
 
-A service states the range of each of its attributes (`flow = "> 0"`, `longitude = "115.25 < longitude <
-117.30"`). A request of which a predicate lies outside can never get anything in that part, so it is refused
-when it is made (spec of stream data services: constraint). Outside means that no value of the range
-satisfies the predicate; one that holds for some of the range, or for all of it, is inside. Pure; who has
-constraints and when they are checked is the services' business.
+A service declares the range of its attributes (`flow = "> 0"`, `longitude = "115.25 < longitude < 117.30"`).
+A predicate is outside a constraint if no value of the range satisfies it. A request with such a predicate can
+never match in that part, so it is refused (spec of stream data services: constraint). A predicate that holds
+for part of the range is inside. Pure: the services decide who has constraints and when they are checked.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _begins_with_operator = re.compile(r"\s*(?:[<>=!]|(?:not|between|in|like)\b)", r
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """The range of one attribute, as it was written and as it is."""
+    """The range of one attribute, as text and as an expression."""
 
     attribute: str
     text: str
@@ -32,8 +31,8 @@ class Constraint:
 
 
 @dataclass(frozen=True, slots=True)
-class Breach:
-    """Predicates of a request, on one attribute, that no value within its constraint satisfies."""
+class Violation:
+    """Predicates of a request on one attribute that no value within its constraint satisfies."""
 
     predicates: Conjunction
     constraint: Constraint
@@ -44,18 +43,18 @@ class Breach:
 
 
 def parse_constraints(given: Mapping[str, str]) -> tuple[Constraint, ...]:
-    """The constraints by attribute; PredicateError names the one that cannot be used."""
+    """Parse constraints by attribute; PredicateError names an invalid one."""
     return tuple(_parse(attribute, text) for attribute, text in given.items())
 
 
 def _parse(attribute: str, text: str) -> Constraint:
-    # Without a left side it is about the attribute whose constraint it is.
+    # A constraint without a left side is about its own attribute.
     whole = f"`{attribute}` {text}" if _begins_with_operator(text) else text
     try:
         alternatives = parse_predicates(whole)
         expression = parse_expression(whole)
     except PredicateError as error:
-        raise PredicateError(f"the constraint {attribute} = {text!r} cannot be used: {error}") from None
+        raise PredicateError(f"the constraint {attribute} = {text!r} is invalid: {error}") from None
     others = {p.attribute for conjunction in alternatives for p in conjunction} - {attribute}
     if others:
         raise PredicateError(
@@ -65,15 +64,15 @@ def _parse(attribute: str, text: str) -> Constraint:
     return Constraint(attribute, text, expression)
 
 
-def breaches(constraints: tuple[Constraint, ...], request: Disjunction) -> tuple[Breach, ...]:
-    """What in the request lies outside which constraint; nothing where all of it can be had."""
-    found: dict[Breach, None] = {}
+def violations(constraints: tuple[Constraint, ...], request: Disjunction) -> tuple[Violation, ...]:
+    """Return the parts of the request that are outside a constraint."""
+    found: dict[Violation, None] = {}
     for conjunction in request:
         for constraint in constraints:
             asked = tuple(p for p in conjunction if p.attribute == constraint.attribute)
             alone = [(p,) for p in asked if _is_outside((p,), constraint)]
             together = [] if alone or not _is_outside(asked, constraint) else [asked]
-            found |= dict.fromkeys(Breach(predicates, constraint) for predicates in alone + together)
+            found |= dict.fromkeys(Violation(predicates, constraint) for predicates in alone + together)
     return tuple(found)
 
 
@@ -83,15 +82,16 @@ def _is_outside(predicates: tuple[Predicate, ...], constraint: Constraint) -> bo
     try:
         return not normalise(And((*predicates, constraint.expression)))
     except TooLarge:
-        # What cannot be worked out is let in: it costs a filter that selects nothing, and refuses nobody.
+        # Accept what cannot be decided: at worst a filter matches nothing.
         return False
 
 
 def check_constraints(constraints: tuple[Constraint, ...], request: Disjunction) -> None:
-    """Raise InvalidFilterFault where a part of the request lies outside."""
-    found = breaches(constraints, request)
+    """Raise InvalidFilterFault if a part of the request is outside a constraint."""
+    found = violations(constraints, request)
     if found:
         raise InvalidFilterFault(
-            f"{'; '.join(map(str, found))}: no event of this service is so, ask within its constraints",
+            f"{'; '.join(map(str, found))}: no event of this service can match;"
+            " write a filter within its constraints",
             unknown_filters=(wsnt("MessageContent"),),
         )

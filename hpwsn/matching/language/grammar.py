@@ -1,10 +1,10 @@
 """The predicate language, dialect urn:hpwsn:predicates:
 `speed > 60 and (vid = "京B34C91" or within(longitude, latitude, 115.25, 39.26, 117.30, 41.03))`.
 
-Parses to a normal form that engines take. Refuses, with the column and what was expected there, whatever is
-not of the grammar; a comparison without an order; an expression that is too long, too deep, too large when
-normalised, or that can never hold. `not` binds tighter than `and`, and that tighter than `or`; keywords are
-written in small or in capital letters.
+Parses a text to the normal form that engines take. A syntax error names the column and the expected tokens.
+Also refused are ordering comparisons of booleans, and expressions that are too long, too deep, too large in
+normal form, or that can never match. `not` binds tighter than `and`, and `and` tighter than `or`; keywords
+ignore case.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from hpwsn.matching.language.values import Instant, parse_instant
 
 MOST_CHARACTERS = 4096
 MOST_DEPTH = 50
-"""Parentheses and negations within each other."""
+"""Nested parentheses; four times as many negations are allowed."""
 
 GRAMMAR = r"""
 start: or_
@@ -61,7 +61,7 @@ NAME: /[^\W\d][\w.\-]*|`[^`]+`/
 %ignore /\s+/
 """
 
-WORDS = {
+TERMINAL_NAMES = {
     "NAME": "an attribute", "NUMBER": "a number", "STRING": "a text in quotes", "DATE": "a date",
     "DATED": "'date'", "OPERATOR": "a comparison", "LPAR": "'('", "RPAR": "')'", "COMMA": "','",
     "$END": "the end",
@@ -69,7 +69,7 @@ WORDS = {
 
 
 class PredicateError(ValueError):
-    """A text that is no predicate; `column` counts characters from 1."""
+    """The text is not a valid predicate; `column` counts characters from 1."""
 
     def __init__(self, message: str, column: int | None = None) -> None:
         super().__init__(message if column is None else f"column {column}: {message}")
@@ -77,7 +77,7 @@ class PredicateError(ValueError):
 
 
 def parse_predicates(text: str) -> Disjunction:
-    """The normal form of an expression; PredicateError for one that cannot be used."""
+    """Return the normal form of an expression; raises PredicateError."""
     _check_length(text)
     if (plain := plain_conjunction(text)) is not None:
         return (plain,)
@@ -86,12 +86,12 @@ def parse_predicates(text: str) -> Disjunction:
     except TooLarge as error:
         raise PredicateError(str(error)) from None
     if not normal:
-        raise PredicateError("it can never hold, for what it asks for excludes itself")
+        raise PredicateError("it can never match: its conditions contradict each other; remove one of them")
     return normal
 
 
 def parse_expression(text: str) -> Expression:
-    """The expression as it is written."""
+    """Return the expression as written; raises PredicateError."""
     _check_length(text)
     if (plain := parse_plain(text)) is not None:
         return plain
@@ -100,13 +100,11 @@ def parse_expression(text: str) -> Expression:
 
 def _check_length(text: str) -> None:
     if len(text) > MOST_CHARACTERS:
-        raise PredicateError(
-            f"the expression has {len(text)} characters; at most {MOST_CHARACTERS} are taken"
-        )
+        raise PredicateError(f"the expression has {len(text)} characters; write at most {MOST_CHARACTERS}")
 
 
 def parse_by_grammar(text: str) -> Expression:
-    """What parse_expression gives, by the grammar in any case."""
+    """Return the same as parse_expression, without the fast parser."""
     _check_depth(text)
     try:
         return _parser().parse(text)  # type: ignore[return-value]
@@ -115,7 +113,7 @@ def parse_by_grammar(text: str) -> Expression:
             raise error.orig_exc from None
         raise
     except UnexpectedInput as error:
-        raise _explained(error, text) from None
+        raise _syntax_error(error, text) from None
 
 
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -124,7 +122,7 @@ _SPELLINGS = {"==": "=", "<>": "!="}
 
 @v_args(inline=True)
 class _Builder(Transformer[Token, Expression]):
-    """Builds the expression while the parser reads."""
+    """Builds the expression during parsing."""
 
     def start(self, expression: Expression) -> Expression:
         return expression
@@ -188,7 +186,7 @@ class _Builder(Transformer[Token, Expression]):
     def number(self, token: Token) -> float:
         value = float(token)
         if math.isinf(value):
-            raise PredicateError(f"{token} is too large for a number", _column(token))
+            raise PredicateError(f"{token} is too large; numbers must fit a double", _column(token))
         return value
 
     def string(self, token: Token) -> str:
@@ -199,7 +197,7 @@ class _Builder(Transformer[Token, Expression]):
         instant = parse_instant(text)
         if instant is None:
             raise PredicateError(
-                f"{text!r} is no date such as 2026-01-31T12:00:00Z", (token.start_pos or 0) + 1
+                f"{text!r} is not a date; write one such as 2026-01-31T12:00:00Z", (token.start_pos or 0) + 1
             )
         return instant
 
@@ -247,25 +245,26 @@ def _check_depth(text: str) -> None:
         nots += not (found[2] or found[3])
         if depth > MOST_DEPTH or nots > MOST_DEPTH * 4:
             raise PredicateError(
-                f"parentheses deeper than {MOST_DEPTH}, or more than {MOST_DEPTH * 4} negations",
+                f"parentheses are deeper than {MOST_DEPTH}, or negations more than {MOST_DEPTH * 4};"
+                " write a shorter expression",
                 found.start() + 1,
             )
 
 
-def _explained(error: UnexpectedInput, text: str) -> PredicateError:
+def _syntax_error(error: UnexpectedInput, text: str) -> PredicateError:
     if isinstance(error, UnexpectedToken) and error.token.type != "$END":
         return _unexpected(repr(str(error.token)), error.accepts or error.expected, _column(error.token))
     if isinstance(error, UnexpectedCharacters):
         at = error.pos_in_stream or 0
         if text[at] in "\"'`":
-            return PredicateError(f"what begins with {text[at]} has no end; close it with the same", at + 1)
+            return PredicateError(f"the quote {text[at]} is never closed; add another {text[at]}", at + 1)
         return _unexpected(repr(text[at]), _accepted_after(text[:at]), at + 1)
     expected = (error.accepts or error.expected) if isinstance(error, UnexpectedToken) else set()
     return _unexpected("the end of the expression", expected, len(text) + 1)
 
 
 def _accepted_after(text: str) -> set[str]:
-    """What the grammar takes after a text; the lexer, which stumbles first, knows that only roughly."""
+    """Return the terminals that the grammar accepts after a text; the lexer knows them only roughly."""
     parser = _parser().parse_interactive(text)
     parser.exhaust_lexer()
     accepted: set[str] = parser.accepts()  # type: ignore[no-untyped-call]
@@ -277,5 +276,5 @@ def _unexpected(found: str, expected: Collection[str], column: int) -> Predicate
 
 
 def _listed(terminals: Collection[str]) -> str:
-    names = sorted(WORDS.get(name, f"'{name.lower()}'") for name in terminals)
+    names = sorted(TERMINAL_NAMES.get(name, f"'{name.lower()}'") for name in terminals)
     return " or ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names) or "more"

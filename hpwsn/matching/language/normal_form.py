@@ -1,13 +1,9 @@
-"""The normal form of an expression: a disjunction of conjunctions, simplified, without what can never
-hold.
+"""Expressions of predicates with and, or and not, and their disjunctive normal form.
 
-Negation is pushed down to the predicates and stays there, since a missing attribute makes a predicate
-false and its negation true. Bounded: an expression that unfolds to too much is refused, not worked on.
-
-Expressions over predicates as they are written: and, or, not, in any nesting.
-
-Owns the tree between the language and the normal form, and its meaning, against which the normal form is
-checked.
+The normal form is a simplified disjunction of conjunctions, without conjunctions that can never match.
+Negation is moved to the predicates and stays there, since a missing attribute makes a predicate false and its
+negation true. Expressions whose normal form would be too large are refused. Tests compare the normal form
+with `expression_holds`.
 """
 
 from __future__ import annotations
@@ -19,6 +15,16 @@ from itertools import count
 from hpwsn.matching.language.predicates import Conjunction, Disjunction, Event, Predicate, predicate_holds
 from hpwsn.matching.language.simplify import is_simple, simplify
 
+MOST_CONJUNCTIONS = 256
+MOST_PREDICATES = 2048
+"""Predicates of all conjunctions together."""
+MOST_STEPS = 2048
+"""Conjunctions processed on the way, including those dropped: one subscriber's filter must not delay
+others."""
+
+MOST_PLAIN = 256
+"""Predicates of a conjunction that skips the general algorithm."""
+
 
 @dataclass(frozen=True, slots=True)
 class And:
@@ -29,7 +35,7 @@ class And:
 
 @dataclass(frozen=True, slots=True)
 class Or:
-    """One of the parts holds."""
+    """At least one of the parts holds."""
 
     parts: tuple[Expression, ...]
 
@@ -45,7 +51,7 @@ Expression = And | Or | Not | Predicate
 
 
 def expression_holds(expression: Expression, event: Event) -> bool:
-    """Whether the expression holds for an event that repeats no attribute."""
+    """Whether the expression holds for an event without repeated attributes."""
     match expression:
         case And(parts):
             return all(expression_holds(part, event) for part in parts)
@@ -57,52 +63,45 @@ def expression_holds(expression: Expression, event: Event) -> bool:
             return predicate_holds(expression, event)
 
 
-MOST_CONJUNCTIONS = 256
-MOST_PREDICATES = 2048
-"""Predicates of all conjunctions together."""
-MOST_STEPS = 2048
-"""Conjunctions that are looked at on the way, also those that fall away: a subscriber's filter must not hold
-up the others."""
-
-MOST_PLAIN = 256
-"""Predicates of an expression without alternatives that is not taken apart first."""
-
-
 class TooLarge(ValueError):
-    """An expression that unfolds to more than is taken."""
+    """The normal form of an expression exceeds the limits."""
 
 
 def normalise(expression: Expression) -> Disjunction:
-    """The disjunction of conjunctions that means the same; empty if the expression can never hold."""
-    plain = _plain(expression)
+    """Return the equivalent disjunction of conjunctions; empty if the expression can never match."""
+    plain = _flat_conjunction(expression)
     if plain is not None and is_simple(plain):
         return (_sorted(plain),)
-    return _absorbed(_unfold(expression, count(1), negated=False))
+    return _absorbed(_distribute(expression, count(1), negated=False))
 
 
-def _plain(expression: Expression) -> list[Predicate] | None:
-    """The predicates of an expression without alternatives; None for any other."""
+def _flat_conjunction(expression: Expression) -> list[Predicate] | None:
+    """Return the predicates of an expression without `or` and `not`; None for any other."""
     if isinstance(expression, Predicate):
         return [expression]
     if not isinstance(expression, And):
         return None
     found: list[Predicate] = []
     for part in expression.parts:
-        inner = [part] if isinstance(part, Predicate) else _plain(part)
+        inner = [part] if isinstance(part, Predicate) else _flat_conjunction(part)
         if inner is None or len(found) + len(inner) > MOST_PLAIN:
             return None
         found += inner
     return found
 
 
-def _unfold(expression: Expression, steps: Iterator[int], *, negated: bool) -> list[frozenset[Predicate]]:
+def _distribute(expression: Expression, steps: Iterator[int], *, negated: bool) -> list[frozenset[Predicate]]:
     match expression:
         case Not(part):
-            return _unfold(part, steps, negated=not negated)
+            return _distribute(part, steps, negated=not negated)
         case And(parts) | Or(parts):
-            unfolded = [_unfold(part, steps, negated=negated) for part in parts]
+            distributed = [_distribute(part, steps, negated=negated) for part in parts]
             joined = isinstance(expression, And) != negated
-            return _product(unfolded, steps) if joined else _bounded([c for each in unfolded for c in each])
+            return (
+                _product(distributed, steps)
+                if joined
+                else _bounded([c for each in distributed for c in each])
+            )
         case _:
             return _simplified([frozenset({_literal(expression, negated)})], steps)
 
@@ -114,7 +113,7 @@ def _literal(predicate: Predicate, negated: bool) -> Predicate:
 
 
 def _product(factors: list[list[frozenset[Predicate]]], steps: Iterator[int]) -> list[frozenset[Predicate]]:
-    # Most expressions have no alternatives, and are simplified once.
+    # Most expressions have no alternatives, and need one simplification.
     plain = frozenset[Predicate]().union(*(factor[0] for factor in factors if len(factor) == 1))
     result = _simplified([plain], steps)
     for factor in factors:
@@ -127,7 +126,7 @@ def _product(factors: list[list[frozenset[Predicate]]], steps: Iterator[int]) ->
 def _simplified(
     conjunctions: Iterable[frozenset[Predicate]], steps: Iterator[int]
 ) -> list[frozenset[Predicate]]:
-    """Each made as short as can be, once, without those that can never hold."""
+    """Return the distinct simplified conjunctions, without those that can never match."""
     simple: dict[frozenset[Predicate], None] = {}
     for conjunction in conjunctions:
         if next(steps) > MOST_STEPS or len(simple) > MOST_CONJUNCTIONS:
@@ -146,14 +145,13 @@ def _bounded(conjunctions: list[frozenset[Predicate]]) -> list[frozenset[Predica
 
 def _too_large() -> TooLarge:
     return TooLarge(
-        f"it unfolds to more than {MOST_CONJUNCTIONS} alternatives or {MOST_PREDICATES} predicates,"
-        f" or takes more than {MOST_STEPS} combinations to unfold;"
-        " write fewer `or` within `and`, or use in (…)"
+        f"the expression has more than {MOST_CONJUNCTIONS} alternatives or {MOST_PREDICATES} predicates in"
+        f" normal form, or needs more than {MOST_STEPS} combinations; use fewer `or` within `and`, or in (…)"
     )
 
 
 def _absorbed(conjunctions: list[frozenset[Predicate]]) -> Disjunction:
-    """Without those that ask for more than another one does."""
+    """Drop conjunctions that another one implies."""
     ordered = sorted(set(conjunctions), key=len)
     kept: list[frozenset[Predicate]] = []
     for conjunction in ordered:

@@ -1,10 +1,9 @@
-"""Plain conjunctions read without the grammar, many times sooner: `speed > 60 and has(tags, "fire")`.
+"""A fast parser for plain conjunctions, which skips the grammar: `speed > 60 and has(tags, "fire")`.
 
-Most subscriptions are of this form, and a node that starts reads all of them again. Owns the tests that
-need no look ahead: comparisons of a name with a number or a text, `between` two numbers, `within` and `has`,
-joined by `and`. Whatever else there is, errors above all, is left to hpwsn.matching.language.grammar, whose
-grammar says what the language is; what is read here is read there in the same way. Tests that were written
-alike before are not read again, and those who ask share one predicate.
+Most subscriptions have this form, and a node reads all of them again when it starts. A plain conjunction
+joins tests with `and`: a comparison of a name with a number or a text, `between` two numbers, `within`, or
+`has`. Everything else, and every error, is left to `hpwsn.matching.language.grammar`, which defines the
+language; both parsers give the same result. Tests with the same text are parsed once and share one predicate.
 """
 
 from __future__ import annotations
@@ -18,17 +17,17 @@ from hpwsn.matching.language.normal_form import MOST_PLAIN, And, Expression
 from hpwsn.matching.language.predicates import RESERVED, Conjunction, Operator, Predicate
 from hpwsn.matching.language.simplify import is_simple, is_simple_alone
 
-SHARED = 32_768
-"""Tests that are remembered at most, a third of a kilobyte each as they are mostly written."""
-SHORT = 1024
-"""Characters of the texts whose tests are remembered, so that strangers cannot fill memory with them."""
+MAX_SHARED = 32_768
+"""Maximum number of cached tests, usually a third of a kilobyte each."""
+MAX_SHARED_TEXT = 1024
+"""Maximum length of texts whose tests are cached, so that subscribers cannot fill memory."""
 
-# Possessive: a name, a number or a text is as long as it can be, as the grammar's tokens are.
+# Possessive quantifiers: names, numbers and texts are maximal, like the grammar's tokens.
 _NAME = r"(?:[^\W\d][\w.\-]*+|`[^`]++`)"
 _NUMBER = r"[+-]?+(?:\d++(?:\.\d*+)?+|\.\d++)(?:[eE][+-]?+\d++)?+"
 _STRING = r"""(?:"(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+')"""
 _COMMA = r"\s*+,\s*+"
-# What begins no test is found whole, and as nothing, so that nothing else lies between those that are found.
+# Text that is not a test matches as a whole with an empty group, so nothing is skipped between tests.
 _tests = re.compile(
     rf"""\s*+(
         {_NAME}\s*+(?:
@@ -41,30 +40,30 @@ _tests = re.compile(
     |.++""",
     re.VERBOSE | re.DOTALL,
 ).findall
-# Name, operator and operand, or name and both bounds, of what is a test.
+# A test's name, operator and operand, or its name and both bounds.
 _comparison = re.compile(
     r"(`[^`]++`|[\w.\-]++)\s*+(?:([<>=!]++)\s*+(.++)|\w++\s++(\S++)\s++\w++\s++(\S++))", re.DOTALL
 ).fullmatch
 _arguments = re.compile(rf"{_STRING}|{_NAME}|{_NUMBER}", re.DOTALL).findall
 _escaped = re.compile(r"""\\(["'\\])""")
 
-# Compared as the grammar's words are: regardless of case `ſ` is an s, and `ı` an i.
+# Ignores case like the grammar's keywords: `ſ` equals s, and `ı` equals i.
 _is_has = re.compile("has", re.IGNORECASE).fullmatch
-_is_word = re.compile("|".join(RESERVED | {"date"}), re.IGNORECASE).fullmatch
+_is_reserved = re.compile("|".join(RESERVED | {"date"}), re.IGNORECASE).fullmatch
 
 _OPERATORS = {operator.value: operator for operator in Operator} | {"==": Operator.EQ, "<>": Operator.NE}
 
 Part = tuple[Predicate, ...]
-"""What one test says: a predicate, or two for `within`."""
+"""The predicates of one test: one, or two for `within`."""
 
 
 class _NotPlain(Exception):
-    """A test that is left to the grammar, or to the normal form."""
+    """A test that is left to the grammar or to the normal form."""
 
 
 def plain_conjunction(text: str) -> Conjunction | None:
-    """The normal form, if the text is plain and has nothing to simplify; None leaves it to others."""
-    simple = _shared.__getitem__ if len(text) <= SHORT else _simple
+    """Return the normal form of a plain text that needs no simplification; None for any other."""
+    simple = _shared.__getitem__ if len(text) <= MAX_SHARED_TEXT else _parse_simple
     try:
         predicates = [*chain.from_iterable(map(simple, _tests(text)))]
     except _NotPlain:
@@ -76,9 +75,9 @@ def plain_conjunction(text: str) -> Conjunction | None:
 
 
 def parse_plain(text: str) -> Expression | None:
-    """The expression, if the text is of the plain form; None leaves it to the grammar."""
+    """Return the expression of a plain text; None for any other."""
     try:
-        parts = [_part(test) for test in _tests(text)]
+        parts = [_parse_test(test) for test in _tests(text)]
     except _NotPlain:
         return None
     found = tuple(part[0] if len(part) == 1 else And(part) for part in parts)
@@ -86,17 +85,17 @@ def parse_plain(text: str) -> Expression | None:
 
 
 def unquoted(text: str) -> str:
-    """A text without its quotes; a backslash before a quote or a backslash takes that as it is."""
+    """Return a text without its quotes and without the backslashes that escape quotes and backslashes."""
     return _escaped.sub(r"\1", text[1:-1]) if "\\" in text else text[1:-1]
 
 
 class _Shared(dict[str, Part]):
-    """What tests say that need no simplifying, read when it is first asked for."""
+    """A cache of tests that need no simplification, parsed on first use."""
 
     def __missing__(self, test: str) -> Part:
-        part = _simple(test)
-        if len(self) >= SHARED:
-            # Not the oldest alone: keeping an order would cost each look more than this one.
+        part = _parse_simple(test)
+        if len(self) >= MAX_SHARED:
+            # Cleared completely: an eviction order would make every lookup slower.
             self.clear()
         self[test] = part
         return part
@@ -105,14 +104,14 @@ class _Shared(dict[str, Part]):
 _shared = _Shared()
 
 
-def _simple(test: str) -> Part:
-    part = _part(test)
+def _parse_simple(test: str) -> Part:
+    part = _parse_test(test)
     if not (is_simple_alone(part[0]) if len(part) == 1 else is_simple(part)):
         raise _NotPlain
     return part
 
 
-def _part(test: str) -> Part:
+def _parse_test(test: str) -> Part:
     if not test:
         raise _NotPlain
     if (found := _comparison(test)) is not None:
@@ -135,7 +134,7 @@ def _between(name: str, low: str, high: str) -> Predicate:
 
 
 def _attribute(name: str) -> str:
-    if _is_word(name):
+    if _is_reserved(name):
         raise _NotPlain
     return intern(name.strip("`"))
 

@@ -1,15 +1,15 @@
-"""What a content predicate is, and when it holds: the meaning that every matching engine must reproduce.
+"""Content predicates and their semantics, which every matching engine must reproduce.
 
 A request is a disjunction of conjunctions of predicates (spec of stream data services, "request"), each on
-one attribute of an event. An event is a map from attribute to a value, or to a tuple of values where the
-attribute is repeated. Owns no syntax (hpwsn.matching.language.grammar) and no index (the engines).
+one attribute of an event. An event maps attributes to a value, or to a tuple of values if the attribute is
+repeated. The syntax is in `hpwsn.matching.language.grammar`, and indexes are in the engines.
 
-- A missing attribute makes its predicate false, and a negated one true.
-- A number compares with numbers, a text with texts, a truth value with truth values (for equality only), an
-  instant with texts that are dates. Types that do not fit make a predicate false.
+- A missing attribute makes its predicate false, and a negated predicate true.
+- A number compares with numbers, a text with texts, a boolean with booleans (by equality only), and an
+  instant with texts that are dates. Other combinations of types make a predicate false.
 - NaN compares with nothing, not even by `!=`.
-- Of a repeated attribute one value is chosen for each conjunction: all its predicates on that attribute hold
-  for the same value. `has` and `exists` look at all of them.
+- For a repeated attribute, one value must satisfy all predicates of a conjunction on that attribute. `has`
+  and `exists` look at all values.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from typing import Any
 from hpwsn.matching.language.values import Instant, Scalar, instant_of, like_pattern, scalar_text, words
 
 Operand = float | str | bool | Instant
-"""What it can be compared with."""
+"""The type of a value in a predicate."""
 
 RESERVED = frozenset(
     {"and", "or", "not", "between", "in", "like", "within", "has", "exists", "true", "false"}
 )
-"""Words of the language, in small letters; an attribute of such a name is written in backquotes."""
+"""Keywords in lower case; attributes of that name are written in backquotes."""
 
 Event = Mapping[str, Scalar | tuple[Scalar, ...]]
 
 Test = Callable[[Scalar, tuple[Operand, ...]], bool]
-"""Whether a value compares so with the operands."""
+"""Whether a value satisfies a comparison with the operands."""
 
 
 class Operator(Enum):
-    """How a predicate compares; the value is its spelling."""
+    """The comparison of a predicate; the enum value is its spelling."""
 
     LT = "<"
     LE = "<="
@@ -53,23 +53,23 @@ class Operator(Enum):
     HAS = "has"
     EXISTS = "exists"
 
-    # Members are looked up for each predicate; Enum's own hash is written in Python.
+    # Members are dict keys on the hot path, and Enum's own hash is written in Python.
     __hash__ = object.__hash__
 
 
 ORDERED = frozenset({Operator.LT, Operator.LE, Operator.GT, Operator.GE, Operator.BETWEEN})
-"""Operators that want an order among values."""
+"""Operators that need ordered values."""
 
 OF_ALL_VALUES = frozenset({Operator.HAS, Operator.EXISTS})
-"""Operators that look at a repeated attribute as a whole."""
+"""Operators that look at all values of a repeated attribute."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Predicate:
     """A comparison of one attribute, or its negation.
 
-    `operands` is one value for the comparisons and LIKE, the two bounds (included) for BETWEEN, one or more
-    values for IN, words for HAS, nothing for EXISTS.
+    `operands` is one value for comparisons and LIKE, the two inclusive bounds for BETWEEN, one or more values
+    for IN, the words for HAS, and empty for EXISTS.
     """
 
     attribute: str
@@ -78,7 +78,7 @@ class Predicate:
     negated: bool = False
 
     def _key(self) -> tuple[object, ...]:
-        # Python holds True and 1.0 for equal; no predicate does.
+        # True equals 1.0 in Python, but not in predicates.
         return (self.attribute, self.operator, self.negated, self.operands, tuple(map(type, self.operands)))
 
     def __eq__(self, other: object) -> bool:
@@ -93,19 +93,19 @@ class Predicate:
 
 
 Conjunction = tuple[Predicate, ...]
-"""Predicates that must all hold; none at all always does."""
+"""Predicates that must all hold; an empty conjunction always holds."""
 
 Disjunction = tuple[Conjunction, ...]
-"""Conjunctions of which one must hold; none at all never does."""
+"""Conjunctions of which one must hold; an empty disjunction never holds."""
 
 
 def disjunction_holds(disjunction: Disjunction, event: Event) -> bool:
-    """Whether one of the conjunctions holds."""
+    """Whether at least one conjunction holds."""
     return any(conjunction_holds(conjunction, event) for conjunction in disjunction)
 
 
 def conjunction_holds(conjunction: Conjunction, event: Event) -> bool:
-    """Whether all predicates hold, those on one repeated attribute for one of its values."""
+    """Whether all predicates hold; those on one repeated attribute must hold for the same value."""
     for predicate in conjunction:
         value = event.get(predicate.attribute)
         if value is None:
@@ -137,7 +137,7 @@ def _attribute_holds(predicates: list[Predicate], event: Event) -> bool:
 
 
 def predicate_holds(predicate: Predicate, event: Event) -> bool:
-    """Whether the predicate holds by itself: of a repeated attribute, for one of its values."""
+    """Whether the predicate holds by itself: for a repeated attribute, for one of its values."""
     value = event.get(predicate.attribute)
     if value is None or value == ():
         return predicate.negated
@@ -156,7 +156,7 @@ def value_holds(predicate: Predicate, value: Scalar) -> bool:
 
 
 def comparable(value: Scalar, operand: Operand) -> Operand | None:
-    """The value in the operand's own type, or None where they do not compare."""
+    """Return the value in the operand's type; None if they do not compare."""
     if type(operand) is Instant:
         return instant_of(value) if type(value) is str else None
     if type(value) is not type(operand) or value != value:
@@ -189,7 +189,7 @@ def _equal(value: Scalar, operands: tuple[Operand, ...]) -> bool:
 
 def _not_equal(value: Scalar, operands: tuple[Operand, ...]) -> bool:
     typed = comparable(value, operands[0])
-    # An operand that is NaN compares with nothing either.
+    # A NaN operand compares with nothing either.
     return typed is not None and typed != operands[0] and operands[0] == operands[0]
 
 
@@ -240,12 +240,12 @@ _is_plain_name = re.compile(r"[^\W\d][\w.\-]*").fullmatch
 
 
 def attribute_text(name: str) -> str:
-    """An attribute as the language writes it."""
+    """Return an attribute in the syntax of the language."""
     return name if _is_plain_name(name) and name.lower() not in RESERVED else f"`{name}`"
 
 
 def operand_text(operand: Operand) -> str:
-    """An operand as the language writes it."""
+    """Return an operand in the syntax of the language."""
     if type(operand) is Instant:
         return f'date "{datetime.fromtimestamp(operand.seconds, UTC).isoformat()}"'
     if type(operand) is str:

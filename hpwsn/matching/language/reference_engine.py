@@ -1,11 +1,8 @@
-"""The naive engine: every request is asked, predicate after predicate, until one fails.
+"""The interface of matching engines, and the naive engine that defines their correct answers.
 
-The yardstick for the others' answers and for their speed (BruteForce in the papers).
-
-The port of matching engines: requests go in and out, an event gives the ids of those that hold.
-
-Engines are pure and know no broker. Each must answer as hpwsn.matching.language.predicates defines it,
-whatever its index; the naive engine does nothing else, and is what the others are compared with.
+An engine takes requests, and returns the ids of those that match an event. Engines are pure and do not know
+the broker. Every engine must answer as `hpwsn.matching.language.predicates` defines. `NaiveEngine` evaluates
+every request in turn (BruteForce in the papers); tests and benchmarks compare the other engines with it.
 """
 
 from __future__ import annotations
@@ -23,46 +20,46 @@ from hpwsn.matching.language.predicates import (
 
 
 class Engine(Protocol):
-    """Requests that can be matched against events."""
+    """Requests that are matched against events."""
 
     evaluations: int
     """Predicates evaluated since the start, as the engine's paper counts them."""
 
     def add(self, id_: int, request: Disjunction) -> None:
-        """Take a request under an id that is not in use (ValueError if it is)."""
+        """Add a request; ValueError if the id is in use."""
 
     def remove(self, id_: int) -> None:
-        """Forget a request (KeyError if there is none of that id)."""
+        """Remove a request; KeyError if the id is unknown."""
 
     def match(self, event: Event) -> list[int]:
-        """The ids of all requests that hold, each once, in no particular order."""
+        """Return the ids of all requests that match, each once, in any order."""
 
     def match_batch(self, events: Sequence[Event]) -> list[list[int]]:
-        """The same for several events."""
+        """Return the matching ids for each event."""
 
     def __len__(self) -> int:
-        """How many requests there are."""
+        """The number of requests."""
 
 
 class NaiveEngine:
-    """All requests in a dict, asked one after another."""
+    """Evaluates all requests one after another."""
 
     def __init__(self) -> None:
         self.evaluations = 0
         self._requests: dict[int, Disjunction] = {}
 
     def add(self, id_: int, request: Disjunction) -> None:
-        """Take a request."""
+        """Add a request; ValueError if the id is in use."""
         if id_ in self._requests:
-            raise ValueError(f"request {id_} is already there; remove it first")
+            raise ValueError(f"request {id_} is already in the engine; remove it first")
         self._requests[id_] = request
 
     def remove(self, id_: int) -> None:
-        """Forget a request."""
+        """Remove a request; KeyError if the id is unknown."""
         del self._requests[id_]
 
     def match(self, event: Event) -> list[int]:
-        """The ids of all requests that hold."""
+        """Return the ids of all requests that match."""
         repeated = any(type(value) is tuple for value in event.values())
         holds = self._holds_repeated if repeated else self._holds
         return [id_ for id_, request in self._requests.items() if any(holds(c, event) for c in request)]
@@ -79,7 +76,7 @@ class NaiveEngine:
         return conjunction_holds(conjunction, event)
 
     def match_batch(self, events: Sequence[Event]) -> list[list[int]]:
-        """The same for several events."""
+        """Return the matching ids for each event."""
         return [self.match(event) for event in events]
 
     def __len__(self) -> int:

@@ -1,8 +1,7 @@
-"""One conjunction made as short as can be, or found to be impossible.
+"""Simplification of one conjunction: as few predicates as possible, or None if it can never match.
 
-All predicates of a conjunction on one attribute hold for one and the same value, so its bounds can be joined
-to one range, lists cut to what the range leaves, and opposites found. Changes nothing of what the conjunction
-means.
+All predicates of a conjunction on one attribute apply to the same value. So bounds combine to one range,
+lists are reduced to that range, and contradictions are found. The meaning of the conjunction does not change.
 """
 
 from __future__ import annotations
@@ -24,20 +23,20 @@ _OPPOSITES = {
     Operator.NE: Operator.EQ,
 }
 
-_PLAIN = re.compile(r"(?:[^%_\\]|\\.)*", re.DOTALL)
+_LITERAL_PREFIX = re.compile(r"(?:[^%_\\]|\\.)*", re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
 _SINGLE = frozenset(_OPPOSITES) | {Operator.LIKE, Operator.HAS, Operator.EXISTS}
-"""Operators of predicates that nothing is to be done about where they are alone."""
+"""Operators of predicates that need no simplification if they are alone."""
 
 
 def is_simple(predicates: Sequence[Predicate]) -> bool:
-    """Whether they can hold and cannot be fewer: as they are for most requests, each on its own attribute."""
+    """Whether the predicates cannot be simplified: as in most requests, each has its own attribute."""
     return len({p.attribute for p in predicates}) == len(predicates) and all(map(is_simple_alone, predicates))
 
 
 def is_simple_alone(predicate: Predicate) -> bool:
-    """Whether it can hold and cannot be said in another way, where nothing else is asked of its attribute."""
+    """Whether a predicate that is alone on its attribute can match and cannot be simplified."""
     if predicate.operator in _SINGLE:
         return not predicate.operands or predicate.operands[0] == predicate.operands[0]
     if predicate.operator is Operator.BETWEEN and not predicate.negated:
@@ -47,7 +46,7 @@ def is_simple_alone(predicate: Predicate) -> bool:
 
 
 def simplify(conjunction: Iterable[Predicate]) -> frozenset[Predicate] | None:
-    """The same conjunction in fewer predicates; None if it can never hold."""
+    """Return the same conjunction in fewer predicates; None if it can never match."""
     by_attribute: dict[str, list[Predicate]] = {}
     for predicate in conjunction:
         by_attribute.setdefault(predicate.attribute, []).append(predicate)
@@ -70,7 +69,7 @@ def _simplify_attribute(predicates: list[Predicate]) -> set[Predicate] | None:
         return None
     compared = [p for p in positive if p.operator not in OF_ALL_VALUES]
     whole = {p for p in predicates if p.operator in OF_ALL_VALUES}
-    asked = _asked_words(whole)
+    asked = _merge_words(whole)
     if asked is None:
         return None
     if compared:
@@ -81,8 +80,8 @@ def _simplify_attribute(predicates: list[Predicate]) -> set[Predicate] | None:
     return negated | asked | (set() if has else {p for p in positive if p.operator is Operator.EXISTS})
 
 
-def _asked_words(whole: set[Predicate]) -> set[Predicate] | None:
-    """The words that must be there as one predicate, and those that must not; None if that cannot be."""
+def _merge_words(whole: set[Predicate]) -> set[Predicate] | None:
+    """Return the required words as one predicate, and the excluded words; None if they contradict."""
     has = sorted((p for p in whole if p.operator is Operator.HAS and not p.negated), key=str)
     not_has = {p for p in whole if p.operator is Operator.HAS and p.negated}
     if not has:
@@ -98,12 +97,12 @@ def _negation(predicate: Predicate) -> Predicate:
 
 
 def _simplify_compared(positive: list[Predicate], negated: list[Predicate]) -> set[Predicate] | None:
-    """Comparisons of one value, at least one of which says of what type it is."""
-    if not frozenset.intersection(*map(_accepted, positive)) or not _begin_alike(positive):
+    """Simplify comparisons of one value, at least one of which determines its type."""
+    if not frozenset.intersection(*map(_accepted_types, positive)) or not _prefixes_agree(positive):
         return None
     listed = next((p for p in positive if _lists_values(p)), None)
     if listed is not None:
-        return _only(listed, positive + negated)
+        return _filter_listed(listed, positive + negated)
     result: set[Predicate] = {p for p in positive if _operand_type(p) is None}
     types = {_operand_type(p) for p in positive} - {None}
     result |= {p for p in negated if _operand_type(p) not in types}
@@ -117,26 +116,26 @@ def _simplify_compared(positive: list[Predicate], negated: list[Predicate]) -> s
     return result
 
 
-def _begin_alike(predicates: list[Predicate]) -> bool:
-    """Whether one text can begin as all the patterns do."""
-    starts = [_start(str(p.operands[0])) for p in predicates if p.operator is Operator.LIKE]
+def _prefixes_agree(predicates: list[Predicate]) -> bool:
+    """Whether one text can start with the prefixes of all patterns."""
+    starts = [_prefix(str(p.operands[0])) for p in predicates if p.operator is Operator.LIKE]
     longest = max(starts, key=len, default="")
     return all(longest.startswith(start) for start in starts)
 
 
-def _start(pattern: str) -> str:
-    """What stands before the first `%` or `_` of a pattern."""
-    plain = _PLAIN.match(pattern)
+def _prefix(pattern: str) -> str:
+    """Return the part of a pattern before the first `%` or `_`."""
+    plain = _LITERAL_PREFIX.match(pattern)
     return _ESCAPED.sub(r"\1", plain[0]) if plain else ""
 
 
 def _lists_values(predicate: Predicate) -> bool:
-    """Whether it names all values that it holds for; a date is written in many ways."""
+    """Whether the predicate names all values that it holds for; a date has many spellings."""
     return predicate.operator in (Operator.EQ, Operator.IN) and Instant not in map(type, predicate.operands)
 
 
-def _only(listed: Predicate, asked: list[Predicate]) -> set[Predicate] | None:
-    """Of values that are listed, those for which all else holds too."""
+def _filter_listed(listed: Predicate, asked: list[Predicate]) -> set[Predicate] | None:
+    """Reduce a list to the values for which all other predicates hold."""
     values = [
         value for value in dict.fromkeys(_typed(listed)) if all(value_holds(p, value[1]) for p in asked)
     ]
@@ -147,25 +146,25 @@ def _only(listed: Predicate, asked: list[Predicate]) -> set[Predicate] | None:
 
 
 def _typed(predicate: Predicate) -> list[tuple[type, Scalar]]:
-    """The operands, told apart by their types as well, since Python holds True and 1.0 for equal."""
+    """Return the operands with their types, since True equals 1.0 in Python."""
     return [(type(operand), cast(Scalar, operand)) for operand in predicate.operands]
 
 
-def _accepted(predicate: Predicate) -> frozenset[type]:
-    """The types of value for which the predicate can hold."""
+def _accepted_types(predicate: Predicate) -> frozenset[type]:
+    """Return the types of value for which the predicate can hold."""
     if predicate.operator is Operator.LIKE:
         return frozenset({str})
     return frozenset(str if type(operand) is Instant else type(operand) for operand in predicate.operands)
 
 
 def _operand_type(predicate: Predicate) -> type | None:
-    """The one type of all operands; None for patterns and for lists of several."""
+    """Return the common type of the operands; None for patterns and for lists of several types."""
     types = set(map(type, predicate.operands))
     return types.pop() if len(types) == 1 and predicate.operator is not Operator.LIKE else None
 
 
 def _as_positive(predicate: Predicate) -> Predicate:
-    """The opposite comparison, which is the same where the value is known to compare."""
+    """Return the opposite comparison, equivalent to the negation if the value is comparable."""
     opposite = _OPPOSITES.get(predicate.operator)
     if opposite is None or type(predicate.operands[0]) is bool:
         return predicate
@@ -174,7 +173,7 @@ def _as_positive(predicate: Predicate) -> Predicate:
 
 @dataclass(slots=True)
 class _Range:
-    """What comparisons of one type leave of its values."""
+    """The values of one type that some comparisons allow."""
 
     low: Operand | None = None
     low_open: bool = False
@@ -183,13 +182,13 @@ class _Range:
 
     @staticmethod
     def of(predicates: list[Predicate]) -> set[Predicate] | None:
-        """The comparisons in as few as can be; None if no value is left."""
+        """Return the comparisons in as few predicates as possible; None if no value is left."""
         range_ = _Range()
         others = [p for p in predicates if p.negated or not range_.take(p)]
         return range_.join(predicates[0].attribute, others)
 
     def take(self, predicate: Predicate) -> bool:
-        """Narrow the range by a comparison that is a bound."""
+        """Narrow the range by a comparison; return False if the comparison is not a bound."""
         match predicate.operator, predicate.operands:
             case (Operator.GT | Operator.GE) as operator, (value,):
                 self._raise(value, operator is Operator.GT)
@@ -214,15 +213,15 @@ class _Range:
             self.high, self.high_open = value, open_
 
     def join(self, attribute: str, others: list[Predicate]) -> set[Predicate] | None:
-        """The range and what else is asked, without what the range says already."""
+        """Return the range and the other predicates, without those that the range implies."""
         if self._empty():
             return None
         lists = [p for p in others if p.operator is Operator.IN and not p.negated]
         rest = {p for p in others if p not in lists}
         if lists:
-            return self._cut(attribute, lists, rest)
+            return self._intersect_lists(attribute, lists, rest)
         if self.low is not None and self.low == self.high:
-            return _left(attribute, [self.low], rest)
+            return _filter_values(attribute, [self.low], rest)
         excluded = {p for p in rest if p.operator is Operator.NE and not p.negated}
         needless = {p for p in excluded if not self._holds(p.operands[0])} if self._bounded() else set()
         return self._predicates(attribute) | (rest - needless)
@@ -240,9 +239,11 @@ class _Range:
     def _holds(self, value: Operand) -> bool:
         return all(_compare(p, value) for p in self._predicates("value"))
 
-    def _cut(self, attribute: str, lists: list[Predicate], rest: set[Predicate]) -> set[Predicate] | None:
+    def _intersect_lists(
+        self, attribute: str, lists: list[Predicate], rest: set[Predicate]
+    ) -> set[Predicate] | None:
         common = [v for v in dict.fromkeys(lists[0].operands) if all(v in other.operands for other in lists)]
-        return _left(attribute, [value for value in common if self._holds(value)], rest)
+        return _filter_values(attribute, [value for value in common if self._holds(value)], rest)
 
     def _predicates(self, attribute: str) -> set[Predicate]:
         closed = not (self.low_open or self.high_open)
@@ -256,8 +257,8 @@ class _Range:
         return result
 
 
-def _left(attribute: str, values: list[Operand], rest: set[Predicate]) -> set[Predicate] | None:
-    """What the rest leaves of the operands that the value must be equal to."""
+def _filter_values(attribute: str, values: list[Operand], rest: set[Predicate]) -> set[Predicate] | None:
+    """Return the values that satisfy the other predicates, as one predicate; None if there are none."""
     left = tuple(value for value in values if all(_compare(p, value) for p in rest))
     if not left:
         return None
@@ -266,7 +267,7 @@ def _left(attribute: str, values: list[Operand], rest: set[Predicate]) -> set[Pr
 
 
 def _compare(predicate: Predicate, value: Operand) -> bool:
-    """Whether a comparison holds for a value of its operands' own type."""
+    """Whether a comparison holds for a value of its operands' type."""
     if type(value) is Instant:
         moved = tuple(operand.seconds for operand in predicate.operands if type(operand) is Instant)
         predicate = Predicate(predicate.attribute, predicate.operator, moved, predicate.negated)

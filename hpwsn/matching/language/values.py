@@ -1,6 +1,6 @@
-"""The values that events hold, and how a text is read as a pattern, as words and as an instant.
+"""The values of events, and the conversion of texts to patterns, words and instants.
 
-Pure, and bounded: a pattern costs at most text times pattern, and what is kept for the next event is limited.
+Pure and bounded: a pattern costs at most text length times pattern length, and the caches have limits.
 """
 
 from __future__ import annotations
@@ -13,19 +13,20 @@ from functools import lru_cache
 
 @dataclass(frozen=True, slots=True, order=True)
 class Instant:
-    """A point in time, in seconds of the epoch."""
+    """A point in time, in seconds since the epoch."""
 
     seconds: float
 
 
 Scalar = float | str | bool
-"""What an event's attribute can be."""
+"""The type of a single value of an event."""
 
 
 class LikePattern:
-    """SQL's pattern: `%` is any text, `_` any one character, a backslash takes the next one as it is.
+    """A pattern of SQL's LIKE: `%` is any text, `_` one character, a backslash escapes the next character.
 
-    The pieces between the `%` are found one after another, so the work is bounded by text times pattern.
+    The pieces between the `%` are searched in order, so the work is bounded by text length times pattern
+    length.
     """
 
     __slots__ = ("_first", "_last", "_last_length", "_middle", "_prefix")
@@ -33,7 +34,7 @@ class LikePattern:
     def __init__(self, pattern: str) -> None:
         self._prefix = pattern[:-1] if _is_prefix(pattern) else None
         if self._prefix is not None:
-            # Most patterns: nothing to compile, which would take longer than to match.
+            # The usual case: a prefix needs no compilation, which would cost more than the match.
             return
         pieces = _pieces(pattern)
         compiled = [re.compile("".join(piece), re.DOTALL) for piece in pieces]
@@ -43,7 +44,7 @@ class LikePattern:
         self._last_length = len(pieces[-1])
 
     def matches(self, text: str) -> bool:
-        """Whether the whole text is of the pattern."""
+        """Whether the whole text matches."""
         if self._prefix is not None:
             return text.startswith(self._prefix)
         if self._last is None:
@@ -61,7 +62,7 @@ _is_prefix = re.compile(r"[^%_\\]*%", re.DOTALL).fullmatch
 
 
 def _pieces(pattern: str) -> list[list[str]]:
-    """The pattern between its `%`, each a list of expressions for one character."""
+    """Return the pieces between the `%`, each a list of expressions for one character."""
     pieces: list[list[str]] = [[]]
     characters = iter(pattern)
     for character in characters:
@@ -77,7 +78,7 @@ def _pieces(pattern: str) -> list[list[str]]:
 
 @lru_cache(maxsize=32768)
 def like_pattern(pattern: str) -> LikePattern:
-    """The compiled pattern, kept for the next event."""
+    """Return the compiled pattern from a cache."""
     return LikePattern(pattern)
 
 
@@ -85,14 +86,14 @@ _SEPARATORS = re.compile(r"[\s,]+")
 
 
 def words(value: Scalar | tuple[Scalar, ...]) -> frozenset[str]:
-    """The words of an attribute: its values, and the parts of each between blanks and commas."""
+    """Return the words of an attribute: its values, and their parts between blanks and commas."""
     if type(value) is not tuple:
         return _words_of(scalar_text(value))  # type: ignore[arg-type]
     return frozenset().union(*[_words_of(scalar_text(one)) for one in value])
 
 
 def _words_of(text: str) -> frozenset[str]:
-    # Long texts are not kept, so that what strangers send cannot fill memory.
+    # Long texts are not cached, so that publishers cannot fill memory.
     return _kept_words_of(text) if len(text) <= 64 else _split_words(text)
 
 
@@ -104,7 +105,7 @@ _kept_words_of = lru_cache(maxsize=16384)(_split_words)
 
 
 def scalar_text(value: Scalar) -> str:
-    """A value as words are written: whole numbers without a point, truth values as in JSON."""
+    """Return a value as text: whole numbers without a decimal point, booleans as in JSON."""
     if type(value) is str:
         return value
     if type(value) is bool:
@@ -116,12 +117,12 @@ def scalar_text(value: Scalar) -> str:
 
 @lru_cache(maxsize=65536)
 def instant_of(text: str) -> Instant | None:
-    """What a text is as an instant, kept for the next predicate that asks."""
+    """Return parse_instant of the text, from a cache."""
     return parse_instant(text)
 
 
 def parse_instant(text: str) -> Instant | None:
-    """An ISO 8601 date or time of a date, UTC where it names no zone; None for any other text."""
+    """Parse an ISO 8601 date or date and time, UTC without a zone; None for any other text."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hpwsn.matching.content.content_filters import ContentFilters
-from hpwsn.matching.content.content_group import FEW, MANY, SMALL, ContentGroup
+from hpwsn.matching.content.content_group import COMPILE_AT, INDEX_ABOVE, UNINDEX_BELOW, ContentGroup
 from hpwsn.matching.engine.compiled_kernel import match_compiled
 from hpwsn.matching.engine.kernels import match_numpy
 from hpwsn.matching.language.reference_engine import NaiveEngine
@@ -85,17 +85,17 @@ def test_those_are_found_whose_filters_hold(places, leaving, several):
 
 def test_a_small_group_has_no_engine_and_gives_one_back_when_it_shrinks():
     engines = Engines()
-    filters, group = filled(engines, [*range(SMALL), *range(SMALL), 102])
-    assert (len(group), engines.made) == (2 * SMALL + 1, 0)
-    filters.acquire(POOL[SMALL])
-    group.add("large", filters.find(POOL[SMALL]))
+    filters, group = filled(engines, [*range(INDEX_ABOVE), *range(INDEX_ABOVE), 102])
+    assert (len(group), engines.made) == (2 * INDEX_ABOVE + 1, 0)
+    filters.acquire(POOL[INDEX_ABOVE])
+    group.add("large", filters.find(POOL[INDEX_ABOVE]))
     assert engines.made == 1
-    for number in range(SMALL - FEW + 3):
+    for number in range(INDEX_ABOVE - UNINDEX_BELOW + 3):
         group.discard(number, filters.find(POOL[number]))
-        group.discard(number + SMALL, filters.find(POOL[number]))
-    group.discard("nobody", filters.find(POOL[SMALL]))
+        group.discard(number + INDEX_ABOVE, filters.find(POOL[number]))
+    group.discard("nobody", filters.find(POOL[INDEX_ABOVE]))
     assert "large" in group.match([filters.evaluation(b"<car><speed>1000</speed></car>")])[0]
-    for number in range(SMALL):
+    for number in range(INDEX_ABOVE):
         filters.acquire(POOL[number])
         group.add(f"again {number}", filters.find(POOL[number]))
     assert engines.made == 2
@@ -104,7 +104,7 @@ def test_a_small_group_has_no_engine_and_gives_one_back_when_it_shrinks():
 def test_a_large_group_asks_for_the_compiled_kernel_once():
     engines, filters = Engines(), ContentFilters()
     group = ContentGroup(engines)
-    for number in range(MANY + 10):
+    for number in range(COMPILE_AT + 10):
         wanted = (predicate(f"speed = {number}"),)
         filters.acquire(wanted)
         group.add(number, filters.find(wanted))

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from hpwsn.matching.content.attributes import LONGEST, LONGEST_HEAD, event_of, flat_event
+from hpwsn.matching.content.attributes import MAX_FLAT_BYTES, MAX_HEAD, event_of, flat_event
 from hpwsn_client.wsn.formats.json_events import encode_event
 from hpwsn_client.wsn.soap.xml import STORED_LIMITS, encode_element, parse_xml
 
@@ -51,8 +51,8 @@ def test_a_json_event_of_plain_fields_is_flat() -> None:
         "<r xmlns:p='urn:p'><p:a>1</p:a></r>",
         f"<r xmlns='{HP}'><field>1</field></r>",
         f"<hp:text xmlns:hp='{HP}'><a>1</a></hp:text>",
-        f"<r xmlns:long='{'x' * LONGEST_HEAD}'><a>1</a></r>",
-        f"<r><a>{'x' * LONGEST}</a></r>",
+        f"<r xmlns:long='{'x' * MAX_HEAD}'><a>1</a></r>",
+        f"<r><a>{'x' * MAX_FLAT_BYTES}</a></r>",
     ],
 )
 def test_whatever_is_unusual_is_left_to_the_parser(xml: str) -> None:

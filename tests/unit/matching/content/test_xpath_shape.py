@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from hpwsn.matching.content.content_filters import ContentFilters
-from hpwsn.matching.content.content_group import SMALL, ContentGroup
+from hpwsn.matching.content.content_group import INDEX_ABOVE, ContentGroup
 from hpwsn.matching.content.xpath_shape import MOST_DEPTH, shape_of
 from hpwsn.matching.language.predicates import disjunction_holds
 from hpwsn.node.content_engines import NEVER, BrokerEngines
@@ -131,7 +131,7 @@ def test_a_shape_means_what_xpath_means_or_says_that_it_cannot_tell(expression, 
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.lists(expressions, min_size=SMALL + 1, max_size=SMALL + 5, unique=True), payloads())
+@given(st.lists(expressions, min_size=INDEX_ABOVE + 1, max_size=INDEX_ABOVE + 5, unique=True), payloads())
 def test_many_of_them_select_together_what_each_selects_alone(texts, payload):
     again = etree.fromstring(etree.tostring(payload))
     expected = sorted(text for text in texts if compile_content(xpath(text))(again))
@@ -139,7 +139,7 @@ def test_many_of_them_select_together_what_each_selects_alone(texts, payload):
 
 
 def test_of_several_nodes_each_comparison_may_take_another():
-    texts = [f"a > {n} and a < {n - 4}" for n in range(SMALL + 8)]
+    texts = [f"a > {n} and a < {n - 4}" for n in range(INDEX_ABOVE + 8)]
     payload = etree.fromstring("<r><a>1</a><a>20</a></r>")
     assert found_by_index([xpath(text) for text in texts], payload) == sorted(
         f"a > {n} and a < {n - 4}" for n in range(6, 20)

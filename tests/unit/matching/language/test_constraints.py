@@ -2,7 +2,7 @@
 
 import pytest
 
-from hpwsn.matching.language.constraints import breaches, check_constraints, parse_constraints
+from hpwsn.matching.language.constraints import check_constraints, parse_constraints, violations
 from hpwsn.matching.language.grammar import PredicateError, parse_predicates
 from hpwsn.matching.language.normal_form import expression_holds
 from hpwsn.matching.language.predicates import disjunction_holds
@@ -37,7 +37,7 @@ GPS = parse_constraints(
     ],
 )
 def test_what_some_event_can_be_may_be_asked_for(text):
-    assert breaches(GPS, parse_predicates(text)) == ()
+    assert violations(GPS, parse_predicates(text)) == ()
     check_constraints(GPS, parse_predicates(text))
 
 
@@ -68,7 +68,7 @@ def test_what_some_event_can_be_may_be_asked_for(text):
     ],
 )
 def test_each_predicate_outside_is_named_with_its_constraint(text, outside):
-    found = [str(breach) for breach in breaches(GPS, parse_predicates(text))]
+    found = [str(violation) for violation in violations(GPS, parse_predicates(text))]
     assert len(found) == len(outside)
     assert all(
         shown.startswith(expected) for shown, expected in zip(sorted(found), sorted(outside), strict=True)
@@ -84,7 +84,7 @@ def test_each_predicate_outside_is_named_with_its_constraint(text, outside):
         ("speed", ">> 0", "speed = '>> 0'.*column"),
         ("speed", "lane > 0", "about lane"),
         ("speed", "> 1 and lane > 0", "about lane"),
-        ("speed", "> 1 and speed < 0", "never hold"),
+        ("speed", "> 1 and speed < 0", "never match"),
         ("speed", "", "speed = ''"),
     ],
 )
@@ -114,4 +114,4 @@ def test_a_request_is_outside_where_no_value_is_within_both(range_, request_):
     possible = [{"a": step / 2} for step in range(-4, 14)]
     within = [event for event in possible if expression_holds(constraint.expression, event)]
     had = [event for event in within if disjunction_holds(asked, event)]
-    assert bool(breaches((constraint,), asked)) is not bool(had)
+    assert bool(violations((constraint,), asked)) is not bool(had)
