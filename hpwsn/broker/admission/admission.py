@@ -157,7 +157,7 @@ class Admission:
     def check_form(self, run: Run) -> None:
         """Raise the fault for an unknown topic or a notification that is too large."""
         if run.topic is not None:
-            run.topic = self._tree.own(run.topic)
+            run.topic = self._tree.canonical(run.topic)
         around = len(run.before) + len(MESSAGE_CLOSE)
         if around + len(run.payloads) - len(END) <= self._content_limit:
             return

@@ -19,7 +19,7 @@ Progress = Callable[[int, int], None]
 """Told how much of long work is done, and how much there is."""
 
 
-def quiet(done: int, total: int) -> None:
+def no_progress(done: int, total: int) -> None:
     """A progress that tells nobody."""
 
 
@@ -84,7 +84,7 @@ class Directory(Protocol):
         ...
 
     def replace(
-        self, declarations: Iterable[Declaration], merge: bool = False, progress: Progress = quiet
+        self, declarations: Iterable[Declaration], merge: bool = False, progress: Progress = no_progress
     ) -> None:
         """Declare exactly these topics, or with `merge` add each of them to what is there."""
         ...

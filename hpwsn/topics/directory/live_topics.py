@@ -2,7 +2,7 @@
 
 A watcher's thread reads the directory; here, in the event loop, its reports are applied one after another,
 in slices, so that a large change holds up nobody. New topics come before old ones go, so a topic that moves
-is never missing. A directory that is away changes nothing: the tree stays, and at a start it is the one that
+is never missing. A directory that is problem changes nothing: the tree stays, and at a start it is the one that
 was saved. What becomes of subscriptions is the owner's business: `on_removed` is told when topics went.
 """
 
@@ -42,7 +42,7 @@ class LiveTopics:
         self._wait = wait
         self._known: dict[Topic, Declaration] = {}
         self._reports: asyncio.Queue[Report] = asyncio.Queue()
-        self._heard = asyncio.Event()
+        self._first_report = asyncio.Event()
         self._saving: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._last: Report | None = None
@@ -68,7 +68,7 @@ class LiveTopics:
     async def _first_tree(self) -> None:
         try:
             async with asyncio.timeout(self._wait):
-                await self._heard.wait()
+                await self._first_report.wait()
         except TimeoutError:
             log.warning("the topic directory has not answered for %g s; it is waited for", self._wait)
         if self._source is None and self._cache is not None:
@@ -96,18 +96,20 @@ class LiveTopics:
         """Why the tree may not be the directory's: it has not been reached since the start."""
         if self._source == "directory":
             return None
-        reason = self._away() or "the topic directory has not answered yet"
+        reason = self._directory_problem() or "the topic directory has not answered yet"
         what = "the last saved topics are in force" if self._source else "there are no topics"
         return f"{reason}; {what}"
 
-    def _away(self) -> str | None:
+    def _directory_problem(self) -> str | None:
         return None if self._last is None else self._last.problem
 
     def warnings(self) -> list[str]:
         """What an operator should look after, although the node is ready."""
         skipped = () if self._last is None else self._last.skipped
-        away = self._away()
-        found = [f"{away}; the topics stay as they were"] if away and self._source == "directory" else []
+        problem = self._directory_problem()
+        found = (
+            [f"{problem}; the topics stay as they were"] if problem and self._source == "directory" else []
+        )
         if skipped:
             found.append(f"{len(skipped)} entries of the topic directory are no topics, such as {skipped[0]}")
         return found
@@ -118,7 +120,7 @@ class LiveTopics:
         return {
             "source": self._source or "none",
             "connected": int(self._last is not None and self._last.problem is None),
-            "problem": self._away(),
+            "problem": self._directory_problem(),
             "changes": self._changes,
             "skipped": len(skipped),
             "skipped_entries": list(skipped[:MOST_SHOWN]),
@@ -142,7 +144,7 @@ class LiveTopics:
                 await self._apply(report)
             except Exception:
                 log.exception("a change of topics could not be applied")
-            self._heard.set()
+            self._first_report.set()
 
     async def _apply(self, report: Report) -> None:
         self._note(report)

@@ -11,10 +11,18 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from hpwsn.topics.directory.directory import Progress, TopicDirectoryError, quiet
+from hpwsn.topics.directory.directory import Progress, TopicDirectoryError, no_progress
 from hpwsn.topics.directory.topic_file_watch import FileWatch
-from hpwsn.topics.tree import declarations as edits
-from hpwsn.topics.tree.declarations import Declaration, Report
+from hpwsn.topics.tree.declarations import (
+    Declaration,
+    EditError,
+    Report,
+    add_declaration,
+    merge_declarations,
+    move_topic,
+    remove_topic,
+    with_parents,
+)
 from hpwsn.topics.tree.topic_toml import Document, DocumentError, encode_document, parse_document
 from hpwsn_client.wsn.topics.topic_expressions import Topic
 
@@ -35,15 +43,15 @@ class FileDirectory:
 
     def add(self, declaration: Declaration) -> None:
         """Declare a topic and its missing parents; of one that exists, change what is filled in."""
-        self._edit(lambda known: edits.add(known, declaration), create=True)
+        self._edit(lambda known: add_declaration(known, declaration), create=True)
 
     def remove(self, topic: Topic, recursive: bool = False) -> None:
         """Remove a topic; one with topics below it only where `recursive`."""
-        self._edit(lambda known: edits.remove(known, topic, recursive))
+        self._edit(lambda known: remove_topic(known, topic, recursive))
 
     def move(self, topic: Topic, new: Topic) -> None:
         """Give a topic and its subtree another place."""
-        self._edit(lambda known: edits.move(known, topic, new))
+        self._edit(lambda known: move_topic(known, topic, new))
 
     @property
     def identity(self) -> str:
@@ -55,12 +63,12 @@ class FileDirectory:
         return FileWatch(self.path, self.load, report)
 
     def replace(
-        self, declarations: Iterable[Declaration], merge: bool = False, progress: Progress = quiet
+        self, declarations: Iterable[Declaration], merge: bool = False, progress: Progress = no_progress
     ) -> None:
         """Declare exactly these topics, or with `merge` add each of them to what is there, in one step."""
         new = list(declarations)
-        self._edit(lambda known: edits.merge_all(known if merge else (), new), create=True)
-        total = len(edits.close(new))
+        self._edit(lambda known: merge_declarations(known if merge else (), new), create=True)
+        total = len(with_parents(new))
         progress(total, total)
 
     def _edit(self, edit: _Edit, create: bool = False) -> None:
@@ -106,7 +114,7 @@ class FileDirectory:
                 f"topic file {self.path}: there is no such file; "
                 f"create it with `hpwsn topics add TOPIC --topics {self.path}`, or correct the path"
             ) from None
-        except (DocumentError, edits.EditError) as error:
+        except (DocumentError, EditError) as error:
             raise TopicDirectoryError(f"topic file {self.path}: {error}") from None
         except UnicodeError as error:
             raise TopicDirectoryError(f"topic file {self.path}: it must be UTF-8 text: {error}") from None

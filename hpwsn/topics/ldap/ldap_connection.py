@@ -1,4 +1,4 @@
-"""The connection to an LDAP server: its URL, TLS, who we are, reading in pages, and errors in our words.
+"""The connection to an LDAP server: its URL, TLS, who we are, reading in pages, and errors in our text.
 
 The one place that opens connections. Calls block; each bound by `timeout`. TLS is checked against `ca_file`,
 or the system's certificates, and never left unchecked.
@@ -22,7 +22,7 @@ from hpwsn.topics.ldap.entries.dn import DnError, dn_key
 from hpwsn.topics.ldap.entries.topic_entry import ATTRIBUTES, CLASS, Entry, parse_entry
 
 FILTER = f"(objectClass={CLASS})"
-READ = [*ATTRIBUTES, "entryUUID"]
+READ_ATTRIBUTES = [*ATTRIBUTES, "entryUUID"]
 KEEPALIVE = 30
 """Seconds of silence after which the system asks whether the server is still there."""
 
@@ -43,7 +43,7 @@ def parse_location(url: str) -> Location:
     parts = urlsplit(url)
     base = unquote(parts.path.removeprefix("/"))
     try:
-        _refuse_odd(parts.netloc, bool(parts.query or parts.fragment), base)
+        _check_parts(parts.netloc, bool(parts.query or parts.fragment), base)
         port = "" if parts.port is None else f":{parts.port}"
     except ValueError as error:
         shown = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
@@ -52,7 +52,7 @@ def parse_location(url: str) -> Location:
     return Location(f"{parts.scheme.lower()}://{f'[{host}]' if ':' in host else host}{port}", base)
 
 
-def _refuse_odd(host: str, has_query: bool, base: str) -> None:
+def _check_parts(host: str, has_query: bool, base: str) -> None:
     if "@" in host:
         raise ValueError("a user does not belong into it; set topics.bind_dn and topics.password_file")
     if not host or has_query or not base:
@@ -139,7 +139,7 @@ def read_entries(connection: Any, location: Location, access: Access) -> Iterato
 def _ask(connection: Any, location: Location, control: Any) -> int:
     with errors(location):
         message: int = connection.search_ext(
-            location.base, ldap.SCOPE_SUBTREE, FILTER, READ, serverctrls=[control]
+            location.base, ldap.SCOPE_SUBTREE, FILTER, READ_ATTRIBUTES, serverctrls=[control]
         )
     return message
 
@@ -154,16 +154,16 @@ def errors(location: Location) -> Iterator[None]:
 
 
 def explain(error: ldap.LDAPError) -> str:
-    """What went wrong, in plain words."""
+    """What went wrong, in plain text."""
     details = error.args[0] if error.args and isinstance(error.args[0], dict) else {}
     info = " ".join(str(details.get("info") or details.get("desc") or error).split())
-    for kinds, words in _WORDS:
+    for kinds, text in _EXPLANATIONS:
         if isinstance(error, kinds):
-            return f"{words} ({info})"
+            return f"{text} ({info})"
     return info
 
 
-_WORDS: tuple[tuple[tuple[type[Exception], ...], str], ...] = (
+_EXPLANATIONS: tuple[tuple[tuple[type[Exception], ...], str], ...] = (
     ((ldap.SERVER_DOWN,), "cannot reach it, or it does not speak TLS as expected"),
     ((ldap.CONNECT_ERROR,), "TLS failed; check topics.ca_file and the name in the server's certificate"),
     ((ldap.PROTOCOL_ERROR,), "it does not understand us, as a server without TLS does not take StartTLS"),

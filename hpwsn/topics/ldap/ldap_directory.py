@@ -16,7 +16,7 @@ from typing import Any
 
 import ldap
 
-from hpwsn.topics.directory.directory import Access, Progress, TopicDirectoryError, quiet
+from hpwsn.topics.directory.directory import Access, Progress, TopicDirectoryError, no_progress
 from hpwsn.topics.ldap.entries.dn import split_dn
 from hpwsn.topics.ldap.entries.mirror import Mirror
 from hpwsn.topics.ldap.entries.topic_entry import attributes_of, caseless, own_namespace, rdn_of
@@ -29,8 +29,15 @@ from hpwsn.topics.ldap.ldap_connection import (
     read_entries,
 )
 from hpwsn.topics.ldap.ldap_watch import LdapWatch
-from hpwsn.topics.tree import declarations as edits
-from hpwsn.topics.tree.declarations import Declaration, EditError, Report
+from hpwsn.topics.tree.declarations import (
+    Declaration,
+    EditError,
+    Report,
+    merge_declarations,
+    missing_topics,
+    move_topic,
+    remove_topic,
+)
 from hpwsn_client.wsn.topics.topic_expressions import Topic
 
 ATTEMPTS = 8
@@ -38,7 +45,7 @@ ATTEMPTS = 8
 IN_FLIGHT = 64
 """Requests sent before the first of them is answered."""
 
-_DISTURBED = (ldap.ALREADY_EXISTS, ldap.NO_SUCH_OBJECT)
+_CONFLICTS = (ldap.ALREADY_EXISTS, ldap.NO_SUCH_OBJECT)
 _Known = dict[Topic, Declaration]
 _Send = Callable[[Any], int]
 
@@ -90,7 +97,7 @@ class LdapDirectory:
         """Remove a topic; one with topics below it only where `recursive`."""
 
         def plan(known: _Known) -> _Requests:
-            kept = {each.topic for each in edits.remove(known.values(), topic, recursive)}
+            kept = {each.topic for each in remove_topic(known.values(), topic, recursive)}
             return _Requests(list(_deletions(known[gone] for gone in known if gone not in kept)))
 
         self._edit(plan)
@@ -99,20 +106,20 @@ class LdapDirectory:
         """Give a topic and its subtree another place, which is one rename in the directory."""
 
         def plan(known: _Known) -> _Requests:
-            edits.move(known.values(), topic, new)
+            move_topic(known.values(), topic, new)
             made = self._additions(known, _parents(new, known))
             return _Requests([*made, _plain_namespace(known[topic]), [self._rename(known, topic, new)]])
 
         self._edit(plan)
 
     def replace(
-        self, declarations: Iterable[Declaration], merge: bool = False, progress: Progress = quiet
+        self, declarations: Iterable[Declaration], merge: bool = False, progress: Progress = no_progress
     ) -> None:
         """Declare exactly these topics, or with `merge` add each of them to what is there."""
-        asked = list(declarations)
+        given = list(declarations)
 
         def plan(known: _Known) -> _Requests:
-            wanted = edits.merge_all(known.values() if merge else (), asked)
+            wanted = merge_declarations(known.values() if merge else (), given)
             names = {each.topic for each in wanted}
             made = self._additions(known, [each for each in wanted if each.topic not in known])
             changed = [_change(known[each.topic], each) for each in wanted if each.topic in known]
@@ -123,7 +130,7 @@ class LdapDirectory:
 
     # Edits
 
-    def _edit(self, plan: Callable[[_Known], _Requests], progress: Progress = quiet) -> None:
+    def _edit(self, plan: Callable[[_Known], _Requests], progress: Progress = no_progress) -> None:
         connection = self._connect()
         try:
             for attempt in range(1, ATTEMPTS + 1):
@@ -132,7 +139,7 @@ class LdapDirectory:
                 except EditError as error:
                     raise TopicDirectoryError(f"topic directory {self.location}: {error}") from None
                 except TopicDirectoryError as error:
-                    if attempt == ATTEMPTS or not isinstance(error.__cause__, _DISTURBED):
+                    if attempt == ATTEMPTS or not isinstance(error.__cause__, _CONFLICTS):
                         raise
         finally:
             _close(connection)
@@ -140,17 +147,17 @@ class LdapDirectory:
     def _carry_out(self, connection: Any, requests: _Requests, progress: Progress) -> None:
         done, total = 0, requests.total
         for group in requests.groups:
-            waiting: deque[int] = deque()
+            in_flight: deque[int] = deque()
             for send in group:
                 with errors(self.location):
-                    waiting.append(send(connection))
-                    if len(waiting) >= IN_FLIGHT:
-                        connection.result3(waiting.popleft(), timeout=self.access.timeout)
+                    in_flight.append(send(connection))
+                    if len(in_flight) >= IN_FLIGHT:
+                        connection.result3(in_flight.popleft(), timeout=self.access.timeout)
                 done += 1
                 progress(done, total)
-            while waiting:
+            while in_flight:
                 with errors(self.location):
-                    connection.result3(waiting.popleft(), timeout=self.access.timeout)
+                    connection.result3(in_flight.popleft(), timeout=self.access.timeout)
 
     def _connect(self) -> Any:
         return connect(self.location, self.access)
@@ -211,7 +218,7 @@ def _plain_namespace(declaration: Declaration) -> list[_Send]:
 
 
 def _parents(topic: Topic, known: _Known) -> list[Declaration]:
-    return [Declaration(each) for each in edits.missing(topic, known)[:-1]]
+    return [Declaration(each) for each in missing_topics(topic, known)[:-1]]
 
 
 def _deletions(gone: Iterable[Declaration]) -> Iterator[list[_Send]]:

@@ -24,18 +24,18 @@ from hpwsn.topics.directory.directory import Access, TopicDirectoryError
 from hpwsn.topics.ldap.entries.dn import dn_key
 from hpwsn.topics.ldap.entries.mirror import Mirror
 from hpwsn.topics.ldap.entries.topic_entry import parse_entry
-from hpwsn.topics.ldap.ldap_connection import FILTER, READ, Location, connect, errors, read_entries
+from hpwsn.topics.ldap.ldap_connection import FILTER, READ_ATTRIBUTES, Location, connect, errors, read_entries
 from hpwsn.topics.tree.declarations import Change, Report
 
 FIRST_PAUSE = 0.2
 """Seconds before the first attempt to reach a lost server again; each next one doubles."""
-DRAIN = 0.001
+DRAIN_TIMEOUT = 0.001
 """Seconds to wait for one more message before a batch is handed over."""
 BATCH = 1000
 """Most messages in a batch."""
 CLOSE_WITHIN = 2.0
 """Seconds that the end of a node waits for this thread."""
-LISTEN = 5.0
+LISTEN_TIMEOUT = 5.0
 """Seconds between two looks at whether the connection is still there, beside what the server sends."""
 
 
@@ -72,18 +72,18 @@ class LdapWatch(threading.Thread):
         super().__init__(name="topic-directory", daemon=True)
         self._location = location
         self._access = access
-        self._tell = report
+        self._on_report = report
         self._mirror = Mirror(location.base)
         self._first = True
         self._failures = 0
         self._closing = False
         self._again = threading.Event()
-        self._woken, self._waker = os.pipe()
+        self._wake_read, self._wake_write = os.pipe()
 
     def reload(self) -> None:
         """Connect and read the tree again."""
         self._again.set()
-        os.write(self._waker, b"!")
+        os.write(self._wake_write, b"!")
 
     def close(self) -> None:
         """End the thread and wait for it; one that waits for a server that is silent ends by itself."""
@@ -92,8 +92,8 @@ class LdapWatch(threading.Thread):
         if self.is_alive():
             self.join(CLOSE_WITHIN)
         if not self.is_alive():
-            os.close(self._woken)
-            os.close(self._waker)
+            os.close(self._wake_read)
+            os.close(self._wake_write)
 
     def run(self) -> None:
         """Follow the directory until it is closed, with growing pauses where it cannot be reached."""
@@ -165,7 +165,7 @@ class LdapWatch(threading.Thread):
                 mode="refreshAndPersist",
                 cookie=cookie,
                 filterstr=FILTER,
-                attrlist=READ,
+                attrlist=READ_ATTRIBUTES,
             )
             while not self._stopped():
                 self._drain(connection, message)
@@ -181,25 +181,25 @@ class LdapWatch(threading.Thread):
     def _drain(self, connection: SyncConnection, message: int) -> None:
         try:
             for _ in range(BATCH):
-                if not connection.syncrepl_poll(message, timeout=DRAIN):
+                if not connection.syncrepl_poll(message, timeout=DRAIN_TIMEOUT):
                     raise TopicDirectoryError(f"topic directory {self._location}: it ended its reports")
         except ldap.TIMEOUT:
             return
 
     def _listen(self, connection: SyncConnection) -> None:
-        select.select([connection.fileno(), self._woken], [], [], LISTEN)
+        select.select([connection.fileno(), self._wake_read], [], [], LISTEN_TIMEOUT)
         self._clear_pipe()
 
     def _flush(self) -> None:
         change = self._mirror.changes()
         skipped = self._mirror.skipped()
-        if change or skipped != self._told_skipped:
+        if change or skipped != self._reported_skipped:
             self._report(change)
 
     def _report(self, change: Change | None = None, whole: bool = False, problem: str | None = None) -> None:
-        self._told_skipped = self._mirror.skipped()
+        self._reported_skipped = self._mirror.skipped()
         if not self._closing:
-            self._tell(Report(change, whole, problem, self._told_skipped))
+            self._on_report(Report(change, whole, problem, self._reported_skipped))
 
     def _pause(self) -> None:
         self._failures += 1
@@ -208,9 +208,9 @@ class LdapWatch(threading.Thread):
 
     def _wait(self, seconds: float) -> None:
         if not self._stopped():
-            select.select([self._woken], [], [], seconds)
+            select.select([self._wake_read], [], [], seconds)
         self._clear_pipe()
 
     def _clear_pipe(self) -> None:
-        while select.select([self._woken], [], [], 0)[0]:
-            os.read(self._woken, 1024)
+        while select.select([self._wake_read], [], [], 0)[0]:
+            os.read(self._wake_read, 1024)

@@ -17,6 +17,18 @@ from dataclasses import dataclass, replace
 from hpwsn.errors import HpwsnError
 from hpwsn_client.wsn.topics.topic_expressions import Topic
 
+ROUTING_POLICIES = ("udp", "tcp")
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """One declared topic; `routing` None leaves the choice to the routing layer, `path` is its LDAP DN."""
+
+    topic: Topic
+    description: str = ""
+    routing: str | None = None
+    path: str | None = None
+
 
 @dataclass(frozen=True, slots=True)
 class Change:
@@ -52,36 +64,23 @@ def difference(old: Mapping[Topic, Declaration], new: Iterable[Declaration]) -> 
     )
 
 
-ROUTING_POLICIES = ("udp", "tcp")
-
-
 class EditError(HpwsnError):
     """An edit that the declared topics do not allow; the text says why and what to do."""
 
 
-@dataclass(frozen=True, slots=True)
-class Declaration:
-    """One declared topic; `routing` None leaves the choice to the routing layer, `path` is its LDAP DN."""
-
-    topic: Topic
-    description: str = ""
-    routing: str | None = None
-    path: str | None = None
-
-
-def close(declarations: Iterable[Declaration]) -> list[Declaration]:
+def with_parents(declarations: Iterable[Declaration]) -> list[Declaration]:
     """The declarations breadth-first, missing parents filled in; the last one said about a topic holds."""
     known: dict[Topic, Declaration] = {}
     for declaration in declarations:
         parent = declaration.topic.parent
         if parent is not None:
-            for topic in missing(parent, known):
+            for topic in missing_topics(parent, known):
                 known[topic] = Declaration(topic)
         known[declaration.topic] = declaration
     return sorted(known.values(), key=lambda declaration: len(declaration.topic.path))
 
 
-def missing(topic: Topic, known: Container[Topic]) -> list[Topic]:
+def missing_topics(topic: Topic, known: Container[Topic]) -> list[Topic]:
     """The topic and its ancestors as far as they are not known, from the root down.
 
     It asks for one parent at a time, since the first known one ends it and a Topic costs something to make.
@@ -95,20 +94,20 @@ def missing(topic: Topic, known: Container[Topic]) -> list[Topic]:
     return found
 
 
-def add(declarations: Iterable[Declaration], new: Declaration) -> list[Declaration]:
+def add_declaration(declarations: Iterable[Declaration], new: Declaration) -> list[Declaration]:
     """With one more topic and its parents; what `new` leaves empty stays as it was where the topic exists."""
-    return merge_all(declarations, (new,))
+    return merge_declarations(declarations, (new,))
 
 
-def merge_all(declarations: Iterable[Declaration], new: Iterable[Declaration]) -> list[Declaration]:
+def merge_declarations(declarations: Iterable[Declaration], new: Iterable[Declaration]) -> list[Declaration]:
     """With several more topics, each as `add` does it."""
     known = {declaration.topic: declaration for declaration in declarations}
     for declaration in new:
-        known[declaration.topic] = merge(known.get(declaration.topic), declaration)
-    return close(known.values())
+        known[declaration.topic] = merge_declaration(known.get(declaration.topic), declaration)
+    return with_parents(known.values())
 
 
-def merge(old: Declaration | None, new: Declaration) -> Declaration:
+def merge_declaration(old: Declaration | None, new: Declaration) -> Declaration:
     """The new declaration, its empty fields taken from the old one."""
     if old is None:
         return new
@@ -120,7 +119,9 @@ def merge(old: Declaration | None, new: Declaration) -> Declaration:
     )
 
 
-def remove(declarations: Iterable[Declaration], topic: Topic, recursive: bool = False) -> list[Declaration]:
+def remove_topic(
+    declarations: Iterable[Declaration], topic: Topic, recursive: bool = False
+) -> list[Declaration]:
     """Without the topic; with its subtree where `recursive`, which a topic with children requires."""
     kept, gone = _split(declarations, topic)
     if len(gone) > 1 and not recursive:
@@ -129,7 +130,7 @@ def remove(declarations: Iterable[Declaration], topic: Topic, recursive: bool = 
     return kept
 
 
-def move(declarations: Iterable[Declaration], topic: Topic, new: Topic) -> list[Declaration]:
+def move_topic(declarations: Iterable[Declaration], topic: Topic, new: Topic) -> list[Declaration]:
     """With the topic and its subtree at another place, whose parents are added where they are missing."""
     kept, moved = _split(declarations, topic)
     if topic.covers(new):
@@ -137,7 +138,7 @@ def move(declarations: Iterable[Declaration], topic: Topic, new: Topic) -> list[
     if any(declaration.topic == new for declaration in kept):
         raise EditError(f"topic {new} exists already: remove it first, or choose another name for {topic}")
     renamed = [replace(item, topic=rebase(item.topic, topic, new), path=None) for item in moved]
-    return close([*kept, *renamed])
+    return with_parents([*kept, *renamed])
 
 
 def rebase(topic: Topic, old: Topic, new: Topic) -> Topic:

@@ -18,11 +18,11 @@ K = TypeVar("K", bound=Hashable)
 
 def overlap(one: TopicExpression, other: TopicExpression, simple_subtree: bool) -> bool:
     """Whether there could be a topic that both expressions match."""
-    masks = [_Masks(its, _subtree(its, other, simple_subtree)) for its in other.patterns]
+    bits = [_PatternBits(its, _subtree(its, other, simple_subtree)) for its in other.patterns]
     return any(
         mine.namespace == its.namespace and its.overlap(mine, _subtree(mine, one, simple_subtree))
         for mine in one.patterns
-        for its in masks
+        for its in bits
     )
 
 
@@ -30,23 +30,23 @@ def _subtree(pattern: TopicPattern, expression: TopicExpression, simple_subtree:
     return pattern.subtree or (simple_subtree and expression.subtree)
 
 
-class _Masks:
+class _PatternBits:
     """A pattern as bits, one for each place before a step and the last for its end.
 
     Two patterns are walked over the names of a topic that is not known, all places in one of them at once,
     so that the time is linear in the steps of the other, whatever is asked for.
     """
 
-    __slots__ = ("_all", "_anything", "_names", "_stay", "namespace")
+    __slots__ = ("_all", "_anything", "_names", "_repeat", "namespace")
 
     def __init__(self, pattern: TopicPattern, subtree: bool) -> None:
         self.namespace = pattern.namespace
         end = 1 << len(pattern.steps)
         self._all = 2 * end - 1
-        self._anything, self._stay, self._names = 0, end if subtree else 0, {"*": end - 1}
+        self._anything, self._repeat, self._names = 0, end if subtree else 0, {"*": end - 1}
         for place, step in enumerate(pattern.steps):
             if step.deep:
-                self._stay |= 1 << place
+                self._repeat |= 1 << place
             if step.name == "*":
                 self._anything |= 1 << place
             else:
@@ -56,33 +56,33 @@ class _Masks:
         """Whether both can be read to their ends on the same names."""
         places = 1
         for step in other.steps:
-            places = self._onwards(places) if step.deep else places
+            places = self._and_later(places) if step.deep else places
             named = places & (self._names.get(step.name, 0) | self._anything)
-            places = named << 1 | places & self._stay
+            places = named << 1 | places & self._repeat
             if not places:
                 return False
-        return bool((self._onwards(places) if subtree else places) > self._all >> 1)
+        return bool((self._and_later(places) if subtree else places) > self._all >> 1)
 
-    def _onwards(self, places: int) -> int:
+    def _and_later(self, places: int) -> int:
         """These and all later places: where the other pattern takes any name, this one may go on alone."""
         return self._all ^ ((places & -places) - 1)
 
 
-class _Place(Generic[K]):
+class _TrieNode(Generic[K]):
     """Where patterns begin with the same names: those that end here, and those that go on or fan out."""
 
-    __slots__ = ("below", "ending", "wider")
+    __slots__ = ("below", "exact", "wider")
 
     def __init__(self) -> None:
-        self.below: dict[str, _Place[K]] = {}
-        self.ending: dict[K, None] = {}
+        self.below: dict[str, _TrieNode[K]] = {}
+        self.exact: dict[K, None] = {}
         self.wider: dict[K, None] = {}
 
     @property
     def empty(self) -> bool:
-        return not (self.below or self.ending or self.wider)
+        return not (self.below or self.exact or self.wider)
 
-    def walk(self) -> Iterator[_Place[K]]:
+    def walk(self) -> Iterator[_TrieNode[K]]:
         """This place and all below it."""
         places = [self]
         while places:
@@ -96,7 +96,7 @@ class OverlapIndex(Generic[K]):
 
     def __init__(self, simple_subtree: bool) -> None:
         self._simple_subtree = simple_subtree
-        self._roots: dict[str, _Place[K]] = {}
+        self._roots: dict[str, _TrieNode[K]] = {}
 
     def add(self, expression: TopicExpression, key: K) -> None:
         """Take up a key under an expression."""
@@ -105,7 +105,7 @@ class OverlapIndex(Generic[K]):
             for name in (pattern.namespace, *_fixed(pattern)):
                 place = places.get(name)
                 if place is None:
-                    place = places[name] = _Place()
+                    place = places[name] = _TrieNode()
                 places = place.below
             assert place is not None
             self._group(place, pattern, expression)[key] = None
@@ -124,9 +124,11 @@ class OverlapIndex(Generic[K]):
                 if place is not None and place.empty:
                     (self._roots if parent is None else parent.below).pop(names[depth], None)
 
-    def _group(self, place: _Place[K], pattern: TopicPattern, expression: TopicExpression) -> dict[K, None]:
+    def _group(
+        self, place: _TrieNode[K], pattern: TopicPattern, expression: TopicExpression
+    ) -> dict[K, None]:
         wide = pattern.topic is None or _subtree(pattern, expression, self._simple_subtree)
-        return place.wider if wide else place.ending
+        return place.wider if wide else place.exact
 
     def candidates(self, expression: TopicExpression) -> Iterator[K]:
         """The keys whose expressions may overlap this one, and few others; one may come several times."""
@@ -140,7 +142,7 @@ class OverlapIndex(Generic[K]):
                 place = place.below.get(name)
             if place is not None:
                 for each in place.walk() if wide else (place,):
-                    yield from each.ending
+                    yield from each.exact
                     yield from each.wider
 
 

@@ -1,7 +1,7 @@
 """Who wants what: subscribers grouped by their topic expressions, found by the topics these could match.
 
-An Interest stands for all subscribers with the same expressions, so the tree holds one entry for a thousand
-equal subscriptions. The index answers one question fast: which interests match a topic that has just
+An SubscriberGroup stands for all subscribers with the same expressions, so the tree holds one entry for a thousand
+equal subscriptions. The index answers one question fast: which groups match a topic that has just
 appeared. It knows no tree and no nodes.
 """
 
@@ -34,32 +34,32 @@ class Scope:
         return not self.exact, len(self.namespaces), -min((len(a.path) for a in self.anchors), default=0)
 
 
-class Group(Generic[S]):
+class SubscriberSet(Generic[S]):
     """A set of subscribers in order of arrival, as small as its members although many may have left.
 
     `listed` is the members as publishing wants them, made anew by `everyone` after a change.
     """
 
-    __slots__ = ("_most", "listed", "members")
+    __slots__ = ("_peak", "cached", "members")
 
     def __init__(self) -> None:
         self.members: dict[S, None] = {}
-        self.listed: tuple[S, ...] | None = ()
-        self._most = 0
+        self.cached: tuple[S, ...] | None = ()
+        self._peak = 0
 
-    def everyone(self) -> tuple[S, ...]:
+    def as_tuple(self) -> tuple[S, ...]:
         """The members in order of arrival."""
-        if self.listed is None:
-            self.listed = tuple(self.members)
-        return self.listed
+        if self.cached is None:
+            self.cached = tuple(self.members)
+        return self.cached
 
     def add(self, subscriber: S) -> bool:
         """Take in a subscriber; False where it is a member already."""
         if subscriber in self.members:
             return False
         self.members[subscriber] = None
-        self.listed = None
-        self._most = max(self._most, len(self.members))
+        self.cached = None
+        self._peak = max(self._peak, len(self.members))
         return True
 
     def discard(self, subscriber: S) -> bool:
@@ -67,26 +67,26 @@ class Group(Generic[S]):
         if subscriber not in self.members:
             return False
         del self.members[subscriber]
-        self.listed = None
-        if len(self.members) * 4 < self._most:
+        self.cached = None
+        if len(self.members) * 4 < self._peak:
             # A dictionary keeps the places of those that left, and every publish would run over them.
             self.members = dict.fromkeys(self.members)
-            self._most = len(self.members)
+            self._peak = len(self.members)
         return True
 
 
-class Interest(Generic[S]):
+class SubscriberGroup(Generic[S]):
     """The subscribers of one set of expressions, all of which a topic must match.
 
     `named` are the matching topics that the expressions name without a wildcard; `count` is the number of
-    nodes that carry this interest, kept by the nodes; `keys` is the tree's note of them, with its version.
+    nodes that carry this group, kept by the nodes; `keys` is the tree's note of them, with its version.
     """
 
     __slots__ = ("_simple_subtree", "count", "expressions", "keys", "named", "scope", "subscribers")
 
     def __init__(self, expressions: Expressions, simple_subtree: bool) -> None:
         self.expressions = expressions
-        self.subscribers: Group[S] = Group()
+        self.subscribers: SubscriberSet[S] = SubscriberSet()
         self.count = 0
         self.keys: tuple[int, frozenset[str]] | None = None
         self._simple_subtree = simple_subtree
@@ -102,67 +102,67 @@ class Interest(Generic[S]):
         return all(expression.matches(topic, self._simple_subtree) for expression in self.expressions)
 
 
-class InterestIndex(Generic[S]):
-    """All interests, by their expressions and by where they could match."""
+class SubscriberGroupIndex(Generic[S]):
+    """All groups, by their expressions and by where they could match."""
 
     __slots__ = ("_anchored", "_by_expressions", "_named", "_wide")
 
     def __init__(self) -> None:
-        self._by_expressions: dict[Expressions, Interest[S]] = {}
-        self._named: dict[Topic, dict[Interest[S], None]] = {}
-        self._anchored: dict[Topic, dict[Interest[S], None]] = {}
-        self._wide: dict[str, dict[Interest[S], None]] = {}
+        self._by_expressions: dict[Expressions, SubscriberGroup[S]] = {}
+        self._named: dict[Topic, dict[SubscriberGroup[S], None]] = {}
+        self._anchored: dict[Topic, dict[SubscriberGroup[S], None]] = {}
+        self._wide: dict[str, dict[SubscriberGroup[S], None]] = {}
 
     def __len__(self) -> int:
         return len(self._by_expressions)
 
-    def __iter__(self) -> Iterator[Interest[S]]:
+    def __iter__(self) -> Iterator[SubscriberGroup[S]]:
         return iter(self._by_expressions.values())
 
-    def find(self, expressions: Expressions) -> Interest[S] | None:
-        """The interest with exactly these expressions."""
+    def find(self, expressions: Expressions) -> SubscriberGroup[S] | None:
+        """The group with exactly these expressions."""
         return self._by_expressions.get(expressions)
 
     def names(self, topic: Topic) -> bool:
-        """Whether an interest names this very topic, and so keeps it alive in an open tree."""
+        """Whether an group names this very topic, and so keeps it alive in an open tree."""
         return topic in self._named
 
-    def add(self, interest: Interest[S]) -> None:
-        """Take up a new interest."""
-        self._by_expressions[interest.expressions] = interest
-        for topic in interest.named:
-            self._named.setdefault(topic, {})[interest] = None
-        for topic in interest.scope.anchors:
-            self._anchored.setdefault(topic, {})[interest] = None
-        for namespace in interest.scope.namespaces:
-            self._wide.setdefault(namespace, {})[interest] = None
+    def add(self, group: SubscriberGroup[S]) -> None:
+        """Take up a new group."""
+        self._by_expressions[group.expressions] = group
+        for topic in group.named:
+            self._named.setdefault(topic, {})[group] = None
+        for topic in group.scope.anchors:
+            self._anchored.setdefault(topic, {})[group] = None
+        for namespace in group.scope.namespaces:
+            self._wide.setdefault(namespace, {})[group] = None
 
-    def discard(self, interest: Interest[S]) -> None:
-        """Forget an interest without a trace."""
-        del self._by_expressions[interest.expressions]
-        for topic in interest.named:
-            _discard(self._named, topic, interest)
-        for topic in interest.scope.anchors:
-            _discard(self._anchored, topic, interest)
-        for namespace in interest.scope.namespaces:
-            _discard(self._wide, namespace, interest)
+    def discard(self, group: SubscriberGroup[S]) -> None:
+        """Forget an group without a trace."""
+        del self._by_expressions[group.expressions]
+        for topic in group.named:
+            _discard(self._named, topic, group)
+        for topic in group.scope.anchors:
+            _discard(self._anchored, topic, group)
+        for namespace in group.scope.namespaces:
+            _discard(self._wide, namespace, group)
 
-    def matching(self, topic: Topic, ancestors: Iterable[Topic]) -> Iterator[Interest[S]]:
-        """The interests that match a topic with these ancestors, each once."""
-        for interest in self._anchored.get(topic, ()):
-            if interest.matches(topic):
-                yield interest
+    def matching(self, topic: Topic, ancestors: Iterable[Topic]) -> Iterator[SubscriberGroup[S]]:
+        """The groups that match a topic with these ancestors, each once."""
+        for group in self._anchored.get(topic, ()):
+            if group.matches(topic):
+                yield group
         for ancestor in ancestors:
-            for interest in self._anchored.get(ancestor, ()):
-                if not interest.scope.exact and interest.matches(topic):
-                    yield interest
-        for interest in self._wide.get(topic.namespace, ()):
-            if interest.matches(topic):
-                yield interest
+            for group in self._anchored.get(ancestor, ()):
+                if not group.scope.exact and group.matches(topic):
+                    yield group
+        for group in self._wide.get(topic.namespace, ()):
+            if group.matches(topic):
+                yield group
 
 
-def _discard(index: dict[K, dict[Interest[S], None]], key: K, interest: Interest[S]) -> None:
-    del index[key][interest]
+def _discard(index: dict[K, dict[SubscriberGroup[S], None]], key: K, group: SubscriberGroup[S]) -> None:
+    del index[key][group]
     if not index[key]:
         del index[key]
 

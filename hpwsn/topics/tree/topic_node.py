@@ -13,45 +13,11 @@ from itertools import islice
 from types import MappingProxyType
 from typing import Generic
 
-from hpwsn.topics.tree.subscriber_groups import Interest, S
+from hpwsn.topics.tree.subscriber_groups import S, SubscriberGroup
 from hpwsn_client.wsn.topics.topic_expressions import Topic
 
-_LOOKED_AT = 200
-_OFFERED = 3
-
-
-def near_misses(root: Branch[S], topic: Topic) -> list[Topic]:
-    """Up to three topics like this one: beside its first unknown step, or of the same name elsewhere."""
-    branch, unknown = _deepest_known(root, topic)
-    beside = {child.name.lower(): child for child in _some(branch)}
-    close = get_close_matches(unknown.name.lower(), beside, n=_OFFERED)
-    found = [_follow(beside[name], topic).topic for name in close]
-    elsewhere = (node.topic for node in islice(root.below(), _LOOKED_AT) if node.name == topic.name)
-    return list(dict.fromkeys([*found, *elsewhere]))[:_OFFERED]
-
-
-def _some(branch: Branch[S]) -> Iterator[Node[S]]:
-    return islice(branch.children.values(), _LOOKED_AT)
-
-
-def _deepest_known(root: Branch[S], topic: Topic) -> tuple[Branch[S], Topic]:
-    branch = root
-    for place in (*reversed(tuple(topic.ancestors())), topic):
-        child = branch.children.get(place)
-        if child is None:
-            return branch, place
-        branch = child
-    return branch, topic
-
-
-def _follow(node: Node[S], topic: Topic) -> Node[S]:
-    """Down from the corrected step along the rest of the topic's path, as far as it exists."""
-    for step in topic.path[len(node.topic.path) :]:
-        child = next((child for child in _some(node) if child.name == step), None)
-        if child is None:
-            break
-        node = child
-    return node
+_MAX_CHECKED = 200
+_MAX_SUGGESTIONS = 3
 
 
 class Branch(Generic[S]):
@@ -81,7 +47,7 @@ class Branch(Generic[S]):
             yield from nodes
             level = [*nodes]
 
-    def adopt(self, child: Node[S]) -> None:
+    def add_child(self, child: Node[S]) -> None:
         """Hang a new node under this one."""
         if self._children is None:
             self._children = {}
@@ -89,7 +55,7 @@ class Branch(Generic[S]):
         child.ordinal = next(reversed(self._children.values())).ordinal + 1 if self._children else 1
         self._children[child.topic] = child
 
-    def abandon(self, child: Node[S]) -> None:
+    def remove_child(self, child: Node[S]) -> None:
         """Cut off a node under this one, which had nobody below it any more."""
         if self._children is not None:
             del self._children[child.topic]
@@ -104,7 +70,7 @@ class Node(Branch[S]):
     """
 
     __slots__ = (
-        "_interests",
+        "_groups",
         "current",
         "declared",
         "description",
@@ -125,8 +91,8 @@ class Node(Branch[S]):
         self.routing: str | None = None
         self.path: str | None = None
         self.current: int | None = None
-        self._interests: dict[Interest[S], None] | None = None
-        parent.adopt(self)
+        self._groups: dict[SubscriberGroup[S], None] | None = None
+        parent.add_child(self)
 
     @property
     def name(self) -> str:
@@ -142,12 +108,12 @@ class Node(Branch[S]):
     @property
     def subscribers(self) -> tuple[S, ...]:
         """All that subscribed to this topic, each once."""
-        return tuple({who: None for interest in self.interests for who in interest.subscribers.members})
+        return tuple({who: None for group in self.groups for who in group.subscribers.members})
 
     @property
-    def interests(self) -> Collection[Interest[S]]:
-        """The interests that match this topic."""
-        return self._interests or ()
+    def groups(self) -> Collection[SubscriberGroup[S]]:
+        """The groups that match this topic."""
+        return self._groups or ()
 
     @property
     def ancestors(self) -> Iterator[Topic]:
@@ -162,25 +128,59 @@ class Node(Branch[S]):
         yield self
         yield from self.below()
 
-    def attach(self, interest: Interest[S]) -> None:
-        """Let an interest that matches this topic be found here."""
-        if self._interests is None:
-            self._interests = {}
-        if interest not in self._interests:
-            self._interests[interest] = None
-            interest.count += 1
+    def attach(self, group: SubscriberGroup[S]) -> None:
+        """Let an group that matches this topic be found here."""
+        if self._groups is None:
+            self._groups = {}
+        if group not in self._groups:
+            self._groups[group] = None
+            group.count += 1
 
-    def detach(self, interest: Interest[S]) -> None:
-        """Undo attach; nothing happens where the interest was not here."""
-        if self._interests is None or interest not in self._interests:
+    def detach(self, group: SubscriberGroup[S]) -> None:
+        """Undo attach; nothing happens where the group was not here."""
+        if self._groups is None or group not in self._groups:
             return
-        del self._interests[interest]
-        interest.count -= 1
-        if not self._interests:
-            self._interests = None
+        del self._groups[group]
+        group.count -= 1
+        if not self._groups:
+            self._groups = None
 
-    def leave(self) -> None:
+    def unlink(self) -> None:
         """Cut the node out of the tree; whoever still holds it finds no subscribers in it."""
-        for interest in tuple(self.interests):
-            self.detach(interest)
-        self.parent.abandon(self)
+        for group in tuple(self.groups):
+            self.detach(group)
+        self.parent.remove_child(self)
+
+
+def similar_topics(root: Branch[S], topic: Topic) -> list[Topic]:
+    """Up to three topics like this one: beside its first unknown step, or of the same name elsewhere."""
+    branch, unknown = _deepest_known(root, topic)
+    beside = {child.name.lower(): child for child in _some(branch)}
+    close = get_close_matches(unknown.name.lower(), beside, n=_MAX_SUGGESTIONS)
+    found = [_follow(beside[name], topic).topic for name in close]
+    elsewhere = (node.topic for node in islice(root.below(), _MAX_CHECKED) if node.name == topic.name)
+    return list(dict.fromkeys([*found, *elsewhere]))[:_MAX_SUGGESTIONS]
+
+
+def _some(branch: Branch[S]) -> Iterator[Node[S]]:
+    return islice(branch.children.values(), _MAX_CHECKED)
+
+
+def _deepest_known(root: Branch[S], topic: Topic) -> tuple[Branch[S], Topic]:
+    branch = root
+    for place in (*reversed(tuple(topic.ancestors())), topic):
+        child = branch.children.get(place)
+        if child is None:
+            return branch, place
+        branch = child
+    return branch, topic
+
+
+def _follow(node: Node[S], topic: Topic) -> Node[S]:
+    """Down from the corrected step along the rest of the topic's path, as far as it exists."""
+    for step in topic.path[len(node.topic.path) :]:
+        child = next((child for child in _some(node) if child.name == step), None)
+        if child is None:
+            break
+        node = child
+    return node

@@ -69,7 +69,7 @@ def _element_name(node: Node[S]) -> tuple[str, str]:
 
 def _is_topic(node: Node[S]) -> bool:
     """Whether somebody declared it, published on it or wants it; else it is there for what is below it."""
-    return node.declared or node.current is not None or bool(node.interests)
+    return node.declared or node.current is not None or bool(node.groups)
 
 
 def _in_namespace(node: Node[S]) -> Iterator[str]:

@@ -27,7 +27,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hpwsn.topics.tree.declarations import ROUTING_POLICIES, Declaration, close
+from hpwsn.topics.tree.declarations import ROUTING_POLICIES, Declaration, with_parents
 from hpwsn_client.wsn.soap.faults import InvalidTopicExpressionFault
 from hpwsn_client.wsn.soap.names import HPWSN_TOPICS
 from hpwsn_client.wsn.topics.topic_expressions import Topic
@@ -62,7 +62,7 @@ def parse_document(text: str) -> Document:
         _refuse_unknown(section, ("uri", "topics"), place)
         uri = _uri(section.get("uri"), f"{place}.uri")
         found += _walk(uri, section.get("topics", {}), f"{place}.topics")
-    return Document(tuple(close(_once(found))), namespace)
+    return Document(tuple(with_parents(_once(found))), namespace)
 
 
 def encode_document(document: Document) -> str:

@@ -1,6 +1,6 @@
 """The topic tree (spec/hpwsn.md, part 7): work moves from publish to subscribe.
 
-Subscribing walks the topics that its expressions could match and leaves an interest at each one that they do
+Subscribing walks the topics that its expressions could match and leaves an group at each one that they do
 match; publishing is one look-up. All trees hang under one virtual root. An open tree takes in topics as they
 are used, by a publish or by a subscription that names one, and lets go of a topic that no subscription
 names, that has no current message and nothing below it. A fixed tree holds what a directory declares and
@@ -13,9 +13,16 @@ business; current messages, lifetimes and delivery are the broker's.
 from collections.abc import Collection, Iterable, Iterator
 from typing import Generic
 
-from hpwsn.topics.tree.declarations import Declaration, EditError, close, missing, rebase
-from hpwsn.topics.tree.subscriber_groups import Expressions, Group, Interest, InterestIndex, S, Scope
-from hpwsn.topics.tree.topic_node import Branch, Node, near_misses
+from hpwsn.topics.tree.declarations import Declaration, EditError, missing_topics, rebase, with_parents
+from hpwsn.topics.tree.subscriber_groups import (
+    Expressions,
+    S,
+    Scope,
+    SubscriberGroup,
+    SubscriberGroupIndex,
+    SubscriberSet,
+)
+from hpwsn.topics.tree.topic_node import Branch, Node, similar_topics
 from hpwsn_client.wsn.soap.faults import TopicNotSupportedFault
 from hpwsn_client.wsn.topics.topic_expressions import Topic, TopicExpression
 
@@ -28,14 +35,14 @@ class TopicTree(Generic[S]):
     """Topics and their subscribers; S is whatever the broker subscribes, as long as it can be hashed."""
 
     __slots__ = (
-        "_everything",
-        "_held",
         "_index",
-        "_marks",
+        "_multiple",
         "_nodes",
         "_outside",
-        "_overlaps",
         "_simple_subtree",
+        "_subscription_counts",
+        "_unfiltered",
+        "_usage",
         "_version",
         "fixed",
         "limit",
@@ -55,16 +62,16 @@ class TopicTree(Generic[S]):
         self.limit = limit
         self._simple_subtree = simple_subtree
         self._version = 0
-        self._marks = 0
+        self._usage = 0
         self._nodes: dict[Topic, Node[S]] = {}
         # Topics that a fixed tree does not hold, or no more, and the current message of each.
         self._outside: dict[Topic, int] = {}
-        self._index: InterestIndex[S] = InterestIndex()
-        self._everything: Group[S] = Group()
+        self._index: SubscriberGroupIndex[S] = SubscriberGroupIndex()
+        self._unfiltered: SubscriberSet[S] = SubscriberSet()
         # How many subscriptions each subscriber has, and how many have several: only then can a match
         # find one of them twice.
-        self._held: dict[S, int] = {}
-        self._overlaps = 0
+        self._subscription_counts: dict[S, int] = {}
+        self._multiple = 0
         self.replace_all(declarations)
 
     def __len__(self) -> int:
@@ -81,7 +88,7 @@ class TopicTree(Generic[S]):
     @property
     def revision(self) -> tuple[int, int]:
         """What differs once the documents about this tree may: topics, and which of them are in use."""
-        return self._version, self._marks
+        return self._version, self._usage
 
     # Publishing
 
@@ -95,13 +102,13 @@ class TopicTree(Generic[S]):
         if node is not None:
             return node
         self.check_publish(topic)
-        return self._grow(topic)
+        return self._create(topic)
 
     def check_publish(self, topic: Topic) -> None:
         """Raise the fault that publish would raise, and change nothing."""
-        self.own(topic)
+        self.canonical(topic)
 
-    def own(self, topic: Topic) -> Topic:
+    def canonical(self, topic: Topic) -> Topic:
         """The topic as this tree has it, which is found sooner in all that is kept by topic; or the fault."""
         node = self._nodes.get(topic)
         if node is not None:
@@ -117,21 +124,21 @@ class TopicTree(Generic[S]):
         On a removed topic nobody does, unless the message was accepted while the topic was there.
         """
         if topic is None:
-            return self._everything.everyone()
-        found = [*self._everything.everyone()]
-        for interest in self._interests_in(topic, accepted):
-            group = interest.subscribers
-            # Looked at here, since most groups are small and a call costs more than they do.
-            found += group.everyone() if group.listed is None else group.listed
-        return tuple(dict.fromkeys(found)) if self._overlaps else found
+            return self._unfiltered.as_tuple()
+        found = [*self._unfiltered.as_tuple()]
+        for group in self._groups_for(topic, accepted):
+            members = group.subscribers
+            # Inlined: most groups are small, and a call costs more than copying them.
+            found += members.as_tuple() if members.cached is None else members.cached
+        return tuple(dict.fromkeys(found)) if self._multiple else found
 
     def retain(self, topic: Topic, offset: int) -> None:
         """Note the topic's current message, which keeps an open topic alive; a removed one stays away."""
         node = self._nodes.get(topic)
         if node is None and not self.fixed:
-            node = self._grow(topic)
+            node = self._create(topic)
         if node is not None:
-            self._marks += node.current is None
+            self._usage += node.current is None
             node.current = offset
         elif topic not in self._outside:
             self._outside[topic] = offset
@@ -153,7 +160,7 @@ class TopicTree(Generic[S]):
         node = self._nodes.get(topic)
         if node is not None:
             node.current = None
-            self._marks += 1
+            self._usage += 1
             self._prune(node)
         elif self._outside.pop(topic, None) is not None:
             self._version += 1
@@ -172,24 +179,24 @@ class TopicTree(Generic[S]):
         a restart as it is. The same subscriber with the same expressions again changes nothing.
         """
         if not expressions:
-            self._enter(self._everything, subscriber)
+            self._add_member(self._unfiltered, subscriber)
             return
-        interest = self._index.find(expressions)
-        if interest is None:
-            interest = self._attach(Interest(expressions, self._simple_subtree), restore)
-        elif self.fixed and not interest.count and not restore:
+        group = self._index.find(expressions)
+        if group is None:
+            group = self._attach(SubscriberGroup(expressions, self._simple_subtree), restore)
+        elif self.fixed and not group.count and not restore:
             raise self._unmatched(expressions)
-        self._enter(interest.subscribers, subscriber)
+        self._add_member(group.subscribers, subscriber)
 
     def unsubscribe(self, expressions: Expressions, subscriber: S) -> bool:
         """Free all that the same call to subscribe took; False where there was no such subscription."""
         if not expressions:
-            return self._leave(self._everything, subscriber)
-        interest = self._index.find(expressions)
-        if interest is None or not self._leave(interest.subscribers, subscriber):
+            return self._remove_member(self._unfiltered, subscriber)
+        group = self._index.find(expressions)
+        if group is None or not self._remove_member(group.subscribers, subscriber):
             return False
-        if not interest.subscribers.members:
-            self._detach(interest)
+        if not group.subscribers.members:
+            self._detach(group)
         return True
 
     # Looking
@@ -204,17 +211,17 @@ class TopicTree(Generic[S]):
 
     def concrete(self, expression: TopicExpression) -> tuple[Topic, ...]:
         """The topics that an expression names at the moment, a Simple one only itself and not its subtree."""
-        return tuple(self._matches(Interest((expression,), simple_subtree=False)))
+        return tuple(self._matches(SubscriberGroup((expression,), simple_subtree=False)))
 
     def unmatched(self) -> list[S]:
         """The subscribers of expressions that match no topic at the moment."""
-        found = (interest.subscribers.members for interest in self._index if not interest.count)
+        found = (group.subscribers.members for group in self._index if not group.count)
         return list(dict.fromkeys(who for members in found for who in members))
 
     def matches_any(self, expressions: Expressions) -> bool:
         """Whether a subscription that is there matches any topic at the moment."""
-        interest = self._index.find(expressions)
-        return not expressions or (interest is not None and interest.count > 0)
+        group = self._index.find(expressions)
+        return not expressions or (group is not None and group.count > 0)
 
     def keys(self, expressions: Expressions) -> frozenset[str] | None:
         """The topics, as text, whose messages a subscription gets; None for one without expressions.
@@ -223,24 +230,24 @@ class TopicTree(Generic[S]):
         """
         if not expressions:
             return None
-        interest = self._index.find(expressions) or Interest(expressions, self._simple_subtree)
-        if interest.keys is None or interest.keys[0] != self._version:
-            outside = (topic for topic in self._outside if interest.matches(topic))
-            interest.keys = self._version, frozenset(map(str, (*self._matches(interest), *outside)))
-        return interest.keys[1]
+        group = self._index.find(expressions) or SubscriberGroup(expressions, self._simple_subtree)
+        if group.keys is None or group.keys[0] != self._version:
+            outside = (topic for topic in self._outside if group.matches(topic))
+            group.keys = self._version, frozenset(map(str, (*self._matches(group), *outside)))
+        return group.keys[1]
 
     def matching(self, expressions: Expressions) -> Iterator[Node[S]]:
         """The nodes that a subscription covers at the moment, every one for it without expressions."""
         if not expressions:
             return self.nodes()
-        interest = self._index.find(expressions) or Interest(expressions, self._simple_subtree)
-        found = map(self.find, self._matches(interest))
+        group = self._index.find(expressions) or SubscriberGroup(expressions, self._simple_subtree)
+        found = map(self.find, self._matches(group))
         return (node for node in found if node is not None)
 
     def unsupported(self, topic: Topic) -> TopicNotSupportedFault:
-        """The fault for a topic outside this fixed tree, with near misses."""
-        near = ", ".join(str(found) for found in near_misses(self.root, topic))
-        hint = f"; did you mean {near}?" if near else ""
+        """The fault for a topic outside this fixed tree, with similar misses."""
+        similar = ", ".join(str(found) for found in similar_topics(self.root, topic))
+        hint = f"; did you mean {similar}?" if similar else ""
         return TopicNotSupportedFault(f"topic {topic} is not among the fixed topics of this broker{hint}")
 
     # Editing
@@ -248,9 +255,9 @@ class TopicTree(Generic[S]):
     def add(
         self, topic: Topic, *, description: str = "", routing: str | None = None, path: str | None = None
     ) -> Node[S]:
-        """Declare a topic, with its parents where they are missing, or declare it anew with these values."""
-        node = self._nodes.get(topic) or self._grow(topic)
-        self._marks += 1
+        """Declare a topic, with its parents where they are missing_topics, or declare it anew with these values."""
+        node = self._nodes.get(topic) or self._create(topic)
+        self._usage += 1
         branch: Branch[S] = node
         while isinstance(branch, Node) and not branch.declared:
             branch.declared = True
@@ -264,7 +271,7 @@ class TopicTree(Generic[S]):
         if node is None:
             return False
         for each in reversed(list(node.walk())):
-            self._withdraw(each)
+            self._undeclare(each)
         return True
 
     def move(self, topic: Topic, new: Topic) -> Node[S]:
@@ -283,56 +290,56 @@ class TopicTree(Generic[S]):
 
     def replace_all(self, declarations: Iterable[Declaration]) -> None:
         """Declare exactly these topics and their parents; those that stay keep code and current message."""
-        wanted = close(declarations)
+        wanted = with_parents(declarations)
         names = {declaration.topic for declaration in wanted}
         for node in reversed(list(self.nodes())):
             if node.declared and node.topic not in names:
-                self._withdraw(node)
+                self._undeclare(node)
         for item in wanted:
             self.add(item.topic, description=item.description, routing=item.routing, path=item.path)
 
     # The mechanics
 
-    def _interests_in(self, topic: Topic, accepted: bool) -> Iterable[Interest[S]]:
+    def _groups_for(self, topic: Topic, accepted: bool) -> Iterable[SubscriberGroup[S]]:
         node = self._nodes.get(topic)
         if node is not None:
-            return node.interests
+            return node.groups
         if self.fixed and not accepted:
             return ()
         return self._index.matching(topic, topic.ancestors())
 
-    def _matches(self, interest: Interest[S]) -> Iterator[Topic]:
-        return (node.topic for node in self._reach(interest.scope) if interest.matches(node.topic))
+    def _matches(self, group: SubscriberGroup[S]) -> Iterator[Topic]:
+        return (node.topic for node in self._nodes_in(group.scope) if group.matches(node.topic))
 
-    def _attach(self, interest: Interest[S], restore: bool) -> Interest[S]:
+    def _attach(self, group: SubscriberGroup[S], restore: bool) -> SubscriberGroup[S]:
         if not self.fixed:
-            self._appear(interest.named, restore)
-        nodes = [node for node in self._reach(interest.scope) if interest.matches(node.topic)]
+            self._create_named(group.named, restore)
+        nodes = [node for node in self._nodes_in(group.scope) if group.matches(node.topic)]
         if self.fixed and not nodes and not restore:
-            raise self._unmatched(interest.expressions)
-        self._index.add(interest)
-        self._marks += 1
+            raise self._unmatched(group.expressions)
+        self._index.add(group)
+        self._usage += 1
         for node in nodes:
-            node.attach(interest)
-        return interest
+            node.attach(group)
+        return group
 
-    def _appear(self, topics: Iterable[Topic], restore: bool) -> None:
+    def _create_named(self, topics: Iterable[Topic], restore: bool) -> None:
         new = [topic for topic in topics if topic not in self._nodes]
         if new and not restore:
             self._check_room(*new)
         for topic in new:
-            self._grow(topic)
+            self._create(topic)
 
-    def _detach(self, interest: Interest[S]) -> None:
-        for node in self._reach(interest.scope):
-            node.detach(interest)
-        self._index.discard(interest)
-        self._marks += 1
-        for topic in interest.named:
+    def _detach(self, group: SubscriberGroup[S]) -> None:
+        for node in self._nodes_in(group.scope):
+            node.detach(group)
+        self._index.discard(group)
+        self._usage += 1
+        for topic in group.named:
             if topic in self._nodes:
                 self._prune(self._nodes[topic])
 
-    def _reach(self, scope: Scope) -> Iterator[Node[S]]:
+    def _nodes_in(self, scope: Scope) -> Iterator[Node[S]]:
         """The nodes in a scope."""
         for anchor in scope.anchors:
             node = self._nodes.get(anchor)
@@ -343,27 +350,27 @@ class TopicTree(Generic[S]):
                 if tree.topic.namespace in scope.namespaces:
                     yield from tree.walk()
 
-    def _grow(self, topic: Topic) -> Node[S]:
+    def _create(self, topic: Topic) -> Node[S]:
         parent = topic.parent
         branch: Branch[S] | None = self.root if parent is None else self._nodes.get(parent)
         if branch is None:
             assert parent is not None
-            branch = self._grow(parent)
+            branch = self._create(parent)
         node = Node(topic, branch)
         self._version += 1
         self._nodes[topic] = node
         if self._outside:
             node.current = self._outside.pop(topic, None)
         if len(self._index):
-            for interest in self._index.matching(topic, node.ancestors):
-                node.attach(interest)
+            for group in self._index.matching(topic, node.ancestors):
+                node.attach(group)
         return node
 
-    def _withdraw(self, node: Node[S]) -> None:
+    def _undeclare(self, node: Node[S]) -> None:
         if node.topic not in self._nodes:
             return  # it went with the last topic below it
         node.declared = False
-        self._marks += 1
+        self._usage += 1
         if self.fixed:
             if node.current is not None:
                 self._outside[node.topic] = node.current
@@ -374,23 +381,23 @@ class TopicTree(Generic[S]):
 
     def _prune(self, node: Node[S]) -> None:
         """Drop an open topic that nothing holds, then its parents likewise."""
-        while not self.fixed and not self._is_held(node):
+        while not self.fixed and not self._is_in_use(node):
             self._drop(node)
             if not isinstance(node.parent, Node):
                 break
             node = node.parent
 
-    def _is_held(self, node: Node[S]) -> bool:
-        held = node.declared or node.current is not None or bool(node.children)
-        return held or self._index.names(node.topic)
+    def _is_in_use(self, node: Node[S]) -> bool:
+        in_use = node.declared or node.current is not None or bool(node.children)
+        return in_use or self._index.names(node.topic)
 
     def _drop(self, node: Node[S]) -> None:
         self._version += 1
         del self._nodes[node.topic]
-        node.leave()
+        node.unlink()
 
     def _check_room(self, *topics: Topic) -> None:
-        new = {place for topic in topics for place in missing(topic, self._nodes)}
+        new = {place for topic in topics for place in missing_topics(topic, self._nodes)}
         if len(self._nodes) + len(new) > self.limit:
             raise TopicNotSupportedFault(
                 f"topic {topics[0]} is new and this broker holds no more than {self.limit} topics: "
@@ -404,17 +411,17 @@ class TopicTree(Generic[S]):
         texts = " and ".join(expression.text for expression in expressions)
         return TopicNotSupportedFault(f"none of the fixed topics of this broker matches {texts}")
 
-    def _enter(self, group: Group[S], subscriber: S) -> None:
-        if group.add(subscriber):
-            held = self._held.get(subscriber, 0)
-            self._held[subscriber] = held + 1
-            self._overlaps += held == 1
+    def _add_member(self, members: SubscriberSet[S], subscriber: S) -> None:
+        if members.add(subscriber):
+            count = self._subscription_counts.get(subscriber, 0)
+            self._subscription_counts[subscriber] = count + 1
+            self._multiple += count == 1
 
-    def _leave(self, group: Group[S], subscriber: S) -> bool:
-        if not group.discard(subscriber):
+    def _remove_member(self, members: SubscriberSet[S], subscriber: S) -> bool:
+        if not members.discard(subscriber):
             return False
-        held = self._held.pop(subscriber) - 1
-        if held:
-            self._held[subscriber] = held
-        self._overlaps -= held == 1
+        count = self._subscription_counts.pop(subscriber) - 1
+        if count:
+            self._subscription_counts[subscriber] = count
+        self._multiple -= count == 1
         return True

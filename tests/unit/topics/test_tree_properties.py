@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hpwsn.topics.tree import declarations as edits
-from hpwsn.topics.tree.declarations import Declaration, EditError
+from hpwsn.topics.tree.declarations import Declaration, EditError, add_declaration, move_topic, with_parents
 from hpwsn.topics.tree.tree import TopicTree
 from hpwsn_client.wsn.soap.faults import TopicNotSupportedFault
 from hpwsn_client.wsn.soap.names import DIALECT_CONCRETE, DIALECT_FULL, DIALECT_SIMPLE, HPWSN_TOPICS
@@ -79,7 +78,7 @@ class Naive:
             named = ((p.topic, what) for what, _ in self.subscriptions for e in what for p in e.patterns)
             used |= {topic for topic, what in named if topic is not None and self.matches(what, topic)}
             used |= self.current
-        return {declaration.topic for declaration in edits.close(map(Declaration, used))}
+        return {declaration.topic for declaration in with_parents(map(Declaration, used))}
 
 
 def run(tree: TopicTree[int], naive: Naive, step: tuple) -> None:  # type: ignore[type-arg]
@@ -109,16 +108,16 @@ def run(tree: TopicTree[int], naive: Naive, step: tuple) -> None:  # type: ignor
             naive.current.discard(topic)
         case ("add", topic):
             tree.add(topic)
-            naive.declared = edits.add(naive.declared, Declaration(topic))
+            naive.declared = add_declaration(naive.declared, Declaration(topic))
         case ("replace_all", topics):
             tree.replace_all(map(Declaration, topics))
-            naive.declared = edits.close(map(Declaration, topics))
+            naive.declared = with_parents(map(Declaration, topics))
         case ("remove", topic):
             tree.remove(topic)
             naive.declared = [d for d in naive.declared if not topic.covers(d.topic)]
         case ("move", topic, new):
             try:
-                naive.declared = edits.move(naive.declared, topic, new)
+                naive.declared = move_topic(naive.declared, topic, new)
                 allowed = True
             except EditError:
                 allowed = False
@@ -187,8 +186,8 @@ def test_ending_every_subscription_and_message_leaves_only_what_is_declared(fixe
     for topic in naive.current:
         tree.release(topic)
     assert set(tree.topics()) == {declaration.topic for declaration in naive.declared}
-    assert not any(node.interests for node in tree.nodes())
-    assert len(tree._index) == len(tree._held) == tree._overlaps == 0
+    assert not any(node.groups for node in tree.nodes())
+    assert len(tree._index) == len(tree._subscription_counts) == tree._multiple == 0
 
 
 @settings(max_examples=200, deadline=None)

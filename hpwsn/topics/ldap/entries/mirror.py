@@ -22,12 +22,12 @@ class Mirror:
         self.base = base
         self._root: Key = dn_key(base)
         self._entries: dict[str, Entry] = {}
-        self._at: dict[Key, str] = {}
-        self._below: dict[Key, dict[str, None]] = {}
+        self._id_by_key: dict[Key, str] = {}
+        self._children: dict[Key, dict[str, None]] = {}
         self._declared: dict[str, Declaration] = {}
         self._owners: dict[Topic, str] = {}
         self._skipped: dict[str, str] = {}
-        self._doubles: set[str] = set()
+        self._duplicates: set[str] = set()
         self._dirty: dict[str, None] = {}
         self._before: dict[Topic, Declaration] = {}
 
@@ -40,13 +40,13 @@ class Mirror:
         if old == entry:
             return
         if old is None:
-            self._enter(entry)
+            self._link(entry)
             self._touch_below(entry.key)
         elif old.key != entry.key:
             self._touch_below(old.key)
-            self._leave(old)
+            self._unlink(old)
             self._rebase(old.key, entry.key)
-            self._enter(entry)
+            self._link(entry)
         else:
             self._entries[entry.id] = entry
             if _identity(old) != _identity(entry):
@@ -60,7 +60,7 @@ class Mirror:
             if entry is not None:
                 self._touch(id_)
                 self._touch_below(entry.key)
-                self._leave(entry)
+                self._unlink(entry)
                 del self._entries[id_]
 
     def keep(self, ids: Iterable[str]) -> None:
@@ -69,10 +69,10 @@ class Mirror:
 
     def changes(self) -> Change:
         """What has become of the topics since the last call."""
-        for id_ in self._doubles:
+        for id_ in self._duplicates:
             if id_ in self._entries:
                 self._touch_below(self._entries[id_].key)
-        dirty = self._dirty | dict.fromkeys(self._doubles)
+        dirty = self._dirty | dict.fromkeys(self._duplicates)
         if self._declared or self._skipped:
             for id_ in dirty:
                 self._release(id_)
@@ -96,41 +96,41 @@ class Mirror:
         """The entries that are no topics, each with the reason."""
         return tuple(f"{self._name(self._entries[id_])}: {self._skipped[id_]}" for id_ in self._skipped)
 
-    def _enter(self, entry: Entry) -> None:
+    def _link(self, entry: Entry) -> None:
         self._entries[entry.id] = entry
-        self._at[entry.key] = entry.id
-        self._below.setdefault(entry.parent, {})[entry.id] = None
+        self._id_by_key[entry.key] = entry.id
+        self._children.setdefault(entry.parent, {})[entry.id] = None
 
-    def _leave(self, entry: Entry) -> None:
-        if self._at.get(entry.key) == entry.id:
-            del self._at[entry.key]
-        below = self._below.get(entry.parent, {})
+    def _unlink(self, entry: Entry) -> None:
+        if self._id_by_key.get(entry.key) == entry.id:
+            del self._id_by_key[entry.key]
+        below = self._children.get(entry.parent, {})
         below.pop(entry.id, None)
         if not below:
-            self._below.pop(entry.parent, None)
+            self._children.pop(entry.parent, None)
 
     def _rebase(self, old: Key, new: Key) -> None:
         """Give all entries below a renamed one their new places."""
-        for id_ in list(self._below.get(old, ())):
+        for id_ in list(self._children.get(old, ())):
             entry = self._entries[id_]
             moved = entry._replace(key=(entry.key[0], *new))
-            self._leave(entry)
-            self._enter(moved)
+            self._unlink(entry)
+            self._link(moved)
             self._rebase(entry.key, moved.key)
 
     def _touch(self, id_: str) -> None:
         self._dirty[id_] = None
 
     def _touch_below(self, key: Key) -> None:
-        waiting = [key]
-        while waiting:
-            for id_ in self._below.get(waiting.pop(), ()):
+        pending = [key]
+        while pending:
+            for id_ in self._children.get(pending.pop(), ()):
                 self._dirty[id_] = None
-                waiting.append(self._entries[id_].key)
+                pending.append(self._entries[id_].key)
 
     def _release(self, id_: str) -> None:
         self._skipped.pop(id_, None)
-        self._doubles.discard(id_)
+        self._duplicates.discard(id_)
         declaration = self._declared.pop(id_, None)
         if declaration is not None:
             del self._owners[declaration.topic]
@@ -146,7 +146,7 @@ class Mirror:
         if owner == entry.id:
             self._declared[entry.id] = declaration
         else:
-            self._doubles.add(entry.id)
+            self._duplicates.add(entry.id)
             self._skipped[entry.id] = f"topic {declaration.topic} is {self._name(self._entries[owner])} too"
 
     def _declare(self, entry: Entry) -> Declaration:
@@ -154,7 +154,7 @@ class Mirror:
             raise ValueError(entry.fault)
         above: Declaration | None = None
         if entry.parent != self._root:
-            above = self._declared.get(self._at.get(entry.parent, ""))
+            above = self._declared.get(self._id_by_key.get(entry.parent, ""))
             if above is None:
                 raise ValueError("the entry above it is no topic")
         topic = topic_of(entry, None if above is None else above.topic)
@@ -162,13 +162,13 @@ class Mirror:
         return Declaration(topic, entry.description, entry.routing, path)
 
     def _name(self, entry: Entry) -> str:
-        return ",".join([*(each.rdn for each in self._line(entry)), self.base])
+        return ",".join([*(each.rdn for each in self._path_to_root(entry)), self.base])
 
-    def _line(self, entry: Entry) -> Iterator[Entry]:
+    def _path_to_root(self, entry: Entry) -> Iterator[Entry]:
         found: Entry | None = entry
         while found is not None:
             yield found
-            found = self._entries.get(self._at.get(found.parent, ""))
+            found = self._entries.get(self._id_by_key.get(found.parent, ""))
 
 
 def _identity(entry: Entry) -> tuple[object, ...]:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpwsn.topics.tree.declarations import Declaration, close
+from hpwsn.topics.tree.declarations import Declaration, with_parents
 from hpwsn.topics.tree.topic_toml import Document, DocumentError, encode_document, parse_document
 from hpwsn_client.wsn.soap.names import HPWSN_TOPICS
 from hpwsn_client.wsn.topics.topic_expressions import Topic
@@ -107,7 +107,7 @@ DECLARATIONS = st.builds(Declaration, TOPICS, TEXTS, st.sampled_from([None, "udp
 
 @given(st.lists(DECLARATIONS), st.sampled_from([HPWSN_TOPICS, "urn:x"]))
 def test_what_is_written_reads_as_the_same(declarations: list[Declaration], namespace: str) -> None:
-    document = Document(tuple(close(declarations)), namespace)
+    document = Document(tuple(with_parents(declarations)), namespace)
     read = parse_document(encode_document(document))
     assert set(read.declarations) == set(document.declarations)
     assert read.namespace == namespace

@@ -306,7 +306,7 @@ def test_subscribers_that_left_take_no_room_among_those_that_stay() -> None:
         tree.subscribe(simple("A"), who)
     for who in range(999):
         tree.unsubscribe(simple("A"), who)
-    (interest,) = tree.publish(T("A")).interests
+    (interest,) = tree.publish(T("A")).groups
     assert list(tree.match(T("A"))) == [999]
     assert sys.getsizeof(interest.subscribers.members) < 1000
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpwsn.topics.ldap.entries.ldif import encode_ldif, parse_ldif
-from hpwsn.topics.tree.declarations import Declaration, close
+from hpwsn.topics.tree.declarations import Declaration, with_parents
 from hpwsn.topics.tree.topic_toml import DocumentError
 from hpwsn_client.wsn.topics.topic_expressions import Topic
 from tests.harness import ROOT
@@ -36,7 +36,7 @@ def without_paths(declarations: list[Declaration]) -> set[tuple[Topic, str, str 
 def test_what_is_written_is_read_back_and_python_ldap_reads_the_same_entries(
     given_: list[Declaration],
 ) -> None:
-    declarations = close(given_)
+    declarations = with_parents(given_)
     text = encode_ldif(declarations, "ou=my topics,dc=example")
     assert without_paths(parse_ldif(text)) == without_paths(declarations)
     assert all(len(line) <= 76 or line.startswith("#") for line in text.split("\n"))
