@@ -1,1 +1,1 @@
-"""The topic tree, and the directories it can be loaded from."""
+"""The topic tree, and the topic directories that it can be loaded from."""

@@ -1,6 +1,7 @@
 """Opens the topic directory that a URL names: a TOML file, or LDAP.
 
-Only builders and commands call it. Everything else knows the port (hpwsn.topics.directory.directory) alone.
+Only builders and commands call this module. Everything else uses the interface in
+hpwsn.topics.directory.directory.
 """
 
 from pathlib import Path
@@ -11,7 +12,7 @@ from hpwsn.topics.directory.directory import Access, Directory, TopicDirectoryEr
 
 
 def access_from(topics: TopicsSettings) -> Access:
-    """How the settings say that a directory on another machine is reached."""
+    """Return the access to a remote directory from the settings."""
     return Access(
         bind_dn=topics.bind_dn,
         password_file=topics.password_file,
@@ -25,7 +26,7 @@ def access_from(topics: TopicsSettings) -> Access:
 
 
 def open_directory(url: str, access: Access | None = None) -> Directory:
-    """The directory that a URL or a path names; it is not read yet."""
+    """Return the directory that a URL or a path names, without reading it."""
     scheme = urlsplit(url).scheme.lower() if "://" in url or url.startswith("file:") else ""
     if scheme in ("ldap", "ldaps"):
         return _open_ldap(url, access or Access())
@@ -40,7 +41,9 @@ def _open_file(url: str, path: Path) -> Directory:
     from hpwsn.topics.directory.topic_file import FileDirectory
 
     if path.suffix.lower() != ".toml":
-        raise TopicDirectoryError(f"topic directory {url!r}: not a .toml file; name one, such as topics.toml")
+        raise TopicDirectoryError(
+            f"topic directory {url!r}: the file name must end in .toml; write one such as topics.toml"
+        )
     return FileDirectory(path)
 
 
@@ -48,7 +51,7 @@ def _file_path(url: str) -> Path:
     parts = urlsplit(url)
     if parts.netloc not in ("", "localhost"):
         raise TopicDirectoryError(
-            f"topic directory {url}: {parts.netloc!r} is taken for a host; write file:///absolute/path.toml"
+            f"topic directory {url}: a file URL cannot name the host {parts.netloc!r}; write file:///absolute/path.toml"
         )
     return Path(unquote(parts.path))
 

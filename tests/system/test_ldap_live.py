@@ -139,8 +139,8 @@ async def test_an_entry_that_is_no_topic_is_reported_and_harms_nobody(
     found = (await status(ldap_node))["directory"]
     assert found["skipped"] == 3
     assert any("hpwsnRouting is 'pigeon'" in entry for entry in found["skipped_entries"])
-    assert "3 entries of the topic directory are no topics" in found["warnings"][0]
-    assert f"no topic: cn=two words,cn=ALL,{BASE}" in ldap_node.log()
+    assert "3 entries of the topic directory are not topics" in found["warnings"][0]
+    assert f"not a topic: cn=two words,cn=ALL,{BASE}" in ldap_node.log()
     change = f"dn: cn=PIGEON,cn=ALL,{BASE}\nchangetype: modify\nreplace: hpwsnRouting\nhpwsnRouting: udp\n"
     await asyncio.to_thread(slapd.modify, change)
     await eventually(lambda: publish(ldap_node, "ALL:PIGEON"))

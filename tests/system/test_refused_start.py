@@ -172,7 +172,7 @@ CASES = [
     Case("data.dir", directory_of(another_database), "it is a database of something else"),
     Case("data.dir", directory_of(later_version), "has journal version 1000"),
     Case("topics.url", lambda folder: folder / "missing.toml", "there is no such file"),
-    Case("topics.url", words_in, "not a .toml file"),
+    Case("topics.url", words_in, "must end in .toml"),
     Case("topics.url", lambda _: "gopher://there/topics", "unknown scheme"),
     Case("topics.url", lambda _: "ldap://127.0.0.1:9", "write ldap://host:port/base"),
     Case("topics.password_file", missing, NOT_READ, BOUND),

@@ -55,7 +55,7 @@ async def test_a_hangup_reads_the_directory_again(tmp_path: Path) -> None:
         node.process.send_signal(signal.SIGHUP)
 
         async def said() -> bool:
-            return "the topic directory is read again" in node.log()
+            return "reloading the topic directory" in node.log()
 
         await eventually(said)
         assert await publishes(node, "A")

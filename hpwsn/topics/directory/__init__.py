@@ -1,1 +1,3 @@
-"""The port of the topic directory, its TOML file implementation, and the live tree that follows it."""
+"""The interface of topic directories, the TOML file implementation, and the live tree that follows a
+directory.
+"""

@@ -1,8 +1,9 @@
-"""The port of the topic directory: where declared topics come from, and where an admin's edits go.
+"""The interface of topic directories: the source of declared topics, and the target of an administrator's
+edits.
 
-Which implementation serves a URL is decided here and nowhere else: a path or `file:` URL names a TOML file
-(hpwsn.topics.directory.topic_file), `ldap:` and `ldaps:` an OpenLDAP server (hpwsn.topics.ldap). No
-directory at all means an open tree, which is the node's matter and not this port's.
+A path or `file:` URL names a TOML file (hpwsn.topics.directory.topic_file), `ldap:` and `ldaps:` an OpenLDAP
+server (hpwsn.topics.ldap); hpwsn.topics.opening chooses the implementation. A node without a directory has an
+open tree.
 """
 
 from collections.abc import Callable, Iterable
@@ -16,16 +17,16 @@ from hpwsn_client.wsn.topics.topic_expressions import Topic
 __all__ = ["Access", "Declaration", "Directory", "Progress", "TopicDirectoryError", "Watch"]
 
 Progress = Callable[[int, int], None]
-"""Told how much of long work is done, and how much there is."""
+"""Called with the number of completed steps and the total."""
 
 
 def no_progress(done: int, total: int) -> None:
-    """A progress that tells nobody."""
+    """Ignore the progress."""
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How a directory on another machine is reached; a file has no use for it."""
+    """How to reach a remote directory; not used for files."""
 
     bind_dn: str = ""
     password_file: str = ""
@@ -38,27 +39,27 @@ class Access:
 
 
 class TopicDirectoryError(HpwsnError):
-    """A directory that cannot be read or changed; the text names it, the place in it and the remedy."""
+    """A directory cannot be read or changed; the text names the directory, the place in it and the remedy."""
 
 
 class Watch(Protocol):
-    """Follows a directory in a thread of its own, and reports from there."""
+    """A thread that follows a directory and reports changes."""
 
     def start(self) -> None:
-        """Begin; the first report tells all topics, or why they cannot be read."""
+        """Start; the first report contains all topics, or why they cannot be read."""
 
     def reload(self) -> None:
-        """Look again now."""
+        """Read the directory now."""
 
     def close(self) -> None:
-        """End the thread and wait for it; it reports nothing more."""
+        """Stop the thread and wait for it; no report follows."""
 
 
 class Directory(Protocol):
     """A source of declared topics that can be edited; all calls block, so the node makes them in a thread.
 
-    `remote` is whether it can be away while the node is well, so that its last tree is worth keeping;
-    `identity` is what such a tree belongs to.
+    `remote` says whether the directory can be unreachable while the node runs, so that its last tree is
+    saved; `identity` identifies the directory of a saved tree.
     """
 
     @property
@@ -68,27 +69,27 @@ class Directory(Protocol):
     def identity(self) -> str: ...
 
     def load(self) -> list[Declaration]:
-        """All declared topics, breadth-first, each after its parent."""
+        """Return all declared topics, breadth-first, each after its parent."""
         ...
 
     def add(self, declaration: Declaration) -> None:
-        """Declare a topic and its missing parents; of one that exists, change what is filled in."""
+        """Declare a topic and its missing parents; for an existing one, set the non-empty fields."""
         ...
 
     def remove(self, topic: Topic, recursive: bool = False) -> None:
-        """Remove a topic; one with topics below it only where `recursive`."""
+        """Remove a topic; one with children needs `recursive`."""
         ...
 
     def move(self, topic: Topic, new: Topic) -> None:
-        """Give a topic and its subtree another place."""
+        """Move a topic and its subtree."""
         ...
 
     def replace(
         self, declarations: Iterable[Declaration], merge: bool = False, progress: Progress = no_progress
     ) -> None:
-        """Declare exactly these topics, or with `merge` add each of them to what is there."""
+        """Declare exactly these topics, or with `merge` add them to the existing ones."""
         ...
 
     def watch(self, report: Callable[[Report], None]) -> Watch:
-        """What tells of all topics and then of every change; `report` is called in its thread."""
+        """Return a watcher that reports all topics and then every change; it calls `report` in its thread."""
         ...

@@ -1,9 +1,9 @@
-"""Keeps the tree of a running node as its directory says.
+"""Keeps the tree of a running node in step with its directory.
 
-A watcher's thread reads the directory; here, in the event loop, its reports are applied one after another,
-in slices, so that a large change holds up nobody. New topics come before old ones go, so a topic that moves
-is never missing. A directory that is problem changes nothing: the tree stays, and at a start it is the one that
-was saved. What becomes of subscriptions is the owner's business: `on_removed` is told when topics went.
+A watcher thread reads the directory. The event loop applies its reports in order and in slices, so that a
+large change does not block other work. New topics are added before old ones are removed, so a moved topic is
+never missing. While the directory is unreachable the tree stays; at start the saved tree is used.
+`on_removed` is called after topics were removed; its owner decides about subscriptions.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from hpwsn_client.wsn.topics.topic_expressions import Topic
 log = logging.getLogger(__name__)
 
 SLICE = 200
-"""Topics that change before others get a turn."""
+"""Changed topics before the event loop runs other work."""
 SAVE_AFTER = 1.0
-"""Seconds that changes are gathered before the tree is saved."""
+"""Seconds that changes are collected before the tree is saved."""
 MOST_SHOWN = 100
-"""Entries that are no topics, as far as the status names them."""
+"""Maximum number of skipped entries in the status."""
 
 
 class LiveTopics:
-    """The tie between one directory and one tree."""
+    """Connects one directory with one tree."""
 
     def __init__(
         self, directory: Directory, tree: TopicTree[Any], cache: TreeCache | None, wait: float
@@ -51,13 +51,13 @@ class LiveTopics:
         self.removed: Listeners[()] = Listeners("removed topics")
 
     def load_file(self) -> None:
-        """Take the topics of a file; one that cannot be read is for whoever starts the node to mend."""
+        """Load the topics of a file; an unreadable file fails the start of the node."""
         if not self._directory.remote:
             self._take(self._directory.load())
             self._source = "directory"
 
     async def start(self) -> None:
-        """Return with the directory's topics in the tree, or the saved ones where it does not answer."""
+        """Follow the directory; returns with its topics in the tree, or with the saved ones."""
         self._loop = asyncio.get_running_loop()
         self._watch = self._directory.watch(self._from_thread)
         self._watch.start()
@@ -70,21 +70,21 @@ class LiveTopics:
             async with asyncio.timeout(self._wait):
                 await self._first_report.wait()
         except TimeoutError:
-            log.warning("the topic directory has not answered for %g s; it is waited for", self._wait)
+            log.warning("the topic directory has not answered for %g s; still waiting", self._wait)
         if self._source is None and self._cache is not None:
             saved = await asyncio.to_thread(self._cache.load)
             if saved is not None and self._source is None:
                 self._take(saved)
                 self._source = "saved"
-                log.warning("the topics are those last saved, %d, in %s", len(saved), self._cache.path)
+                log.warning("using the %d saved topics in %s", len(saved), self._cache.path)
 
     def reload(self) -> None:
         """Read the directory now."""
-        log.info("the topic directory is read again")
+        log.info("reloading the topic directory")
         self._watch.reload()
 
     async def close(self) -> None:
-        """Follow the directory no more, and save what is not saved yet."""
+        """Stop following the directory, and save unsaved changes."""
         await asyncio.to_thread(self._watch.close)
         self._run.cancel()
         await asyncio.wait([self._run, *self._tasks])
@@ -93,29 +93,29 @@ class LiveTopics:
             await self._save()
 
     def problem(self) -> str | None:
-        """Why the tree may not be the directory's: it has not been reached since the start."""
+        """Return why the tree may differ from the directory; None once the directory was read."""
         if self._source == "directory":
             return None
         reason = self._directory_problem() or "the topic directory has not answered yet"
-        what = "the last saved topics are in force" if self._source else "there are no topics"
+        what = "the saved topics are in use" if self._source else "there are no topics"
         return f"{reason}; {what}"
 
     def _directory_problem(self) -> str | None:
         return None if self._last is None else self._last.problem
 
     def warnings(self) -> list[str]:
-        """What an operator should look after, although the node is ready."""
+        """Return problems for the operator that do not affect readiness."""
         skipped = () if self._last is None else self._last.skipped
         problem = self._directory_problem()
-        found = (
-            [f"{problem}; the topics stay as they were"] if problem and self._source == "directory" else []
-        )
+        found = [f"{problem}; the topics do not change"] if problem and self._source == "directory" else []
         if skipped:
-            found.append(f"{len(skipped)} entries of the topic directory are no topics, such as {skipped[0]}")
+            found.append(
+                f"{len(skipped)} entries of the topic directory are not topics, such as {skipped[0]}"
+            )
         return found
 
     def status(self) -> dict[str, Any]:
-        """Figures for the node's status."""
+        """Return the figures for the node's status."""
         skipped = () if self._last is None else self._last.skipped
         return {
             "source": self._source or "none",
@@ -133,7 +133,7 @@ class LiveTopics:
         try:
             self._loop.call_soon_threadsafe(self._reports.put_nowait, report)
         except RuntimeError:
-            return  # the loop has ended, and with it the tree
+            return  # the event loop has ended
 
     # In the event loop
 
@@ -143,7 +143,7 @@ class LiveTopics:
             try:
                 await self._apply(report)
             except Exception:
-                log.exception("a change of topics could not be applied")
+                log.exception("cannot apply a change of topics")
             self._first_report.set()
 
     async def _apply(self, report: Report) -> None:
@@ -167,16 +167,16 @@ class LiveTopics:
         if report.problem is not None and report.problem != before:
             log.warning("%s", report.problem)
         elif report.problem is None and before is not None:
-            log.warning("the topic directory is back")
+            log.warning("the topic directory is reachable again")
         for entry in set(report.skipped) - set(() if last is None else last.skipped):
-            log.warning("no topic: %s", entry)
+            log.warning("not a topic: %s", entry)
 
     async def _change_tree(self, change: Change) -> None:
         for number, item in enumerate(change.declared, 1):
             self._declare(item)
             if not number % SLICE:
                 await asyncio.sleep(0)
-        # Leaves first: to remove a topic is to remove all below it, however many, in one go.
+        # Leaves first: removing a topic removes its whole subtree at once, which can be large.
         for number, topic in enumerate(sorted(change.removed, key=lambda t: -len(t.path)), 1):
             self._tree.remove(topic)
             self._known.pop(topic, None)
@@ -208,4 +208,4 @@ class LiveTopics:
         try:
             await asyncio.to_thread(self._cache.save, list(self._known.values()))
         except OSError as error:
-            log.error("the topics could not be saved in %s: %s", self._cache.path, error.strerror)
+            log.error("cannot save the topics in %s: %s", self._cache.path, error.strerror)

@@ -1,8 +1,8 @@
-"""The topic directory in a TOML file (its format: hpwsn.topics.tree.topic_toml, docs/topics-file.md).
+"""The topic directory in a TOML file (format: hpwsn.topics.tree.topic_toml, docs/topics-file.md).
 
-Reading needs no lock, since a change replaces the whole file in one step: written beside it, flushed to the
-disk, renamed. Changes take turns by an flock on a `.lock` file beside it, which stays there. An edit rewrites
-the file, so comments in it are lost. A change to a file that is missing creates it; reading it is an error.
+Reading needs no lock, since a change replaces the whole file atomically: write a temporary file, flush it to
+disk, rename it. Changes are serialised by an flock on a `.lock` file beside it, which is kept. An edit
+rewrites the file, so comments are lost. A change creates a missing file; reading a missing file is an error.
 """
 
 import fcntl
@@ -38,34 +38,34 @@ class FileDirectory:
         self.path = path
 
     def load(self) -> list[Declaration]:
-        """All declared topics, breadth-first, each after its parent."""
+        """Return all declared topics, breadth-first, each after its parent."""
         return list(self._read().declarations)
 
     def add(self, declaration: Declaration) -> None:
-        """Declare a topic and its missing parents; of one that exists, change what is filled in."""
+        """Declare a topic and its missing parents; for an existing one, set the non-empty fields."""
         self._edit(lambda known: add_declaration(known, declaration), create=True)
 
     def remove(self, topic: Topic, recursive: bool = False) -> None:
-        """Remove a topic; one with topics below it only where `recursive`."""
+        """Remove a topic; one with children needs `recursive`."""
         self._edit(lambda known: remove_topic(known, topic, recursive))
 
     def move(self, topic: Topic, new: Topic) -> None:
-        """Give a topic and its subtree another place."""
+        """Move a topic and its subtree."""
         self._edit(lambda known: move_topic(known, topic, new))
 
     @property
     def identity(self) -> str:
-        """The file itself."""
+        """The path of the file."""
         return str(self.path)
 
     def watch(self, report: Callable[[Report], None]) -> FileWatch:
-        """A watcher that reads the file again when it was replaced or written to."""
+        """Return a watcher that reads the file again when it changes."""
         return FileWatch(self.path, self.load, report)
 
     def replace(
         self, declarations: Iterable[Declaration], merge: bool = False, progress: Progress = no_progress
     ) -> None:
-        """Declare exactly these topics, or with `merge` add each of them to what is there, in one step."""
+        """Declare exactly these topics, or with `merge` add them to the existing ones, atomically."""
         new = list(declarations)
         self._edit(lambda known: merge_declarations(known if merge else (), new), create=True)
         total = len(with_parents(new))
@@ -82,7 +82,7 @@ class FileDirectory:
             return parse_document(self.path.read_text(encoding="utf-8"))
 
     def _write(self, text: str) -> None:
-        # Behind a symbolic link the file it points to is replaced, not the link.
+        # Replace the target of a symbolic link, not the link.
         path = self.path.resolve()
         temporary = path.with_name(f".{path.name}.new")
         with temporary.open("w", encoding="utf-8") as file:
@@ -123,7 +123,7 @@ class FileDirectory:
 
 
 def _sync_folder(folder: Path) -> None:
-    # Without this the rename itself may be lost with the power.
+    # Without this a power failure can lose the rename.
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

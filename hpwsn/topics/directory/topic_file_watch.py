@@ -1,7 +1,7 @@
-"""Follows a topic file: reads it again when it was written to or replaced, by `hpwsn topics` or an editor.
+"""Follows a topic file: reads it again when `hpwsn topics` or an editor has written or replaced it.
 
-It looks at the file's time, size and number now and then, which costs nothing, so it works on every file
-system. A file that is missing or wrong is a problem to report; the topics from before stay in force.
+It polls the file's modification time, size and inode, which is cheap and works on every file system. A
+missing or invalid file is reported as a problem, and the previous topics stay.
 """
 
 import threading
@@ -12,13 +12,13 @@ from hpwsn.errors import HpwsnError
 from hpwsn.topics.tree.declarations import Change, Declaration, Report
 
 INTERVAL = 0.5
-"""Seconds between two looks."""
+"""Seconds between two polls."""
 
 Stamp = tuple[int, int, int] | None
 
 
 class FileWatch(threading.Thread):
-    """The thread that looks."""
+    """The thread that polls the file."""
 
     def __init__(
         self, path: Path, load: Callable[[], list[Declaration]], report: Callable[[Report], None]
@@ -31,18 +31,18 @@ class FileWatch(threading.Thread):
         self._closing = False
 
     def reload(self) -> None:
-        """Read the file now, changed or not."""
+        """Read the file now, even if it has not changed."""
         self._wake.set()
 
     def close(self) -> None:
-        """End the thread and wait for it."""
+        """Stop the thread and wait for it."""
         self._closing = True
         self._wake.set()
         if self.is_alive():
             self.join()
 
     def run(self) -> None:
-        """Look until it is closed."""
+        """Poll until closed."""
         seen: Stamp = None
         first = True
         while not self._closing:

@@ -1,7 +1,7 @@
-"""The last tree of a directory on another machine, in the data directory, for a start without it.
+"""A copy of the last tree of a remote directory in the data directory, for a start without the directory.
 
-One JSON file, replaced in one step. A file that is damaged or belongs to another directory counts as none:
-it is a copy, and never the only one.
+One JSON file, replaced atomically. A damaged file, or one of another directory, is ignored, since it is only
+a copy.
 """
 
 import json
@@ -20,14 +20,14 @@ VERSION = 1
 
 
 class TreeCache:
-    """The file, and what it belongs to."""
+    """The file, and the identity of its directory."""
 
     def __init__(self, path: Path, identity: str) -> None:
         self.path = path
         self._identity = identity
 
     def load(self) -> list[Declaration] | None:
-        """The tree that was saved, None where there is none of this directory."""
+        """Return the saved tree; None if there is none of this directory."""
         try:
             saved = json.loads(self.path.read_text("utf-8"))
             if (saved["version"], saved["directory"]) != (VERSION, self._identity):
@@ -40,7 +40,7 @@ class TreeCache:
             return None
 
     def save(self, declarations: Iterable[Declaration]) -> None:
-        """Write the tree, which must have each topic after its parent."""
+        """Write the tree; each topic must come after its parent."""
         topics = [[str(each.topic), each.description, each.routing, each.path] for each in declarations]
         text = json.dumps({"version": VERSION, "directory": self._identity, "topics": topics})
         temporary = self.path.with_name(f"{self.path.name}.new")

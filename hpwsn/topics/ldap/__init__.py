@@ -1,4 +1,4 @@
 """The topic directory in OpenLDAP: its entries, the connection, edits, and live changes by syncrepl.
 
-Only `connection`, `directory` and `watch` need python-ldap; names, entries and LDIF text do without.
+Only `ldap_connection`, `ldap_directory` and `ldap_watch` need python-ldap; `entries` does not.
 """

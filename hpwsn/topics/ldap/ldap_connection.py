@@ -1,7 +1,7 @@
-"""The connection to an LDAP server: its URL, TLS, who we are, reading in pages, and errors in our text.
+"""The connection to an LDAP server: URL, TLS, bind, paged reads, and translation of errors.
 
-The one place that opens connections. Calls block; each bound by `timeout`. TLS is checked against `ca_file`,
-or the system's certificates, and never left unchecked.
+Only this module opens connections. Calls block, each for at most `timeout`. Certificates are always verified,
+against `ca_file` or the system's authorities.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from hpwsn.topics.ldap.entries.topic_entry import ATTRIBUTES, CLASS, Entry, pars
 FILTER = f"(objectClass={CLASS})"
 READ_ATTRIBUTES = [*ATTRIBUTES, "entryUUID"]
 KEEPALIVE = 30
-"""Seconds of silence after which the system asks whether the server is still there."""
+"""Seconds of silence after which the operating system probes the server."""
 
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """The server's address and the entry that topics are below."""
+    """The server's address, and the base entry of the topics."""
 
     uri: str
     base: str
@@ -39,7 +39,7 @@ class Location:
 
 
 def parse_location(url: str) -> Location:
-    """Read `ldap://host:port/base` or `ldaps://…`."""
+    """Parse `ldap://host:port/base` or `ldaps://…`."""
     parts = urlsplit(url)
     base = unquote(parts.path.removeprefix("/"))
     try:
@@ -54,7 +54,7 @@ def parse_location(url: str) -> Location:
 
 def _check_parts(host: str, has_query: bool, base: str) -> None:
     if "@" in host:
-        raise ValueError("a user does not belong into it; set topics.bind_dn and topics.password_file")
+        raise ValueError("the URL must not contain a user; set topics.bind_dn and topics.password_file")
     if not host or has_query or not base:
         raise ValueError("write ldap://host:port/base, such as ldap://localhost/ou=topics,dc=hpwsn")
     try:
@@ -64,7 +64,7 @@ def _check_parts(host: str, has_query: bool, base: str) -> None:
 
 
 def connect(location: Location, access: Access, kind: type[Any] = SimpleLDAPObject) -> Any:
-    """An open connection of that class, secured and bound as the settings say."""
+    """Return an open connection of class `kind`, secured and bound as configured."""
     password = read_password(access)
     with errors(location):
         connection = kind(location.uri)
@@ -76,12 +76,12 @@ def connect(location: Location, access: Access, kind: type[Any] = SimpleLDAPObje
 
 
 def read_password(access: Access) -> str:
-    """The password from its file; an empty one would bind as nobody, without an error."""
+    """Read the password from its file; refuses an empty one, which would bind anonymously."""
     if not access.bind_dn:
         return ""
     if not access.password_file:
         raise TopicDirectoryError(
-            f"topics.bind_dn is {access.bind_dn}: its password must be in a file; set topics.password_file"
+            f"topics.bind_dn is {access.bind_dn}, but it has no password; set topics.password_file"
         )
     try:
         password = Path(access.password_file).read_text("utf-8").rstrip("\r\n")
@@ -91,15 +91,19 @@ def read_password(access: Access) -> str:
             f"the password file {access.password_file} cannot be read: {reason}"
         ) from None
     if not password:
-        raise TopicDirectoryError(f"the password file {access.password_file} is empty: write one into it")
+        raise TopicDirectoryError(
+            f"the password file {access.password_file} is empty; write the password into it"
+        )
     return password
 
 
 def check_files(access: Access) -> None:
-    """Refuse a password or authorities that cannot be read from their files."""
+    """Raise TopicDirectoryError if the password or the certificates cannot be read."""
     read_password(access)
     if access.ca_file and not Path(access.ca_file).is_file():
-        raise TopicDirectoryError(f"topics.ca_file is {access.ca_file}: there is no such file")
+        raise TopicDirectoryError(
+            f"topics.ca_file is {access.ca_file}: there is no such file; correct the path"
+        )
 
 
 def _set_options(connection: Any, access: Access) -> None:
@@ -117,12 +121,12 @@ def _set_options(connection: Any, access: Access) -> None:
         options[ldap.OPT_X_TLS_CACERTFILE] = access.ca_file
     for option, value in options.items():
         connection.set_option(option, value)
-    # Options of TLS count from the next context on, so this one comes last.
+    # TLS options take effect with the next context, so this option is last.
     connection.set_option(ldap.OPT_X_TLS_NEWCTX, 0)
 
 
 def read_entries(connection: Any, location: Location, access: Access) -> Iterator[Entry]:
-    """All topic entries below the base, read in pages; the server makes the next while we read one."""
+    """Yield all topic entries below the base; the next page is requested while one is parsed."""
     control = SimplePagedResultsControl(True, size=access.page_size, cookie="")
     message: int | None = _ask(connection, location, control)
     while message is not None:
@@ -146,7 +150,7 @@ def _ask(connection: Any, location: Location, control: Any) -> int:
 
 @contextmanager
 def errors(location: Location) -> Iterator[None]:
-    """Turn python-ldap's exceptions into ours, with the remedy."""
+    """Translate python-ldap's exceptions to TopicDirectoryError, with the remedy."""
     try:
         yield
     except ldap.LDAPError as error:
@@ -154,7 +158,7 @@ def errors(location: Location) -> Iterator[None]:
 
 
 def explain(error: ldap.LDAPError) -> str:
-    """What went wrong, in plain text."""
+    """Return what went wrong, in plain words."""
     details = error.args[0] if error.args and isinstance(error.args[0], dict) else {}
     info = " ".join(str(details.get("info") or details.get("desc") or error).split())
     for kinds, text in _EXPLANATIONS:
@@ -164,24 +168,33 @@ def explain(error: ldap.LDAPError) -> str:
 
 
 _EXPLANATIONS: tuple[tuple[tuple[type[Exception], ...], str], ...] = (
-    ((ldap.SERVER_DOWN,), "cannot reach it, or it does not speak TLS as expected"),
+    (
+        (ldap.SERVER_DOWN,),
+        "cannot reach it, or its TLS does not match the URL; check the address and the scheme",
+    ),
     ((ldap.CONNECT_ERROR,), "TLS failed; check topics.ca_file and the name in the server's certificate"),
-    ((ldap.PROTOCOL_ERROR,), "it does not understand us, as a server without TLS does not take StartTLS"),
-    ((ldap.TIMEOUT, ldap.TIMELIMIT_EXCEEDED), "no answer in time; see topics.timeout"),
-    ((ldap.INVALID_CREDENTIALS,), "the bind DN or its password is wrong"),
+    ((ldap.PROTOCOL_ERROR,), "the server rejected the protocol; if it has no TLS, unset topics.start_tls"),
+    ((ldap.TIMEOUT, ldap.TIMELIMIT_EXCEEDED), "no answer in time; check the server, or raise topics.timeout"),
+    (
+        (ldap.INVALID_CREDENTIALS,),
+        "the bind DN or its password is wrong; check topics.bind_dn and topics.password_file",
+    ),
     (
         (ldap.INSUFFICIENT_ACCESS, ldap.STRONG_AUTH_REQUIRED),
         "no permission; name a bind DN that may do this and its password file",
     ),
-    ((ldap.CONFIDENTIALITY_REQUIRED,), "it wants TLS; use ldaps:// or set topics.start_tls"),
-    ((ldap.NO_SUCH_OBJECT,), "there is no such entry, or we may not see it; add it, or correct the URL"),
-    ((ldap.ALREADY_EXISTS,), "there is such an entry already"),
+    ((ldap.CONFIDENTIALITY_REQUIRED,), "the server requires TLS; use ldaps:// or set topics.start_tls"),
+    (
+        (ldap.NO_SUCH_OBJECT,),
+        "there is no such entry, or it is not visible to the bind DN; add it, or correct the URL",
+    ),
+    ((ldap.ALREADY_EXISTS,), "the entry exists already; remove it, or choose another name"),
     (
         (ldap.UNDEFINED_TYPE, ldap.INVALID_SYNTAX, ldap.OBJECT_CLASS_VIOLATION),
-        "the server does not take the entry; load ldap_schema/hpwsn.schema or hpwsn.ldif into it",
+        "the server rejects the entry; load ldap_schema/hpwsn.schema or hpwsn.ldif into it",
     ),
     (
         (ldap.SIZELIMIT_EXCEEDED, ldap.ADMINLIMIT_EXCEEDED),
-        "it sends no more entries; raise the server's size limit for our bind DN",
+        "the server limits the number of entries; raise its size limit for the bind DN",
     ),
 )

@@ -1,9 +1,8 @@
 """The topic directory in OpenLDAP, for the commands that edit it and for a node that loads it.
 
-Each call opens a connection of its own and reads the tree first, so that topics are found whatever their
-entries are called. Several entries cannot be changed in one step: what is added goes parents first, what is
-removed leaves first, and additions before removals. An edit that meets another one at the same place reads
-the tree again and tries anew.
+Each call opens its own connection and reads the tree first, so topics are found whatever the names of their
+entries. LDAP cannot change several entries atomically: additions go parents first, removals leaves first, and
+additions precede removals. An edit that conflicts with a concurrent one reads the tree again and retries.
 """
 
 from __future__ import annotations
@@ -41,9 +40,9 @@ from hpwsn.topics.tree.declarations import (
 from hpwsn_client.wsn.topics.topic_expressions import Topic
 
 ATTEMPTS = 8
-"""How often an edit is tried that others disturb."""
+"""Maximum number of attempts of an edit with conflicts."""
 IN_FLIGHT = 64
-"""Requests sent before the first of them is answered."""
+"""Maximum number of requests without a response."""
 
 _CONFLICTS = (ldap.ALREADY_EXISTS, ldap.NO_SUCH_OBJECT)
 _Known = dict[Topic, Declaration]
@@ -52,7 +51,7 @@ _Send = Callable[[Any], int]
 
 @dataclass(frozen=True, slots=True)
 class _Requests:
-    """Requests that one connection carries together, in the order of their groups."""
+    """Requests of one edit; the groups are sent in order, and each completes before the next."""
 
     groups: Sequence[Sequence[_Send]]
 
@@ -69,16 +68,16 @@ class LdapDirectory:
     def __init__(self, url: str, access: Access) -> None:
         self.location: Location = parse_location(url)
         self.access = access
-        # A file that is missing now is for whoever starts something to mend: no later try would.
+        # Fail at start: a missing file does not appear by retrying.
         check_files(access)
 
     @property
     def identity(self) -> str:
-        """What a saved tree belongs to, whichever server of a group it came from."""
+        """The base DN, which is the same for all replicas of a server."""
         return self.location.base
 
     def load(self) -> list[Declaration]:
-        """All declared topics, breadth-first, each after its parent."""
+        """Return all declared topics, breadth-first, each after its parent."""
         connection = self._connect()
         try:
             return list(self._read(connection).values())
@@ -86,15 +85,15 @@ class LdapDirectory:
             _close(connection)
 
     def watch(self, report: Callable[[Report], None]) -> LdapWatch:
-        """A watcher that loads the tree and follows it by syncrepl, in a thread of its own."""
+        """Return a watcher thread that loads the tree and follows it by syncrepl."""
         return LdapWatch(self.location, self.access, report)
 
     def add(self, declaration: Declaration) -> None:
-        """Declare a topic and its missing parents; of one that exists, change what is filled in."""
+        """Declare a topic and its missing parents; for an existing one, set the non-empty fields."""
         self.replace((declaration,), merge=True)
 
     def remove(self, topic: Topic, recursive: bool = False) -> None:
-        """Remove a topic; one with topics below it only where `recursive`."""
+        """Remove a topic; one with children needs `recursive`."""
 
         def plan(known: _Known) -> _Requests:
             kept = {each.topic for each in remove_topic(known.values(), topic, recursive)}
@@ -103,7 +102,7 @@ class LdapDirectory:
         self._edit(plan)
 
     def move(self, topic: Topic, new: Topic) -> None:
-        """Give a topic and its subtree another place, which is one rename in the directory."""
+        """Move a topic and its subtree, which is one rename in the directory."""
 
         def plan(known: _Known) -> _Requests:
             move_topic(known.values(), topic, new)
@@ -115,7 +114,7 @@ class LdapDirectory:
     def replace(
         self, declarations: Iterable[Declaration], merge: bool = False, progress: Progress = no_progress
     ) -> None:
-        """Declare exactly these topics, or with `merge` add each of them to what is there."""
+        """Declare exactly these topics, or with `merge` add them to the existing ones."""
         given = list(declarations)
 
         def plan(known: _Known) -> _Requests:
@@ -170,7 +169,7 @@ class LdapDirectory:
         return {each.topic: each for each in mirror.declarations()}
 
     def _additions(self, known: _Known, new: Iterable[Declaration]) -> list[list[_Send]]:
-        """Requests for new entries, those of each level together."""
+        """Return the requests for new entries, grouped by level."""
         paths = {topic: each.path or "" for topic, each in known.items()}
         names = {caseless(topic) for topic in known}
         levels: list[list[_Send]] = []
@@ -199,7 +198,7 @@ class LdapDirectory:
         return lambda connection: connection.rename(path, rdn, above, 1)
 
     def _path(self, known: _Known, topic: Topic) -> str:
-        """Where a topic is, or will be once it is added."""
+        """Return the DN of a topic, or its future DN if it is not added yet."""
         if topic in known:
             return known[topic].path or ""
         parent = topic.parent
@@ -209,7 +208,7 @@ class LdapDirectory:
 
 
 def _plain_namespace(declaration: Declaration) -> list[_Send]:
-    """Takes the namespace off an entry that does not have it in its name, where a rename would leave it."""
+    """Remove the namespace attribute if it is not in the RDN, since a rename would keep it."""
     path = declaration.path or ""
     namespace, _ = own_namespace(declaration.topic)
     if namespace is None or "hpwsnnamespace=" in split_dn(path)[0].lower():
@@ -232,7 +231,7 @@ def _deletion(path: str) -> _Send:
 
 
 def _change(old: Declaration, new: Declaration) -> _Send | None:
-    """The request that makes an entry say what is new, None where it does already."""
+    """Return the request that updates an entry; None if nothing changes."""
     values = {"description": (old.description, new.description), "hpwsnRouting": (old.routing, new.routing)}
     changes = [
         (ldap.MOD_REPLACE, name, [after.encode()] if after else None)
@@ -246,4 +245,4 @@ def _close(connection: Any) -> None:
     try:
         connection.unbind_s()
     except ldap.LDAPError:
-        return  # it is gone already
+        return  # the connection is already closed

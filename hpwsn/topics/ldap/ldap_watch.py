@@ -1,9 +1,9 @@
-"""Follows the topics of an LDAP server: reads them all, then is told of each change by syncrepl (RFC 4533).
+"""Follows the topics of an LDAP server: reads them all, then receives each change by syncrepl (RFC 4533).
 
-One thread, one connection. The state of the server (contextCSN) is noted before the tree is read in pages,
-and syncrepl goes on from there, so nothing falls between the two. After a lost connection the same again:
-what is different is found by comparison, whatever happened meanwhile. A server without syncprov is read
-again every `poll` seconds. Entries that are no topics are reported and passed over.
+One thread, one connection. The server's state (contextCSN) is read before the paged read of the tree, and
+syncrepl continues from that state, so no change is missed. After a lost connection the same steps repeat, and
+a comparison finds all differences. A server without syncprov is read every `poll` seconds. Entries that are
+not topics are reported and skipped.
 """
 
 from __future__ import annotations
@@ -28,35 +28,35 @@ from hpwsn.topics.ldap.ldap_connection import FILTER, READ_ATTRIBUTES, Location,
 from hpwsn.topics.tree.declarations import Change, Report
 
 FIRST_PAUSE = 0.2
-"""Seconds before the first attempt to reach a lost server again; each next one doubles."""
+"""Seconds before the first reconnection; each further pause doubles."""
 DRAIN_TIMEOUT = 0.001
-"""Seconds to wait for one more message before a batch is handed over."""
+"""Seconds to wait for one more message before a batch is reported."""
 BATCH = 1000
-"""Most messages in a batch."""
+"""Maximum number of messages in a batch."""
 CLOSE_WITHIN = 2.0
-"""Seconds that the end of a node waits for this thread."""
+"""Seconds that a stopping node waits for this thread."""
 LISTEN_TIMEOUT = 5.0
-"""Seconds between two looks at whether the connection is still there, beside what the server sends."""
+"""Seconds between two checks of an idle connection."""
 
 
 class SyncConnection(SimpleLDAPObject, SyncreplConsumer):  # type: ignore[misc]
-    """A connection on which a server reports changes into a mirror."""
+    """A connection whose server reports changes into a mirror."""
 
     def follow(self, mirror: Mirror) -> None:
-        """Put what comes into this mirror."""
+        """Set the mirror that receives the changes."""
         self._mirror = mirror
         self._present: set[str] = set()
 
     def syncrepl_entry(self, dn: str, attributes: dict[str, list[bytes]], uuid: str) -> None:
-        """Take an entry that is new, changed or renamed."""
+        """Store a new, changed or renamed entry."""
         self._mirror.put(parse_entry(str(uuid), dn, attributes))
 
     def syncrepl_delete(self, uuids: list[str]) -> None:
-        """Forget entries that are gone."""
+        """Remove deleted entries."""
         self._mirror.discard(map(str, uuids))
 
     def syncrepl_present(self, uuids: list[str] | None, refreshDeletes: bool = False) -> None:  # noqa: N803
-        """Note entries that are still there; at the end of the list forget the others."""
+        """Collect entries that still exist; at the end of the list, remove the others."""
         if uuids is not None:
             self._present.update(map(str, uuids))
             return
@@ -81,12 +81,12 @@ class LdapWatch(threading.Thread):
         self._wake_read, self._wake_write = os.pipe()
 
     def reload(self) -> None:
-        """Connect and read the tree again."""
+        """Reconnect, and read the tree again."""
         self._again.set()
         os.write(self._wake_write, b"!")
 
     def close(self) -> None:
-        """End the thread and wait for it; one that waits for a server that is silent ends by itself."""
+        """Stop the thread and wait for it; a thread that waits for a silent server ends later by itself."""
         self._closing = True
         self.reload()
         if self.is_alive():
@@ -96,7 +96,7 @@ class LdapWatch(threading.Thread):
             os.close(self._wake_write)
 
     def run(self) -> None:
-        """Follow the directory until it is closed, with growing pauses where it cannot be reached."""
+        """Follow the directory until it is closed, with growing pauses while it is unreachable."""
         while not self._closing:
             self._again.clear()
             try:
@@ -104,7 +104,9 @@ class LdapWatch(threading.Thread):
             except TopicDirectoryError as error:
                 self._report(problem=str(error))
                 self._pause()
-            except Exception as error:  # a thread that ended would leave the tree as it is, and say nothing
+            except (
+                Exception
+            ) as error:  # otherwise the thread would end, and the tree would silently stay as it is
                 self._report(problem=f"topic directory {self._location}: {error!r}")
                 self._pause()
 
@@ -124,7 +126,7 @@ class LdapWatch(threading.Thread):
         return self._closing or self._again.is_set()
 
     def _read_all(self, connection: SyncConnection) -> str | None:
-        """Load the tree and report what is different; the cookie from which changes go on."""
+        """Read the tree and report the differences; return the cookie from which changes continue."""
         with errors(self._location):
             cookie = self._cookie(connection)
         found = set()
@@ -138,7 +140,7 @@ class LdapWatch(threading.Thread):
         return cookie
 
     def _cookie(self, connection: Any) -> str | None:
-        """A syncrepl cookie for the server's present state; without one it tells everything once more."""
+        """Return a syncrepl cookie for the server's current state; without one it sends everything again."""
         base = dn_key(self._location.base)
         for name in self._values(connection, "", "namingContexts"):
             key = dn_key(name)
@@ -148,7 +150,7 @@ class LdapWatch(threading.Thread):
         return None
 
     def _values(self, connection: Any, name: str, attribute: str) -> list[str]:
-        """An attribute of one entry, nothing where we may not see it."""
+        """Return the values of an attribute of one entry; empty if it is not visible."""
         try:
             found = connection.search_s(name, ldap.SCOPE_BASE, attrlist=[attribute])
         except (ldap.NO_SUCH_OBJECT, ldap.INSUFFICIENT_ACCESS):
@@ -156,7 +158,7 @@ class LdapWatch(threading.Thread):
         return [value.decode() for _, attributes in found[:1] for value in attributes.get(attribute, ())]
 
     def _persist(self, connection: SyncConnection, cookie: str | None) -> bool:
-        """Follow changes until told to stop; False where the server cannot report any."""
+        """Follow changes until stopped; False if the server does not support syncrepl."""
         connection.follow(self._mirror)
         try:
             message = connection.syncrepl_search(
@@ -182,7 +184,9 @@ class LdapWatch(threading.Thread):
         try:
             for _ in range(BATCH):
                 if not connection.syncrepl_poll(message, timeout=DRAIN_TIMEOUT):
-                    raise TopicDirectoryError(f"topic directory {self._location}: it ended its reports")
+                    raise TopicDirectoryError(
+                        f"topic directory {self._location}: the server ended syncrepl; reconnecting"
+                    )
         except ldap.TIMEOUT:
             return
 

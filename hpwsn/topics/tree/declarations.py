@@ -1,12 +1,9 @@
-"""What a topic directory says about a topic, and edits on a whole set of such declarations.
+"""Declared topics as data: declarations, edits of a set of them, and the difference between two sets.
 
-Pure data: every directory (file, LDAP) loads into these, the tree is built from these. A set is always
-closed under parents (a topic's ancestors are in it too) and in breadth-first order, shortest topics first
-and otherwise in the order of arrival, so that codes come out the same on every load.
-
-What is different between two states of a topic directory, which is what a running tree is told.
-
-Pure data. In a change no topic is both declared and removed, and with a topic all below it are removed.
+Every directory (file, LDAP) loads declarations, and the tree is built from them. A set always contains the
+ancestors of its topics. It is in breadth-first order, and within a level in order of arrival, so that every
+load gives the same codes. Watchers report a `Change` to a running tree. In a change no topic is both declared
+and removed, and a removed topic is removed with all topics below it.
 """
 
 from __future__ import annotations
@@ -32,7 +29,7 @@ class Declaration:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Topics that are new or say something else now, parents first, and topics that are gone."""
+    """New or changed topics, parents first, and removed topics."""
 
     declared: tuple[Declaration, ...] = ()
     removed: tuple[Topic, ...] = ()
@@ -43,10 +40,11 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a directory's watcher has to say.
+    """A report of a directory's watcher.
 
-    `change` is against the report before, or everything there is where `whole`; None says nothing about
-    topics. `problem` is why the directory cannot be read at the moment, `skipped` what in it is no topic.
+    `change` is relative to the previous report, or the complete content if `whole`; None says nothing about
+    topics. `problem` is why the directory cannot be read now, and `skipped` are its entries that are not
+    topics.
     """
 
     change: Change | None = None
@@ -56,7 +54,7 @@ class Report:
 
 
 def difference(old: Mapping[Topic, Declaration], new: Iterable[Declaration]) -> Change:
-    """The change that leads from one set of declared topics to another, which is in breadth-first order."""
+    """Return the change from one set of declared topics to another, which is in breadth-first order."""
     wanted = {declaration.topic: declaration for declaration in new}
     return Change(
         tuple(declaration for topic, declaration in wanted.items() if old.get(topic) != declaration),
@@ -65,11 +63,11 @@ def difference(old: Mapping[Topic, Declaration], new: Iterable[Declaration]) -> 
 
 
 class EditError(HpwsnError):
-    """An edit that the declared topics do not allow; the text says why and what to do."""
+    """The declared topics do not allow the edit; the text says why and what to do."""
 
 
 def with_parents(declarations: Iterable[Declaration]) -> list[Declaration]:
-    """The declarations breadth-first, missing parents filled in; the last one said about a topic holds."""
+    """Return the declarations breadth-first with missing parents; the last declaration of a topic wins."""
     known: dict[Topic, Declaration] = {}
     for declaration in declarations:
         parent = declaration.topic.parent
@@ -81,9 +79,9 @@ def with_parents(declarations: Iterable[Declaration]) -> list[Declaration]:
 
 
 def missing_topics(topic: Topic, known: Container[Topic]) -> list[Topic]:
-    """The topic and its ancestors as far as they are not known, from the root down.
+    """Return the topic and its ancestors that are not known, from the root down.
 
-    It asks for one parent at a time, since the first known one ends it and a Topic costs something to make.
+    The search goes upwards and ends at the first known ancestor, since creating a Topic is costly.
     """
     found: list[Topic] = []
     place: Topic | None = topic
@@ -95,12 +93,12 @@ def missing_topics(topic: Topic, known: Container[Topic]) -> list[Topic]:
 
 
 def add_declaration(declarations: Iterable[Declaration], new: Declaration) -> list[Declaration]:
-    """With one more topic and its parents; what `new` leaves empty stays as it was where the topic exists."""
+    """Return the declarations with one more topic and its parents; empty fields keep existing values."""
     return merge_declarations(declarations, (new,))
 
 
 def merge_declarations(declarations: Iterable[Declaration], new: Iterable[Declaration]) -> list[Declaration]:
-    """With several more topics, each as `add` does it."""
+    """Return the declarations with several more topics, each added like `add_declaration`."""
     known = {declaration.topic: declaration for declaration in declarations}
     for declaration in new:
         known[declaration.topic] = merge_declaration(known.get(declaration.topic), declaration)
@@ -108,7 +106,7 @@ def merge_declarations(declarations: Iterable[Declaration], new: Iterable[Declar
 
 
 def merge_declaration(old: Declaration | None, new: Declaration) -> Declaration:
-    """The new declaration, its empty fields taken from the old one."""
+    """Return the new declaration with its empty fields filled from the old one."""
     if old is None:
         return new
     return replace(
@@ -122,27 +120,27 @@ def merge_declaration(old: Declaration | None, new: Declaration) -> Declaration:
 def remove_topic(
     declarations: Iterable[Declaration], topic: Topic, recursive: bool = False
 ) -> list[Declaration]:
-    """Without the topic; with its subtree where `recursive`, which a topic with children requires."""
+    """Return the declarations without the topic; one with children needs `recursive`."""
     kept, gone = _split(declarations, topic)
     if len(gone) > 1 and not recursive:
         below = len(gone) - 1
-        raise EditError(f"topic {topic} has {below} below it: remove those first, or remove recursively")
+        raise EditError(f"topic {topic} has {below} below it; remove those first, or remove recursively")
     return kept
 
 
 def move_topic(declarations: Iterable[Declaration], topic: Topic, new: Topic) -> list[Declaration]:
-    """With the topic and its subtree at another place, whose parents are added where they are missing."""
+    """Return the declarations with the topic and its subtree moved, and the missing parents added."""
     kept, moved = _split(declarations, topic)
     if topic.covers(new):
-        raise EditError(f"topic {topic} cannot move to {new}, which is below it: choose another place")
+        raise EditError(f"topic {topic} cannot move to {new}, which is below it; choose another place")
     if any(declaration.topic == new for declaration in kept):
-        raise EditError(f"topic {new} exists already: remove it first, or choose another name for {topic}")
+        raise EditError(f"topic {new} exists already; remove it first, or choose another name for {topic}")
     renamed = [replace(item, topic=rebase(item.topic, topic, new), path=None) for item in moved]
     return with_parents([*kept, *renamed])
 
 
 def rebase(topic: Topic, old: Topic, new: Topic) -> Topic:
-    """The place of a topic below `old` once `old` is `new`."""
+    """Return the new topic for one below `old`, once `old` is `new`."""
     return Topic(new.namespace, new.path + topic.path[len(old.path) :])
 
 
@@ -152,5 +150,5 @@ def _split(declarations: Iterable[Declaration], topic: Topic) -> tuple[list[Decl
     for declaration in declarations:
         (inside if topic.covers(declaration.topic) else outside).append(declaration)
     if not inside:
-        raise EditError(f"topic {topic} is not in the directory: `hpwsn topics list` shows what is")
+        raise EditError(f"topic {topic} is not in the directory; `hpwsn topics list` shows all topics")
     return outside, inside

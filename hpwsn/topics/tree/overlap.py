@@ -1,8 +1,8 @@
-"""Which topic expressions could match a topic in common, whether or not that topic exists.
+"""Finds topic expressions that can match a common topic, whether or not that topic exists.
 
-Owns the comparison of two expressions, and an index that finds, for one expression, those among many that
-overlap it, by the names that their patterns begin with: what cannot overlap is hardly looked at. A Simple
-expression stands for its subtree where the node's setting says so. Knows no tree and no subscriptions.
+`overlap` compares two expressions. `OverlapIndex` finds, among many expressions, those that can overlap a
+given one, by the fixed names at the start of their patterns. A Simple expression stands for its subtree if
+the node's setting says so. The module knows neither the tree nor subscriptions.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 def overlap(one: TopicExpression, other: TopicExpression, simple_subtree: bool) -> bool:
-    """Whether there could be a topic that both expressions match."""
+    """Whether a topic could exist that both expressions match."""
     bits = [_PatternBits(its, _subtree(its, other, simple_subtree)) for its in other.patterns]
     return any(
         mine.namespace == its.namespace and its.overlap(mine, _subtree(mine, one, simple_subtree))
@@ -31,10 +31,10 @@ def _subtree(pattern: TopicPattern, expression: TopicExpression, simple_subtree:
 
 
 class _PatternBits:
-    """A pattern as bits, one for each place before a step and the last for its end.
+    """A pattern as bitsets: one bit for each position before a step, and the last for the end.
 
-    Two patterns are walked over the names of a topic that is not known, all places in one of them at once,
-    so that the time is linear in the steps of the other, whatever is asked for.
+    Two patterns are matched against the names of an unknown topic, all positions of this pattern at once. The
+    time is linear in the number of steps of the other pattern.
     """
 
     __slots__ = ("_all", "_anything", "_names", "_repeat", "namespace")
@@ -53,7 +53,7 @@ class _PatternBits:
                 self._names[step.name] = self._names.get(step.name, 0) | 1 << place
 
     def overlap(self, other: TopicPattern, subtree: bool) -> bool:
-        """Whether both can be read to their ends on the same names."""
+        """Whether some sequence of names matches both patterns."""
         places = 1
         for step in other.steps:
             places = self._and_later(places) if step.deep else places
@@ -64,12 +64,14 @@ class _PatternBits:
         return bool((self._and_later(places) if subtree else places) > self._all >> 1)
 
     def _and_later(self, places: int) -> int:
-        """These and all later places: where the other pattern takes any name, this one may go on alone."""
+        """Return these and all later positions, reached while the other pattern takes any names."""
         return self._all ^ ((places & -places) - 1)
 
 
 class _TrieNode(Generic[K]):
-    """Where patterns begin with the same names: those that end here, and those that go on or fan out."""
+    """A node of the trie of fixed names: keys of patterns that end here, and of patterns that continue or fan
+    out.
+    """
 
     __slots__ = ("below", "exact", "wider")
 
@@ -83,7 +85,7 @@ class _TrieNode(Generic[K]):
         return not (self.below or self.exact or self.wider)
 
     def walk(self) -> Iterator[_TrieNode[K]]:
-        """This place and all below it."""
+        """This node and all nodes below it."""
         places = [self]
         while places:
             place = places.pop()
@@ -92,14 +94,14 @@ class _TrieNode(Generic[K]):
 
 
 class OverlapIndex(Generic[K]):
-    """Keys, each under one expression, found by expressions that may overlap theirs."""
+    """Keys by expression, found by expressions that can overlap theirs."""
 
     def __init__(self, simple_subtree: bool) -> None:
         self._simple_subtree = simple_subtree
         self._roots: dict[str, _TrieNode[K]] = {}
 
     def add(self, expression: TopicExpression, key: K) -> None:
-        """Take up a key under an expression."""
+        """Add a key under an expression."""
         for pattern in expression.patterns:
             places, place = self._roots, None
             for name in (pattern.namespace, *_fixed(pattern)):
@@ -111,7 +113,7 @@ class OverlapIndex(Generic[K]):
             self._group(place, pattern, expression)[key] = None
 
     def discard(self, expression: TopicExpression, key: K) -> None:
-        """Forget a key, and the places that were there for it alone."""
+        """Remove a key, and the trie nodes that become empty."""
         for pattern in expression.patterns:
             names = (pattern.namespace, *_fixed(pattern))
             path = [self._roots.get(names[0])]
@@ -131,7 +133,7 @@ class OverlapIndex(Generic[K]):
         return place.wider if wide else place.exact
 
     def candidates(self, expression: TopicExpression) -> Iterator[K]:
-        """The keys whose expressions may overlap this one, and few others; one may come several times."""
+        """Yield all keys whose expressions overlap this one, and few others; keys can repeat."""
         for pattern in expression.patterns:
             wide = pattern.topic is None or _subtree(pattern, expression, self._simple_subtree)
             place = self._roots.get(pattern.namespace)
@@ -147,7 +149,7 @@ class OverlapIndex(Generic[K]):
 
 
 def _fixed(pattern: TopicPattern) -> tuple[str, ...]:
-    """The names before the first step that could be several."""
+    """Return the names before the first wildcard step."""
     return tuple(
         step.name for step in takewhile(lambda step: not step.deep and step.name != "*", pattern.steps)
     )

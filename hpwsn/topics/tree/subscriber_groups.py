@@ -1,8 +1,8 @@
-"""Who wants what: subscribers grouped by their topic expressions, found by the topics these could match.
+"""Subscribers grouped by their topic expressions, and an index of the groups by topic.
 
-An SubscriberGroup stands for all subscribers with the same expressions, so the tree holds one entry for a thousand
-equal subscriptions. The index answers one question fast: which groups match a topic that has just
-appeared. It knows no tree and no nodes.
+All subscribers with the same expressions form one SubscriberGroup, so the tree holds one entry for a thousand
+equal subscriptions. The index finds the groups that match a new topic. The module knows neither tree nor
+nodes.
 """
 
 from collections.abc import Hashable, Iterable, Iterator
@@ -19,9 +19,9 @@ Expressions = tuple[TopicExpression, ...]
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Where topics that match could be: below the anchors or in whole namespaces, or the anchors themselves.
+    """Where matching topics can be: below the anchors or in whole namespaces, or only the anchors if `exact`.
 
-    Where it is not exact, no anchor is below another one or in one of the namespaces.
+    Unless it is exact, no anchor is below another one or in one of the namespaces.
     """
 
     anchors: tuple[Topic, ...]
@@ -30,14 +30,14 @@ class Scope:
 
     @property
     def breadth(self) -> tuple[bool, int, int]:
-        """A measure by which one scope costs less to walk than another."""
+        """A measure of the cost of visiting the scope, for comparison."""
         return not self.exact, len(self.namespaces), -min((len(a.path) for a in self.anchors), default=0)
 
 
 class SubscriberSet(Generic[S]):
-    """A set of subscribers in order of arrival, as small as its members although many may have left.
+    """A set of subscribers in order of arrival, whose memory shrinks when members leave.
 
-    `listed` is the members as publishing wants them, made anew by `everyone` after a change.
+    `cached` is the tuple of members for publishing; None after a change, until `as_tuple` rebuilds it.
     """
 
     __slots__ = ("_peak", "cached", "members")
@@ -48,13 +48,13 @@ class SubscriberSet(Generic[S]):
         self._peak = 0
 
     def as_tuple(self) -> tuple[S, ...]:
-        """The members in order of arrival."""
+        """Return the members in order of arrival."""
         if self.cached is None:
             self.cached = tuple(self.members)
         return self.cached
 
     def add(self, subscriber: S) -> bool:
-        """Take in a subscriber; False where it is a member already."""
+        """Add a subscriber; False if it is already a member."""
         if subscriber in self.members:
             return False
         self.members[subscriber] = None
@@ -63,13 +63,13 @@ class SubscriberSet(Generic[S]):
         return True
 
     def discard(self, subscriber: S) -> bool:
-        """Let a subscriber go; False where it is no member."""
+        """Remove a subscriber; False if it is not a member."""
         if subscriber not in self.members:
             return False
         del self.members[subscriber]
         self.cached = None
         if len(self.members) * 4 < self._peak:
-            # A dictionary keeps the places of those that left, and every publish would run over them.
+            # A dictionary keeps the slots of removed keys, and every iteration would visit them.
             self.members = dict.fromkeys(self.members)
             self._peak = len(self.members)
         return True
@@ -78,8 +78,9 @@ class SubscriberSet(Generic[S]):
 class SubscriberGroup(Generic[S]):
     """The subscribers of one set of expressions, all of which a topic must match.
 
-    `named` are the matching topics that the expressions name without a wildcard; `count` is the number of
-    nodes that carry this group, kept by the nodes; `keys` is the tree's note of them, with its version.
+    `named` are the matching topics that the expressions name without a wildcard. `count` is the number of
+    nodes the group is attached to, and the nodes update it. `keys` is the tree's cache of their texts, with
+    its version.
     """
 
     __slots__ = ("_simple_subtree", "count", "expressions", "keys", "named", "scope", "subscribers")
@@ -90,7 +91,7 @@ class SubscriberGroup(Generic[S]):
         self.count = 0
         self.keys: tuple[int, frozenset[str]] | None = None
         self._simple_subtree = simple_subtree
-        # A topic must match every expression, so the narrowest scope of them holds all matches.
+        # A topic must match every expression, so the narrowest scope contains all matches.
         self.scope = min(
             (_scope(each, simple_subtree) for each in expressions), key=lambda scope: scope.breadth
         )
@@ -103,7 +104,7 @@ class SubscriberGroup(Generic[S]):
 
 
 class SubscriberGroupIndex(Generic[S]):
-    """All groups, by their expressions and by where they could match."""
+    """All groups, by their expressions and by their scopes."""
 
     __slots__ = ("_anchored", "_by_expressions", "_named", "_wide")
 
@@ -120,15 +121,15 @@ class SubscriberGroupIndex(Generic[S]):
         return iter(self._by_expressions.values())
 
     def find(self, expressions: Expressions) -> SubscriberGroup[S] | None:
-        """The group with exactly these expressions."""
+        """Return the group with exactly these expressions."""
         return self._by_expressions.get(expressions)
 
     def names(self, topic: Topic) -> bool:
-        """Whether an group names this very topic, and so keeps it alive in an open tree."""
+        """Whether a group names this topic, which keeps it alive in an open tree."""
         return topic in self._named
 
     def add(self, group: SubscriberGroup[S]) -> None:
-        """Take up a new group."""
+        """Add a new group."""
         self._by_expressions[group.expressions] = group
         for topic in group.named:
             self._named.setdefault(topic, {})[group] = None
@@ -138,7 +139,7 @@ class SubscriberGroupIndex(Generic[S]):
             self._wide.setdefault(namespace, {})[group] = None
 
     def discard(self, group: SubscriberGroup[S]) -> None:
-        """Forget an group without a trace."""
+        """Remove a group."""
         del self._by_expressions[group.expressions]
         for topic in group.named:
             _discard(self._named, topic, group)
@@ -148,7 +149,7 @@ class SubscriberGroupIndex(Generic[S]):
             _discard(self._wide, namespace, group)
 
     def matching(self, topic: Topic, ancestors: Iterable[Topic]) -> Iterator[SubscriberGroup[S]]:
-        """The groups that match a topic with these ancestors, each once."""
+        """Yield the groups that match a topic with these ancestors, each once."""
         for group in self._anchored.get(topic, ()):
             if group.matches(topic):
                 yield group
@@ -185,7 +186,7 @@ def _scope(expression: TopicExpression, simple_subtree: bool) -> Scope:
 
 
 def _fixed_part(pattern: TopicPattern) -> Topic | None:
-    """The topic that the steps before the first wildcard name; None where the first step is one."""
+    """Return the topic that the steps before the first wildcard name; None if there are none."""
     fixed = tuple(
         step.name for step in takewhile(lambda step: not step.deep and step.name != "*", pattern.steps)
     )

@@ -1,8 +1,7 @@
-"""One topic in the tree: what is known about it and who wants it. The tree alone changes its links.
+"""One topic of the tree with its subscriber groups, and suggestions for unknown topics.
 
-What somebody may have meant by a topic that does not exist.
-
-It looks at a bounded number of names, because a stranger can make it run by asking for nonsense.
+Only the tree changes the links between nodes. The search for similar topics checks a bounded number of names,
+because any client can trigger it.
 """
 
 from __future__ import annotations
@@ -21,22 +20,22 @@ _MAX_SUGGESTIONS = 3
 
 
 class Branch(Generic[S]):
-    """Something that topics hang under: the virtual root, which is nothing else, or another topic."""
+    """A parent of topics: the virtual root, or a topic."""
 
     __slots__ = ("_children",)
 
     def __init__(self) -> None:
-        # Most topics are leaves and many are unwanted, so dictionaries wait for their first entry.
+        # Most topics are leaves without subscribers, so dictionaries are created on first use.
         self._children: dict[Topic, Node[S]] | None = None
 
     @property
     def children(self) -> Mapping[Topic, Node[S]]:
-        """The nodes directly below, by topic, in order of their codes."""
+        """The child nodes by topic, in order of their codes."""
         return self._children or MappingProxyType({})
 
     @property
     def code(self) -> str:
-        """The position in the tree; the root's is empty."""
+        """The position in the tree; empty for the root."""
         return ""
 
     def below(self) -> Iterator[Node[S]]:
@@ -48,25 +47,25 @@ class Branch(Generic[S]):
             level = [*nodes]
 
     def add_child(self, child: Node[S]) -> None:
-        """Hang a new node under this one."""
+        """Add a new child node."""
         if self._children is None:
             self._children = {}
-        # The youngest child is the last one and has the highest ordinal, so no counter is needed.
+        # The last child has the highest ordinal, so no counter is needed.
         child.ordinal = next(reversed(self._children.values())).ordinal + 1 if self._children else 1
         self._children[child.topic] = child
 
     def remove_child(self, child: Node[S]) -> None:
-        """Cut off a node under this one, which had nobody below it any more."""
+        """Remove a child node that has no children itself."""
         if self._children is not None:
             del self._children[child.topic]
             self._children = self._children or None
 
 
 class Node(Branch[S]):
-    """A topic's place in the tree.
+    """A topic in the tree.
 
-    `current` is the offset of its current message or None, `declared` whether a directory names it,
-    `path` its place in that directory (a DN in LDAP).
+    `current` is the offset of its current message or None, `declared` whether a directory names it, and
+    `path` its DN if that directory is in LDAP.
     """
 
     __slots__ = (
@@ -101,18 +100,18 @@ class Node(Branch[S]):
 
     @property
     def code(self) -> str:
-        """The position in the tree, such as "1.3.2"; it stays the same as long as the node lives."""
+        """The position in the tree, such as "1.3.2"; it never changes during the lifetime of the node."""
         above = self.parent.code
         return f"{above}.{self.ordinal}" if above else str(self.ordinal)
 
     @property
     def subscribers(self) -> tuple[S, ...]:
-        """All that subscribed to this topic, each once."""
+        """All subscribers to this topic, each once."""
         return tuple({who: None for group in self.groups for who in group.subscribers.members})
 
     @property
     def groups(self) -> Collection[SubscriberGroup[S]]:
-        """The groups that match this topic."""
+        """The subscriber groups that match this topic."""
         return self._groups or ()
 
     @property
@@ -124,12 +123,12 @@ class Node(Branch[S]):
             branch = branch.parent
 
     def walk(self) -> Iterator[Node[S]]:
-        """This node and all below it, breadth-first."""
+        """This node and all nodes below it, breadth-first."""
         yield self
         yield from self.below()
 
     def attach(self, group: SubscriberGroup[S]) -> None:
-        """Let an group that matches this topic be found here."""
+        """Add a subscriber group that matches this topic."""
         if self._groups is None:
             self._groups = {}
         if group not in self._groups:
@@ -137,7 +136,7 @@ class Node(Branch[S]):
             group.count += 1
 
     def detach(self, group: SubscriberGroup[S]) -> None:
-        """Undo attach; nothing happens where the group was not here."""
+        """Remove a subscriber group, if it is attached."""
         if self._groups is None or group not in self._groups:
             return
         del self._groups[group]
@@ -146,14 +145,14 @@ class Node(Branch[S]):
             self._groups = None
 
     def unlink(self) -> None:
-        """Cut the node out of the tree; whoever still holds it finds no subscribers in it."""
+        """Remove the node from the tree, and all its subscriber groups."""
         for group in tuple(self.groups):
             self.detach(group)
         self.parent.remove_child(self)
 
 
 def similar_topics(root: Branch[S], topic: Topic) -> list[Topic]:
-    """Up to three topics like this one: beside its first unknown step, or of the same name elsewhere."""
+    """Return up to three similar topics: siblings of the first unknown step, or the same name elsewhere."""
     branch, unknown = _deepest_known(root, topic)
     beside = {child.name.lower(): child for child in _some(branch)}
     close = get_close_matches(unknown.name.lower(), beside, n=_MAX_SUGGESTIONS)
@@ -177,7 +176,7 @@ def _deepest_known(root: Branch[S], topic: Topic) -> tuple[Branch[S], Topic]:
 
 
 def _follow(node: Node[S], topic: Topic) -> Node[S]:
-    """Down from the corrected step along the rest of the topic's path, as far as it exists."""
+    """Descend from the corrected step along the rest of the topic's path, as far as it exists."""
     for step in topic.path[len(node.topic.path) :]:
         child = next((child for child in _some(node) if child.name == step), None)
         if child is None:

@@ -1,8 +1,7 @@
-"""The topic tree as the standard's documents: TopicSet and TopicNamespace (WS-Topics 1.3 sections 5 and 6).
+"""Encodes the topic tree as TopicSet and TopicNamespace documents (WS-Topics 1.3 sections 5 and 6).
 
-Owns nothing but the writing. Looks at each branch of the tree once and copies its children in one step, so
-that a thread may write a large tree while the event loop goes on changing it: every topic that is there all
-the time is in the document.
+Each branch is visited once, and its children are copied in one step. So a thread can encode a large tree
+while the event loop changes it: the document contains every topic that exists during the whole encoding.
 """
 
 from collections.abc import Iterator
@@ -13,25 +12,25 @@ from hpwsn_client.wsn.soap.names import DIALECT_FULL, HPWSN, PREFIXES, WSTOP, ws
 from hpwsn_client.wsn.soap.xml import escape, escape_attribute
 from hpwsn_client.wsn.topics.topic_expressions import encode_topic, parse_topic_expression
 
-# A topic named in one of these would be read as that standard's own element of the name.
+# A topic in one of these namespaces would be read as an element of that standard.
 _RESERVED = frozenset(PREFIXES) - {HPWSN}
 
 
 def topic_set(root: Branch[S]) -> bytes:
-    """All topics as a wstop:TopicSet: an element for each, marked where it is more than a way to others."""
+    """Encode all topics as a wstop:TopicSet; elements that only lead to other topics are not marked."""
     inside = "".join(piece for node in _children(root) for piece in _in_set(node))
     return f'<wstop:TopicSet xmlns:wstop="{WSTOP}">{inside}</wstop:TopicSet>'.encode()
 
 
 def topic_expressions(root: Branch[S]) -> Iterator[bytes]:
-    """A wsnt:TopicExpression for each tree, with all that is in it."""
+    """Yield a wsnt:TopicExpression for each root topic, which covers its whole tree."""
     for node in _children(root):
         text, scope = f"t:{node.name}//.", {"t": node.topic.namespace}
         yield encode_topic(parse_topic_expression(text, DIALECT_FULL, scope), wsnt("TopicExpression"))
 
 
 def topic_namespace(root: Branch[S], namespace: str) -> bytes | None:
-    """The trees of one namespace as a wstop:TopicNamespace, None where there are none."""
+    """Encode the trees of one namespace as a wstop:TopicNamespace; None if there are none."""
     trees = [node for node in _children(root) if node.topic.namespace == namespace]
     if not trees:
         return None
@@ -60,7 +59,7 @@ def _in_set(node: Node[S]) -> Iterator[str]:
 
 
 def _element_name(node: Node[S]) -> tuple[str, str]:
-    """A root is an element of its topic's namespace, and one below it of none unless its step names one."""
+    """Return namespace and name: a root has its topic's namespace, others only one that the step names."""
     namespace, brace, name = node.name.rpartition("}")
     if brace:
         return namespace[1:], name
@@ -68,13 +67,13 @@ def _element_name(node: Node[S]) -> tuple[str, str]:
 
 
 def _is_topic(node: Node[S]) -> bool:
-    """Whether somebody declared it, published on it or wants it; else it is there for what is below it."""
+    """Whether the topic is declared, has a current message or has subscribers."""
     return node.declared or node.current is not None or bool(node.groups)
 
 
 def _in_namespace(node: Node[S]) -> Iterator[str]:
     if node.name.startswith("{"):
-        return  # another namespace's addition to this tree
+        return  # a step that another namespace adds to this tree
     yield f'<wstop:Topic name="{node.name}">'
     if node.description:
         yield f"<wstop:documentation>{escape(node.description)}</wstop:documentation>"

@@ -1,6 +1,6 @@
 """The TOML text of a topic file: text in, declarations out, and back.
 
-A topic is a table, its subtopics are tables inside it, and what is known about it are its other keys::
+A topic is a table. Its subtopics are tables inside it, and its other keys are its properties::
 
     namespace = "urn:hpwsn:topics"      # of the topics below; this is the default
 
@@ -8,16 +8,16 @@ A topic is a table, its subtopics are tables inside it, and what is known about 
     description = "Everything"
 
     [topics.ALL.ALARM]
-    description = "What needs somebody at once"
+    description = "Needs attention at once"
     routing = "tcp"                     # or "udp"; left out: the routing layer decides
 
     [[namespaces]]                      # topics of one more namespace
     uri = "http://example.com/weather"
     [namespaces.topics.Storm]
 
-A key may also be a path, `[topics."ALL:ALARM"]`; a subtopic called `description` or `routing` beside that
-very key can only be written so. A step from another namespace than its root's is written "{namespace}name".
-Nothing else is accepted: an unknown key is more often a slip than an intention.
+A key can also be a path, `[topics."ALL:ALARM"]`. Only this form can declare a subtopic called `description`
+or `routing` of a topic that has that key. A step from another namespace than its root's is written
+"{namespace}name". Unknown keys are errors, since most of them are typing mistakes.
 """
 
 import re
@@ -40,19 +40,19 @@ _HEADER = "# Topics of HPwsn; `hpwsn topics` rewrites this file, and comments in
 
 
 class DocumentError(ValueError):
-    """Text that is no topic file; the message names the key and the remedy."""
+    """The text is not a valid topic file; the message names the key and the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A topic file's content; `namespace` is the one whose topics stand directly under [topics]."""
+    """The content of a topic file; the topics of `namespace` are directly under [topics]."""
 
     declarations: tuple[Declaration, ...]
     namespace: str = HPWSN_TOPICS
 
 
 def parse_document(text: str) -> Document:
-    """Read the text of a topic file; its topics come breadth-first."""
+    """Parse a topic file; its topics are in breadth-first order."""
     data = _parse_toml(text)
     _refuse_unknown(data, ("namespace", "topics", "namespaces"), "")
     namespace = _uri(data.get("namespace", HPWSN_TOPICS), "namespace")
@@ -66,7 +66,7 @@ def parse_document(text: str) -> Document:
 
 
 def encode_document(document: Document) -> str:
-    """Write a topic file, the topics of one namespace together and each tree depth-first."""
+    """Encode a topic file: topics grouped by namespace, each tree depth-first."""
     by_namespace: dict[str, list[Declaration]] = {document.namespace: []}
     for declaration in document.declarations:
         by_namespace.setdefault(declaration.topic.namespace, []).append(declaration)
@@ -135,7 +135,9 @@ def _once(found: Iterable[tuple[Declaration, str]]) -> Iterator[Declaration]:
     for declaration, place in found:
         first = places.setdefault(declaration.topic, place)
         if first != place:
-            raise DocumentError(f"{place}: topic {declaration.topic} is declared at {first} too; keep one")
+            raise DocumentError(
+                f"{place}: topic {declaration.topic} is declared at {first} already; keep one of them"
+            )
         yield declaration
 
 

@@ -1,13 +1,16 @@
 """The topic tree (spec/hpwsn.md, part 7): work moves from publish to subscribe.
 
-Subscribing walks the topics that its expressions could match and leaves an group at each one that they do
-match; publishing is one look-up. All trees hang under one virtual root. An open tree takes in topics as they
-are used, by a publish or by a subscription that names one, and lets go of a topic that no subscription
-names, that has no current message and nothing below it. A fixed tree holds what a directory declares and
-refuses the rest with TopicNotSupportedFault; when it is edited, subscriptions stay, and get the topics that
-come back. A topic that was removed keeps its current message for then, and what was accepted on it before
-still finds its subscribers. What a topic expression means is hpwsn_client.wsn.topics.topic_expressions'
-business; current messages, lifetimes and delivery are the broker's.
+A subscription visits the topics that its expressions can match, and attaches its subscriber group to each
+match. A publication needs one lookup. All trees are below one virtual root.
+
+- An open tree creates topics when a publication or a subscription names them. It drops a topic that no
+  subscription names and that has no current message and no children.
+- A fixed tree contains what a directory declares, and refuses other topics with TopicNotSupportedFault. When
+  the directory changes, subscriptions stay, and match topics that return. A removed topic keeps its current
+  message until then, and messages accepted before the removal still reach its subscribers.
+
+The semantics of topic expressions are in hpwsn_client.wsn.topics.topic_expressions; the broker owns current
+messages, lifetimes and delivery.
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -32,7 +35,7 @@ DEFAULT_LIMIT = 1_000_000
 
 
 class TopicTree(Generic[S]):
-    """Topics and their subscribers; S is whatever the broker subscribes, as long as it can be hashed."""
+    """Topics and their subscribers; S is any hashable type of subscriber."""
 
     __slots__ = (
         "_index",
@@ -64,12 +67,12 @@ class TopicTree(Generic[S]):
         self._version = 0
         self._usage = 0
         self._nodes: dict[Topic, Node[S]] = {}
-        # Topics that a fixed tree does not hold, or no more, and the current message of each.
+        # The current messages of topics that are not, or no longer, in a fixed tree.
         self._outside: dict[Topic, int] = {}
         self._index: SubscriberGroupIndex[S] = SubscriberGroupIndex()
         self._unfiltered: SubscriberSet[S] = SubscriberSet()
-        # How many subscriptions each subscriber has, and how many have several: only then can a match
-        # find one of them twice.
+        # The number of subscriptions of each subscriber, and of subscribers with several: only then can
+        # a match find a subscriber twice.
         self._subscription_counts: dict[S, int] = {}
         self._multiple = 0
         self.replace_all(declarations)
@@ -82,22 +85,22 @@ class TopicTree(Generic[S]):
 
     @property
     def open(self) -> bool:
-        """Whether topics appear as they are used."""
+        """Whether topics are created when they are used."""
         return not self.fixed
 
     @property
     def revision(self) -> tuple[int, int]:
-        """What differs once the documents about this tree may: topics, and which of them are in use."""
+        """Changes whenever the documents about this tree can change: with topics, and with their use."""
         return self._version, self._usage
 
     # Publishing
 
     def find(self, topic: Topic) -> Node[S] | None:
-        """The topic's node, by one look-up."""
+        """Return the topic's node; None if it is unknown."""
         return self._nodes.get(topic)
 
     def publish(self, topic: Topic) -> Node[S]:
-        """The topic's node for a publisher; an open tree makes it, a fixed one refuses it with a fault."""
+        """Return the topic's node for a publisher; an open tree creates it, a fixed tree raises a fault."""
         node = self._nodes.get(topic)
         if node is not None:
             return node
@@ -105,11 +108,11 @@ class TopicTree(Generic[S]):
         return self._create(topic)
 
     def check_publish(self, topic: Topic) -> None:
-        """Raise the fault that publish would raise, and change nothing."""
+        """Raise the fault that publish would raise, without changing anything."""
         self.canonical(topic)
 
     def canonical(self, topic: Topic) -> Topic:
-        """The topic as this tree has it, which is found sooner in all that is kept by topic; or the fault."""
+        """Return the tree's own instance of the topic, which speeds up later lookups; or raise the fault."""
         node = self._nodes.get(topic)
         if node is not None:
             return node.topic
@@ -119,9 +122,9 @@ class TopicTree(Generic[S]):
         return topic
 
     def match(self, topic: Topic | None, accepted: bool = False) -> Collection[S]:
-        """Who gets a message on this topic (or on none), each once.
+        """Return the subscribers that get a message on this topic (or on none), each once.
 
-        On a removed topic nobody does, unless the message was accepted while the topic was there.
+        A removed topic has none, unless the message was accepted while the topic existed.
         """
         if topic is None:
             return self._unfiltered.as_tuple()
@@ -133,7 +136,9 @@ class TopicTree(Generic[S]):
         return tuple(dict.fromkeys(found)) if self._multiple else found
 
     def retain(self, topic: Topic, offset: int) -> None:
-        """Note the topic's current message, which keeps an open topic alive; a removed one stays away."""
+        """Set the topic's current message, which keeps an open topic alive; it does not restore a removed
+        one.
+        """
         node = self._nodes.get(topic)
         if node is None and not self.fixed:
             node = self._create(topic)
@@ -147,7 +152,7 @@ class TopicTree(Generic[S]):
             self._outside[topic] = offset
 
     def routing(self, topic: Topic) -> str | None:
-        """The routing policy of a topic, its own or the nearest above it; None where none is set."""
+        """Return the routing policy of the topic or of its nearest ancestor with one; None if none is set."""
         branch: Branch[S] | None = self._nodes.get(topic)
         while isinstance(branch, Node):
             if branch.routing is not None:
@@ -156,7 +161,7 @@ class TopicTree(Generic[S]):
         return None
 
     def release(self, topic: Topic) -> None:
-        """Forget the topic's current message, and an open topic with it if nothing else holds it."""
+        """Clear the topic's current message; an open topic that is no longer used is dropped."""
         node = self._nodes.get(topic)
         if node is not None:
             node.current = None
@@ -166,17 +171,17 @@ class TopicTree(Generic[S]):
             self._version += 1
 
     def current(self, topic: Topic) -> int | None:
-        """The offset of the topic's current message, also of a topic that was removed."""
+        """Return the offset of the topic's current message, also for a removed topic."""
         node = self._nodes.get(topic)
         return self._outside.get(topic) if node is None else node.current
 
     # Subscribing
 
     def subscribe(self, expressions: Expressions, subscriber: S, *, restore: bool = False) -> None:
-        """Register for the topics that match all the expressions, or for every message without any.
+        """Subscribe to the topics that match all the expressions, or without expressions to every message.
 
-        In a fixed tree TopicNotSupportedFault where none matches; `restore` takes a subscription from before
-        a restart as it is. The same subscriber with the same expressions again changes nothing.
+        A fixed tree raises TopicNotSupportedFault if none matches; `restore` accepts a subscription from
+        before a restart unchecked. Subscribing again with the same expressions changes nothing.
         """
         if not expressions:
             self._add_member(self._unfiltered, subscriber)
@@ -189,7 +194,7 @@ class TopicTree(Generic[S]):
         self._add_member(group.subscribers, subscriber)
 
     def unsubscribe(self, expressions: Expressions, subscriber: S) -> bool:
-        """Free all that the same call to subscribe took; False where there was no such subscription."""
+        """Undo the same call of subscribe; False if there was no such subscription."""
         if not expressions:
             return self._remove_member(self._unfiltered, subscriber)
         group = self._index.find(expressions)
@@ -199,34 +204,34 @@ class TopicTree(Generic[S]):
             self._detach(group)
         return True
 
-    # Looking
+    # Queries
 
     def topics(self) -> Iterator[Topic]:
         """All topics, breadth-first."""
         return (node.topic for node in self.nodes())
 
     def nodes(self) -> Iterator[Node[S]]:
-        """All nodes but the virtual root, breadth-first."""
+        """All nodes without the virtual root, breadth-first."""
         return self.root.below()
 
     def concrete(self, expression: TopicExpression) -> tuple[Topic, ...]:
-        """The topics that an expression names at the moment, a Simple one only itself and not its subtree."""
+        """Return the existing topics that an expression names; a Simple one without its subtree."""
         return tuple(self._matches(SubscriberGroup((expression,), simple_subtree=False)))
 
     def unmatched(self) -> list[S]:
-        """The subscribers of expressions that match no topic at the moment."""
+        """Return the subscribers of expressions that match no existing topic."""
         found = (group.subscribers.members for group in self._index if not group.count)
         return list(dict.fromkeys(who for members in found for who in members))
 
     def matches_any(self, expressions: Expressions) -> bool:
-        """Whether a subscription that is there matches any topic at the moment."""
+        """Whether an existing subscription matches any topic now."""
         group = self._index.find(expressions)
         return not expressions or (group is not None and group.count > 0)
 
     def keys(self, expressions: Expressions) -> frozenset[str] | None:
-        """The topics, as text, whose messages a subscription gets; None for one without expressions.
+        """Return the topics, as text, whose messages a subscription gets; None without expressions.
 
-        With those that were removed and of which the log may hold messages from before.
+        Includes removed topics of which the log can still hold messages.
         """
         if not expressions:
             return None
@@ -237,7 +242,7 @@ class TopicTree(Generic[S]):
         return group.keys[1]
 
     def matching(self, expressions: Expressions) -> Iterator[Node[S]]:
-        """The nodes that a subscription covers at the moment, every one for it without expressions."""
+        """Yield the nodes that a subscription covers now; without expressions, all nodes."""
         if not expressions:
             return self.nodes()
         group = self._index.find(expressions) or SubscriberGroup(expressions, self._simple_subtree)
@@ -245,7 +250,7 @@ class TopicTree(Generic[S]):
         return (node for node in found if node is not None)
 
     def unsupported(self, topic: Topic) -> TopicNotSupportedFault:
-        """The fault for a topic outside this fixed tree, with similar misses."""
+        """Return the fault for a topic outside this fixed tree, with suggestions."""
         similar = ", ".join(str(found) for found in similar_topics(self.root, topic))
         hint = f"; did you mean {similar}?" if similar else ""
         return TopicNotSupportedFault(f"topic {topic} is not among the fixed topics of this broker{hint}")
@@ -255,7 +260,7 @@ class TopicTree(Generic[S]):
     def add(
         self, topic: Topic, *, description: str = "", routing: str | None = None, path: str | None = None
     ) -> Node[S]:
-        """Declare a topic, with its parents where they are missing_topics, or declare it anew with these values."""
+        """Declare a topic and its missing parents, or replace the values of a declared topic."""
         node = self._nodes.get(topic) or self._create(topic)
         self._usage += 1
         branch: Branch[S] = node
@@ -266,7 +271,7 @@ class TopicTree(Generic[S]):
         return node
 
     def remove(self, topic: Topic) -> bool:
-        """Withdraw a topic and its subtree (an open tree keeps those in use); False if it is unknown."""
+        """Undeclare a topic and its subtree; an open tree keeps topics in use. False if it is unknown."""
         node = self._nodes.get(topic)
         if node is None:
             return False
@@ -275,12 +280,14 @@ class TopicTree(Generic[S]):
         return True
 
     def move(self, topic: Topic, new: Topic) -> Node[S]:
-        """Declare a topic's subtree elsewhere; subscriptions and current messages stay behind."""
+        """Move a topic's declared subtree; subscriptions and current messages stay at the old place."""
         node, target = self._nodes.get(topic), self._nodes.get(new)
         if node is None or not node.declared:
-            raise EditError(f"topic {topic} cannot move to {new}: there is no such topic")
+            raise EditError(f"topic {topic} cannot move to {new}: {topic} is not declared")
         if topic.covers(new) or (target is not None and target.declared):
-            raise EditError(f"topic {topic} cannot move to {new}, which exists or is below it")
+            raise EditError(
+                f"topic {topic} cannot move to {new}, which exists or is below it; choose another place"
+            )
         declared = (each for each in node.walk() if each.declared)
         moved = [(rebase(each.topic, topic, new), each.description, each.routing) for each in declared]
         self.remove(topic)
@@ -289,7 +296,7 @@ class TopicTree(Generic[S]):
         return self._nodes[new]
 
     def replace_all(self, declarations: Iterable[Declaration]) -> None:
-        """Declare exactly these topics and their parents; those that stay keep code and current message."""
+        """Declare exactly these topics and their parents; kept topics keep code and current message."""
         wanted = with_parents(declarations)
         names = {declaration.topic for declaration in wanted}
         for node in reversed(list(self.nodes())):
@@ -298,7 +305,7 @@ class TopicTree(Generic[S]):
         for item in wanted:
             self.add(item.topic, description=item.description, routing=item.routing, path=item.path)
 
-    # The mechanics
+    # Internals
 
     def _groups_for(self, topic: Topic, accepted: bool) -> Iterable[SubscriberGroup[S]]:
         node = self._nodes.get(topic)
@@ -340,7 +347,7 @@ class TopicTree(Generic[S]):
                 self._prune(self._nodes[topic])
 
     def _nodes_in(self, scope: Scope) -> Iterator[Node[S]]:
-        """The nodes in a scope."""
+        """Yield the nodes in a scope."""
         for anchor in scope.anchors:
             node = self._nodes.get(anchor)
             if node is not None:
@@ -368,7 +375,7 @@ class TopicTree(Generic[S]):
 
     def _undeclare(self, node: Node[S]) -> None:
         if node.topic not in self._nodes:
-            return  # it went with the last topic below it
+            return  # already dropped with its last child
         node.declared = False
         self._usage += 1
         if self.fixed:
@@ -380,7 +387,7 @@ class TopicTree(Generic[S]):
             self._prune(node)
 
     def _prune(self, node: Node[S]) -> None:
-        """Drop an open topic that nothing holds, then its parents likewise."""
+        """Drop an open topic that is not in use, and then its parents."""
         while not self.fixed and not self._is_in_use(node):
             self._drop(node)
             if not isinstance(node.parent, Node):
@@ -400,8 +407,8 @@ class TopicTree(Generic[S]):
         new = {place for topic in topics for place in missing_topics(topic, self._nodes)}
         if len(self._nodes) + len(new) > self.limit:
             raise TopicNotSupportedFault(
-                f"topic {topics[0]} is new and this broker holds no more than {self.limit} topics: "
-                "use one that exists, or raise its setting topics.open_limit"
+                f"topic {topics[0]} is new, and this broker holds no more than {self.limit} topics; "
+                "use an existing topic, or raise the setting topics.open_limit"
             )
 
     def _unmatched(self, expressions: Expressions) -> TopicNotSupportedFault:

@@ -1,7 +1,7 @@
-"""Distinguished names as text: RFC 4514, as far as the names of topic entries need it.
+"""Distinguished names (RFC 4514), as far as the names of topic entries need them.
 
-Pure. A key is what two spellings of one name have in common, for names that one server returned; comparing
-as the server itself does, by the matching rule of each attribute, stays the server's business.
+Pure. A key is equal for all spellings of a name, for names that one server returned. Comparison by the
+matching rules of the attributes is left to the server.
 """
 
 import re
@@ -11,7 +11,7 @@ from unicodedata import normalize
 Rdn = tuple[tuple[str, str], ...]
 Key = tuple[Rdn, ...]
 
-# hpwsnName and hpwsnNamespace are compared by caseExactMatch, all else that names an entry ignores case.
+# hpwsnName and hpwsnNamespace use caseExactMatch; all other naming attributes ignore case.
 _EXACT = frozenset({"hpwsnname", "hpwsnnamespace"})
 _PAIR = re.compile(
     r" *([A-Za-z][A-Za-z0-9-]*|\d+(?:\.\d+)*) *= *"
@@ -24,18 +24,20 @@ _SPECIAL = re.compile(r'[\\,+"<>;=]|^[ #]| \Z')
 
 
 class DnError(ValueError):
-    """Text that is no distinguished name; the message says where it goes wrong."""
+    """The text is not a distinguished name; the message says where parsing failed."""
 
 
 def parse_dn(text: str) -> Key:
-    """The name's parts, the entry's own first, each a tuple of attributes and values."""
+    """Return the RDNs, the entry's own first, each a tuple of attributes and values."""
     parts: list[Rdn] = []
     pairs: list[tuple[str, str]] = []
     place = 0
     while text.strip():
         found = _PAIR.match(text, place)
         if not found:
-            raise DnError(f"{text!r} is no distinguished name: cannot read {text[place:]!r}")
+            raise DnError(
+                f"{text!r} is not a distinguished name: cannot read {text[place:]!r}; write cn=A,dc=x"
+            )
         pairs.append((found[1], _unescape(found[2])))
         place = found.end()
         if found[3] != "+":
@@ -47,7 +49,7 @@ def parse_dn(text: str) -> Key:
 
 
 def split_dn(text: str) -> tuple[str, str]:
-    """The text of the entry's own part, and that of the name above it."""
+    """Return the texts of the entry's RDN and of its parent's DN."""
     place = -1
     while (place := text.find(",", place + 1)) > 0:
         before = text[:place]
@@ -57,24 +59,24 @@ def split_dn(text: str) -> tuple[str, str]:
 
 
 def encode_rdn(rdn: Rdn) -> str:
-    """The text of one part of a name."""
+    """Return the text of one RDN."""
     return "+".join(f"{name}={escape_value(value)}" for name, value in rdn)
 
 
 def escape_value(value: str) -> str:
-    """A value as it stands in a name."""
+    """Return a value escaped for a DN."""
     escaped = _SPECIAL.sub(lambda found: f"\\{found[0]}", value)
     return _CONTROL.sub(lambda found: f"\\{ord(found[0]):02x}", escaped)
 
 
 @lru_cache(maxsize=4096)
 def dn_key(text: str) -> Key:
-    """What the name has in common with its other spellings."""
+    """Return the key of a DN, which is equal for all its spellings."""
     return tuple(rdn_key(rdn) for rdn in parse_dn(text))
 
 
 def rdn_key(rdn: Rdn) -> Rdn:
-    """What one part of a name has in common with its other spellings."""
+    """Return the key of one RDN."""
     return tuple(sorted((name.lower(), _normal(name.lower(), value)) for name, value in rdn))
 
 

@@ -1,8 +1,8 @@
-"""LDIF text of topics: RFC 2849, records of entries and nothing else. Text in, declarations out, and back.
+"""LDIF text of topics: parsing and encoding of RFC 2849 entry records.
 
-Pure, and needs no python-ldap, so that a topic file can be written for a server and a server's dump be read
-into a file. Entries of other classes are passed over; those that are topics in name and cannot be ones are
-errors, since a dump that loses topics without a word is worth nothing.
+Pure, without python-ldap, so that a topic file can be exported to a server and a server's dump imported into
+a file. Entries of other classes are skipped. Invalid topic entries are errors, since an import must not lose
+topics silently.
 """
 
 import base64
@@ -26,7 +26,7 @@ Record = tuple[str, dict[str, list[bytes]]]
 
 
 def encode_ldif(declarations: Iterable[Declaration], base: str = DEFAULT_BASE) -> str:
-    """An entry for each topic below the base, parents first, as ldapadd takes it."""
+    """Encode an entry for each topic below the base, parents first, as input for ldapadd."""
     paths: dict[Topic, str] = {}
     names: set[tuple[str, str, str]] = set()
     lines = [f"# Topics of HPwsn, to be added below {base}: ldapadd -f FILE, or hpwsn topics load FILE."]
@@ -43,7 +43,7 @@ def encode_ldif(declarations: Iterable[Declaration], base: str = DEFAULT_BASE) -
 
 
 def parse_ldif(text: str) -> list[Declaration]:
-    """The topics among the entries, breadth-first; the base is what the uppermost of them are below."""
+    """Return the topics, breadth-first; the base is the parent of the topmost topic entry."""
     found = [_entry(dn, attributes) for dn, attributes in _records(text) if _is_topic(attributes)]
     top = min(found, key=lambda each: len(each[1].key), default=None)
     mirror = Mirror(split_dn(top[0])[1] if top else DEFAULT_BASE)
@@ -75,7 +75,7 @@ def _records(text: str) -> Iterator[Record]:
         if line:
             name, value = _pair(number, line)
             if name == "changetype" and value.lower() != b"add":
-                raise DocumentError(f"line {number}: a change record; only entries can be loaded")
+                raise DocumentError(f"line {number}: a change record cannot be loaded; give entries only")
             if name not in ("version", "changetype"):
                 record.setdefault(name, []).append(value)
         elif record:
@@ -87,16 +87,16 @@ def _record(number: int, record: dict[str, list[bytes]]) -> Record:
     names = record.pop("dn", [])
     if len(names) != 1:
         raise DocumentError(
-            f"before line {number}: a record must have one dn, and a blank line between it and the next"
+            f"before line {number}: a record must have one dn; separate records with a blank line"
         )
     try:
         return names[0].decode(), record
     except UnicodeError:
-        raise DocumentError("a dn is not UTF-8") from None
+        raise DocumentError("a dn is not UTF-8; encode the file in UTF-8") from None
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """The lines with their numbers, folded ones put together, without comments."""
+    """Yield the lines with their numbers, unfolded and without comments."""
     start, whole = 0, ""
     for number, line in enumerate([*re.split(r"\r?\n", text), ""], 1):
         if line.startswith(" ") and start:
@@ -111,13 +111,15 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 def _pair(number: int, line: str) -> tuple[str, bytes]:
     found = _LINE.fullmatch(line)
     if not found or found[2] == "<":
-        raise DocumentError(f"line {number}: {line[:60]!r} is not `attribute: value` as LDIF has it")
+        raise DocumentError(f"line {number}: {line[:60]!r} is not valid LDIF; write `attribute: value`")
     if not found[2]:
         return found[1].lower(), found[3].encode()
     try:
         return found[1].lower(), base64.b64decode(found[3], validate=True)
     except ValueError:
-        raise DocumentError(f"line {number}: the value of {found[1]} is not base64") from None
+        raise DocumentError(
+            f"line {number}: the value of {found[1]} is not base64; write `{found[1]}: TEXT` for plain text"
+        ) from None
 
 
 def _fold(attribute: str, value: str) -> list[str]:

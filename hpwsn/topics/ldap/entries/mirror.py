@@ -1,9 +1,8 @@
-"""A mirror of the topic entries of a directory, and what a change of entries means for topics.
+"""A mirror of the topic entries of a directory, which turns changes of entries into changes of topics.
 
-Pure: entries go in as the server reports them, in any order and by ids that survive a rename; changes come
-out. A rename of an entry moves all below it, of which the server says nothing. Cost follows the part of the
-tree that changed, not the tree. An entry that cannot be a topic is passed over, with all below it, and kept
-with its reason until it is mended.
+Pure. Entries arrive as the server reports them, in any order and with ids that survive a rename. A rename
+moves all entries below it, which the server does not report. The cost follows the changed part of the tree.
+An invalid entry is skipped with all entries below it, and kept with the reason until it is corrected.
 """
 
 from collections.abc import Iterable, Iterator
@@ -16,7 +15,7 @@ from hpwsn_client.wsn.topics.topic_expressions import Topic
 
 
 class Mirror:
-    """The entries below a base, and the topics that they stand for."""
+    """The entries below a base, and their topics."""
 
     def __init__(self, base: str) -> None:
         self.base = base
@@ -35,7 +34,7 @@ class Mirror:
         return len(self._entries)
 
     def put(self, entry: Entry) -> None:
-        """Take an entry that is new, changed or renamed."""
+        """Add an entry, or update a changed or renamed one."""
         old = self._entries.get(entry.id)
         if old == entry:
             return
@@ -54,7 +53,7 @@ class Mirror:
         self._touch(entry.id)
 
     def discard(self, ids: Iterable[str]) -> None:
-        """Forget entries that were deleted."""
+        """Remove deleted entries."""
         for id_ in ids:
             entry = self._entries.get(id_)
             if entry is not None:
@@ -64,11 +63,11 @@ class Mirror:
                 del self._entries[id_]
 
     def keep(self, ids: Iterable[str]) -> None:
-        """Forget all entries but these."""
+        """Remove all entries except these."""
         self.discard(self._entries.keys() - set(ids))
 
     def changes(self) -> Change:
-        """What has become of the topics since the last call."""
+        """Return the change of topics since the last call."""
         for id_ in self._duplicates:
             if id_ in self._entries:
                 self._touch_below(self._entries[id_].key)
@@ -88,12 +87,12 @@ class Mirror:
         )
 
     def declarations(self) -> list[Declaration]:
-        """All topics, breadth-first."""
+        """Return all topics, breadth-first."""
         ids = sorted(self._declared, key=lambda id_: self._entries[id_].order)
         return [self._declared[id_] for id_ in ids]
 
     def skipped(self) -> tuple[str, ...]:
-        """The entries that are no topics, each with the reason."""
+        """Return the entries that are not topics, each with the reason."""
         return tuple(f"{self._name(self._entries[id_])}: {self._skipped[id_]}" for id_ in self._skipped)
 
     def _link(self, entry: Entry) -> None:
@@ -110,7 +109,7 @@ class Mirror:
             self._children.pop(entry.parent, None)
 
     def _rebase(self, old: Key, new: Key) -> None:
-        """Give all entries below a renamed one their new places."""
+        """Update the keys of all entries below a renamed one."""
         for id_ in list(self._children.get(old, ())):
             entry = self._entries[id_]
             moved = entry._replace(key=(entry.key[0], *new))
@@ -147,7 +146,9 @@ class Mirror:
             self._declared[entry.id] = declaration
         else:
             self._duplicates.add(entry.id)
-            self._skipped[entry.id] = f"topic {declaration.topic} is {self._name(self._entries[owner])} too"
+            self._skipped[entry.id] = (
+                f"topic {declaration.topic} already is {self._name(self._entries[owner])}; remove one of them"
+            )
 
     def _declare(self, entry: Entry) -> Declaration:
         if entry.fault is not None:
@@ -156,7 +157,7 @@ class Mirror:
         if entry.parent != self._root:
             above = self._declared.get(self._id_by_key.get(entry.parent, ""))
             if above is None:
-                raise ValueError("the entry above it is no topic")
+                raise ValueError("the entry above it is not a topic")
         topic = topic_of(entry, None if above is None else above.topic)
         path = f"{entry.rdn},{self.base if above is None else above.path}"
         return Declaration(topic, entry.description, entry.routing, path)
@@ -172,5 +173,5 @@ class Mirror:
 
 
 def _identity(entry: Entry) -> tuple[object, ...]:
-    """All of an entry that what is below it depends on."""
+    """Return the fields of an entry that the entries below it depend on."""
     return entry.rdn, entry.name, entry.namespace, entry.fault

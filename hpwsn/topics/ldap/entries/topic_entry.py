@@ -1,7 +1,7 @@
-"""The entry of one topic in LDAP: read, written, and found wanting (its schema: ldap_schema/hpwsn.schema).
+"""Topic entries of LDAP: parsing, encoding, and the reasons why an entry is invalid.
 
-Pure. A topic's name is in its RDN: `cn`, or `hpwsnName` beside it where a sibling differs only in case.
-An entry that cannot be a topic keeps the reason, so that it can be reported and passed over.
+The schema is ldap_schema/hpwsn.schema. Pure. A topic's name is in its RDN: `cn`, and also `hpwsnName` if a
+sibling differs only in case. An invalid entry keeps the reason, so that it can be reported and skipped.
 """
 
 import re
@@ -16,7 +16,7 @@ from hpwsn_client.wsn.topics.topic_expressions import Topic
 CLASS = "hpwsnTopic"
 ATTRIBUTES = ("cn", "description", "hpwsnName", "hpwsnNamespace", "hpwsnCode", "hpwsnRouting")
 
-# What nearly every entry is called, read without the cost of reading all names that there can be.
+# The usual form of an RDN, parsed without the cost of the general parser.
 _PLAIN = re.compile(r"cn=([A-Za-z0-9_.-]+)").fullmatch
 
 _LAST = float("inf")
@@ -25,7 +25,7 @@ Attributes = Mapping[str, Sequence[bytes]]
 
 
 class Entry(NamedTuple):
-    """One entry; `id` stays the same when it is renamed, `fault` is why it can be no topic."""
+    """One entry; `id` survives a rename, and `fault` is why the entry is not a topic."""
 
     id: str
     rdn: str
@@ -39,17 +39,17 @@ class Entry(NamedTuple):
 
     @property
     def parent(self) -> Key:
-        """The key of the entry above it."""
+        """The key of the parent entry."""
         return self.key[1:]
 
     @property
     def order(self) -> tuple[int, float, str]:
-        """Where it comes among all: breadth-first, then by code, then by name."""
+        """The sort key: breadth-first, then by code, then by name."""
         return len(self.key), _LAST if self.code is None else self.code, self.name
 
 
 def parse_entry(id_: str, dn: str, attributes: Attributes) -> Entry:
-    """Read an entry as the server sends it."""
+    """Parse an entry as the server sends it."""
     rdn, above = split_dn(dn)
     try:
         own, own_key = _names(rdn)
@@ -74,10 +74,10 @@ def _parse(id_: str, rdn: str, key: Key, own: Mapping[str, str], values: Attribu
     named = {attribute.lower(): value for attribute, value in own.items()}
     name = named.get("hpwsnname") or named.get("cn")
     if not name:
-        raise ValueError(f"{rdn} has no cn in its name")
+        raise ValueError(f"the RDN {rdn} has no cn; name the entry cn=TOPIC")
     routing = _single(values, "hpwsnrouting")
     if routing is not None and routing.lower() not in ROUTING_POLICIES:
-        raise ValueError(f"hpwsnRouting is {routing!r}, and may be {' or '.join(ROUTING_POLICIES)}")
+        raise ValueError(f"hpwsnRouting is {routing!r}; it must be {' or '.join(ROUTING_POLICIES)}")
     code = _single(values, "hpwsncode")
     description = "\n".join(value.decode() for value in values.get("description", ()))
     return Entry(
@@ -98,7 +98,7 @@ def _single(values: Attributes, name: str) -> str | None:
 
 
 def topic_of(entry: Entry, parent: Topic | None) -> Topic:
-    """The topic that an entry stands for below its parent's; a fault where there can be none."""
+    """Return the topic of an entry below its parent's topic; raises a fault for an invalid name."""
     if parent is None:
         return Topic(entry.namespace or HPWSN_TOPICS, (entry.name,))
     plain = entry.namespace in (None, parent.namespace)
@@ -106,7 +106,7 @@ def topic_of(entry: Entry, parent: Topic | None) -> Topic:
 
 
 def rdn_of(topic: Topic, exact: bool = False) -> str:
-    """The RDN for a new entry of this topic; `exact` tells it from a sibling that differs only in case."""
+    """Return the RDN for a new entry of this topic; `exact` if a sibling differs only in case."""
     namespace, name = own_namespace(topic)
     rdn: Rdn = (("cn", name),)
     if exact:
@@ -117,7 +117,7 @@ def rdn_of(topic: Topic, exact: bool = False) -> str:
 
 
 def attributes_of(declaration: Declaration, exact: bool = False) -> dict[str, list[str]]:
-    """The attributes for a new entry of this topic."""
+    """Return the attributes for a new entry of this topic."""
     namespace, name = own_namespace(declaration.topic)
     found = {
         "objectClass": CLASS,
@@ -131,7 +131,7 @@ def attributes_of(declaration: Declaration, exact: bool = False) -> dict[str, li
 
 
 def own_namespace(topic: Topic) -> tuple[str | None, str]:
-    """The namespace that an entry must name, None where it has that of what is above it; and its name."""
+    """Return the namespace that the entry must name, None for its parent's, and the name."""
     uri, brace, name = topic.path[-1].rpartition("}")
     if brace:
         return uri[1:], name
@@ -140,6 +140,6 @@ def own_namespace(topic: Topic) -> tuple[str | None, str]:
 
 
 def caseless(topic: Topic) -> tuple[str, str, str]:
-    """Equal for topics whose entries would have one name, since cn ignores case."""
+    """Return a key that is equal for topics whose entries would collide, since cn ignores case."""
     namespace, name = own_namespace(topic)
     return str(topic.parent or ""), name.lower(), namespace or ""

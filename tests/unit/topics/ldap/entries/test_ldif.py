@@ -55,20 +55,20 @@ def test_the_example_tree_is_read_with_the_entries_above_it_passed_over() -> Non
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("what\n", "line 1: 'what' is not `attribute: value`"),
+        ("what\n", "line 1: 'what' is not valid LDIF"),
         ("dn: cn=A,dc=x\nchangetype: delete\n", "line 2: a change record"),
         ("objectClass: hpwsnTopic\n", "before line 2: a record must have one dn"),
         ("dn: cn=A\ncn:: %%%\n", "line 2: the value of cn is not base64"),
-        ("dn: cn=A\njpegPhoto:< file:///x\n", "line 2: .* as LDIF has it"),
+        ("dn: cn=A\njpegPhoto:< file:///x\n", "line 2: .* is not valid LDIF"),
         ("dn: cn=A b,dc=x\nobjectClass: hpwsnTopic\n", "cn=A b,dc=x: "),
-        ("dn: nonsense,dc=x\nobjectClass: hpwsnTopic\n", "no distinguished name"),
+        ("dn: nonsense,dc=x\nobjectClass: hpwsnTopic\n", "not a distinguished name"),
         (
             "dn: cn=A,dc=x\nobjectClass: hpwsnTopic\n\ndn: cn=a,dc=x\nobjectClass: hpwsnTopic\n",
             "two entries have the same name",
         ),
         (
             "dn: cn=A,dc=x\nobjectClass: hpwsnTopic\n\ndn: cn=C,cn=B,dc=x\nobjectClass: hpwsnTopic\n",
-            "the entry above it is no topic",
+            "the entry above it is not a topic",
         ),
     ],
 )

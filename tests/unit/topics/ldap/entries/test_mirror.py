@@ -26,7 +26,7 @@ def test_entries_come_in_any_order_and_a_child_waits_for_its_parent() -> None:
     mirror = Mirror(BASE)
     put(mirror, "2", "cn=B,cn=A")
     assert not mirror.changes()
-    assert mirror.skipped() == (f"cn=B,{BASE}: the entry above it is no topic",)
+    assert mirror.skipped() == (f"cn=B,{BASE}: the entry above it is not a topic",)
     put(mirror, "1", "cn=A", description="root")
     assert [str(each.topic) for each in mirror.changes().declared] == ["A", "A:B"]
     assert not mirror.skipped()
@@ -71,7 +71,7 @@ def test_of_two_entries_for_one_topic_one_counts_until_it_goes() -> None:
     put(mirror, "3", "cn=B,cn=A+hpwsnNamespace=urn:hpwsn:topics")
     mirror.changes()
     assert topics(mirror) == ["A"]
-    assert any("topic A is cn=A," in reason for reason in mirror.skipped())
+    assert any("topic A already is cn=A," in reason for reason in mirror.skipped())
     mirror.discard(["1"])
     change = mirror.changes()
     assert [str(each.topic) for each in change.declared] == ["A", "A:B"]
