@@ -110,9 +110,9 @@ class GroupSegment:
             if not self.segment.remainders:
                 found += self.ids[rows].tolist()
                 return 0
-            asked = self.segment.remainder[rows]
-            found += self.ids[rows[~asked]].tolist()
-            rows = rows[asked]
+            partial = self.segment.remainder[rows]
+            found += self.ids[rows[~partial]].tolist()
+            rows = rows[partial]
         for entry in cast(list[Entry], [self.entries[row] for row in rows.tolist()]):
             if conjunction_holds(entry.conjunction if evaluate_all else entry.rest, event):
                 found.append(entry.id)

@@ -122,8 +122,8 @@ def _row_numbers(holds: Bits, at: RowNumbers | None) -> RowNumbers:
 
 def _filter_by_bounds(segment: Segment, rows: RowNumbers, values: Floats) -> RowNumbers:
     """Return those rows that match by their bounds; none of them lacks a value."""
-    asked = np.concatenate((values, -values))[:, None]
-    fails = segment.bounds.reshape(2 * segment.columns, -1).take(rows, axis=1) > asked
+    limits = np.concatenate((values, -values))[:, None]
+    fails = segment.bounds.reshape(2 * segment.columns, -1).take(rows, axis=1) > limits
     return cast(RowNumbers, rows[~np.logical_or.reduce(fails, axis=0)])
 
 
@@ -202,15 +202,15 @@ def _match_compared(segment: Segment, values: Floats, start: int) -> RowNumbers:
     """Compare all bounds from row `start` on, in chunks that fit a cache."""
     bounds, count = segment.bounds.reshape(2 * segment.columns, -1), segment.count
     scratch, holds = segment.scratch()
-    asked = np.concatenate((values, -values))[:, None]
-    missing = np.isnan(asked)
+    limits = np.concatenate((values, -values))[:, None]
+    missing = np.isnan(limits)
     # If a value is missing, only rows that do not use the column hold: their bounds are -inf.
-    asked[missing] = -np.inf
+    limits[missing] = -np.inf
     for first in range(start, count, CHUNK_ROWS):
         # Where it is faster, rows beyond the last one are compared too, and ignored.
         least = first + BUFFERED_TO if count - first > BUFFERED_FROM else count
         last = min(max(least, count), first + CHUNK_ROWS, segment.size)
-        compared = np.less_equal(bounds[:, first:last], asked, scratch[:, : last - first])
+        compared = np.less_equal(bounds[:, first:last], limits, scratch[:, : last - first])
         # The array method does the same, with a detour through Python.
         np.logical_and.reduce(compared, axis=0, out=holds[first:last])
     rows = np.flatnonzero(holds[start:count])

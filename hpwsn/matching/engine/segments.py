@@ -198,7 +198,7 @@ class Segment:
     def remove(self, row: int) -> None:
         """Mark a row as dead, so that no event finds it."""
         self._dead_view[row >> 6] |= 1 << (row & 63)
-        # No value is at least this bound and its opposite, so that direct comparison skips the row too.
+        # No value reaches both infinite bounds, so direct comparison skips the row too.
         self._bounds_view[row] = self._bounds_view[self.columns * self.bounds.shape[2] + row] = math.inf
         self.live -= 1
 

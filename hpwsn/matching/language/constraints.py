@@ -38,8 +38,8 @@ class Violation:
     constraint: Constraint
 
     def __str__(self) -> str:
-        asked = " and ".join(map(str, self.predicates))
-        return f"{asked} lies outside the constraint {self.constraint.attribute}: {self.constraint.text}"
+        predicates = " and ".join(map(str, self.predicates))
+        return f"{predicates} lies outside the constraint {self.constraint.attribute}: {self.constraint.text}"
 
 
 def parse_constraints(given: Mapping[str, str]) -> tuple[Constraint, ...]:
@@ -69,9 +69,9 @@ def violations(constraints: tuple[Constraint, ...], request: Disjunction) -> tup
     found: dict[Violation, None] = {}
     for conjunction in request:
         for constraint in constraints:
-            asked = tuple(p for p in conjunction if p.attribute == constraint.attribute)
-            alone = [(p,) for p in asked if _is_outside((p,), constraint)]
-            together = [] if alone or not _is_outside(asked, constraint) else [asked]
+            predicates = tuple(p for p in conjunction if p.attribute == constraint.attribute)
+            alone = [(p,) for p in predicates if _is_outside((p,), constraint)]
+            together = [] if alone or not _is_outside(predicates, constraint) else [predicates]
             found |= dict.fromkeys(Violation(predicates, constraint) for predicates in alone + together)
     return tuple(found)
 

@@ -69,15 +69,17 @@ def _simplify_attribute(predicates: list[Predicate]) -> set[Predicate] | None:
         return None
     compared = [p for p in positive if p.operator not in OF_ALL_VALUES]
     whole = {p for p in predicates if p.operator in OF_ALL_VALUES}
-    asked = _merge_words(whole)
-    if asked is None:
+    word_predicates = _merge_words(whole)
+    if word_predicates is None:
         return None
     if compared:
         simple = _simplify_compared(compared, [p for p in predicates if p.negated and p not in whole])
-        return None if simple is None else simple | asked
+        return None if simple is None else simple | word_predicates
     negated = {p for p in predicates if p.negated}
-    has = any(not p.negated for p in asked)
-    return negated | asked | (set() if has else {p for p in positive if p.operator is Operator.EXISTS})
+    has = any(not p.negated for p in word_predicates)
+    return (
+        negated | word_predicates | (set() if has else {p for p in positive if p.operator is Operator.EXISTS})
+    )
 
 
 def _merge_words(whole: set[Predicate]) -> set[Predicate] | None:
@@ -134,10 +136,10 @@ def _lists_values(predicate: Predicate) -> bool:
     return predicate.operator in (Operator.EQ, Operator.IN) and Instant not in map(type, predicate.operands)
 
 
-def _filter_listed(listed: Predicate, asked: list[Predicate]) -> set[Predicate] | None:
+def _filter_listed(listed: Predicate, predicates: list[Predicate]) -> set[Predicate] | None:
     """Reduce a list to the values for which all other predicates hold."""
     values = [
-        value for value in dict.fromkeys(_typed(listed)) if all(value_holds(p, value[1]) for p in asked)
+        value for value in dict.fromkeys(_typed(listed)) if all(value_holds(p, value[1]) for p in predicates)
     ]
     if not values:
         return None

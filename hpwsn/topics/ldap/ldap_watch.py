@@ -104,9 +104,7 @@ class LdapWatch(threading.Thread):
             except TopicDirectoryError as error:
                 self._report(problem=str(error))
                 self._pause()
-            except (
-                Exception
-            ) as error:  # otherwise the thread would end, and the tree would silently stay as it is
+            except Exception as error:  # an uncaught exception would end the thread silently
                 self._report(problem=f"topic directory {self._location}: {error!r}")
                 self._pause()
 
