@@ -105,8 +105,7 @@ def _match(
 
 @compiled
 def _choose(values: Any, edges: Any, failing: Any, packed: int) -> Any:
-    """Return the bucket of each column, the columns by falling number of failing rows, and how many to
-    combine.
+    """Return the bucket of each column, the columns ordered by failing rows, and how many to combine.
 
     The number is a multiple of four, chosen to leave less than one row in every second word.
     """

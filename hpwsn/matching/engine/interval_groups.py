@@ -139,7 +139,7 @@ class IntervalGroup:
     @property
     def live(self) -> int:
         """The number of live rows."""
-        return sum(part.segment.live for part in self.segments)
+        return sum(group_segment.segment.live for group_segment in self.segments)
 
     def has_columns(self, channels: Set[Channel]) -> bool:
         """Whether the group has columns for all the channels."""
@@ -163,9 +163,9 @@ class IntervalGroup:
         column = self.channels[channel] = len(self.channels)
         self.by_attribute.setdefault(channel[0], []).append((column, channel[1]))
         self._reset_values()
-        for part in self.segments:
-            if column < part.segment.columns and channel[1] in UNORDERED_KINDS:
-                part.segment.use_codes(column)
+        for group_segment in self.segments:
+            if column < group_segment.segment.columns and channel[1] in UNORDERED_KINDS:
+                group_segment.segment.use_codes(column)
 
     def open_for(self, columns: int) -> GroupSegment:
         """Return the segment for the next row; a new one if the last lacks columns or cannot grow."""
@@ -188,13 +188,19 @@ class IntervalGroup:
         """Return segments that are not draining yet and whose rows should move to the newest one."""
         newest = self.segments[-1].segment
         return [
-            part
-            for part in self.segments
-            if not part.draining
+            group_segment
+            for group_segment in self.segments
+            if not group_segment.draining
             and (
-                part.segment.holes * 2 >= part.segment.size
-                or (part.segment.size > SIZES[0] and part.segment.size > SHRINK_RATIO * self.live)
-                or (part.segment is not newest and (part.segment.size < newest.size or not part.segment.full))
+                group_segment.segment.holes * 2 >= group_segment.segment.size
+                or (
+                    group_segment.segment.size > SIZES[0]
+                    and group_segment.segment.size > SHRINK_RATIO * self.live
+                )
+                or (
+                    group_segment.segment is not newest
+                    and (group_segment.segment.size < newest.size or not group_segment.segment.full)
+                )
             )
         ]
 

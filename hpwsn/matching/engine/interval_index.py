@@ -52,7 +52,7 @@ class IntervalIndex:
     @property
     def capacity(self) -> int:
         """The number of rows that memory is allocated for."""
-        return sum(part.segment.size for group in self._groups for part in group.segments)
+        return sum(group_segment.segment.size for group in self._groups for group_segment in group.segments)
 
     @property
     def attributes(self) -> Container[str]:
@@ -106,27 +106,27 @@ class IntervalIndex:
 
     def remove(self, entry: Entry) -> None:
         """Remove a conjunction."""
-        part, row = cast(tuple[GroupSegment, int], entry.place)
-        part.remove(row)
+        group_segment, row = cast(tuple[GroupSegment, int], entry.place)
+        group_segment.remove(row)
         self._codes.release(entry.texts)
-        segment = part.segment
+        segment = group_segment.segment
         if not segment.live:
-            self._drop(part)
+            self._drop(group_segment)
         elif not segment.live & 63:
-            self._supersede(part.group)
+            self._supersede(group_segment.group)
         self._drain()
 
     def _supersede(self, group: IntervalGroup) -> None:
-        for part in group.superseded():
-            part.draining = True
-            self._draining.append(part)
+        for group_segment in group.superseded():
+            group_segment.draining = True
+            self._draining.append(group_segment)
 
-    def _drop(self, part: GroupSegment) -> None:
-        part.group.segments.remove(part)
-        if part.draining:
-            self._draining.remove(part)
-        if not part.group.segments:
-            self._forget(part.group)
+    def _drop(self, group_segment: GroupSegment) -> None:
+        group_segment.group.segments.remove(group_segment)
+        if group_segment.draining:
+            self._draining.remove(group_segment)
+        if not group_segment.group.segments:
+            self._forget(group_segment.group)
 
     def _forget(self, group: IntervalGroup) -> None:
         del self._groups[group]
@@ -140,18 +140,20 @@ class IntervalIndex:
         if not self._draining:
             return
         self._due += MOVES_PER_CHANGE
-        part = self._draining[0]
-        if self._due < min(MOVE_BATCH, part.segment.live):
+        group_segment = self._draining[0]
+        if self._due < min(MOVE_BATCH, group_segment.segment.live):
             return
         self._due = 0
-        rows = part.last_rows(MOVE_BATCH)
+        rows = group_segment.last_rows(MOVE_BATCH)
         while rows:
-            before = len(part.group.segments)
-            rows = rows[part.group.open_for(part.segment.columns).take(part, rows) :]
-            if len(part.group.segments) != before:
-                self._supersede(part.group)
-        if not part.segment.live:
-            self._drop(part)
+            before = len(group_segment.group.segments)
+            rows = rows[
+                group_segment.group.open_for(group_segment.segment.columns).take(group_segment, rows) :
+            ]
+            if len(group_segment.group.segments) != before:
+                self._supersede(group_segment.group)
+        if not group_segment.segment.live:
+            self._drop(group_segment)
 
     def match(self, event: Event, found: list[int]) -> int:
         """Append the ids of conjunctions that match; return how many were evaluated one by one."""
@@ -162,13 +164,15 @@ class IntervalIndex:
             if tuple in kinds:
                 evaluated += self._match_repeated(group, event, found)
             elif (values := group.values(raw, kinds, codes)) is not None:
-                for part in group.segments:
-                    evaluated += part.collect(kernel(part.segment, values), event, found, False)
+                for group_segment in group.segments:
+                    evaluated += group_segment.collect(
+                        kernel(group_segment.segment, values), event, found, False
+                    )
         return evaluated
 
     def _match_repeated(self, group: IntervalGroup, event: Event, found: list[int]) -> int:
         evaluated, values = 0, group.repeated_values(event, self._codes)
-        for part in group.segments:
-            rows = match_repeated(part.segment, values[: part.segment.columns])
-            evaluated += part.collect(rows, event, found, True)
+        for group_segment in group.segments:
+            rows = match_repeated(group_segment.segment, values[: group_segment.segment.columns])
+            evaluated += group_segment.collect(rows, event, found, True)
         return evaluated

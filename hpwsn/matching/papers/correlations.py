@@ -31,9 +31,7 @@ class Correlations:
             row[b] = row.get(b, 0) + by
 
     def closest(self) -> tuple[int, int] | None:
-        """Return the two most correlated clusters, the oldest if several are equal; None without
-        correlations.
-        """
+        """Return the two most correlated clusters, the oldest among equals; None without correlations."""
         rows = self._rows.items()
         pairs = ((-n, one, other) for one, row in rows for other, n in row.items() if one < other)
         best = min(pairs, default=None)

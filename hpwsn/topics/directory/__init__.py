@@ -1,3 +1,1 @@
-"""The interface of topic directories, the TOML file implementation, and the live tree that follows a
-directory.
-"""
+"""The interface of topic directories, the TOML file as one of them, and the live tree that follows one."""

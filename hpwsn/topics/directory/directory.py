@@ -1,5 +1,4 @@
-"""The interface of topic directories: the source of declared topics, and the target of an administrator's
-edits.
+"""The interface of topic directories: they supply declared topics, and take an administrator's edits.
 
 A path or `file:` URL names a TOML file (hpwsn.topics.directory.topic_file), `ldap:` and `ldaps:` an OpenLDAP
 server (hpwsn.topics.ldap); hpwsn.topics.opening chooses the implementation. A node without a directory has an

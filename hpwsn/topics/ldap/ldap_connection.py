@@ -195,6 +195,6 @@ _EXPLANATIONS: tuple[tuple[tuple[type[Exception], ...], str], ...] = (
     ),
     (
         (ldap.SIZELIMIT_EXCEEDED, ldap.ADMINLIMIT_EXCEEDED),
-        "the server limits the number of entries; raise its size limit for the bind DN",
+        "it sends only some of the entries; raise the server's size limit for the bind DN",
     ),
 )

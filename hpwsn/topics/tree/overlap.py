@@ -37,60 +37,62 @@ class _PatternBits:
     time is linear in the number of steps of the other pattern.
     """
 
-    __slots__ = ("_all", "_anything", "_names", "_repeat", "namespace")
+    __slots__ = ("_all", "_names", "_repeat", "_wildcards", "namespace")
 
     def __init__(self, pattern: TopicPattern, subtree: bool) -> None:
         self.namespace = pattern.namespace
         end = 1 << len(pattern.steps)
         self._all = 2 * end - 1
-        self._anything, self._repeat, self._names = 0, end if subtree else 0, {"*": end - 1}
-        for place, step in enumerate(pattern.steps):
+        self._wildcards, self._repeat, self._names = 0, end if subtree else 0, {"*": end - 1}
+        for position, step in enumerate(pattern.steps):
             if step.deep:
-                self._repeat |= 1 << place
+                self._repeat |= 1 << position
             if step.name == "*":
-                self._anything |= 1 << place
+                self._wildcards |= 1 << position
             else:
-                self._names[step.name] = self._names.get(step.name, 0) | 1 << place
+                self._names[step.name] = self._names.get(step.name, 0) | 1 << position
 
     def overlap(self, other: TopicPattern, subtree: bool) -> bool:
         """Whether some sequence of names matches both patterns."""
-        places = 1
+        positions = 1
         for step in other.steps:
-            places = self._and_later(places) if step.deep else places
-            named = places & (self._names.get(step.name, 0) | self._anything)
-            places = named << 1 | places & self._repeat
-            if not places:
+            positions = self._and_later(positions) if step.deep else positions
+            named = positions & (self._names.get(step.name, 0) | self._wildcards)
+            positions = named << 1 | positions & self._repeat
+            if not positions:
                 return False
-        return bool((self._and_later(places) if subtree else places) > self._all >> 1)
+        return bool((self._and_later(positions) if subtree else positions) > self._all >> 1)
 
-    def _and_later(self, places: int) -> int:
+    def _and_later(self, positions: int) -> int:
         """Return these and all later positions, reached while the other pattern takes any names."""
-        return self._all ^ ((places & -places) - 1)
+        return self._all ^ ((positions & -positions) - 1)
 
 
 class _TrieNode(Generic[K]):
-    """A node of the trie of fixed names: keys of patterns that end here, and of patterns that continue or fan
-    out.
+    """A node of the trie of fixed names.
+
+    `exact` has the keys of patterns that match only this topic, `wider` those of patterns that can match
+    others.
     """
 
-    __slots__ = ("below", "exact", "wider")
+    __slots__ = ("children", "exact", "wider")
 
     def __init__(self) -> None:
-        self.below: dict[str, _TrieNode[K]] = {}
+        self.children: dict[str, _TrieNode[K]] = {}
         self.exact: dict[K, None] = {}
         self.wider: dict[K, None] = {}
 
     @property
     def empty(self) -> bool:
-        return not (self.below or self.exact or self.wider)
+        return not (self.children or self.exact or self.wider)
 
     def walk(self) -> Iterator[_TrieNode[K]]:
-        """This node and all nodes below it."""
-        places = [self]
-        while places:
-            place = places.pop()
-            yield place
-            places.extend(place.below.values())
+        """This node and all its descendants."""
+        nodes = [self]
+        while nodes:
+            node = nodes.pop()
+            yield node
+            nodes.extend(node.children.values())
 
 
 class OverlapIndex(Generic[K]):
@@ -103,14 +105,14 @@ class OverlapIndex(Generic[K]):
     def add(self, expression: TopicExpression, key: K) -> None:
         """Add a key under an expression."""
         for pattern in expression.patterns:
-            places, place = self._roots, None
+            nodes, node = self._roots, None
             for name in (pattern.namespace, *_fixed(pattern)):
-                place = places.get(name)
-                if place is None:
-                    place = places[name] = _TrieNode()
-                places = place.below
-            assert place is not None
-            self._group(place, pattern, expression)[key] = None
+                node = nodes.get(name)
+                if node is None:
+                    node = nodes[name] = _TrieNode()
+                nodes = node.children
+            assert node is not None
+            self._group(node, pattern, expression)[key] = None
 
     def discard(self, expression: TopicExpression, key: K) -> None:
         """Remove a key, and the trie nodes that become empty."""
@@ -118,32 +120,30 @@ class OverlapIndex(Generic[K]):
             names = (pattern.namespace, *_fixed(pattern))
             path = [self._roots.get(names[0])]
             for name in names[1:]:
-                path.append(path[-1] and path[-1].below.get(name))
+                path.append(path[-1] and path[-1].children.get(name))
             if path[-1] is not None:
                 self._group(path[-1], pattern, expression).pop(key, None)
             for depth in range(len(names) - 1, -1, -1):
-                place, parent = path[depth], path[depth - 1] if depth else None
-                if place is not None and place.empty:
-                    (self._roots if parent is None else parent.below).pop(names[depth], None)
+                node, parent = path[depth], path[depth - 1] if depth else None
+                if node is not None and node.empty:
+                    (self._roots if parent is None else parent.children).pop(names[depth], None)
 
-    def _group(
-        self, place: _TrieNode[K], pattern: TopicPattern, expression: TopicExpression
-    ) -> dict[K, None]:
+    def _group(self, node: _TrieNode[K], pattern: TopicPattern, expression: TopicExpression) -> dict[K, None]:
         wide = pattern.topic is None or _subtree(pattern, expression, self._simple_subtree)
-        return place.wider if wide else place.exact
+        return node.wider if wide else node.exact
 
     def candidates(self, expression: TopicExpression) -> Iterator[K]:
         """Yield all keys whose expressions overlap this one, and few others; keys can repeat."""
         for pattern in expression.patterns:
             wide = pattern.topic is None or _subtree(pattern, expression, self._simple_subtree)
-            place = self._roots.get(pattern.namespace)
+            node = self._roots.get(pattern.namespace)
             for name in _fixed(pattern):
-                if place is None:
+                if node is None:
                     break
-                yield from place.wider
-                place = place.below.get(name)
-            if place is not None:
-                for each in place.walk() if wide else (place,):
+                yield from node.wider
+                node = node.children.get(name)
+            if node is not None:
+                for each in node.walk() if wide else (node,):
                     yield from each.exact
                     yield from each.wider
 

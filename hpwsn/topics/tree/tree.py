@@ -136,9 +136,7 @@ class TopicTree(Generic[S]):
         return tuple(dict.fromkeys(found)) if self._multiple else found
 
     def retain(self, topic: Topic, offset: int) -> None:
-        """Set the topic's current message, which keeps an open topic alive; it does not restore a removed
-        one.
-        """
+        """Set the topic's current message, which keeps an open topic alive; a removed topic stays removed."""
         node = self._nodes.get(topic)
         if node is None and not self.fixed:
             node = self._create(topic)
