@@ -36,13 +36,13 @@ def add_streams_parser(commands: "argparse._SubParsersAction[argparse.ArgumentPa
 
 def _check(arguments: argparse.Namespace) -> int:
     from hpwsn.streams.definition_files import load
-    from hpwsn.streams.plan.plan import plan_of
+    from hpwsn.streams.plan.plan import build_plan
     from hpwsn.streams.plan.plan_drawing import attributes, draw
 
     # Functions that a definition names lie beside it.
     sys.path[:0] = list(dict.fromkeys(str(file.resolve().parent) for file in arguments.files))
     try:
-        plans = [plan_of(one) for one in load(*arguments.files)]
+        plans = [build_plan(one) for one in load(*arguments.files)]
     except DefinitionError as error:
         if not arguments.json:
             raise

@@ -38,11 +38,11 @@ _HISTORY = """\
   hpwsn streams history flow.toml --input anpr=/data/anpr --to /data/flow
 """
 _COLUMNS = ("uri", "state", "topic", "constraints", "inputs", "rows/s", "lag", "batch s")
-NEEDS = (
+SPARK_MISSING = (
     "Spark is not installed: in the checkout, pip install ./client '.[spark]'; "
     "it needs Java 17 or later too (Debian: default-jre-headless)"
 )
-SHOWN = 1000
+MAX_PRINTED = 1000
 
 
 def add_run_parsers(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -130,9 +130,9 @@ def _definitions(files: Sequence[Path]) -> "list[Definition]":
     return load(*files)
 
 
-def _need_spark(master: str) -> None:
+def _require_spark(master: str) -> None:
     if any(importlib.util.find_spec(name) is None for name in ("pyspark", "pyarrow")):
-        raise HpwsnError(NEEDS)
+        raise HpwsnError(SPARK_MISSING)
     if not os.environ.get("JAVA_HOME") and shutil.which("java") is None:
         raise HpwsnError(
             "Java is not installed, and Spark needs it: install Java 17 (Debian: default-jre-headless)"
@@ -162,7 +162,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if not (arguments.start in ("oldest", "now") or arguments.start.isdecimal()):
         raise BadArguments(f"--start {arguments.start}: give oldest, now, or an offset")
     conf = _settings(arguments.conf)
-    _need_spark(arguments.master)
+    _require_spark(arguments.master)
     from hpwsn.streams.spark.job import Job, Options, open_session
 
     stopping: list[int] = []
@@ -183,7 +183,7 @@ def _run(arguments: argparse.Namespace) -> int:
         every=arguments.every,
         rows=max(1, arguments.rows),
     )
-    job = Job(spark, definitions, options, say=lambda line: print(line, flush=True))
+    job = Job(spark, definitions, options, report=lambda line: print(line, flush=True))
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda number, frame: job.stop())
     try:
@@ -224,21 +224,21 @@ def _history(arguments: argparse.Namespace) -> int:
     if len(definitions) != 1 and (arguments.to or inputs):
         raise BadArguments("--to and --input are for one service: give one definition")
     conf = _settings(arguments.conf)
-    _need_spark(arguments.master)
-    from hpwsn.streams.spark.history import lines, query
+    _require_spark(arguments.master)
+    from hpwsn.streams.spark.history import json_lines, query_history
     from hpwsn.streams.spark.job import open_session
 
     spark = open_session("hpwsn streams history", arguments.master, conf, arguments.packages)
     try:
         for definition in definitions:
-            frame = query(spark, definition, arguments.history, inputs)
+            frame = query_history(spark, definition, arguments.history, inputs)
             if arguments.to:
                 frame.write.mode("errorifexists").parquet(arguments.to)
             elif arguments.json:
-                for line in lines(frame):
+                for line in json_lines(frame):
                     print(line)
             else:
-                rows = [json.loads(line) for line in lines(frame.limit(SHOWN))]
+                rows = [json.loads(line) for line in json_lines(frame.limit(MAX_PRINTED))]
                 print(table(rows, frame.columns, "no events"))
     finally:
         spark.stop()

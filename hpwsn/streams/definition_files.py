@@ -1,7 +1,8 @@
-"""Definitions from files: TOML, or Python that builds them, with the services that they take in.
+"""Loads definitions from TOML files, or from Python files that build them.
 
-Reads files and runs a Python one; refuses what cannot be read, with its name. An input of another service
-gets that service's topic and schema from the same files, or from the file that it names.
+A Python file is executed. DefinitionError names a file that cannot be read. An input whose source is another
+service gets its topic and schema from that service, which is in one of the files or in the file that the
+input names.
 """
 
 import runpy
@@ -11,13 +12,13 @@ from pathlib import Path
 
 from hpwsn.streams.definition.builder import Service
 from hpwsn.streams.definition.definition import Definition, Input
-from hpwsn.streams.definition.definition_toml import parse_document, with_input
+from hpwsn.streams.definition.definition_toml import parse_document, replace_input
 from hpwsn.streams.definition.problems import DefinitionError, Place, Problem
-from hpwsn.streams.plan.plan import plan_of
+from hpwsn.streams.plan.plan import build_plan
 
 
 def load(*paths: Path | str) -> list[Definition]:
-    """The services of the files, each checked whole, with what it takes in."""
+    """The checked services of the files, with the topics and schemas of inputs that are services."""
     definitions = [one for path in paths for one in _read(Path(path))]
     _check_unique(definitions)
     resolved = _Resolver(definitions)
@@ -34,18 +35,20 @@ def _read(path: Path) -> list[Definition]:
 
 
 def _run(path: Path) -> list[Definition]:
-    """The services that a Python file leaves in its names."""
+    """The services that a Python file assigns to its global names."""
     try:
         names = runpy.run_path(str(path))
     except DefinitionError:
         raise
     except Exception as error:
-        problem = Problem(Place(str(path)), f"ends with {type(error).__name__}: {error}")
+        problem = Problem(Place(str(path)), f"failed with {type(error).__name__}: {error}")
         raise DefinitionError([problem]) from error
     built = [one.definition() for one in names.values() if isinstance(one, Service)]
     built += [one for one in names.values() if isinstance(one, Definition)]
     if not built:
-        raise DefinitionError([Problem(Place(str(path)), "builds no Service; assign one to a name")])
+        raise DefinitionError(
+            [Problem(Place(str(path)), "does not build a Service; assign one to a global name")]
+        )
     return built
 
 
@@ -53,13 +56,13 @@ def _check_unique(definitions: Iterable[Definition]) -> None:
     seen: dict[str, Definition] = {}
     for one in definitions:
         if one.uri in seen:
-            message = f"is the uri of another service, at {seen[one.uri].place}"
+            message = f"is already the uri of the service at {seen[one.uri].place}; use another uri"
             raise DefinitionError([Problem(one.place, message, "service", one.uri)])
         seen[one.uri] = one
 
 
 class _Resolver:
-    """Gives inputs of other services what those give out; a service that takes in itself is refused."""
+    """Completes inputs that are other services; DefinitionError if a service is its own input."""
 
     def __init__(self, definitions: Iterable[Definition]) -> None:
         self._known: dict[str, Definition] = {one.uri: one for one in definitions}
@@ -67,27 +70,27 @@ class _Resolver:
         self._under_way: list[str] = []
 
     def of(self, definition: Definition) -> Definition:
-        """The definition with all its inputs known, checked."""
+        """The checked definition, with topic and schema of every input."""
         if definition.uri in self._done:
             return self._done[definition.uri]
         if definition.uri in self._under_way:
             ring = " → ".join([*self._under_way, definition.uri])
-            raise DefinitionError([Problem(definition.place, f"takes in itself: {ring}", "service")])
+            raise DefinitionError([Problem(definition.place, f"has itself as an input: {ring}", "service")])
         self._under_way.append(definition.uri)
         for one in definition.inputs.values():
             if one.source == "service" and not (one.schema and one.text("topic")):
-                definition = with_input(definition, self._input(one))
-        plan_of(definition)
+                definition = replace_input(definition, self._input(one))
+        build_plan(definition)
         self._under_way.pop()
         self._done[definition.uri] = definition
         return definition
 
     def _input(self, one: Input) -> Input:
         other = self._find(one)
-        shape = plan_of(self.of(other)).output
+        stream_type = build_plan(self.of(other)).output
         settings: Mapping[str, object] = {"topic": other.topic, **one.settings}
-        time = one.time or shape.time
-        return replace(one, settings=settings, schema=one.schema or str(shape.schema), time=time)
+        time = one.time or stream_type.time
+        return replace(one, settings=settings, schema=one.schema or str(stream_type.schema), time=time)
 
     def _find(self, one: Input) -> Definition:
         uri = one.text("service")
@@ -95,6 +98,6 @@ class _Resolver:
             beside = Path(one.place.file).parent / one.text("file")
             self._known = {**{other.uri: other for other in _read(beside)}, **self._known}
         if uri not in self._known:
-            message = f"{uri} is in none of these files: give its file, or its topic and schema"
+            message = f"{uri} is in none of these files; give its file, or its topic and schema"
             raise DefinitionError([Problem(one.place, message, f"input {one.name}", "service")])
         return self._known[uri]

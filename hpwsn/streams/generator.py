@@ -1,9 +1,9 @@
-"""Streams as sensors of a city would give them: number plates read by cameras, positions of vehicles.
+"""Generates sensor streams of a city: number plates read by cameras, and positions of vehicles.
 
-The same seed gives the same events, as many as one wants, in the order in which they would arrive. Vehicles
-make trips past several cameras; traffic has the peaks of a working day; cameras and vehicles differ in how
-much they see and drive; records come a little late. Positions follow a vehicle that turns, hurries and
-stands, and some of them are wrong. Plates and places are invented.
+The same seed gives the same events, without end, in the order of their arrival. Vehicles make trips past
+several cameras. Traffic has the peaks of a working day. Some cameras see more vehicles than others, and some
+vehicles drive more. Records arrive a little late. Positions follow a vehicle that turns, accelerates and
+stops, and some positions are wrong. Plates and places are invented.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from hpwsn.streams.definition.schema import Event
 START = datetime(2024, 3, 4, 6, 0, tzinfo=UTC)
 """A Monday morning."""
 
-# Trips that begin in each hour of the day, as parts of the busiest.
+# Trips that begin in each hour of the day, relative to the busiest hour.
 _HOURS = (
     0.10, 0.07, 0.05, 0.05, 0.08, 0.20, 0.50, 0.95, 1.00, 0.75, 0.62, 0.63,
     0.65, 0.62, 0.63, 0.70, 0.85, 1.00, 0.95, 0.70, 0.50, 0.38, 0.28, 0.18,
@@ -34,7 +34,7 @@ _METRES_A_DEGREE = 111_320.0
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """Cameras on a ring of roads: how many there are, trips a second at the peak, records that come late."""
+    """Cameras on a ring road; `trips` per second at the peak, `latest` is the maximum delay in seconds."""
 
     cameras: int = 40
     vehicles: int = 5_000
@@ -44,7 +44,7 @@ class Traffic:
 
 
 def anpr(seed: int, traffic: Traffic | None = None) -> Iterator[Event]:
-    """Records {cid, vid, time} without end, as they arrive: by their time, and a delay below `latest`."""
+    """Endless records {cid, vid, time} in order of arrival, each delayed by less than `latest` seconds."""
     traffic, random = traffic or Traffic(), Random(seed)
     waiting: list[tuple[float, int, str, str, float]] = []
     number = count()
@@ -60,7 +60,7 @@ def anpr(seed: int, traffic: Traffic | None = None) -> Iterator[Event]:
 
 
 def _departures(random: Random, traffic: Traffic) -> Iterator[float]:
-    """When trips begin, in seconds from the start: a Poisson process with the day's rate."""
+    """The start times of trips, in seconds: a Poisson process with the rate of the hour."""
     at = 0.0
     while True:
         at += random.expovariate(traffic.trips)
@@ -70,8 +70,8 @@ def _departures(random: Random, traffic: Traffic) -> Iterator[float]:
 
 
 def _trip(random: Random, traffic: Traffic, begins: float) -> Iterator[tuple[float, int]]:
-    """The cameras that a trip passes, with the times: along the ring, one way, busier ones more often."""
-    # The square makes some places far busier than others.
+    """The cameras that a trip passes, with the times: along the ring in one direction."""
+    # The square makes some cameras much busier than others.
     camera, way = int(random.random() ** 2 * traffic.cameras), random.choice((-1, 1))
     at = begins
     for _ in range(random.randint(1, 6)):
@@ -81,14 +81,14 @@ def _trip(random: Random, traffic: Traffic, begins: float) -> Iterator[tuple[flo
 
 
 def _plate(random: Random, vehicles: int) -> str:
-    """One of the vehicles; a few drive much more than the others."""
+    """The plate of a random vehicle; a few vehicles drive much more than the others."""
     return plate_of(int(random.random() ** 2 * vehicles))
 
 
 def plate_of(vehicle: int) -> str:
-    """A plate for a number, each its own."""
+    """The plate of a vehicle number; different numbers have different plates."""
     letter, rest = _LETTERS[vehicle // 100_000 % len(_LETTERS)], vehicle % 100_000
-    # A multiplication without common divisors spreads neighbours over all plates.
+    # A multiplier that is coprime to 100,000 spreads consecutive numbers over all plates.
     return f"京{letter}{rest * 38_447 % 100_000:05}"
 
 
@@ -103,7 +103,7 @@ class _Vehicle:
     top: float = field(default=70.0)
 
     def drive(self, random: Random, seconds: float) -> None:
-        """Some seconds of driving: a turn, a change of speed, now and then a stop."""
+        """Move for some seconds: a turn, a change of speed, sometimes a stop."""
         if self.stands:
             self.stands -= 1
             self.speed = 0.0
@@ -124,8 +124,8 @@ class _Vehicle:
 
 
 def gps(seed: int, fleet: str = "taxi", vehicles: int = 200, every: float = 10.0) -> Iterator[Event]:
-    """Positions of a fleet without end, each vehicle's in turn; its clock has its own offset."""
-    # A string seeds by its text, so that fleets of one seed differ.
+    """Endless positions of a fleet, from each vehicle every `every` seconds with its own offset."""
+    # The fleet is part of the seed, so that fleets with the same seed differ.
     random = Random(f"{seed} {fleet}")
     ready = [(random.random() * every, number, _new(random, fleet, number)) for number in range(vehicles)]
     heapq.heapify(ready)
@@ -143,7 +143,7 @@ def _new(random: Random, fleet: str, number: int) -> _Vehicle:
 
 
 def _position(random: Random, vehicle: _Vehicle, time: datetime) -> Event:
-    # Few satellites, a bad fix: one in a hundred is somewhere else altogether.
+    # One position in a hundred is a bad fix from few satellites, far from the vehicle.
     lost = random.random() < 0.01
     return {
         "vid": vehicle.name,

@@ -33,7 +33,7 @@ EXAMPLES = ROOT / "hpwsn" / "streams" / "examples"
 FLOW, BUSIEST, GPS = (EXAMPLES / f"{name}.toml" for name in ("genTrafficFlow", "busiest", "inteGPS"))
 FLEETS = ("buses", "taxis", "lorries")
 
-LOOK = 0.5
+POLL_INTERVAL = 0.5
 """Seconds between two looks at whether a job still runs."""
 SMALL = ("--master", "local[1]", "--conf", "spark.sql.shuffle.partitions=1")
 
@@ -65,7 +65,7 @@ class JobProcess:
         """Wait for something that only this job can bring, while it runs."""
         coming = asyncio.create_task(arrival)
         try:
-            while not (await asyncio.wait([coming], timeout=LOOK))[0]:
+            while not (await asyncio.wait([coming], timeout=POLL_INTERVAL))[0]:
                 assert self.process.poll() is None, self.log.read_text()
             await coming
         finally:

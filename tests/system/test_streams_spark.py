@@ -32,10 +32,10 @@ from hpwsn.errors import HpwsnError
 from hpwsn.streams.definition.definition import Definition
 from hpwsn.streams.definition.schema import Event, event_of, json_of, parse_schema
 from hpwsn.streams.definition_files import load
-from hpwsn.streams.plan.plan import compute, plan_of, watermark
+from hpwsn.streams.plan.plan import build_plan, compute, watermark
 from hpwsn.streams.spark.columns import spark_schema
 from hpwsn.streams.spark.dataframes import apply
-from hpwsn.streams.spark.history import lines, query
+from hpwsn.streams.spark.history import json_lines, query_history
 from hpwsn.streams.spark.inputs import register_sources
 from hpwsn.streams.spark.job import RESTARTS, Job, Options
 from hpwsn_client import SyncClient
@@ -114,7 +114,7 @@ def _by_case(
     frame: DataFrame, definitions: Mapping[str, Definition]
 ) -> dict[str, Counter[tuple[object, ...]]]:
     found: dict[str, Counter[tuple[object, ...]]] = {name: Counter() for name in definitions}
-    schemas = {name: plan_of(one).output.schema for name, one in definitions.items()}
+    schemas = {name: build_plan(one).output.schema for name, one in definitions.items()}
     for row in frame.collect():
         event = event_of(json.loads(row["row"]), schemas[row["case"]])
         found[row["case"]][tuple(event.values())] += 1
@@ -255,14 +255,15 @@ def test_files_are_published_once_taken_in_by_another_service_kept_and_queried_a
         expected = compute(services[1], {"readings": events(node, "readings")})
         found = events(node, "largest")
         assert sorted(map(str, found)) == sorted(map(str, as_json(expected)))
-    past = [json.loads(line) for line in lines(query(spark, services[1], history))]
+    past = [json.loads(line) for line in json_lines(query_history(spark, services[1], history))]
     assert sorted(map(str, past)) == sorted(map(str, found))
     again = [
-        json.loads(line) for line in lines(query(spark, services[0], "", {"files": str(tmp_path / "in")}))
+        json.loads(line)
+        for line in json_lines(query_history(spark, services[0], "", {"files": str(tmp_path / "in")}))
     ]
     assert [event["n"] for event in again] == [0, 1, 2, 4, 5, 6, 7, 8]
     with pytest.raises(HpwsnError, match="there are no past events of the input readings"):
-        query(spark, services[1], str(tmp_path / "nowhere"))
+        query_history(spark, services[1], str(tmp_path / "nowhere"))
 
 
 def test_by_activemq_each_event_comes_once_whatever_is_run_again(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from hpwsn.door.rest.openapi_parts import Schema, answer, parameter, reference, refusals
-from hpwsn.streams.registry.service import LONGEST, STATES
+from hpwsn.streams.registry.service import MAX_TEXT, STATES
 
-_TEXT: Schema = {"type": "string", "maxLength": LONGEST}
-_NAMED: Schema = {"type": "string", "minLength": 1, "maxLength": LONGEST}
+_TEXT: Schema = {"type": "string", "maxLength": MAX_TEXT}
+_NAMED: Schema = {"type": "string", "minLength": 1, "maxLength": MAX_TEXT}
 _TEXTS: Schema = {"type": "object", "additionalProperties": _TEXT}
 _FIGURES: Schema = {
     "type": "object",

@@ -1,1 +1,1 @@
-"""The definition of a stream service: TOML, schema, windows, conditions, the port of operators. Pure."""
+"""The definition of a stream service: TOML, schema, windows, conditions, the operator interface. Pure."""

@@ -1,4 +1,4 @@
-"""A service written in Python: the same keys as in TOML, as arguments.
+"""A builder for service definitions in Python; the arguments are the keys of the TOML format.
 
 ::
 
@@ -9,7 +9,8 @@
         .constraint("flow", "> 0")
     )
 
-Where each call stands is kept, so that errors name its line. Judges nothing itself.
+The builder records the line of each call, so that errors can name it. It checks nothing itself:
+hpwsn.streams.definition.definition_toml checks the form.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from __future__ import annotations
 import sys
 
 from hpwsn.streams.definition.definition import Definition
-from hpwsn.streams.definition.definition_toml import definitions_of
+from hpwsn.streams.definition.definition_toml import definitions_from_mapping
 from hpwsn.streams.definition.positions import Path
 
 
 class Service:
-    """A definition under construction; each call adds to it and returns it."""
+    """A definition under construction; each method adds to it and returns the same object."""
 
     def __init__(self, uri: str, *, topic: str, description: str = "") -> None:
         self._file = sys._getframe(1).f_code.co_filename
@@ -33,29 +34,29 @@ class Service:
         self._head = {"uri": uri, "topic": topic, "description": description}
 
     def input(self, name: str, **settings: object) -> Service:
-        """One more stream that comes in."""
+        """Add an input stream."""
         self._lines["inputs", name] = sys._getframe(1).f_lineno
         self._inputs[name] = settings
         return self
 
     def op(self, op: str, **arguments: object) -> Service:
-        """The next operator; an argument that is a word of Python has an underscore after it (`as_`)."""
+        """Append an operator; write an argument that is a Python keyword with an underscore (`as_`)."""
         self._lines["ops", len(self._ops)] = sys._getframe(1).f_lineno
         self._ops.append({"op": op} | {key.rstrip("_"): value for key, value in arguments.items()})
         return self
 
     def constraint(self, attribute: str, text: str) -> Service:
-        """The range of an attribute of what comes out."""
+        """Set the range of an output attribute."""
         self._lines["constraints", attribute] = sys._getframe(1).f_lineno
         self._constraints[attribute] = text
         return self
 
     def definition(self) -> Definition:
-        """What was built; DefinitionError lists what is wrong with its form."""
+        """Return the definition; DefinitionError lists everything wrong with its form."""
         document = {
             **self._head,
             "inputs": self._inputs,
             "ops": self._ops,
             "constraints": self._constraints,
         }
-        return definitions_of(document, self._file, self._lines)[0]
+        return definitions_from_mapping(document, self._file, self._lines)[0]

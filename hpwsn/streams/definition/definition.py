@@ -1,9 +1,8 @@
 """The definition of a stream data service: inputs, operators in order, output topic, constraints.
 
-Owns the data (spec of stream data services, "Model") and nothing else: a TOML file becomes one in
-hpwsn.streams.definition.definition_toml, a Python program builds one with hpwsn.streams.definition.builder,
-and hpwsn.streams.plan.plan judges what it means. Texts are kept as they were written, with their places, so
-that an error can show them.
+Owns the data (spec of stream data services, "Model"). hpwsn.streams.definition.definition_toml reads a
+definition from TOML, hpwsn.streams.definition.builder builds one in Python, and hpwsn.streams.plan.plan
+checks its meaning. Texts are kept as written, with their file and line, so that an error can show them.
 """
 
 from __future__ import annotations
@@ -21,17 +20,17 @@ SOURCES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "socket": (("host", "port"), ("schema",)),
     "service": (("service",), ("file", "topic", "schema")),
 }
-"""The settings of each kind of source: those it needs, and those it may have."""
+"""The settings of each source: the required ones and the optional ones."""
 
 FORMATS = ("csv", "json", "parquet")
 
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A stream that comes in: its source with the settings, and its schema in DDL.
+    """An input stream: its source with the settings, and its schema in DDL.
 
-    `time` is the attribute that holds the time of an event (empty: `time`, where there is such a TIMESTAMP),
-    `lateness` how many seconds an event may come behind the latest.
+    `time` is the attribute that holds the event time; if empty, a TIMESTAMP attribute named `time` is used.
+    `lateness` is how many seconds an event may arrive after a later one.
     """
 
     name: str
@@ -43,14 +42,18 @@ class Input:
     place: Place = NOWHERE
 
     def text(self, setting: str) -> str:
-        """A setting as text; empty where it is not set."""
+        """A setting as text; empty if it is not set."""
         return str(self.settings.get(setting, ""))
 
 
 @dataclass(frozen=True, slots=True)
 class Op:
-    """One operator. `input` is the stream it takes (empty: the one before), `output` the name of what it
-    gives; `arguments` are its own; `places` says where each key stands."""
+    """One operator of a definition.
+
+    `input` is the name of its input stream; if empty, the output of the preceding operator. `output` is the
+    name of its output stream. `arguments` are the keys of this operator kind. `places` has the file and line
+    of each key.
+    """
 
     op: str
     input: str = ""
@@ -63,13 +66,13 @@ class Op:
     places: Mapping[str, Place] = field(default_factory=dict)
 
     def at(self, key: str) -> Place:
-        """Where a key stands, or the operator where it has none."""
+        """The place of a key, or of the operator if the key is not written."""
         return self.places.get(key, self.place)
 
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """The range of one attribute of what comes out, as it was written."""
+    """The range of one output attribute, as written in the definition."""
 
     attribute: str
     text: str
@@ -78,7 +81,7 @@ class Constraint:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A service."""
+    """The definition of one service."""
 
     uri: str
     topic: str
@@ -90,5 +93,5 @@ class Definition:
 
     @property
     def ranges(self) -> dict[str, str]:
-        """The constraints by attribute, as the broker's check of requests takes them."""
+        """The constraints by attribute, in the form that the broker checks subscriptions with."""
         return {constraint.attribute: constraint.text for constraint in self.constraints}

@@ -1,9 +1,8 @@
-"""A TOML text, or the same as nested mappings, as definitions of services.
+"""Reads service definitions from TOML, or from the same structure as nested mappings.
 
 The form: `uri`, `topic`, `description`; `[inputs.NAME]` with `source` and its settings; `[[ops]]` in order;
-`[constraints]` by attribute. A file of several services has each under `[[services]]`. Everything wrong with
-the form is collected before it is reported, each with its line; what the definition means is judged by
-hpwsn.streams.plan.plan.
+`[constraints]` by attribute. A file of several services has each under `[[services]]`. All errors of form are
+collected and reported together, each with its line. hpwsn.streams.plan.plan checks the meaning.
 """
 
 import re
@@ -14,7 +13,7 @@ from dataclasses import replace
 from hpwsn.settings.quantities import parse_duration
 from hpwsn.streams.definition.definition import FORMATS, SOURCES, Constraint, Definition, Input, Op
 from hpwsn.streams.definition.positions import Path, line_of, positions_of
-from hpwsn.streams.definition.problems import DefinitionError, Place, Problem, nearest
+from hpwsn.streams.definition.problems import DefinitionError, Place, Problem, suggestion
 from hpwsn_client.wsn.soap.faults import InvalidTopicExpressionFault
 from hpwsn_client.wsn.topics.topic_expressions import Topic
 
@@ -25,20 +24,20 @@ _OP_KEYS = ("op", "input", "output", "window", "slide", "by")
 
 
 def parse_document(text: str, file: str = "") -> list[Definition]:
-    """The services of a TOML text; DefinitionError lists what is wrong with its form."""
+    """The services of a TOML text; DefinitionError lists everything wrong with its form."""
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         line = _AT_LINE.search(str(error))
         place = Place(file, int(line[1]) if line else len(text.splitlines()))
         raise DefinitionError([Problem(place, f"is not TOML: {error}")]) from None
-    return definitions_of(document, file, positions_of(text))
+    return definitions_from_mapping(document, file, positions_of(text))
 
 
-def definitions_of(
+def definitions_from_mapping(
     document: Mapping[str, object], file: str = "", positions: Mapping[Path, int] | None = None
 ) -> list[Definition]:
-    """The services of what a TOML file would hold, given as mappings and lists."""
+    """The services of a document that has the structure of a TOML file, as mappings and lists."""
     reader = _Reader(file, positions or {})
     found = list(reader.services(document))
     if reader.problems:
@@ -47,7 +46,7 @@ def definitions_of(
 
 
 class _Reader:
-    """Reads one document and collects what is wrong with it."""
+    """Reads one document and collects its problems."""
 
     def __init__(self, file: str, positions: Mapping[Path, int]) -> None:
         self.file = file
@@ -86,13 +85,15 @@ class _Reader:
         source = self._text(table, "source", path, part, needed=True)
         if source not in SOURCES:
             if source:
-                self._problem((*path, "source"), f"{source!r} is unknown; {nearest(source, SOURCES)}", part)
+                self._problem(
+                    (*path, "source"), f"{source!r} is unknown; {suggestion(source, SOURCES)}", part
+                )
             return Input(name, source, place=self._place(path))
         needed, optional = SOURCES[source]
         self._known(table, (*_INPUT_KEYS, *needed, *optional), path, part)
         for key in needed:
             if key not in table:
-                self._problem(path, f"source {source} needs it", part, key)
+                self._problem(path, f"is missing; source {source} requires it", part, key)
         one = Input(
             name,
             source,
@@ -188,7 +189,7 @@ class _Reader:
     def _known(self, table: Mapping[str, object], keys: tuple[str, ...], path: Path, part: str) -> None:
         for key in table:
             if key not in keys:
-                self._problem((*path, key), f"is no setting here; {nearest(key, keys)}", part, key)
+                self._problem((*path, key), f"is not a setting here; {suggestion(key, keys)}", part, key)
 
     def _table(self, value: object, path: Path) -> Mapping[str, object]:
         if isinstance(value, Mapping):
@@ -209,6 +210,6 @@ class _Reader:
         self.problems.append(Problem(self._place(path), message, part, attribute))
 
 
-def with_input(definition: Definition, changed: Input) -> Definition:
-    """The definition with one input in place of that of the same name."""
+def replace_input(definition: Definition, changed: Input) -> Definition:
+    """The definition with `changed` in place of its input of the same name."""
     return replace(definition, inputs={**definition.inputs, changed.name: changed})

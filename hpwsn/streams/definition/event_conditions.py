@@ -1,8 +1,8 @@
-"""Conditions on events: of a filter, and of a service's constraints, in the broker's language of predicates.
+"""Conditions on events, for filters and constraints, in the broker's predicate language.
 
-The meaning is the broker's own (hpwsn.matching.language.predicates), so that what a constraint promises is
-what a request is checked against. Refuses comparisons that the attribute's type can never satisfy, and
-`has`, which is about repeated attributes.
+Conditions have the meaning that the broker gives them (hpwsn.matching.language.predicates), because the
+broker checks subscriptions against the constraints of a service. Rejects comparisons that do not fit the type
+of the attribute. Rejects `has`, which is for repeated attributes.
 """
 
 from collections.abc import Mapping
@@ -19,12 +19,12 @@ from hpwsn.matching.language.predicates import (
     disjunction_holds,
 )
 from hpwsn.matching.language.values import Instant, Scalar
-from hpwsn.streams.definition.problems import nearest
+from hpwsn.streams.definition.problems import suggestion
 from hpwsn.streams.definition.schema import Event, Schema, Type, Value, json_of
 
 
 class ConditionError(ValueError):
-    """A condition that the stream's attributes cannot be asked; `attribute` is the one it is about."""
+    """A condition does not fit the schema of the stream; `attribute` is the attribute concerned."""
 
     def __init__(self, message: str, attribute: str = "") -> None:
         super().__init__(message)
@@ -32,7 +32,7 @@ class ConditionError(ValueError):
 
 
 def parse_condition(text: str, schema: Schema) -> Disjunction:
-    """The condition that a text means for events of the schema."""
+    """Parse a condition and check it against the schema."""
     try:
         found = parse_predicates(text)
     except PredicateError as error:
@@ -44,7 +44,7 @@ def parse_condition(text: str, schema: Schema) -> Disjunction:
 
 
 def comparison(attribute: str, operator: str, value: object, schema: Schema) -> Disjunction:
-    """The condition of one comparison, with a value of TOML."""
+    """The condition of one comparison with a value from TOML."""
     predicate = Predicate(attribute, Operator(operator), (_operand(attribute, value),))
     check_predicate(predicate, schema)
     return ((predicate,),)
@@ -63,20 +63,22 @@ def _operand(attribute: str, value: object) -> Operand:
 
 
 def check_predicate(predicate: Predicate, schema: Schema) -> None:
-    """Refuse a predicate that no event of the schema can satisfy for want of a fitting type."""
+    """Raise ConditionError if the predicate does not fit the type of its attribute."""
     name = predicate.attribute
     if name not in schema:
-        raise ConditionError(f"there is no such attribute; {nearest(name, schema.names)}", name)
+        raise ConditionError(f"there is no such attribute; {suggestion(name, schema.names)}", name)
     kind = schema[name]
     if predicate.operator is Operator.HAS:
-        raise ConditionError("has(…) is about repeated attributes, and events of a stream have none", name)
+        raise ConditionError(
+            "cannot be used with has(…): events of a stream have no repeated attributes", name
+        )
     if predicate.operator is Operator.LIKE and kind.name != "STRING":
-        raise ConditionError(f"is {kind}, and like is about STRING", name)
+        raise ConditionError(f"is {kind}; like requires a STRING", name)
     if predicate.operator in ORDERED and not kind.has_order:
-        raise ConditionError(f"is {kind}, which has no order: use = or !=", name)
+        raise ConditionError(f"is {kind}, which has no order; use = or !=", name)
     for operand in predicate.operands:
         if type(operand) is not _fitting(kind):
-            raise ConditionError(f"is {kind}, and {_shown(operand)} is not: {_advice(kind)}", name)
+            raise ConditionError(f"is {kind}, but {_shown(operand)} is not; {_advice(kind)}", name)
 
 
 def _shown(operand: Operand) -> str:
@@ -100,14 +102,14 @@ def _advice(kind: Type) -> str:
 
 
 def holds(condition: Disjunction, event: Event) -> bool:
-    """Whether an event satisfies the condition; what is null is missing."""
+    """Whether an event satisfies the condition; a null attribute counts as missing."""
     names = {predicate.attribute for conjunction in condition for predicate in conjunction}
     seen = {name: scalar(event[name]) for name in names if event[name] is not None}
     return disjunction_holds(condition, seen)
 
 
 def scalar(value: Value) -> Scalar:
-    """A value as the broker's predicates see it."""
+    """A value in the form that the broker's predicates compare."""
     if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
         return float(value)
     found = json_of(value)

@@ -1,8 +1,8 @@
-"""What every operator is to the rest: built from its definition and the streams before it, or refused.
+"""The interface of operators: how a definition and its input streams become a checked step.
 
-A step is an operator whose arguments were checked: it knows the shape of what it gives out, and computes it
-over lists of events, which is the meaning that Spark must reproduce. An operator whose windows count tuples,
-or that accumulates, gives out a machine: the same for one group of events that come bit by bit.
+A step is an operator whose arguments were checked. It knows the type of its output stream and computes the
+output over lists of events; Spark must produce the same result. An operator with row windows, and one that
+accumulates, also provides a state machine, which computes one group incrementally.
 """
 
 from __future__ import annotations
@@ -13,31 +13,32 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from hpwsn.streams.definition.definition import Op
-from hpwsn.streams.definition.problems import nearest
+from hpwsn.streams.definition.problems import suggestion
 from hpwsn.streams.definition.schema import Event, Schema, Type
-from hpwsn.streams.definition.windows import Rows, Span, Window, WindowError, parse_window
+from hpwsn.streams.definition.windows import RowWindow, TimeWindow, Window, WindowError, parse_window
 
 
 @dataclass(frozen=True)
-class Shape:
-    """A stream at one point of a service.
+class StreamType:
+    """The type of a stream between two operators: its attributes and its event time.
 
-    `time` is the attribute of the event time, if any. `grain` is the span of time that an event stands for,
-    in microseconds. `no_time_windows` says why none can follow, where that is so. `lateness` is by how many
-    seconds an event may come behind the latest, `merged` whether it is of several streams.
+    `time` is the attribute of the event time; empty if there is none. `granularity` is the length in
+    microseconds of the time window that each event summarises; 0 if events are single readings.
+    `no_time_windows` is the reason why no time window can follow; empty if one can. `lateness` is how many
+    seconds an event may arrive after a later one. `merged` is true for the union of several streams.
     """
 
     name: str
     schema: Schema
     time: str = ""
-    grain: int = 0
+    granularity: int = 0
     no_time_windows: str = ""
     lateness: float = 0.0
     merged: bool = False
 
 
-class Refused(Exception):
-    """An operator that cannot be so: the key it is about, the attribute, and what to do."""
+class OperatorError(Exception):
+    """An operator of a definition is invalid: `key` and `attribute` say where, the message what to do."""
 
     def __init__(self, key: str, message: str, attribute: str = "") -> None:
         super().__init__(message)
@@ -47,29 +48,33 @@ class Refused(Exception):
 
 
 class Step(Protocol):
-    """A checked operator."""
+    """An operator with checked arguments."""
 
     @property
-    def output(self) -> Shape:
-        """The shape of what it gives out."""
+    def output(self) -> StreamType:
+        """The type of the output stream."""
 
     def run(self, streams: Sequence[list[Event]], until: datetime | None) -> list[Event]:
-        """What it gives for all of its in-streams; of windows of time those that end by `until`."""
+        """The output for complete input streams; of time windows only those that end by `until`."""
 
 
-class Machine(Protocol):
-    """One group of events that come bit by bit. Its state is a list that pickle takes."""
+class StateMachine(Protocol):
+    """Computes an operator for one group of events incrementally. The state is a list that can be pickled."""
 
     def start(self) -> list[Any]:
         """The state before the first event."""
 
     def step(self, state: list[Any], events: Sequence[Event]) -> list[Event]:
-        """Takes the next events, in order, into the state, and returns what they bring about."""
+        """Add the next events, in order, to the state, and return the output that they cause."""
 
 
 @dataclass(frozen=True)
-class Kind:
-    """An operator as definitions name it: its arguments, whether it has windows and groups."""
+class OperatorKind:
+    """A kind of operator: its name in definitions, its arguments, and whether it has windows and groups.
+
+    `window` is `no`, `may` or `must`. `preserves_order` is true if the output order is that of the input, and
+    `sorts` if the operator itself puts its output in an order.
+    """
 
     name: str
     build: Builder
@@ -78,116 +83,124 @@ class Kind:
     optional: tuple[str, ...] = ()
     window: str = "no"
     by: bool = False
+    preserves_order: bool = False
+    sorts: bool = False
 
     def check_keys(self, op: Op) -> None:
-        """Refuse arguments that it does not have, and those that are missing."""
+        """Raise OperatorError for unknown arguments and for missing ones."""
         known = (*self.needed, *self.optional)
         for key in op.arguments:
             if key not in known:
-                raise Refused(key, f"{self.name} takes no {key}; {nearest(key, known)}")
+                raise OperatorError(key, f"{self.name} has no argument {key}; {suggestion(key, known)}")
         for key in self.needed:
             if key not in op.arguments:
-                raise Refused(key, f"{self.name} needs {key}")
+                raise OperatorError(key, f"{self.name} requires {key}")
         for key in ("window", "slide") if self.window == "no" else ():
             if getattr(op, key):
-                raise Refused(key, f"{self.name} has no {key}: it takes events one by one")
+                raise OperatorError(key, f"{self.name} has no {key}: it processes single events; remove it")
         if op.by and not self.by:
-            raise Refused("by", f"{self.name} has no groups")
+            raise OperatorError("by", f"{self.name} has no groups; remove it")
         if self.window == "must" and not op.window:
-            raise Refused("window", f'{self.name} needs a window, such as "60 s" or "100 rows"')
+            raise OperatorError("window", f'{self.name} requires a window, such as "60 s" or "100 rows"')
 
 
 class Builder(Protocol):
-    """Checks an operator against its in-streams."""
+    """Checks an operator against its input streams."""
 
-    def __call__(self, op: Op, inputs: Sequence[Shape]) -> Step:
-        """The step, or Refused."""
+    def __call__(self, op: Op, inputs: Sequence[StreamType]) -> Step:
+        """Return the step, or raise OperatorError."""
 
 
 def text_argument(op: Op, key: str, default: str = "") -> str:
-    """An argument that is a text."""
+    """The value of a text argument, or `default` if it is missing."""
     value = op.arguments.get(key, default)
     if not isinstance(value, str) or not (value or key not in op.arguments):
-        raise Refused(key, f"must be a text, not {value!r}")
+        raise OperatorError(key, f"must be a text, not {value!r}")
     return value
 
 
 def texts_argument(op: Op, key: str) -> tuple[str, ...]:
-    """An argument that is one text or several."""
+    """The value of an argument that is one text or a list of texts."""
     value = op.arguments.get(key, [])
     several = [value] if isinstance(value, str) else value
     if not isinstance(several, list | tuple) or not all(isinstance(one, str) and one for one in several):
-        raise Refused(key, f"must be one or more texts, not {value!r}")
+        raise OperatorError(key, f"must be one or more texts, not {value!r}")
     return tuple(several)
 
 
 def table_argument(op: Op, key: str) -> Mapping[str, object]:
-    """An argument that is a table."""
+    """The value of a table argument; empty if it is missing."""
     value = op.arguments.get(key, {})
     if not isinstance(value, Mapping):
-        raise Refused(key, f"must be a table, such as {{ a = 1 }}, not {value!r}")
+        raise OperatorError(key, f"must be a table, such as {{ a = 1 }}, not {value!r}")
     return value
 
 
-def attribute_of(stream: Shape, name: str, key: str) -> Type:
-    """The type of an attribute of the stream, which must have it."""
+def attribute_of(stream: StreamType, name: str, key: str) -> Type:
+    """The type of an attribute; OperatorError if the stream does not have the attribute."""
     if name not in stream.schema:
-        raise Refused(key, f"{stream.name} has no such attribute; {nearest(name, stream.schema.names)}", name)
+        raise OperatorError(
+            key, f"{stream.name} has no such attribute; {suggestion(name, stream.schema.names)}", name
+        )
     return stream.schema[name]
 
 
-def window_of(op: Op, stream: Shape) -> Window:
-    """The operator's window, which the stream must be able to have."""
+def window_of(op: Op, stream: StreamType) -> Window:
+    """The operator's window; OperatorError if it is invalid or not possible on this stream."""
     try:
         window = parse_window(op.window, op.slide)
     except WindowError as error:
-        raise Refused(error.key, str(error)) from None
-    if isinstance(window, Span):
-        check_time(window, stream)
+        raise OperatorError(error.key, str(error)) from None
+    if isinstance(window, TimeWindow):
+        check_time_window(window, stream)
     return window
 
 
-def check_time(span: Span, stream: Shape, key: str = "window") -> None:
-    """A window of time needs an event time that Spark still follows, and whole windows of what is before."""
+def check_time_window(window: TimeWindow, stream: StreamType, key: str = "window") -> None:
+    """Raise OperatorError if the stream cannot have this time window.
+
+    The stream needs an event time with a watermark, and the window must be a multiple of earlier windows.
+    """
     if not stream.time:
-        raise Refused(
-            key, f"{stream.name} has no event time: give its input a TIMESTAMP, and its name as time"
+        raise OperatorError(
+            key, f"{stream.name} has no event time; add a TIMESTAMP to its input and name it with time"
         )
     if stream.no_time_windows:
-        raise Refused(key, stream.no_time_windows)
-    if stream.grain and (span.length % stream.grain or span.slide % stream.grain):
-        raise Refused(key, f"must be a multiple of the {Span(stream.grain, stream.grain)} windows before it")
+        raise OperatorError(key, stream.no_time_windows)
+    if stream.granularity and (window.length % stream.granularity or window.slide % stream.granularity):
+        earlier = TimeWindow(stream.granularity, stream.granularity)
+        raise OperatorError(key, f"must be a multiple of the {earlier} windows before it")
 
 
-def by_of(op: Op, stream: Shape) -> tuple[str, ...]:
-    """The attributes that make groups; the event time cannot, since windows are of it."""
+def by_of(op: Op, stream: StreamType) -> tuple[str, ...]:
+    """The attributes that events are grouped by; never the event time, which windows group by."""
     for name in op.by:
         attribute_of(stream, name, "by")
         if name == stream.time:
-            raise Refused("by", "is the event time, which windows are of", name)
+            raise OperatorError("by", "is the event time, which windows already group by; remove it", name)
     if len(set(op.by)) < len(op.by):
-        raise Refused("by", "names an attribute twice")
+        raise OperatorError("by", "names an attribute twice; name it once")
     return op.by
 
 
-def after_window(shape: Shape, window: Window) -> Shape:
-    """The shape with what may follow such a window."""
-    if isinstance(window, Rows):
-        return without_time_windows(shape, "windows of rows")
+def after_window(stream_type: StreamType, window: Window) -> StreamType:
+    """The stream type after this window, with the limits on later windows."""
+    if isinstance(window, RowWindow):
+        return without_time_windows(stream_type, "row windows")
     if window.slide != window.length:
-        return without_time_windows(shape, "windows that overlap")
-    return replace(shape, grain=window.length)
+        return without_time_windows(stream_type, "overlapping windows")
+    return replace(stream_type, granularity=window.length)
 
 
-def without_time_windows(shape: Shape, what: str) -> Shape:
-    """The shape after something that leaves Spark no event time to follow."""
-    why = f"windows of time cannot follow {what}: put them into a service that takes this one in"
-    return replace(shape, grain=0, no_time_windows=why)
+def without_time_windows(stream_type: StreamType, what: str) -> StreamType:
+    """The stream type after an operator behind which Spark has no watermark; `what` names that operator."""
+    why = f"time windows cannot follow {what}; put them into another service that has this one as its input"
+    return replace(stream_type, granularity=0, no_time_windows=why)
 
 
 @dataclass(frozen=True)
-class Before:
-    """What a step was built on; every step has one."""
+class BaseStep:
+    """The fields that every step has: the types of its input streams and of its output stream."""
 
-    inputs: tuple[Shape, ...] = field(repr=False)
-    output: Shape
+    inputs: tuple[StreamType, ...] = field(repr=False)
+    output: StreamType

@@ -1,7 +1,7 @@
-"""Where in a TOML text each table and key stands, since the parser of the standard library does not say.
+"""Finds the line of each table and key in a TOML text, because tomllib does not report lines.
 
-A scan of the lines that begin a table or a key, for errors that name the line. It reads only texts that the
-parser took, so it need not judge them; of a value that runs over several lines it knows where it begins.
+The module scans for lines that begin a table or a key. It reads only texts that tomllib accepted, so it does
+not check the syntax. The position of a multi-line value is its first line.
 """
 
 import re
@@ -38,7 +38,7 @@ def positions_of(text: str) -> Mapping[Path, int]:
 
 
 def line_of(positions: Mapping[Path, int], path: Path) -> int:
-    """The line of the path, or of the nearest thing around it; 0 where nothing of it is known."""
+    """The line of the path or of the innermost enclosing table; 0 if neither is known."""
     while path and path not in positions:
         path = path[:-1]
     return positions.get(path, 0)
@@ -49,7 +49,7 @@ def _parts(name: str) -> list[str]:
 
 
 def _table(name: str, is_element: bool, elements: dict[Path, int]) -> Path:
-    """The path of a header, with the number of the element it is in."""
+    """The path of a table header, with the index of each array element in it."""
     path: Path = ()
     *outer, last = _parts(name)
     for part in outer:
@@ -64,7 +64,7 @@ def _table(name: str, is_element: bool, elements: dict[Path, int]) -> Path:
 
 
 def _opened(line: str) -> str:
-    """The mark of a text of several lines that begins here and does not end."""
+    """The quotes of a multi-line text that begins on this line and ends on a later one; empty if none."""
     for quote in _QUOTES:
         if line.count(quote) == 1:
             return quote

@@ -1,4 +1,4 @@
-"""What is wrong with a definition: the place, the operator, the attribute, and what to do."""
+"""Problems of a definition: the file and line, the operator, the attribute, and what to do."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -9,7 +9,7 @@ from hpwsn.errors import HpwsnError
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A line of a file, or of the Python that called; line 0 where it is not known."""
+    """A line of a definition file, or of a Python file that calls the builder; line 0 means unknown."""
 
     file: str = ""
     line: int = 0
@@ -23,7 +23,7 @@ NOWHERE = Place()
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing wrong; `part` is the operator or input it is about, `attribute` the attribute or setting."""
+    """One problem; `part` is the operator or input concerned, `attribute` the attribute or setting."""
 
     place: Place
     message: str
@@ -49,10 +49,10 @@ class DefinitionError(HpwsnError):
         self.problems = tuple(problems)
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
-    """`did you mean` for a word that is nearly one of those known, else the list of them."""
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """`did you mean …` if the word is close to a known one, else the list of known words."""
     choices = list(known)
     close = get_close_matches(word, choices, 1, 0.7)
     if close:
         return f"did you mean {close[0]}?"
-    return f"there is {', '.join(choices)}" if choices else "there is none"
+    return f"known: {', '.join(choices)}" if choices else "there is none"

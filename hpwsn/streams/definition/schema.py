@@ -1,8 +1,8 @@
 """The attributes of a stream and their types, in a subset of Spark's DDL.
 
-Owns how `cid STRING, flow BIGINT, time TIMESTAMP` is read and written, and how values of JSON become such
-values. The types are those that an event of the broker can hold: truth values, numbers, texts,
-dates and instants. Structures, arrays and maps are refused: every event is a flat set of attributes.
+Owns how `cid STRING, flow BIGINT, time TIMESTAMP` is read and written, and how JSON values are converted to
+these types. The types are those that an event of the broker can hold: booleans, numbers, texts, dates and
+timestamps. Rejects structures, arrays and maps: every event is a flat set of attributes.
 """
 
 import re
@@ -33,11 +33,11 @@ _FIELD = re.compile(
 
 
 class SchemaError(ValueError):
-    """A text that is no schema of ours."""
+    """A schema cannot be parsed, or uses a type or a name that is not supported."""
 
 
 class ValueRefused(ValueError):
-    """A value that is not of its attribute's type."""
+    """A value does not have the type of its attribute."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +53,17 @@ class Type:
 
     @property
     def is_integer(self) -> bool:
-        """Whether its values are whole numbers."""
+        """Whether the values are integers."""
         return self.name in INTEGERS
 
     @property
     def is_number(self) -> bool:
-        """Whether its values can be added up."""
+        """Whether the values are numbers, which can be added."""
         return self.name in (*INTEGERS, *FLOATS, "DECIMAL")
 
     @property
     def has_order(self) -> bool:
-        """Whether its values can be compared by less and greater."""
+        """Whether the values can be compared with < and >."""
         return self.name != "BOOLEAN"
 
 
@@ -75,8 +75,8 @@ STRING, DATE, TIMESTAMP = Type("STRING"), Type("DATE"), Type("TIMESTAMP")
 class Schema:
     """Attributes in order, each with its type.
 
-    Spark knows names by their letters, whatever their case, and takes a dot for a part of an attribute; those
-    that begin with an underscore are the operators' own.
+    Spark ignores the case of names and reads a dot as access to a nested field. Names that begin with an
+    underscore are reserved for the operators.
     """
 
     attributes: tuple[tuple[str, Type], ...]
@@ -85,9 +85,11 @@ class Schema:
         names = [name.lower() for name, _ in self.attributes]
         for name, _ in self.attributes:
             if names.count(name.lower()) > 1:
-                raise SchemaError(f"{name}: named twice; small and capital letters are the same here")
+                raise SchemaError(f"{name}: is named twice; names that differ only in case are the same")
             if name.startswith("_") or "." in name or "`" in name:
-                raise SchemaError(f"{name}: a name begins with no underscore, and has no dot or backquote")
+                raise SchemaError(
+                    f"{name}: a name must not begin with an underscore or contain a dot or a backquote"
+                )
 
     @cached_property
     def types(self) -> Mapping[str, Type]:
@@ -117,7 +119,7 @@ def _written(name: str) -> str:
 
 
 def parse_schema(text: str) -> Schema:
-    """The schema that a text of DDL means; SchemaError says what it does not take."""
+    """Parse a schema in DDL; SchemaError says what is not supported."""
     if not text.strip():
         raise SchemaError("is empty; write attributes and types, such as `cid STRING, time TIMESTAMP`")
     attributes: list[tuple[str, Type]] = []
@@ -125,7 +127,7 @@ def parse_schema(text: str) -> Schema:
     while at < len(text):
         field = _FIELD.match(text, at)
         if field is None:
-            raise SchemaError(f"cannot be read from {text[at:].strip()[:40]!r}: `name TYPE, …` is expected")
+            raise SchemaError(f"cannot be read at {text[at:].strip()[:40]!r}; write `name TYPE, …`")
         name = (field["quoted"] or "").replace("``", "`") or field["plain"]
         attributes.append((name, _type(name, field)))
         at = field.end()
@@ -138,15 +140,17 @@ def _type(name: str, field: re.Match[str]) -> Type:
     if kind == "DECIMAL":
         precision, scale = int(field["p"] or 10), int(field["s"] or 0)
         if not scale <= precision <= 38 or not precision:
-            raise SchemaError(f"{name}: DECIMAL({precision},{scale}) has at most 38 digits")
+            raise SchemaError(
+                f"{name}: DECIMAL({precision},{scale}) is not valid; use 1 to 38 digits, scale included"
+            )
         return Type("DECIMAL", precision, scale)
     if kind not in SIMPLE:
-        raise SchemaError(f"{name}: the type {word} is not known; there is {', '.join(SIMPLE)}, DECIMAL(p,s)")
+        raise SchemaError(f"{name}: unknown type {word}; use {', '.join(SIMPLE)} or DECIMAL(p,s)")
     return Type(kind)
 
 
 def type_of(value: object) -> Type | None:
-    """The type of a value that a definition gives; None for what no attribute can hold."""
+    """The type of a value in a definition; None if no attribute can hold the value."""
     kinds: Sequence[tuple[type, Type]] = (
         (bool, BOOLEAN), (int, BIGINT), (float, DOUBLE), (str, STRING), (datetime, TIMESTAMP), (date, DATE),
     )  # fmt: skip
@@ -154,18 +158,18 @@ def type_of(value: object) -> Type | None:
 
 
 def event_of(given: Mapping[str, object], schema: Schema) -> Event:
-    """The event that a JSON object means: missing attributes are null, others are left out."""
+    """Convert a JSON object to an event: missing attributes become null, unknown ones are dropped."""
     return {name: value_of(given.get(name), kind, name) for name, kind in schema}
 
 
 def value_of(value: object, kind: Type, name: str = "") -> Value:
-    """A value of JSON or of a text as one of the type; ValueRefused where it is none."""
+    """Convert a value of JSON or a text to the type; ValueRefused if that is not possible."""
     if value is None:
         return None
     try:
         return _READERS.get(kind.name, _integer)(value, kind)
     except (ValueError, TypeError, InvalidOperation, OverflowError, ArithmeticError):
-        raise ValueRefused(f"{name}: {value!r} is no {kind}") from None
+        raise ValueRefused(f"{name}: {value!r} is not a {kind}") from None
 
 
 def _boolean(value: object, kind: Type) -> Value:
@@ -190,7 +194,7 @@ def _float(value: object, kind: Type) -> Value:
         raise ValueError
     number = float(value)
     if not isfinite(number):
-        # JSON has no such number, so nothing that is made of it could be published.
+        # JSON has no infinity or NaN, so the value could not be published.
         raise ValueError
     return number
 
@@ -219,7 +223,7 @@ def _date(value: object, kind: Type) -> Value:
 
 
 def _timestamp(value: object, kind: Type) -> Value:
-    """An instant of UTC: ISO 8601, UTC where it names no zone, or seconds of the epoch."""
+    """A timestamp in UTC from ISO 8601, where a missing zone means UTC, or from seconds since the epoch."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return datetime.fromtimestamp(value, UTC)
     moment = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
@@ -238,7 +242,7 @@ _READERS = {
 
 
 def json_of(value: Value) -> bool | int | float | str | None:
-    """A value as JSON has it: instants as ISO 8601 in UTC, decimals as numbers, no infinity."""
+    """A value for JSON: timestamps as ISO 8601 in UTC, decimals as numbers, infinity and NaN as null."""
     if isinstance(value, float) and not isfinite(value):
         return None
     if isinstance(value, datetime):

@@ -1,8 +1,8 @@
-"""Windows over streams: of so many tuples, or of a span of event time, each sliding by its own step.
+"""Windows over streams: row windows count events, time windows cover an interval of event time.
 
-A window of tuples covers events k·slide to k·slide + length of its group, and is complete when it has them
-all. A window of time covers [k·slide, k·slide + length) of the epoch, as Spark's do. Which events are of one
-group, and what becomes of a window, is the operators' business.
+Row window k covers the events k·slide to k·slide + length of its group; it is complete when it has all of
+them. Time window k covers [k·slide, k·slide + length) since the epoch, as in Spark. Operators decide how
+events are grouped and what is computed from a window.
 """
 
 import re
@@ -14,9 +14,9 @@ from datetime import UTC, datetime, timedelta
 from hpwsn.settings.quantities import format_duration, parse_duration
 from hpwsn.streams.definition.schema import Event, Schema, Value
 
-MOST_ROWS = 1_000_000
-MOST_OVERLAP = 1000
-"""Windows of time that one event may be in: each costs Spark a copy of it."""
+MAX_ROWS = 1_000_000
+MAX_OVERLAP = 1000
+"""Maximum time windows that one event may be in: Spark copies the event for each."""
 
 _ROWS = re.compile(r"\s*(\d{1,9})\s*(?:rows?|tuples?|events?)\s*", re.I)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -24,8 +24,8 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
-    """Windows of `length` events, each `slide` events after the one before."""
+class RowWindow:
+    """Windows of `length` events; a window starts `slide` events after the preceding one."""
 
     length: int
     slide: int
@@ -36,8 +36,8 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
-    """Windows of `length` microseconds of event time, each `slide` after the one before."""
+class TimeWindow:
+    """Windows of `length` microseconds of event time; a window starts `slide` after the preceding one."""
 
     length: int
     slide: int
@@ -47,21 +47,21 @@ class Span:
         return f"{format_duration(self.length / 1e6)}{every}"
 
     def starts(self, moment: datetime) -> list[datetime]:
-        """The starts of all windows that a moment is in."""
+        """The starts of all windows that contain the moment."""
         at = (moment - _EPOCH) // _MICROSECOND
         last = at - at % self.slide
         return [_EPOCH + start * _MICROSECOND for start in range(last, at - self.length, -self.slide)]
 
     def end(self, start: datetime) -> datetime:
-        """The end of the window that begins then; it is not in the window itself."""
+        """The end of the window that begins at `start`; the end is exclusive."""
         return start + self.length * _MICROSECOND
 
 
-Window = Rows | Span
+Window = RowWindow | TimeWindow
 
 
 class WindowError(ValueError):
-    """A window that cannot be; `key` is window or slide."""
+    """A window is not valid; `key` is `window` or `slide`."""
 
     def __init__(self, key: str, message: str) -> None:
         super().__init__(message)
@@ -69,29 +69,32 @@ class WindowError(ValueError):
 
 
 def parse_window(window: str, slide: str = "") -> Window:
-    """`"100 rows"` or `"60 s"`, with a slide of the same kind; without one, windows do not overlap."""
+    """Parse `"100 rows"` or `"60 s"` and a slide of the same kind; the default slide is the window."""
     length, counts = _amount("window", window)
     step, step_counts = _amount("slide", slide) if slide else (length, counts)
     if counts != step_counts:
         raise WindowError("slide", f"{slide!r} and the window {window!r} must both be rows or both be time")
     if step > length:
         raise WindowError(
-            "slide", f"{slide!r} is longer than the window {window!r}: events would be left out"
+            "slide",
+            f"{slide!r} is longer than the window {window!r} and would skip events; shorten it",
         )
-    if not counts and length > step * MOST_OVERLAP:
-        raise WindowError("slide", f"{slide!r} puts an event into more than {MOST_OVERLAP} windows")
-    return Rows(length, step) if counts else Span(length, step)
+    if not counts and length > step * MAX_OVERLAP:
+        raise WindowError(
+            "slide", f"{slide!r} puts an event into more than {MAX_OVERLAP} windows; use a longer slide"
+        )
+    return RowWindow(length, step) if counts else TimeWindow(length, step)
 
 
 def _amount(key: str, text: str) -> tuple[int, bool]:
     rows = _ROWS.fullmatch(text)
     if rows:
-        if not 1 <= int(rows[1]) <= MOST_ROWS:
-            raise WindowError(key, f"{text!r} must be from 1 to {MOST_ROWS} rows")
+        if not 1 <= int(rows[1]) <= MAX_ROWS:
+            raise WindowError(key, f"{text!r} must be from 1 to {MAX_ROWS} rows")
         return int(rows[1]), True
     seconds = parse_duration(text)
     if seconds is None or not 0.001 <= seconds <= 366 * 86400:
-        raise WindowError(key, f'must be such as "100 rows" or "60 s", not {text!r}')
+        raise WindowError(key, f'must be a window such as "100 rows" or "60 s", not {text!r}')
     return round(seconds * 1_000_000), False
 
 
@@ -99,7 +102,7 @@ Key = tuple[Value, ...]
 
 
 def grouped(events: Iterable[Event], by: tuple[str, ...]) -> dict[Key, list[Event]]:
-    """The events by the values of some attributes; without any, all in one group."""
+    """The events grouped by the values of the attributes `by`; one group if `by` is empty."""
     groups: defaultdict[Key, list[Event]] = defaultdict(list)
     for event in events:
         groups[tuple(event[name] for name in by)].append(event)
@@ -107,23 +110,23 @@ def grouped(events: Iterable[Event], by: tuple[str, ...]) -> dict[Key, list[Even
 
 
 def in_order(events: Iterable[Event], schema: Schema, time: str) -> list[Event]:
-    """Events in the order of their time, those of one time by their attributes.
+    """Events sorted by time, and events of the same time by their attributes.
 
-    Spark hands over what arrived together in no order at all, so tuple windows need one of their own.
+    Spark gives the events of a batch in no defined order, so row windows need an order of their own.
     """
     names = (time, *schema.names) if time else schema.names
     return sorted(events, key=lambda event: order_of(event, names))
 
 
 def order_of(event: Event, names: Iterable[str]) -> tuple[tuple[bool, Value], ...]:
-    """What an event is sorted by: the attributes in turn, those that are missing first."""
+    """The sort key of an event: the values of the attributes `names`; null sorts first."""
     return tuple((event[name] is not None, event[name]) for name in names)
 
 
-def spans(
-    events: Iterable[Event], span: Span, time: str, by: tuple[str, ...], until: datetime | None
+def time_windows(
+    events: Iterable[Event], span: TimeWindow, time: str, by: tuple[str, ...], until: datetime | None
 ) -> list[tuple[datetime, Key, list[Event]]]:
-    """Each window of time with its group and events, by start; only those that end by `until`."""
+    """Each time window that ends by `until`, with its start, group and events; sorted by start."""
     found: defaultdict[tuple[datetime, Key], list[Event]] = defaultdict(list)
     for event in events:
         moment = event[time]

@@ -1,12 +1,12 @@
-"""The operators, one module a kind; spec of stream data services, "Operators and their Spark meaning"."""
+"""The operators, one module per kind; spec of stream data services, "Operators and their Spark meaning"."""
 
 from collections.abc import Mapping
 
-from hpwsn.streams.definition.operator import Kind
+from hpwsn.streams.definition.operator import OperatorKind
 from hpwsn.streams.operators import aggregate, function, increment, join, merge, project, sort
 from hpwsn.streams.operators import filter as filter_
 
-KINDS: Mapping[str, Kind] = {
+KINDS: Mapping[str, OperatorKind] = {
     kind.name: kind
     for kind in (
         filter_.KIND,

@@ -1,7 +1,7 @@
-"""sum, count, min, max, avg (a, wL, sI): over each window of each group; a window replaces the last result.
+"""sum, count, min, max, avg (a, wL, sI): one result for each window of each group.
 
-What comes out has the attributes of `by`, the result, and the event time: of a window of time its start, of
-one of tuples the time of its last event.
+An output event has the attributes of `by`, the result, and the event time. The event time is the start of a
+time window, or the time of the last event of a row window.
 """
 
 from collections.abc import Sequence
@@ -12,23 +12,31 @@ from typing import Any
 
 from hpwsn.streams.definition.definition import Op
 from hpwsn.streams.definition.operator import (
-    Before,
-    Kind,
-    Refused,
-    Shape,
+    BaseStep,
+    OperatorError,
+    OperatorKind,
+    StreamType,
     after_window,
     by_of,
     text_argument,
     window_of,
 )
 from hpwsn.streams.definition.schema import TIMESTAMP, Event, Schema, Type, Value
-from hpwsn.streams.definition.windows import Key, Rows, Span, Window, grouped, in_order, spans
+from hpwsn.streams.definition.windows import (
+    Key,
+    RowWindow,
+    TimeWindow,
+    Window,
+    grouped,
+    in_order,
+    time_windows,
+)
 from hpwsn.streams.operators.totals import FUNCTIONS, partial, result, result_type
 
 
 @dataclass(frozen=True)
-class Aggregate(Before):
-    """One function over the windows of each group; `attribute` is empty where count counts events."""
+class Aggregate(BaseStep):
+    """One function over the windows of each group; `attribute` is empty if count counts events."""
 
     function: str
     attribute: str
@@ -42,25 +50,25 @@ class Aggregate(Before):
         return self.output.schema[self.result]
 
     def run(self, streams: Sequence[list[Event]], until: datetime | None) -> list[Event]:
-        """A result for each window that is complete."""
-        stream, shape = streams[0], self.inputs[0]
-        if isinstance(self.window, Span):
-            windows = spans(stream, self.window, shape.time, self.by, until)
+        """One result for each complete window."""
+        stream, stream_type = streams[0], self.inputs[0]
+        if isinstance(self.window, TimeWindow):
+            windows = time_windows(stream, self.window, stream_type.time, self.by, until)
             return [self.event(key, self.value(events), start) for start, key, events in windows]
-        ordered = in_order(stream, shape.schema, shape.time)
+        ordered = in_order(stream, stream_type.schema, stream_type.time)
         return [
             event
             for group in grouped(ordered, self.by).values()
-            for event in self.machine().step(self.machine().start(), group)
+            for event in self.state_machine().step(self.state_machine().start(), group)
         ]
 
-    def machine(self) -> "TupleWindows":
-        """One group of tuple windows."""
-        assert isinstance(self.window, Rows)
-        return TupleWindows(self.window, self.of_window)
+    def state_machine(self) -> "RowWindowMachine":
+        """The state machine for the row windows of one group."""
+        assert isinstance(self.window, RowWindow)
+        return RowWindowMachine(self.window, self.of_window)
 
     def of_window(self, events: list[Event]) -> list[Event]:
-        """The result of a window of tuples."""
+        """The result of one row window."""
         last, time = events[-1], self.inputs[0].time
         key = tuple(last[name] for name in self.by)
         return [self.event(key, self.value(events), last[time] if time else None)]
@@ -73,7 +81,7 @@ class Aggregate(Before):
         return result(self.function, partial((one[self.attribute] for one in events), adds), self.kind)
 
     def event(self, key: Key, value: Value, time: Value) -> Event:
-        """What comes out for a window."""
+        """The output event of one window."""
         found: Event = dict(zip(self.by, key, strict=True))
         found[self.result] = value
         if self.output.time:
@@ -82,10 +90,10 @@ class Aggregate(Before):
 
 
 @dataclass(frozen=True)
-class TupleWindows:
-    """The windows of tuples of one group: the state is the events of those that are not complete."""
+class RowWindowMachine:
+    """The row windows of one group; the state is the events of windows that are not complete yet."""
 
-    window: Rows
+    window: RowWindow
     of_window: Any
 
     def start(self) -> list[Any]:
@@ -93,7 +101,7 @@ class TupleWindows:
         return []
 
     def step(self, state: list[Any], events: Sequence[Event]) -> list[Event]:
-        """What the windows that these events complete give."""
+        """The output of the windows that these events complete."""
         found: list[Event] = []
         for event in events:
             state.append(event)
@@ -103,31 +111,33 @@ class TupleWindows:
         return found
 
 
-def result_shape(op: Op, stream: Shape, name: str, kind: Type) -> Shape:
-    """Groups, the result, the event time; names must differ."""
+def result_stream(op: Op, stream: StreamType, name: str, kind: Type) -> StreamType:
+    """The type of the output stream: the groups, the result and the event time, under different names."""
     if name in op.by or name == stream.time:
-        raise Refused("as", f"{name} is an attribute of the result already; name it with as", name)
+        raise OperatorError(
+            "as", f"the output already has an attribute {name}; give the result another name with as", name
+        )
     attributes = [(one, stream.schema[one]) for one in op.by] + [(name, kind)]
     if stream.time:
         attributes.append((stream.time, TIMESTAMP))
-    return Shape(op.output or name, Schema(tuple(attributes)), stream.time)
+    return StreamType(op.output or name, Schema(tuple(attributes)), stream.time)
 
 
-def build(function: str, op: Op, inputs: Sequence[Shape]) -> Aggregate:
-    """The function's argument, its window and groups."""
+def build(function: str, op: Op, inputs: Sequence[StreamType]) -> Aggregate:
+    """Check the attribute, the window and the groups."""
     stream = inputs[0]
     attribute = text_argument(op, "attribute")
     kind = result_type(function, stream, attribute)
     name = text_argument(op, "as") or op.output or function
     by, window = by_of(op, stream), window_of(op, stream)
-    shape = after_window(result_shape(op, stream, name, kind), window)
-    return Aggregate((stream,), shape, function, attribute, name, by, window)
+    stream_type = after_window(result_stream(op, stream, name, kind), window)
+    return Aggregate((stream,), stream_type, function, attribute, name, by, window)
 
 
-def _kind(function: str) -> Kind:
+def _kind(function: str) -> OperatorKind:
     needed, optional = (("attribute",), ("as",)) if function != "count" else ((), ("attribute", "as"))
     about = f"the {function} over each window of each group"
-    return Kind(function, bound(build, function), about, needed, optional, "must", True)
+    return OperatorKind(function, bound(build, function), about, needed, optional, "must", True)
 
 
 KINDS = tuple(_kind(function) for function in FUNCTIONS)

@@ -1,8 +1,9 @@
 """join(S', a, wL, sI): pairs of events of two streams that share a window and have equal `a`.
 
-Without `on` it is the product. Windows of time are those of event time; a pair comes out once for each window
-it shares. Windows of tuples are counted in each stream, and the k-th of one meets the k-th of the other; with
-`by`, in each group. An attribute of the second stream whose name is taken gets that stream's name before it.
+Without `on`, it is the cross product. With time windows, a pair is output once for each window that both
+events are in. With row windows, window k of the first stream is joined with window k of the second, within
+each group if there is `by`. An attribute of the second stream gets the stream's name as a prefix if the first
+stream has an attribute of the same name.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,26 +13,26 @@ from typing import Any
 
 from hpwsn.streams.definition.definition import Op
 from hpwsn.streams.definition.operator import (
-    Before,
-    Kind,
-    Refused,
-    Shape,
+    BaseStep,
+    OperatorError,
+    OperatorKind,
+    StreamType,
     attribute_of,
     by_of,
-    check_time,
+    check_time_window,
     texts_argument,
     window_of,
     without_time_windows,
 )
 from hpwsn.streams.definition.schema import Event, Schema
-from hpwsn.streams.definition.windows import Rows, Span, Window, grouped, in_order, spans
+from hpwsn.streams.definition.windows import RowWindow, TimeWindow, Window, grouped, in_order, time_windows
 
 SIDE = "_side"
-"""Of an event that the machine sees: 0 for the first stream, 1 for the second."""
+"""The attribute that tells the state machine the stream of an event: 0 for the first, 1 for the second."""
 
 
 @dataclass(frozen=True)
-class Join(Before):
+class Join(BaseStep):
     """Pairs within windows; `renamed` is the new name of each attribute of the second stream."""
 
     on: tuple[str, ...]
@@ -40,33 +41,33 @@ class Join(Before):
     window: Window
 
     def run(self, streams: Sequence[list[Event]], until: datetime | None) -> list[Event]:
-        """All pairs. They do not wait for a window to end, so `until` changes nothing."""
-        if isinstance(self.window, Span):
-            return self._of_spans(streams, self.window)
-        machine = self.machine()
+        """All pairs. A pair does not wait for the end of its window, so `until` has no effect."""
+        if isinstance(self.window, TimeWindow):
+            return self._join_time_windows(streams, self.window)
+        state_machine = self.state_machine()
         sides = [
-            grouped(in_order(stream, shape.schema, shape.time), self.by)
-            for stream, shape in zip(streams, self.inputs, strict=True)
+            grouped(in_order(stream, stream_type.schema, stream_type.time), self.by)
+            for stream, stream_type in zip(streams, self.inputs, strict=True)
         ]
         found = []
         for key in sides[0]:
             tagged = [one | {SIDE: side} for side in (0, 1) for one in sides[side].get(key, [])]
-            found += machine.step(machine.start(), tagged)
+            found += state_machine.step(state_machine.start(), tagged)
         return found
 
-    def machine(self) -> "PairedWindows":
-        """One group of tuple windows."""
-        assert isinstance(self.window, Rows)
-        return PairedWindows(self, self.window)
+    def state_machine(self) -> "JoinMachine":
+        """The state machine for the row windows of one group."""
+        assert isinstance(self.window, RowWindow)
+        return JoinMachine(self, self.window)
 
-    def _of_spans(self, streams: Sequence[list[Event]], span: Span) -> list[Event]:
+    def _join_time_windows(self, streams: Sequence[list[Event]], span: TimeWindow) -> list[Event]:
         left, right = (
             {
                 (start, key): events
-                for start, key, events in spans(stream, span, shape.time, self.on, None)
+                for start, key, events in time_windows(stream, span, stream_type.time, self.on, None)
                 if None not in key
             }
-            for stream, shape in zip(streams, self.inputs, strict=True)
+            for stream, stream_type in zip(streams, self.inputs, strict=True)
         )
         return [
             self.pair(one, other)
@@ -77,7 +78,7 @@ class Join(Before):
         ]
 
     def pair(self, one: Event, other: Event) -> Event:
-        """An event of both."""
+        """One event with the attributes of both."""
         return one | {new: other[old] for old, new in self.renamed.items()}
 
     def matches(self, one: Event, other: Event) -> bool:
@@ -86,18 +87,18 @@ class Join(Before):
 
 
 @dataclass(frozen=True)
-class PairedWindows:
-    """One group of both streams: the state is what each has that is in no window that was joined."""
+class JoinMachine:
+    """One group of both streams; the state is the events of each stream whose windows are not joined yet."""
 
     join: Join
-    window: Rows
+    window: RowWindow
 
     def start(self) -> list[Any]:
         """No events yet."""
         return [[], []]
 
     def step(self, state: list[Any], events: Sequence[Event]) -> list[Event]:
-        """The pairs of each two windows that are now complete."""
+        """The pairs of the windows that are now complete in both streams."""
         for event in events:
             state[int(str(event[SIDE]))].append(
                 {name: value for name, value in event.items() if name != SIDE}
@@ -111,38 +112,40 @@ class PairedWindows:
         return found
 
 
-def build(op: Op, inputs: Sequence[Shape]) -> Join:
-    """Two streams, `on`, the window."""
+def build(op: Op, inputs: Sequence[StreamType]) -> Join:
+    """Check that there are two streams, and check `on` and the window."""
     if len(inputs) != 2:
-        raise Refused("with", "a join is of two streams: name one")
+        raise OperatorError("with", "a join has two input streams; name exactly one here")
     left, right = inputs
     on, window = texts_argument(op, "on"), window_of(op, left)
     for name in (*on, *op.by):
         key = "on" if name in on else "by"
         if attribute_of(left, name, key) != attribute_of(right, name, key):
             kinds = f"{left.schema[name]} in {left.name} and {right.schema[name]} in {right.name}"
-            raise Refused(key, f"is {kinds}", name)
-    if isinstance(window, Span):
-        check_time(window, right, "with")
+            raise OperatorError(key, f"is {kinds}; the types must be equal", name)
+    if isinstance(window, TimeWindow):
+        check_time_window(window, right, "with")
         if op.by:
-            raise Refused("by", "a join within windows of time has no groups: name the attributes in on")
+            raise OperatorError("by", "a join with time windows has no groups; name the attributes in on")
     renamed = _renamed(left, right, (*on, *op.by))
     attributes = (*left.schema, *((new, right.schema[old]) for old, new in renamed.items()))
-    shape = Shape(op.output or op.op, Schema(attributes), left.time)
+    stream_type = StreamType(op.output or op.op, Schema(attributes), left.time)
     by = by_of(op, left)
-    return Join((left, right), without_time_windows(shape, "a join"), on, renamed, by, window)
+    return Join((left, right), without_time_windows(stream_type, "a join"), on, renamed, by, window)
 
 
-def _renamed(left: Shape, right: Shape, shared: tuple[str, ...]) -> dict[str, str]:
+def _renamed(left: StreamType, right: StreamType, shared: tuple[str, ...]) -> dict[str, str]:
     renamed: dict[str, str] = {}
     for name in right.schema.names:
         if name in shared:
             continue
         new = f"{right.name}_{name}" if name in left.schema else name
         if new in left.schema or new in renamed.values():
-            raise Refused("with", f"two attributes would be called {new}: rename one before", name)
+            raise OperatorError(
+                "with", f"two attributes would be called {new}; rename one of them before the join", name
+            )
         renamed[name] = new
     return renamed
 
 
-KIND = Kind("join", build, "pairs within a window", ("with",), ("on",), "must", True)
+KIND = OperatorKind("join", build, "pairs within a window", ("with",), ("on",), "must", True)

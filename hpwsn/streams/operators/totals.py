@@ -1,14 +1,15 @@
-"""The five functions of aggregates, and what of the events they need to be added up bit by bit.
+"""The five aggregate functions, computed incrementally from partials.
 
-A partial is (sum, count, least, greatest) of the values so far, without those that are null: enough for all
-five, and two partials make one. Types are Spark's: a sum of whole numbers is BIGINT, an average DOUBLE.
+A partial is (sum, count, minimum, maximum) of the non-null values so far. It is sufficient for all five
+functions, and two partials can be combined. Result types are Spark's: a sum of integers is BIGINT, an average
+DOUBLE.
 """
 
 from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 
-from hpwsn.streams.definition.operator import Refused, Shape, attribute_of
+from hpwsn.streams.definition.operator import OperatorError, StreamType, attribute_of
 from hpwsn.streams.definition.schema import BIGINT, DOUBLE, Type, Value
 
 FUNCTIONS = ("sum", "count", "min", "max", "avg")
@@ -17,8 +18,8 @@ Partial = tuple[Any, int, Any, Any]
 EMPTY: Partial = (None, 0, None, None)
 
 
-def result_type(function: str, stream: Shape, attribute: str) -> Type:
-    """The type of a function's result, which the attribute's own type must allow."""
+def result_type(function: str, stream: StreamType, attribute: str) -> Type:
+    """The result type of a function; OperatorError if the function does not accept the attribute's type."""
     if function == "count":
         if attribute:
             attribute_of(stream, attribute, "attribute")
@@ -26,10 +27,12 @@ def result_type(function: str, stream: Shape, attribute: str) -> Type:
     kind = attribute_of(stream, attribute, "attribute")
     if function in ("min", "max"):
         if not kind.has_order:
-            raise Refused("attribute", f"is {kind}, which has no order", attribute)
+            raise OperatorError(
+                "attribute", f"is {kind}, which has no order; {function} requires one", attribute
+            )
         return kind
     if not kind.is_number:
-        raise Refused("attribute", f"is {kind}, and {function} is about numbers", attribute)
+        raise OperatorError("attribute", f"is {kind}; {function} requires a number", attribute)
     if function == "avg":
         return DOUBLE
     if kind.name == "DECIMAL":
@@ -38,12 +41,12 @@ def result_type(function: str, stream: Shape, attribute: str) -> Type:
 
 
 def partial_of(value: Value, adds: bool) -> Partial:
-    """The partial of one value; `adds` where it can be added up."""
+    """The partial of one value; `adds` says whether the value is a number."""
     return EMPTY if value is None else (value if adds else None, 1, value, value)
 
 
 def combine(one: Partial, other: Partial) -> Partial:
-    """The partial of both."""
+    """The partial of the values of both."""
     if not one[1] or not other[1]:
         return one if one[1] else other
     total = None if one[0] is None or other[0] is None else one[0] + other[0]
@@ -59,7 +62,7 @@ def partial(values: Iterable[Value], adds: bool) -> Partial:
 
 
 def result(function: str, whole: Partial, kind: Type) -> Value:
-    """What the function makes of a partial; null where there was no value, save for count."""
+    """The result of the function for a partial; without values null, or 0 for count."""
     total, count, least, greatest = whole
     if function == "count":
         return count

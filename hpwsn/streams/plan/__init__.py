@@ -1,1 +1,1 @@
-"""A checked definition as a graph of operators, and its drawing. Pure."""
+"""A checked definition as a graph of operators, and a diagram of it. Pure."""

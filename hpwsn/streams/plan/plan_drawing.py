@@ -1,13 +1,13 @@
-"""A plan for a person to read: a table of what each operator gives, and a small diagram of the streams."""
+"""Prints a plan: a table with the output of each operator, and a diagram of the streams."""
 
 from collections.abc import Iterator, Sequence
 
-from hpwsn.streams.definition.operator import Shape
-from hpwsn.streams.plan.plan import Node, Plan
+from hpwsn.streams.definition.operator import StreamType
+from hpwsn.streams.plan.plan import Plan, PlanNode
 
 
 def draw(plan: Plan, ascii_only: bool = False) -> Iterator[str]:
-    """The whole: what the service is, the table, the diagram, the constraints."""
+    """The lines of the service's name and topic, the table, the diagram and the constraints."""
     one = plan.definition
     yield f"{one.uri} → {one.topic}" if not ascii_only else f"{one.uri} -> {one.topic}"
     if one.description:
@@ -23,11 +23,13 @@ def draw(plan: Plan, ascii_only: bool = False) -> Iterator[str]:
 
 
 def table(plan: Plan) -> list[str]:
-    """A line for each input and operator: its stream, and the attributes of it."""
+    """A line for each input and operator: the name of its stream, and its attributes."""
     rows = [("", "operator", "stream", "schema")]
-    rows += [("", _source(plan, name), name, str(shape.schema)) for name, shape in plan.inputs.items()]
     rows += [
-        (str(number), _operator(node), node.gives, str(node.step.output.schema))
+        ("", _source(plan, name), name, str(stream_type.schema)) for name, stream_type in plan.inputs.items()
+    ]
+    rows += [
+        (str(number), _operator(node), node.output_name, str(node.step.output.schema))
         for number, node in enumerate(plan.nodes, 1)
     ]
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
@@ -38,26 +40,26 @@ def table(plan: Plan) -> list[str]:
 
 
 def diagram(plan: Plan, ascii_only: bool = False) -> list[str]:
-    """The streams as a tree that flows to the topic: what a line takes is indented below it."""
+    """The streams as a tree with the topic as its root; the inputs of an operator are indented below it."""
     branches = ("|-- ", "`-- ", "|   ") if ascii_only else ("├── ", "└── ", "│   ")
-    nodes = {node.gives: node for node in plan.nodes}
+    nodes = {node.output_name: node for node in plan.nodes}
     lines = [f"topic {plan.definition.topic}"]
-    lines += _below([plan.last], plan, nodes, "", branches)
+    lines += _below([plan.output_name], plan, nodes, "", branches)
     return lines
 
 
 def _below(
-    names: Sequence[str], plan: Plan, nodes: dict[str, Node], indent: str, branches: tuple[str, str, str]
+    names: Sequence[str], plan: Plan, nodes: dict[str, PlanNode], indent: str, branches: tuple[str, str, str]
 ) -> Iterator[str]:
     fork, last, trunk = branches
     for position, name in enumerate(names, 1):
         ends = position == len(names)
         yield indent + (last if ends else fork) + _title(name, plan, nodes)
-        takes = nodes[name].takes if name in nodes else ()
-        yield from _below(takes, plan, nodes, indent + ("    " if ends else trunk), branches)
+        input_names = nodes[name].input_names if name in nodes else ()
+        yield from _below(input_names, plan, nodes, indent + ("    " if ends else trunk), branches)
 
 
-def _title(name: str, plan: Plan, nodes: dict[str, Node]) -> str:
+def _title(name: str, plan: Plan, nodes: dict[str, PlanNode]) -> str:
     if name not in nodes:
         return f"{name}: {_source(plan, name)}"
     op = nodes[name].op
@@ -70,8 +72,8 @@ def _source(plan: Plan, name: str) -> str:
     return f"{one.source} {what}".rstrip()
 
 
-def _operator(node: Node) -> str:
-    op, inputs = node.op, node.takes
+def _operator(node: PlanNode) -> str:
+    op, inputs = node.op, node.input_names
     kind = getattr(node.step, "window", None)
     window = f" over {kind}" if kind else ""
     by = f" by {', '.join(op.by)}" if op.by else ""
@@ -81,6 +83,6 @@ def _operator(node: Node) -> str:
     return f"{op.op}{about}{others}{by}{window}"
 
 
-def attributes(shape: Shape) -> list[dict[str, str]]:
-    """The attributes with their types, for a script to read."""
-    return [{"name": name, "type": str(kind)} for name, kind in shape.schema]
+def attributes(stream_type: StreamType) -> list[dict[str, str]]:
+    """The attributes with their types, for JSON output."""
+    return [{"name": name, "type": str(kind)} for name, kind in stream_type.schema]

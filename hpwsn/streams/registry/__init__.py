@@ -1,1 +1,1 @@
-"""The stream services that a node knows, and the file that keeps them."""
+"""The stream services that are registered at a node, and the file that keeps them."""

@@ -1,8 +1,7 @@
-"""A stream data service as a node knows it: what the job that runs it says of it, checked.
+"""The description of a stream data service that its job registers at a node, checked.
 
-Owns the form in JSON of what a job registers and of what `/streams` lists. What a service computes is its
-definition's business, of which the node knows nothing but the result: topic, attributes, constraints. Pure;
-the time is an argument.
+Owns the JSON of a registration and of an entry in `/streams`. The node does not know the definition of a
+service, only its result: topic, attributes, constraints. Pure; the time is an argument.
 """
 
 from __future__ import annotations
@@ -19,21 +18,21 @@ from hpwsn_client.wsn.soap.faults import InvalidTopicExpressionFault
 from hpwsn_client.wsn.topics.topic import shown
 from hpwsn_client.wsn.topics.topic_expressions import Topic
 
-LONGEST = 4096
-"""Characters in a uri, a description or any other text of a service."""
-MOST = 1000
-"""Attributes, constraints, inputs or figures of one service."""
+MAX_TEXT = 4096
+"""Maximum characters in a uri, a description or any other text of a service."""
+MAX_ENTRIES = 1000
+"""Maximum attributes, constraints, inputs or figures of one service."""
 STATES = ("running", "stopped")
 _MAPS = ("attributes", "constraints", "inputs")
 
 
 class ServiceRefused(HpwsnError):
-    """What a job says of its service cannot be used."""
+    """The description of a service is invalid, or the service cannot be registered."""
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """One service; `instance` is the run that publishes it, the same after a restart from its checkpoint."""
+    """One service; `instance` identifies its run and stays the same after a restart from the checkpoint."""
 
     uri: str
     topic: Topic
@@ -44,10 +43,10 @@ class Service:
     constraints: Mapping[str, str] = field(default_factory=dict)
     inputs: Mapping[str, str] = field(default_factory=dict)
     ranges: tuple[Constraint, ...] = field(default=(), compare=False)
-    """The constraints as they are checked."""
+    """The parsed constraints."""
 
     def document(self) -> dict[str, Any]:
-        """What `parse_service` reads."""
+        """The service in the form that `parse_service` reads."""
         return {
             "topic": str(self.topic),
             "description": self.description,
@@ -58,57 +57,57 @@ class Service:
 
 
 def parse_service(uri: str, given: object) -> Service:
-    """The service that a job describes; ServiceRefused names the field that is wrong."""
+    """Parse the description of a service; ServiceRefused names the field that is wrong."""
     if not isinstance(given, dict):
-        raise ServiceRefused("a service is described by a JSON object")
+        raise ServiceRefused(f"a service must be a JSON object, not {shown(str(given))}")
     unknown = set(given) - {"topic", "description", "instance", "state", "figures", *_MAPS}
     if unknown:
-        raise ServiceRefused(f"a service has no field {shown(min(unknown))}")
+        raise ServiceRefused(f"unknown field {shown(min(unknown))}; remove it")
     texts = {name: _text(given, name) for name in ("topic", "instance", "description")}
     maps = {name: _texts(given, name) for name in _MAPS}
     state = given.get("state", "running")
     if state not in STATES:
-        raise ServiceRefused(f"state is {shown(str(state))}; give {' or '.join(STATES)}")
+        raise ServiceRefused(f"state is {shown(str(state))}; it must be {' or '.join(STATES)}")
     for name in ("topic", "instance"):
         if not texts[name]:
-            raise ServiceRefused(f"a service needs a {name}")
+            raise ServiceRefused(f"{name} is missing or empty; a service requires it")
     try:
         topic, ranges = Topic.parse(texts["topic"]), parse_constraints(maps["constraints"])
     except (InvalidTopicExpressionFault, PredicateError) as error:
         raise ServiceRefused(str(error)) from error
-    if not uri or len(uri) > LONGEST or not uri.isprintable():
-        raise ServiceRefused(f"the uri {shown(uri)} is not 1 to {LONGEST} characters without controls")
+    if not uri or len(uri) > MAX_TEXT or not uri.isprintable():
+        raise ServiceRefused(f"the uri {shown(uri)} must be 1 to {MAX_TEXT} printable characters")
     return Service(uri, topic, texts["instance"], texts["description"], state, **maps, ranges=ranges)
 
 
 def parse_figures(given: object) -> dict[str, float]:
-    """The figures of a run (rates, lag, times), by name."""
+    """The figures of a run (rates, lag, durations) by name."""
     found = given.get("figures", {}) if isinstance(given, dict) else {}
-    if not isinstance(found, dict) or len(found) > MOST:
-        raise ServiceRefused(f"figures is no object of at most {MOST} numbers")
+    if not isinstance(found, dict) or len(found) > MAX_ENTRIES:
+        raise ServiceRefused(f"figures must be an object of at most {MAX_ENTRIES} numbers")
     for name, value in found.items():
-        if isinstance(value, bool) or not isinstance(value, int | float) or len(name) > LONGEST:
-            raise ServiceRefused(f"the figure {shown(name)} is no number")
+        if isinstance(value, bool) or not isinstance(value, int | float) or len(name) > MAX_TEXT:
+            raise ServiceRefused(f"the figure {shown(name)} must be a number")
     return found
 
 
 def _text(given: Mapping[str, Any], name: str) -> str:
     value = given.get(name, "")
-    if not isinstance(value, str) or len(value) > LONGEST:
-        raise ServiceRefused(f"{name} is no text of at most {LONGEST} characters")
+    if not isinstance(value, str) or len(value) > MAX_TEXT:
+        raise ServiceRefused(f"{name} must be a text of at most {MAX_TEXT} characters")
     return value
 
 
 def _texts(given: Mapping[str, Any], name: str) -> dict[str, str]:
     found = given.get(name, {})
-    if not isinstance(found, dict) or len(found) > MOST:
-        raise ServiceRefused(f"{name} is no object of at most {MOST} texts")
+    if not isinstance(found, dict) or len(found) > MAX_ENTRIES:
+        raise ServiceRefused(f"{name} must be an object of at most {MAX_ENTRIES} texts")
     for key, value in found.items():
-        if not isinstance(value, str) or len(value) > LONGEST or len(key) > LONGEST:
-            raise ServiceRefused(f"{name}: {shown(key)} is no text of at most {LONGEST} characters")
+        if not isinstance(value, str) or len(value) > MAX_TEXT or len(key) > MAX_TEXT:
+            raise ServiceRefused(f"{name}: {shown(key)} must be a text of at most {MAX_TEXT} characters")
     return found
 
 
-def moment(time: float) -> str:
-    """A time as JSON has it."""
+def iso_time(time: float) -> str:
+    """A time in seconds since the epoch as ISO 8601 text in UTC."""
     return datetime.fromtimestamp(time, UTC).isoformat(timespec="milliseconds")

@@ -1,7 +1,7 @@
-"""The services that a node knows, in its data directory: one JSON file, replaced in one step.
+"""The file in the data directory that keeps the registered services: JSON, replaced atomically.
 
-A file that cannot be read is set aside and said in the log: the jobs say all of it again with their next
-heartbeat, so a node starts without it.
+A file that cannot be read is renamed and logged, and the node starts without it: the jobs register their
+services again with their next heartbeat.
 """
 
 from __future__ import annotations
@@ -20,22 +20,24 @@ Saved = Iterable[tuple[str, dict[str, Any]]]
 
 
 class ServiceStore:
-    """The file."""
+    """Loads and saves the file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def load(self) -> list[tuple[str, dict[str, Any]]]:
-        """What was saved last; nothing where there is no file that can be used."""
+        """The services that were saved last; empty if there is no usable file."""
         try:
             saved = json.loads(self.path.read_text("utf-8"))
             if saved["version"] != VERSION:
-                raise ValueError(f"its version is {saved['version']}, and this node reads {VERSION}")
+                raise ValueError(f"its version is {saved['version']}, this node reads version {VERSION}")
             return [(str(uri), dict(document)) for uri, document in saved["services"].items()]
         except FileNotFoundError:
             return []
         except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-            log.warning("the stream services in %s cannot be used: %s", self.path, error)
+            log.warning(
+                "cannot load the stream services from %s: %s; starting without them", self.path, error
+            )
             self._set_aside()
             return []
 
@@ -43,10 +45,10 @@ class ServiceStore:
         try:
             self.path.replace(self.path.with_name(f"{self.path.name}.damaged"))
         except OSError as error:
-            log.warning("%s cannot be set aside: %s", self.path, error)
+            log.warning("cannot rename %s: %s", self.path, error)
 
     def save(self, services: Saved) -> None:
-        """Write all of them."""
+        """Replace the file by one with these services."""
         text = json.dumps({"version": VERSION, "services": dict(services)}, ensure_ascii=False, indent=1)
         temporary = self.path.with_name(f"{self.path.name}.new")
         with temporary.open("w", encoding="utf-8") as file:

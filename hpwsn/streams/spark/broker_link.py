@@ -24,18 +24,18 @@ from hpwsn_client.tls import certificate_problem, tls_context
 log = logging.getLogger(__name__)
 
 TIMEOUT = 30.0
-FIRST_PAUSE, LONGEST_PAUSE = 0.2, 5.0
+FIRST_PAUSE, MAX_PAUSE = 0.2, 5.0
 PAGE = 1000
 """Most events that a node gives at once."""
 TRUST = f"name the PEM file of the authority that signed it in {CA}, where workers of Spark see it too"
-_AGAIN = frozenset({408, 429, 500, 502, 503, 504})
+_RETRY_STATUSES = frozenset({408, 429, 500, 502, 503, 504})
 
 
 class BrokerRefused(HpwsnError):
     """The node answered, and will not do it."""
 
 
-class BrokerAway(HpwsnError):
+class BrokerUnavailable(HpwsnError):
     """No node answers now."""
 
 
@@ -50,30 +50,28 @@ class Page:
 class BrokerLink:
     """Requests to one node, by the address of its broker or of the node itself."""
 
-    def __init__(
-        self, url: str, *, patient: bool = True, sleep: Callable[[float], None] = time.sleep
-    ) -> None:
+    def __init__(self, url: str, *, retry: bool = True, sleep: Callable[[float], None] = time.sleep) -> None:
         parts = urlsplit(url.rstrip("/").removesuffix("/wsn"))
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise HpwsnError(f"{url!r} is no address of a node; give one as http://127.0.0.1:8080/wsn")
         self._connection = _connection(parts.scheme, parts.hostname, parts.port)
         self._prefix = parts.path
-        self._patient = patient
+        self._retry = retry
         self._sleep = sleep
 
     def end(self, topic: str) -> int:
         """The offset at which the log ends now."""
-        return int(self._ask("HEAD", _events(topic))[1]["Hpwsn-After"])
+        return int(self._request("HEAD", _events(topic))[1]["Hpwsn-After"])
 
     def waiting(self, topic: str, after: int) -> int:
         """How many events on a topic and below it lie after an offset."""
-        headers = self._ask("HEAD", f"{_events(topic)}?{urlencode({'after': after})}")[1]
+        headers = self._request("HEAD", f"{_events(topic)}?{urlencode({'after': after})}")[1]
         return int(headers["Hpwsn-Waiting"])
 
     def read(self, topic: str, after: int, *, limit: int = PAGE, wait: float = 0.0) -> Page:
         """The next events on a topic and below it."""
         query = urlencode({"after": after, "max": limit, "wait": wait})
-        body, headers = self._ask("GET", f"{_events(topic)}?{query}")
+        body, headers = self._request("GET", f"{_events(topic)}?{query}")
         return Page(json.loads(body), int(headers["Hpwsn-After"]))
 
     def publish(self, topic: str, lines: bytes, id_: str, registration: str = "") -> int | None:
@@ -81,34 +79,34 @@ class BrokerLink:
         headers = {"Content-Type": "application/x-ndjson"}
         if registration:
             headers["Hpwsn-Registration"] = registration
-        body, _ = self._ask("POST", f"{_events(topic)}?{urlencode({'id': id_})}", lines, headers)
+        body, _ = self._request("POST", f"{_events(topic)}?{urlencode({'id': id_})}", lines, headers)
         last: int | None = json.loads(body)["last"]
         return last
 
     def register(self, uri: str, document: Mapping[str, Any]) -> None:
         """Register a service, or say that it is still run."""
         headers = {"Content-Type": "application/json"}
-        self._ask("PUT", f"/streams/{quote(uri, safe='')}", json.dumps(document).encode(), headers)
+        self._request("PUT", f"/streams/{quote(uri, safe='')}", json.dumps(document).encode(), headers)
 
     def close(self) -> None:
         """End the connection."""
         self._connection.close()
 
-    def _ask(
+    def _request(
         self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
     ) -> tuple[bytes, Mapping[str, str]]:
         pause, told = FIRST_PAUSE, False
         while True:
             try:
                 return self._once(method, path, body, headers or {})
-            except BrokerAway as error:
-                if not self._patient:
+            except BrokerUnavailable as error:
+                if not self._retry:
                     raise
                 if not told:
                     log.warning("waiting: %s", error)
                 told = True
             self._sleep(pause)
-            pause = min(2 * pause, LONGEST_PAUSE)
+            pause = min(2 * pause, MAX_PAUSE)
 
     def _once(
         self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]
@@ -124,12 +122,12 @@ class BrokerLink:
             raise BrokerRefused(why.format(*named)) from None
         except (OSError, http.client.HTTPException) as error:
             where = f"{connection.host}:{connection.port}"
-            raise BrokerAway(f"no node answers at {where}: {error or type(error).__name__}") from error
-        if response.status in _AGAIN:
-            raise BrokerAway(f"the node cannot do it now: {_words(answer, response)}")
+            raise BrokerUnavailable(f"no node answers at {where}: {error or type(error).__name__}") from error
+        if response.status in _RETRY_STATUSES:
+            raise BrokerUnavailable(f"the node cannot do it now: {_error_text(answer, response)}")
         if response.status >= 400:
             raise BrokerRefused(
-                f"the node refused {method} {path.partition('?')[0]}: {_words(answer, response)}"
+                f"the node refused {method} {path.partition('?')[0]}: {_error_text(answer, response)}"
             )
         return answer, dict(response.getheaders())
 
@@ -161,7 +159,7 @@ def _events(topic: str) -> str:
     return f"/topics/{quote(topic, safe='')}/events"
 
 
-def _words(answer: bytes, response: http.client.HTTPResponse) -> str:
+def _error_text(answer: bytes, response: http.client.HTTPResponse) -> str:
     try:
         return str(json.loads(answer)["error"])
     except (ValueError, LookupError, TypeError):

@@ -20,9 +20,9 @@ from pyspark.sql import Column, DataFrame, GroupedData
 from pyspark.sql import functions as fn
 
 from hpwsn.streams.definition.definition import Definition
-from hpwsn.streams.definition.operator import Machine, Shape
+from hpwsn.streams.definition.operator import StateMachine, StreamType
 from hpwsn.streams.definition.schema import Event
-from hpwsn.streams.definition.windows import Rows, Span
+from hpwsn.streams.definition.windows import RowWindow, TimeWindow
 from hpwsn.streams.operators.aggregate import Aggregate
 from hpwsn.streams.operators.filter import Filter
 from hpwsn.streams.operators.function import Function
@@ -31,10 +31,10 @@ from hpwsn.streams.operators.join import SIDE, Join
 from hpwsn.streams.operators.merge import Merge
 from hpwsn.streams.operators.project import Project
 from hpwsn.streams.operators.sort import Sort
-from hpwsn.streams.plan.plan import Plan, plan_of
+from hpwsn.streams.plan.plan import Plan, build_plan
 from hpwsn.streams.spark.columns import column, condition_column, literal, spark_schema, spark_type
-from hpwsn.streams.spark.stateful_operators import run_machine
-from hpwsn.streams.spark.user_functions import each_event, each_window, ship
+from hpwsn.streams.spark.stateful_operators import run_state_machine
+from hpwsn.streams.spark.user_functions import each_event, each_window, register_module
 
 CONFIGURATION = {
     "spark.sql.session.timeZone": "UTC",
@@ -44,84 +44,86 @@ CONFIGURATION = {
 }
 """What a session must be set to: states in RocksDB, the only store that machines can be kept in."""
 
-_AT = "_at"
+_WINDOW_TIME = "_at"
 
 
 def apply(definition: Definition, frames: Mapping[str, DataFrame]) -> DataFrame:
     """What comes out of a service for the frames of its inputs, which have the inputs' schemas."""
-    plan = plan_of(definition)
-    found = {name: frames[name].select(*_columns(shape)) for name, shape in plan.inputs.items()}
+    plan = build_plan(definition)
+    found = {name: frames[name].select(*_columns(stream_type)) for name, stream_type in plan.inputs.items()}
     for node in plan.nodes:
-        takes = [found[name] for name in node.takes]
-        if _has_spans(plan):
-            takes = _followed(node.step, takes)
-        found[node.gives] = _TRANSLATIONS[type(node.step)](node.step, takes)
-    result = found[plan.last]
+        taken = [found[name] for name in node.input_names]
+        if _has_time_windows(plan):
+            taken = _with_watermarks(node.step, taken)
+        found[node.output_name] = _TRANSLATIONS[type(node.step)](node.step, taken)
+    result = found[plan.output_name]
     for condition in plan.conditions:
         result = result.where(condition_column(condition, plan.output.schema))
     return result.select(*_columns(plan.output))
 
 
-def _followed(step: Any, takes: Sequence[DataFrame]) -> list[DataFrame]:
+def _with_watermarks(step: Any, frames: Sequence[DataFrame]) -> list[DataFrame]:
     """The frames with watermarks, where the step is the first that needs them.
 
     Spark takes one watermark on a row's way, and loses it where a function takes the row over, so it comes as
     late as can be: before windows of time, and before a merge, where each stream has one of its own.
     """
-    needed = isinstance(step, Merge) or isinstance(getattr(step, "window", None), Span)
+    needed = isinstance(step, Merge) or isinstance(getattr(step, "window", None), TimeWindow)
     return [
-        frame.withWatermark(shape.time, _microseconds(shape.lateness * 1e6))
-        if needed and shape.time and not (shape.merged or shape.grain or shape.no_time_windows)
+        frame.withWatermark(stream_type.time, _microseconds(stream_type.lateness * 1e6))
+        if needed
+        and stream_type.time
+        and not (stream_type.merged or stream_type.granularity or stream_type.no_time_windows)
         else frame
-        for frame, shape in zip(takes, step.inputs, strict=True)
+        for frame, stream_type in zip(frames, step.inputs, strict=True)
     ]
 
 
-def _has_spans(plan: Plan) -> bool:
-    return any(isinstance(getattr(node.step, "window", None), Span) for node in plan.nodes)
+def _has_time_windows(plan: Plan) -> bool:
+    return any(isinstance(getattr(node.step, "window", None), TimeWindow) for node in plan.nodes)
 
 
-def _columns(shape: Shape) -> list[Column]:
-    return [column(name) for name in shape.schema.names]
+def _columns(stream_type: StreamType) -> list[Column]:
+    return [column(name) for name in stream_type.schema.names]
 
 
 def _microseconds(amount: float) -> str:
     return f"{round(amount)} microseconds"
 
 
-def _filter(step: Filter, takes: Sequence[DataFrame]) -> DataFrame:
-    return takes[0].where(condition_column(step.condition, step.inputs[0].schema))
+def _filter(step: Filter, frames: Sequence[DataFrame]) -> DataFrame:
+    return frames[0].where(condition_column(step.condition, step.inputs[0].schema))
 
 
-def _project(step: Project, takes: Sequence[DataFrame]) -> DataFrame:
+def _project(step: Project, frames: Sequence[DataFrame]) -> DataFrame:
     kept = [column(old).alias(new) for old, new in step.kept.items()]
     added = [literal(value, step.output.schema[name]).alias(name) for name, value in step.added.items()]
-    return takes[0].select(*kept, *added, *_at(takes[0]))
+    return frames[0].select(*kept, *added, *_at(frames[0]))
 
 
 def _at(frame: DataFrame) -> list[Column]:
-    return [column(_AT)] if _AT in frame.columns else []
+    return [column(_WINDOW_TIME)] if _WINDOW_TIME in frame.columns else []
 
 
-def _merge(step: Merge, takes: Sequence[DataFrame]) -> DataFrame:
+def _merge(step: Merge, frames: Sequence[DataFrame]) -> DataFrame:
     # Where only some have `_at` no windows follow, so it is of no use.
-    common = all(_AT in one.columns for one in takes)
-    frames = takes if common else [one.drop(_AT) for one in takes]
-    return reduce(DataFrame.unionByName, frames)
+    common = all(_WINDOW_TIME in one.columns for one in frames)
+    kept = frames if common else [one.drop(_WINDOW_TIME) for one in frames]
+    return reduce(DataFrame.unionByName, kept)
 
 
-def _windows(step: Any, frame: DataFrame, window: Span) -> GroupedData:
+def _windows(step: Any, frame: DataFrame, window: TimeWindow) -> GroupedData:
     """The frame in groups of a window each."""
-    time = column(_AT) if _AT in frame.columns else column(step.inputs[0].time)
+    time = column(_WINDOW_TIME) if _WINDOW_TIME in frame.columns else column(step.inputs[0].time)
     span = fn.window(time, _microseconds(window.length), _microseconds(window.slide))
     return frame.groupBy(span.alias("_window"), *map(column, step.by))
 
 
-def _aggregate(step: Aggregate, takes: Sequence[DataFrame]) -> DataFrame:
-    if not isinstance(step.window, Span):
-        return _machine(step, takes[0])
-    found = _windows(step, takes[0], step.window).agg(_function(step).alias(step.result))
-    return found.select(*_of_window(step), *[fn.window_time("_window").alias(_AT)])
+def _aggregate(step: Aggregate, frames: Sequence[DataFrame]) -> DataFrame:
+    if not isinstance(step.window, TimeWindow):
+        return _run_state_machine(step, frames[0])
+    found = _windows(step, frames[0], step.window).agg(_function(step).alias(step.result))
+    return found.select(*_of_window(step), *[fn.window_time("_window").alias(_WINDOW_TIME)])
 
 
 def _of_window(step: Aggregate) -> list[Column]:
@@ -145,49 +147,51 @@ def _function(step: Aggregate) -> Column:
     return functions[step.function](value).cast(spark_type(step.kind))
 
 
-def _machine(step: Any, frame: DataFrame) -> DataFrame:
-    shape = step.inputs[0]
-    order = ([shape.time] if shape.time else []) + list(shape.schema.names)
-    return run_machine(frame.drop(_AT), step.machine(), step.by, order, step.output)
+def _run_state_machine(step: Any, frame: DataFrame) -> DataFrame:
+    stream_type = step.inputs[0]
+    order = ([stream_type.time] if stream_type.time else []) + list(stream_type.schema.names)
+    return run_state_machine(frame.drop(_WINDOW_TIME), step.state_machine(), step.by, order, step.output)
 
 
-def _increment(step: Increment, takes: Sequence[DataFrame]) -> DataFrame:
-    if not isinstance(step.window, Span):
-        return _machine(step, takes[0])
+def _increment(step: Increment, frames: Sequence[DataFrame]) -> DataFrame:
+    if not isinstance(step.window, TimeWindow):
+        return _run_state_machine(step, frames[0])
     value = column(step.attribute) if step.attribute else fn.lit(0)
     total = fn.sum(value) if step.adds else fn.lit(None).cast("bigint")
     parts = (total, fn.count(value), fn.min(value), fn.max(value))
     named = [part.alias(name) for part, name in zip(parts, PARTIALS, strict=True)]
     time = step.inputs[0].time
     partials = (
-        _windows(step, takes[0], step.window)
+        _windows(step, frames[0], step.window)
         .agg(*named)
         .select(*map(column, step.by), fn.col("_window.start").alias(time), *PARTIALS)
     )
-    return run_machine(partials, step.machine(), step.by, [time], step.output)
+    return run_state_machine(partials, step.state_machine(), step.by, [time], step.output)
 
 
-def _sort(step: Sort, takes: Sequence[DataFrame]) -> DataFrame:
-    if not isinstance(step.window, Span):
-        return _machine(step, takes[0])
+def _sort(step: Sort, frames: Sequence[DataFrame]) -> DataFrame:
+    if not isinstance(step.window, TimeWindow):
+        return _run_state_machine(step, frames[0])
     whole = fn.collect_list(fn.struct(*map(column, step.order)))
-    windows = _windows(step, takes[0], step.window).agg(
+    windows = _windows(step, frames[0], step.window).agg(
         fn.sort_array(whole, not step.descending).alias("_events")
     )
     placed = windows.select(
-        fn.window_time("_window").alias(_AT), fn.posexplode("_events").alias("_place", "_event")
+        fn.window_time("_window").alias(_WINDOW_TIME), fn.posexplode("_events").alias("_place", "_event")
     )
     rank = [(fn.col("_place") + 1).alias(step.rank)] if step.rank else []
     names = step.inputs[0].schema.names
-    return placed.select(*[fn.col("_event").getField(name).alias(name) for name in names], *rank, _AT)
+    return placed.select(
+        *[fn.col("_event").getField(name).alias(name) for name in names], *rank, _WINDOW_TIME
+    )
 
 
-def _join(step: Join, takes: Sequence[DataFrame]) -> DataFrame:
-    if not isinstance(step.window, Span):
-        return _paired(step, takes)
+def _join(step: Join, frames: Sequence[DataFrame]) -> DataFrame:
+    if not isinstance(step.window, TimeWindow):
+        return _paired(step, frames)
     left, right = (
-        _windowed(frame, shape, step.window, f"_{side}_")
-        for side, (frame, shape) in enumerate(zip(takes, step.inputs, strict=True))
+        _windowed(frame, stream_type, step.window, f"_{side}_")
+        for side, (frame, stream_type) in enumerate(zip(frames, step.inputs, strict=True))
     )
     equal = [column(f"_0_{name}") == column(f"_1_{name}") for name in ("_window", *step.on)]
     names = [column(f"_0_{name}").alias(name) for name in step.inputs[0].schema.names]
@@ -195,46 +199,48 @@ def _join(step: Join, takes: Sequence[DataFrame]) -> DataFrame:
     return left.join(right, reduce(Column.__and__, equal)).select(*names)
 
 
-def _windowed(frame: DataFrame, shape: Shape, span: Span, prefix: str) -> DataFrame:
+def _windowed(frame: DataFrame, stream_type: StreamType, span: TimeWindow, prefix: str) -> DataFrame:
     """Rows with their window, under names of one side; only the window is of event time to Spark."""
-    time = column(_AT) if _AT in frame.columns else column(shape.time)
+    time = column(_WINDOW_TIME) if _WINDOW_TIME in frame.columns else column(stream_type.time)
     window = fn.window(time, _microseconds(span.length), _microseconds(span.slide))
     plain = [
-        (fn.timestamp_micros(fn.unix_micros(column(name))) if name == shape.time else column(name)).alias(
-            prefix + name
-        )
-        for name in shape.schema.names
+        (
+            fn.timestamp_micros(fn.unix_micros(column(name))) if name == stream_type.time else column(name)
+        ).alias(prefix + name)
+        for name in stream_type.schema.names
     ]
     return frame.select(window.alias(f"{prefix}_window"), *plain)
 
 
-def _paired(step: Join, takes: Sequence[DataFrame]) -> DataFrame:
+def _paired(step: Join, frames: Sequence[DataFrame]) -> DataFrame:
     """Both streams as one, each row with its side and under names of that side, joined by a machine."""
     groups = [column(name) for name in step.by]
     sides = [
         frame.select(
             *groups,
             fn.lit(side).alias(SIDE),
-            *[column(one).alias(f"_{side}_{one}") for one in shape.schema.names],
+            *[column(one).alias(f"_{side}_{one}") for one in stream_type.schema.names],
         )
-        for side, (frame, shape) in enumerate(zip(takes, step.inputs, strict=True))
+        for side, (frame, stream_type) in enumerate(zip(frames, step.inputs, strict=True))
     ]
     tagged = sides[0].unionByName(sides[1], allowMissingColumns=True)
     order = [SIDE, *(name for side in (0, 1) for name in _side_order(step.inputs[side], side))]
-    return run_machine(tagged, _Sides(step.machine(), step.inputs), step.by, order, step.output)
+    return run_state_machine(
+        tagged, _PrefixedJoinMachine(step.state_machine(), step.inputs), step.by, order, step.output
+    )
 
 
-def _side_order(shape: Shape, side: int) -> list[str]:
-    names = [shape.time, *shape.schema.names] if shape.time else shape.schema.names
+def _side_order(stream_type: StreamType, side: int) -> list[str]:
+    names = [stream_type.time, *stream_type.schema.names] if stream_type.time else stream_type.schema.names
     return [f"_{side}_{name}" for name in names]
 
 
-class _Sides:
+class _PrefixedJoinMachine:
     """A machine of two streams, for rows whose attributes are under names of their side."""
 
-    def __init__(self, machine: Machine, shapes: tuple[Shape, ...]) -> None:
-        self._machine = machine
-        self._names = [shape.schema.names for shape in shapes]
+    def __init__(self, state_machine: StateMachine, stream_types: tuple[StreamType, ...]) -> None:
+        self._machine = state_machine
+        self._names = [stream_type.schema.names for stream_type in stream_types]
 
     def start(self) -> list[Any]:
         return self._machine.start()
@@ -247,15 +253,15 @@ class _Sides:
         return {name: event[f"_{side}_{name}"] for name in self._names[side]} | {SIDE: side}
 
 
-def _function_of(step: Function, takes: Sequence[DataFrame]) -> DataFrame:
-    ship(step)
-    if isinstance(step.window, Rows):
-        return _machine(step, takes[0])
+def _function_of(step: Function, frames: Sequence[DataFrame]) -> DataFrame:
+    register_module(step)
+    if isinstance(step.window, RowWindow):
+        return _run_state_machine(step, frames[0])
     if step.window is None:
-        rows = takes[0].select(*_columns(step.inputs[0]))
+        rows = frames[0].select(*_columns(step.inputs[0]))
         return rows.mapInArrow(each_event(step), spark_schema(step.output.schema))
     whole = fn.collect_list(fn.struct(*_columns(step.inputs[0]))).alias("_events")
-    windows = _windows(step, takes[0], step.window).agg(whole).select("_events")
+    windows = _windows(step, frames[0], step.window).agg(whole).select("_events")
     return windows.mapInArrow(each_window(step), spark_schema(step.output.schema))
 
 

@@ -26,7 +26,7 @@ from pyspark.sql.types import StructType
 
 from hpwsn.errors import HpwsnError
 from hpwsn.streams.definition.schema import Schema
-from hpwsn.streams.spark.source import MOST_ROWS, row_of, schema_of
+from hpwsn.streams.spark.source import MAX_ROWS, row_of, schema_of
 
 FORMAT = "hpwsn-files"
 ENDINGS = {"csv": (".csv",), "json": (".json", ".jsonl", ".ndjson"), "parquet": (".parquet",)}
@@ -60,7 +60,7 @@ class FilesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, options: dict[str, str], schema: StructType) -> None:
         self._path, self._format = options["path"], options["format"]
         self._rate = float(options.get("rate") or 0)
-        self._rows = int(options.get("rows", MOST_ROWS))
+        self._rows = int(options.get("rows", MAX_ROWS))
         self._schema = schema
         self._counts: dict[str, int] = {}
         self._once = False

@@ -20,19 +20,18 @@ from hpwsn.errors import HpwsnError
 from hpwsn.streams.definition.definition import Definition, Input
 from hpwsn.streams.definition.schema import json_of
 from hpwsn.streams.plan.plan import Plan, input_schema
-from hpwsn.streams.spark import file_replay as replay
-from hpwsn.streams.spark import source
+from hpwsn.streams.spark import file_replay, source
 from hpwsn.streams.spark.columns import spark_schema
 from hpwsn.streams.spark.dataframes import apply
-from hpwsn.streams.spark.inputs import path_of
+from hpwsn.streams.spark.inputs import input_path
 from hpwsn.streams.spark.stateful_operators import event_of_row
 
 TRIGGER = "10 seconds"
 """Time between two files."""
-LONGEST_FOLDER = 200
+MAX_FOLDER_NAME = 200
 
 
-def keep(
+def write_history(
     spark: SparkSession, plan: Plan, url: str, folder: str, checkpoint: str, once: bool
 ) -> StreamingQuery:
     """Write what a service publishes to a folder of Parquet files, from the oldest in its topic on."""
@@ -44,7 +43,7 @@ def keep(
     return triggered.start()
 
 
-def query(
+def query_history(
     spark: SparkSession, definition: Definition, history: str, inputs: Mapping[str, str] | None = None
 ) -> DataFrame:
     """What the service gives for past events: those at `inputs` by name, else in the history by topic."""
@@ -62,19 +61,19 @@ def query(
 
 def _place(one: Input, history: str) -> str:
     if one.source == "files":
-        return path_of(one)
+        return input_path(one)
     if not history or not one.text("topic"):
         raise HpwsnError(f"{one.place}: give the past of the input {one.name}: --input {one.name}=PATH")
-    return str(Path(history) / folder_of(one.text("topic")))
+    return str(Path(history) / folder_name(one.text("topic")))
 
 
-def folder_of(name: str) -> str:
+def folder_name(name: str) -> str:
     """A topic or a uri as the name of a folder, of its own: what only looks alike as one has another."""
-    plain = re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-._")[:LONGEST_FOLDER]
+    plain = re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-._")[:MAX_FOLDER_NAME]
     return name if name == plain else f"{plain}-{sha256(name.encode()).hexdigest()[:12]}".lstrip("-")
 
 
-def lines(frame: DataFrame) -> Iterator[str]:
+def json_lines(frame: DataFrame) -> Iterator[str]:
     """The events as the broker would give them, in JSON."""
     for row in frame.toLocalIterator():
         event = {name: json_of(value) for name, value in event_of_row(row).items()}
@@ -87,13 +86,13 @@ def _past(spark: SparkSession, one: Input, path: str) -> DataFrame:
     if kind == "parquet":
         return spark.read.schema(spark_schema(schema)).parquet(path)
     # Text is read as it is live, so that both give the same values.
-    files = replay.files_of(path, kind)
-    rows = [row for file in files for row in replay.read_rows(file, kind, schema)]
+    files = file_replay.files_of(path, kind)
+    rows = [row for file in files for row in file_replay.read_rows(file, kind, schema)]
     return spark.createDataFrame(rows, spark_schema(schema))
 
 
 def _kind(one: Input, path: str) -> str:
-    found = [kind for kind, endings in replay.ENDINGS.items() if path.endswith(endings)]
+    found = [kind for kind, endings in file_replay.ENDINGS.items() if path.endswith(endings)]
     kind = found[0] if found else one.text("format") if one.source == "files" else "parquet"
     if not Path(path).exists() and not list(Path(path).parent.glob(Path(path).name)):
         raise HpwsnError(f"{one.place}: there are no past events of the input {one.name} at {path}")

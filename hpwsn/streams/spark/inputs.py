@@ -14,19 +14,18 @@ from pyspark.sql import functions as fn
 
 from hpwsn.errors import HpwsnError
 from hpwsn.streams.definition.definition import Definition, Input
-from hpwsn.streams.spark import file_replay as replay
-from hpwsn.streams.spark import source
-from hpwsn.streams.spark.source import MOST_ROWS
+from hpwsn.streams.spark import file_replay, source
+from hpwsn.streams.spark.source import MAX_ROWS
 
 
 def register_sources(spark: SparkSession) -> None:
     """Make our own formats known to a session."""
     spark.dataSource.register(source.HpwsnDataSource)
-    spark.dataSource.register(replay.FilesDataSource)
+    spark.dataSource.register(file_replay.FilesDataSource)
 
 
-def streams_of(
-    spark: SparkSession, definition: Definition, url: str, start: str = "oldest", rows: int = MOST_ROWS
+def open_streams(
+    spark: SparkSession, definition: Definition, url: str, start: str = "oldest", rows: int = MAX_ROWS
 ) -> dict[str, DataFrame]:
     """The inputs of a service by name, as they come in."""
     return {name: _stream(spark, one, url, start, rows) for name, one in definition.inputs.items()}
@@ -38,9 +37,9 @@ def _stream(spark: SparkSession, one: Input, url: str, start: str, rows: int) ->
             options = {"url": url, "topic": one.text("topic"), "start": start, "rows": str(rows)}
             return spark.readStream.format(source.FORMAT).schema(one.schema).options(**options).load()
         case "files":
-            options = {"path": path_of(one), "rows": str(rows)}
+            options = {"path": input_path(one), "rows": str(rows)}
             options |= {name: one.text(name) for name in ("format", "rate")}
-            return spark.readStream.format(replay.FORMAT).schema(one.schema).options(**options).load()
+            return spark.readStream.format(file_replay.FORMAT).schema(one.schema).options(**options).load()
         case "kafka":
             return _json(_kafka(spark, one, start), one.schema)
         case "rate":
@@ -50,7 +49,7 @@ def _stream(spark: SparkSession, one: Input, url: str, start: str, rows: int) ->
     return _json(lines, one.schema) if one.schema else lines
 
 
-def path_of(one: Input) -> str:
+def input_path(one: Input) -> str:
     """The path of an input of files, which is beside its definition unless it is absolute."""
     return str(Path(one.place.file).resolve().parent / one.text("path"))
 

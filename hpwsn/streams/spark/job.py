@@ -25,15 +25,15 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from hpwsn.errors import HpwsnError
 from hpwsn.streams.definition.definition import Definition
-from hpwsn.streams.plan.plan import Plan, plan_of
+from hpwsn.streams.plan.plan import build_plan
 from hpwsn.streams.spark import source
-from hpwsn.streams.spark.broker_link import BrokerAway, BrokerLink, BrokerRefused
+from hpwsn.streams.spark.broker_link import BrokerLink, BrokerRefused, BrokerUnavailable
 from hpwsn.streams.spark.dataframes import CONFIGURATION, apply
-from hpwsn.streams.spark.history import folder_of, keep
-from hpwsn.streams.spark.inputs import register_sources, streams_of
-from hpwsn.streams.spark.rerun import rerun_of
-from hpwsn.streams.spark.running import HISTORY, QUERY, Running, line_of
-from hpwsn.streams.spark.source import MOST_ROWS
+from hpwsn.streams.spark.history import folder_name, write_history
+from hpwsn.streams.spark.inputs import open_streams, register_sources
+from hpwsn.streams.spark.rerun import find_rerun
+from hpwsn.streams.spark.running import HISTORY, QUERY, RunningService, progress_line
+from hpwsn.streams.spark.source import MAX_ROWS
 
 NEEDS_JAVA = "Spark needs Java 17 or later: install it (Debian: default-jre-headless), or set JAVA_HOME"
 
@@ -67,10 +67,10 @@ def open_session(
     return spark
 
 
-BEAT = 2.0
-STOP_WITHIN = 30.0
+HEARTBEAT = 2.0
+STOP_TIMEOUT = 30.0
 """Seconds that a batch may go on after a stop was asked for."""
-LOOK = 0.2
+POLL_INTERVAL = 0.2
 RESTARTS = 10
 """How often in a row a query is started again, where Spark could not start a process of Python.
 
@@ -97,7 +97,7 @@ class Options:
     node: str = ""
     registration: str = ""
     every: float = 5.0
-    rows: int = MOST_ROWS
+    rows: int = MAX_ROWS
 
 
 class Job:
@@ -108,12 +108,12 @@ class Job:
         spark: SparkSession,
         definitions: Sequence[Definition],
         options: Options,
-        say: Callable[[str], None] = lambda line: None,
+        report: Callable[[str], None] = lambda line: None,
     ) -> None:
         self._spark = spark
         self._options = options
-        self._say = say
-        self._services = [Running(plan_of(one), options.checkpoint) for one in definitions]
+        self._report = report
+        self._services = [RunningService(build_plan(one), options.checkpoint) for one in definitions]
         self._stop = threading.Event()
 
     def stop(self) -> None:
@@ -152,59 +152,63 @@ class Job:
         if self._stop.wait(seconds):
             raise _Stopped
 
-    def _start(self, service: Running, part: str) -> None:
+    def _start(self, service: RunningService, part: str) -> None:
         """Start the query of a service or that of its history, again where a process of Python did not."""
         while True:
             try:
                 query = self._start_query(service) if part == QUERY else self._start_history(service)
             except (Py4JJavaError, PySparkException) as error:
-                if not self._is_tried_again(service, str(error)):
+                if not self._can_retry(service, str(error)):
                     raise HpwsnError(f"{service.definition.uri} has failed: {_reason(str(error))}") from error
                 continue
             if query is not None:
                 service.queries[part] = query
             return
 
-    def _is_tried_again(self, service: Running, error: str) -> bool:
+    def _can_retry(self, service: RunningService, error: str) -> bool:
         if not _NO_WORKER.search(error) or service.restarts >= RESTARTS or self._stop.is_set():
             return False
         service.restarts += 1
-        self._say(
+        self._report(
             f"{service.definition.uri}: Spark could not start Python ({_reason(error)});"
             f" tried again, {service.restarts} of {RESTARTS}"
         )
         return True
 
-    def _start_query(self, service: Running) -> StreamingQuery:
+    def _start_query(self, service: RunningService) -> StreamingQuery:
         options, definition = self._options, service.definition
         frame = apply(
-            definition, streams_of(self._spark, definition, options.url, options.start, options.rows)
+            definition, open_streams(self._spark, definition, options.url, options.start, options.rows)
         )
-        checkpoint = f"{service.place}/query"
+        checkpoint = f"{service.checkpoint}/query"
         given = {
             "url": options.url,
             "topic": definition.topic,
             "service": definition.uri,
             "time": service.plan.output.time,
-            "order": "" if _keeps_order(service.plan) else "time",
+            "order": "" if service.plan.is_ordered else "time",
             "backbone": options.backbone,
             "node": options.node,
             "registration": options.registration,
             "checkpointLocation": checkpoint,
         }
-        if service.local is not None:
-            given["state"] = str(service.local / "published")
-            given["rerun"] = str(rerun_of(service.local / "query", service.local / "published"))
+        if service.local_checkpoint is not None:
+            given["state"] = str(service.local_checkpoint / "published")
+            given["rerun"] = str(
+                find_rerun(service.local_checkpoint / "query", service.local_checkpoint / "published")
+            )
         query = self._query(frame, definition.uri, given)
-        self._say(f"{definition.uri} runs: {definition.topic} at {options.url}")
+        self._report(f"{definition.uri} runs: {definition.topic} at {options.url}")
         return query
 
-    def _start_history(self, service: Running) -> StreamingQuery | None:
+    def _start_history(self, service: RunningService) -> StreamingQuery | None:
         options = self._options
         if not options.history:
             return None
-        where = f"{options.history.rstrip('/')}/{folder_of(service.definition.topic)}"
-        return keep(self._spark, service.plan, options.url, where, f"{service.place}/history", options.once)
+        where = f"{options.history.rstrip('/')}/{folder_name(service.definition.topic)}"
+        return write_history(
+            self._spark, service.plan, options.url, where, f"{service.checkpoint}/history", options.once
+        )
 
     def _query(self, frame: DataFrame, name: str, given: Mapping[str, str]) -> StreamingQuery:
         writer = frame.writeStream.format(source.FORMAT).queryName(name).options(**given)
@@ -218,20 +222,20 @@ class Job:
     def _watch(self) -> None:
         beat = spoken = time.monotonic()
         away = False
-        with closing(BrokerLink(self._options.url, patient=False)) as link:
+        with closing(BrokerLink(self._options.url, retry=False)) as link:
             while not self._stop.is_set() and self._check():
-                self._stop.wait(LOOK)
+                self._stop.wait(POLL_INTERVAL)
                 now = time.monotonic()
-                if now >= beat + BEAT:
-                    beat, away = now, self._beat(link, away)
+                if now >= beat + HEARTBEAT:
+                    beat, away = now, self._send_heartbeat(link, away)
                 if now >= spoken + self._options.every:
                     spoken = now
-                    self._say_progress()
+                    self._report_progress()
 
-    def _say_progress(self) -> None:
+    def _report_progress(self) -> None:
         for service in self._services:
-            if service.look():
-                self._say(line_of(service.definition.uri, service.figures))
+            if service.update_figures():
+                self._report(progress_line(service.definition.uri, service.figures))
 
     def _check(self) -> bool:
         """Whether anything still runs; raises what a query has failed with."""
@@ -240,59 +244,53 @@ class Job:
                 error = query.exception()
                 if error is None:
                     continue
-                if not self._is_tried_again(service, str(error)):
+                if not self._can_retry(service, str(error)):
                     raise HpwsnError(f"{query.name} has failed: {_reason(str(error))}")
                 self._start(service, part)
         return any(query.isActive for service in self._services for query in service.queries.values())
 
-    def _beat(self, link: BrokerLink, away: bool) -> bool:
+    def _send_heartbeat(self, link: BrokerLink, away: bool) -> bool:
         """Tell the node that all is well; True where it is away."""
         try:
             for service in self._services:
-                service.look()
+                service.update_figures()
                 link.register(service.definition.uri, service.document("running"))
-        except (BrokerAway, BrokerRefused) as error:
+        except (BrokerUnavailable, BrokerRefused) as error:
             if not away:
-                self._say(f"waiting: {error}")
+                self._report(f"waiting: {error}")
             return True
         if away:
-            self._say("the node is back")
+            self._report("the node is back")
         return False
 
     def _end(self, link: BrokerLink) -> None:
-        until = time.monotonic() + STOP_WITHIN
+        until = time.monotonic() + STOP_TIMEOUT
         for service in self._services:
             for query in service.queries.values():
                 # Between two batches nothing is left to be done again.
                 while query.isActive and query.status["isTriggerActive"] and time.monotonic() < until:
                     if query.status["message"].startswith("Getting offsets"):
                         break
-                    time.sleep(LOOK / 10)
+                    time.sleep(POLL_INTERVAL / 10)
                 query.stop()
         link.close()
-        self._say_stopped()
+        self._report_stopped()
         for service in self._services:
             service.unlock()
 
-    def _say_stopped(self) -> None:
-        link = BrokerLink(self._options.url, patient=False)
+    def _report_stopped(self) -> None:
+        link = BrokerLink(self._options.url, retry=False)
         for service in self._services:
             if not service.queries:
                 continue
-            service.look()
+            service.update_figures()
             if service.figures:
-                self._say(line_of(service.definition.uri, service.figures))
+                self._report(progress_line(service.definition.uri, service.figures))
             try:
                 link.register(service.definition.uri, service.document("stopped"))
-            except (BrokerAway, BrokerRefused) as error:
-                self._say(f"{service.definition.uri} has stopped, which the node was not told: {error}")
+            except (BrokerUnavailable, BrokerRefused) as error:
+                self._report(f"{service.definition.uri} has stopped, which the node was not told: {error}")
         link.close()
-
-
-def _keeps_order(plan: Plan) -> bool:
-    """Whether the order of what comes out means something: that of the input, or of a sort."""
-    kinds = {node.op.op for node in plan.nodes}
-    return "sort" in kinds or kinds <= {"filter", "project", "merge", "function"}
 
 
 class _Stopped(Exception):
@@ -302,5 +300,5 @@ class _Stopped(Exception):
 def _reason(error: str) -> str:
     """The last line of Python's traceback where there is one: Java's own is long and says nothing of ours."""
     lines = [line.strip() for line in error.splitlines() if line.strip()]
-    python = [line for line in lines if re.match(r"[\w.]+(Error|Refused|Away|Exception): ", line)]
+    python = [line for line in lines if re.match(r"[\w.]+(Error|Refused|Unavailable|Exception): ", line)]
     return python[-1] if python else lines[0]

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from hpwsn.streams.spark.broker_link import BrokerLink
 
-_NOTE = "published.json"
+_COMMIT_FILE = "published.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Rerun:
         """What `str` gives."""
         return cls(*map(int, text.split())) if text else cls()
 
-    def concerns(self, epoch: str | None) -> bool:
+    def applies_to(self, epoch: str | None) -> bool:
         """Whether this epoch may have published before."""
         return self.epoch is not None and epoch == str(self.epoch)
 
@@ -47,30 +47,33 @@ class Rerun:
         return frozenset(found)
 
 
-def rerun_of(checkpoint: Path, state: Path) -> Rerun:
+def find_rerun(checkpoint: Path, state: Path) -> Rerun:
     """The epoch that a query on this checkpoint runs again."""
     begun, done = _last(checkpoint / "offsets"), _last(checkpoint / "commits")
     if begun is None or begun == done:
         return Rerun()
-    return Rerun(begun, max((offset for epoch, offset in _noted(state) if epoch < begun), default=0))
+    return Rerun(begun, max((offset for epoch, offset in _recorded(state) if epoch < begun), default=0))
 
 
-def note_committed(state: Path, epoch: int, offset: int) -> None:
+def record_committed(state: Path, epoch: int, offset: int) -> None:
     """Write down where an epoch ends in the log, beside the one before it.
 
     Spark itself notes that the epoch is done only after this, so the last may be one that is run again.
     """
     state.mkdir(parents=True, exist_ok=True)
-    before = [one for one in _noted(state) if one[0] < epoch][-1:]
-    fresh = state / f"{_NOTE}.new"
+    before = [one for one in _recorded(state) if one[0] < epoch][-1:]
+    fresh = state / f"{_COMMIT_FILE}.new"
     fresh.write_text(json.dumps([*before, (epoch, offset)]), "utf-8")
-    fresh.replace(state / _NOTE)
+    fresh.replace(state / _COMMIT_FILE)
 
 
-def _noted(state: Path) -> list[tuple[int, int]]:
+def _recorded(state: Path) -> list[tuple[int, int]]:
     """Epochs and where they end; none where nothing was noted that can be read."""
     try:
-        return [(int(epoch), int(offset)) for epoch, offset in json.loads((state / _NOTE).read_text("utf-8"))]
+        return [
+            (int(epoch), int(offset))
+            for epoch, offset in json.loads((state / _COMMIT_FILE).read_text("utf-8"))
+        ]
     except (OSError, ValueError, TypeError):
         return []
 

@@ -16,12 +16,12 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from hpwsn.errors import HpwsnError
 from hpwsn.streams.plan.plan import Plan
-from hpwsn.streams.spark.history import folder_of
+from hpwsn.streams.spark.history import folder_name
 
 Figures = dict[str, float]
 
 
-def figures_of(progress: Mapping[str, Any]) -> Figures:
+def progress_figures(progress: Mapping[str, Any]) -> Figures:
     """Rows a second in and out, rows so far behind, and times, of the last batch."""
     seconds = progress.get("durationMs", {}).get("triggerExecution", 0) / 1000
     rows = progress.get("numInputRows", 0)
@@ -48,7 +48,7 @@ def _lag(source: Mapping[str, Any]) -> int:
     return found if isinstance(found, int) else 0
 
 
-def line_of(uri: str, figures: Figures) -> str:
+def progress_line(uri: str, figures: Figures) -> str:
     """One line for a person."""
     return (
         f"{uri}  batch {figures['batch']:.0f}: {figures['rows_in']:,.0f} in, {figures['rows_out']:,.0f} out,"
@@ -60,7 +60,7 @@ def line_of(uri: str, figures: Figures) -> str:
 QUERY, HISTORY = "query", "history"
 
 
-class Running:
+class RunningService:
     """One service as it runs."""
 
     def __init__(self, plan: Plan, checkpoint: str) -> None:
@@ -69,25 +69,27 @@ class Running:
         self.queries: dict[str, StreamingQuery] = {}
         self.restarts = 0
         self._batch = -1
-        self.place = f"{checkpoint.rstrip('/')}/{folder_of(self.definition.uri)}"
-        self.local = None if "://" in self.place else Path(self.place).resolve()
+        self.checkpoint = f"{checkpoint.rstrip('/')}/{folder_name(self.definition.uri)}"
+        self.local_checkpoint = None if "://" in self.checkpoint else Path(self.checkpoint).resolve()
         self._lock: IO[str] | None = None
 
     @property
     def instance(self) -> str:
         """The run: wherever its checkpoint is, so that a restart from it is the same run."""
-        return f"{socket.gethostname()}:{self.local}" if self.local else self.place
+        return f"{socket.gethostname()}:{self.local_checkpoint}" if self.local_checkpoint else self.checkpoint
 
     def lock(self) -> None:
         """Take the checkpoint, which is for one job at a time."""
-        if self.local is None:
+        if self.local_checkpoint is None:
             return
-        self.local.mkdir(parents=True, exist_ok=True)
-        self._lock = (self.local / "lock").open("w")
+        self.local_checkpoint.mkdir(parents=True, exist_ok=True)
+        self._lock = (self.local_checkpoint / "lock").open("w")
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise HpwsnError(f"another job runs from the checkpoint {self.local}; stop it first") from None
+            raise HpwsnError(
+                f"another job runs from the checkpoint {self.local_checkpoint}; stop it first"
+            ) from None
 
     def unlock(self) -> None:
         """Give the checkpoint free."""
@@ -111,13 +113,13 @@ class Running:
             "figures": self.figures,
         }
 
-    def look(self) -> bool:
+    def update_figures(self) -> bool:
         """Take up the figures of the last batch; True where there is a new one."""
         progress = self.queries[QUERY].lastProgress if QUERY in self.queries else None
         if progress is None:
             return False
         found: Mapping[str, Any] = progress if isinstance(progress, dict) else progress.jsonDict
-        self.figures = figures_of(found)
+        self.figures = progress_figures(found)
         new = self.figures["batch"] != self._batch
         self.restarts = 0 if new else self.restarts
         self._batch = int(self.figures["batch"])

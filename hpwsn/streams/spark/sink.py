@@ -26,11 +26,11 @@ from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMess
 from hpwsn.backbone.activemq.internal_publisher import InternalPublisher
 from hpwsn.streams.definition.schema import json_of
 from hpwsn.streams.spark.broker_link import BrokerLink
-from hpwsn.streams.spark.rerun import Rerun, note_committed
+from hpwsn.streams.spark.rerun import Rerun, record_committed
 from hpwsn_client.wsn.formats.json_events import encode_event
 
 CHUNK_ROWS, CHUNK_BYTES = 5000, 4 << 20
-LONGEST_SERVICE = 200
+MAX_SERVICE_NAME = 200
 _QUERY, _EPOCH = "sql.streaming.queryId", "streaming.sql.batchId"
 """What Spark tells each task: the query, whose id the checkpoint keeps, and the number of the batch."""
 _publishers: dict[tuple[str, str], InternalPublisher] = {}
@@ -70,7 +70,7 @@ class TopicWriter(DataSourceStreamArrowWriter):
         if not chunks:
             return Written(0, None)
         link = BrokerLink(self._url)
-        known = self._rerun.known(link, self._topic, prefix) if self._rerun.concerns(epoch) else frozenset()
+        known = self._rerun.known(link, self._topic, prefix) if self._rerun.applies_to(epoch) else frozenset()
         last = None
         if self._backbone:
             self._send(chunks, prefix, known)
@@ -103,11 +103,11 @@ class TopicWriter(DataSourceStreamArrowWriter):
             last = link.end(self._topic)
             link.close()
         if last is not None:
-            note_committed(Path(self._state), batchId, last)
+            record_committed(Path(self._state), batchId, last)
 
 
 def _short(service: str) -> str:
-    if len(service) <= LONGEST_SERVICE and service.isprintable():
+    if len(service) <= MAX_SERVICE_NAME and service.isprintable():
         return service
     return sha256(service.encode()).hexdigest()
 

@@ -30,7 +30,7 @@ from hpwsn.streams.spark.broker_link import PAGE, BrokerLink
 FORMAT = "hpwsn"
 LONG_POLL = 0.1
 """Seconds that a look for something new waits at the node; a batch begins within that of its first event."""
-MOST_ROWS = 50_000
+MAX_ROWS = 50_000
 """Offsets in one batch, unless the option `rows` says otherwise."""
 
 
@@ -67,7 +67,7 @@ class TopicReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, options: dict[str, str], schema: StructType) -> None:
         self._url, self._topic = options["url"], options["topic"]
         self._start = options.get("start", "oldest")
-        self._rows = int(options.get("rows", MOST_ROWS))
+        self._rows = int(options.get("rows", MAX_ROWS))
         self._partitions = int(options.get("partitions", 1))
         self._schema = schema
         self._target: int | None = None

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as fn
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from hpwsn.streams.definition.operator import Machine, Shape
+from hpwsn.streams.definition.operator import StateMachine, StreamType
 from hpwsn.streams.definition.schema import Event
 from hpwsn.streams.definition.windows import order_of
 from hpwsn.streams.spark.columns import column, spark_schema
@@ -25,22 +25,25 @@ _ALL = "_group"
 """The key of the only group, where there are none."""
 
 
-def run_machine(
-    frame: DataFrame, machine: Machine, by: Sequence[str], order: Sequence[str], output: Shape
+def run_state_machine(
+    frame: DataFrame, state_machine: StateMachine, by: Sequence[str], order: Sequence[str], output: StreamType
 ) -> DataFrame:
     """The frame's rows, in groups and in order, through a machine each."""
     if not by:
         frame = frame.withColumn(_ALL, fn.lit(0))
     return frame.groupBy(*map(column, by or (_ALL,))).transformWithState(
-        _Processor(machine, tuple(order), output.schema.names), spark_schema(output.schema), "append", "None"
+        _Processor(state_machine, tuple(order), output.schema.names),
+        spark_schema(output.schema),
+        "append",
+        "None",
     )
 
 
 class _Processor(StatefulProcessor):
     """One machine for every group, each with a state of its own."""
 
-    def __init__(self, machine: Machine, order: tuple[str, ...], names: tuple[str, ...]) -> None:
-        self._machine = machine
+    def __init__(self, state_machine: StateMachine, order: tuple[str, ...], names: tuple[str, ...]) -> None:
+        self._machine = state_machine
         self._order = order
         self._row = Row(*names)
         self._names = names

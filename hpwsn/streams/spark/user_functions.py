@@ -30,7 +30,7 @@ _TYPES = {
 }
 
 
-def ship(step: Function) -> None:
+def register_module(step: Function) -> None:
     """Send the function's module along, where it is no installed one."""
     module = sys.modules.get(step.call.__module__)
     file = getattr(module, "__file__", None) or ""

@@ -10,9 +10,9 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from hpwsn.errors import HpwsnError
 from hpwsn.streams.definition.schema import parse_schema
-from hpwsn.streams.spark import file_replay as replay
+from hpwsn.streams.spark import file_replay
 from hpwsn.streams.spark.file_replay import FilesReader, count_rows, files_of, read_rows
-from hpwsn.streams.spark.history import folder_of
+from hpwsn.streams.spark.history import folder_name
 
 SCHEMA = StructType([StructField("n", LongType()), StructField("s", StringType())])
 OURS = parse_schema("n BIGINT, s STRING")
@@ -62,7 +62,7 @@ def test_files_are_taken_in_order_and_new_ones_behind_them(folder):
 
 def test_a_rate_is_kept_whatever_a_batch_takes_and_not_for_once(folder, monkeypatch):
     clock = iter([100.0, 101.0, 103.0, 103.1])
-    monkeypatch.setattr(replay.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(file_replay.time, "monotonic", lambda: next(clock))
     one, at, steps = reader(folder, rate="2"), {"file": "", "row": 0}, []
     for _ in range(4):
         end = one.latestOffset(at, ReadMaxRows(9))
@@ -99,7 +99,7 @@ def test_a_value_of_another_type_is_none_and_a_line_that_is_no_event_is_named(tm
 def test_names_that_look_alike_as_folders_have_folders_of_their_own():
     names = ["urn:a:b", "urn:a/b", "urn-a-b", "urn:a:b:", ".", "..", "_x", "x", "é", "ü"]
     names += ["l" * 300, "l" * 301]
-    found = [folder_of(name) for name in names]
+    found = [folder_name(name) for name in names]
     assert len(set(found)) == len(names)
     assert all(re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,254}", one) for one in found)
-    assert folder_of("urn-a-b") == "urn-a-b"
+    assert folder_name("urn-a-b") == "urn-a-b"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hpwsn.streams.definition.builder import Service
 from hpwsn.streams.definition.definition import Definition
 from hpwsn.streams.definition.schema import Event
-from hpwsn.streams.plan.plan import compute, plan_of, watermark
+from hpwsn.streams.plan.plan import build_plan, compute, watermark
 
 SCHEMA = "c STRING, v INT, time TIMESTAMP"
 NOON = datetime(2024, 1, 1, 12, tzinfo=UTC)
@@ -221,7 +221,7 @@ def test_a_sum_of_decimals_is_exact() -> None:
     one = service({"op": "sum", "attribute": "v", "window": "5 s"}, schema="v DECIMAL(4,2), time TIMESTAMP")
     found = compute(one, {"i": [{"v": "0.10", "time": at(0)}, {"v": 0.2, "time": at(1)}]})
     assert found[0]["sum"] == Decimal("0.30")
-    assert str(plan_of(one).output.schema) == "sum DECIMAL(14,2), time TIMESTAMP"
+    assert str(build_plan(one).output.schema) == "sum DECIMAL(14,2), time TIMESTAMP"
 
 
 MACHINES = [
@@ -238,8 +238,26 @@ def test_a_machine_gives_the_same_however_its_events_are_cut(
 ) -> None:
     events = [event(second, value) for second, value in enumerate(values)]
     definition = service(op)
-    machine = plan_of(definition).nodes[0].step.machine()  # type: ignore[attr-defined]
+    machine = build_plan(definition).nodes[0].step.state_machine()  # type: ignore[attr-defined]
     state, found = machine.start(), []
     for first, last in zip([0, *sorted(cuts)], [*sorted(cuts), 31], strict=True):
         found += machine.step(state, events[first:last])
     assert found == compute(definition, {"i": events})
+
+
+@pytest.mark.parametrize(
+    ("ops", "ordered"),
+    [
+        ([], True),
+        ([("filter", {"where": "n > 0"}), ("project", {"attributes": ["n", "time"]})], True),
+        ([("count", {"window": "60 s"})], False),
+        ([("sort", {"attribute": "n", "window": "60 s"})], True),
+    ],
+)
+def test_the_output_is_ordered_like_the_input_or_by_a_sort(ops: list, ordered: bool) -> None:
+    service = Service("urn:a", topic="a:b").input(
+        "s", source="topic", topic="a:c", schema="n INT, time TIMESTAMP"
+    )
+    for op, arguments in ops:
+        service = service.op(op, **arguments)
+    assert build_plan(service.definition()).is_ordered is ordered

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from hpwsn.streams.spark.broker_link import Page
-from hpwsn.streams.spark.rerun import Rerun, note_committed, rerun_of
+from hpwsn.streams.spark.rerun import Rerun, find_rerun, record_committed
 
 
 class Log:
@@ -30,40 +30,40 @@ def checkpoint(folder: Path, begun: int, done: int) -> Path:
 
 
 def test_a_new_query_and_one_that_ended_between_two_epochs_run_none_again(tmp_path):
-    assert rerun_of(tmp_path / "none", tmp_path) == Rerun()
-    assert rerun_of(checkpoint(tmp_path / "query", 3, 3), tmp_path) == Rerun()
+    assert find_rerun(tmp_path / "none", tmp_path) == Rerun()
+    assert find_rerun(checkpoint(tmp_path / "query", 3, 3), tmp_path) == Rerun()
 
 
 def test_an_epoch_that_began_is_run_again_behind_the_end_of_the_one_before(tmp_path):
     place = checkpoint(tmp_path / "query", 4, 3)
-    assert rerun_of(place, tmp_path) == Rerun(4, 0)
-    note_committed(tmp_path, 2, 70)
-    note_committed(tmp_path, 3, 90)
-    assert rerun_of(place, tmp_path) == Rerun(4, 90)
+    assert find_rerun(place, tmp_path) == Rerun(4, 0)
+    record_committed(tmp_path, 2, 70)
+    record_committed(tmp_path, 3, 90)
+    assert find_rerun(place, tmp_path) == Rerun(4, 90)
 
 
 def test_the_note_of_the_very_epoch_that_is_run_again_is_not_trusted(tmp_path):
     place = checkpoint(tmp_path / "query", 4, 3)
-    note_committed(tmp_path, 3, 90)
-    note_committed(tmp_path, 4, 120)
-    assert rerun_of(place, tmp_path) == Rerun(4, 90)
-    note_committed(tmp_path, 4, 125)
-    assert rerun_of(place, tmp_path) == Rerun(4, 90)
+    record_committed(tmp_path, 3, 90)
+    record_committed(tmp_path, 4, 120)
+    assert find_rerun(place, tmp_path) == Rerun(4, 90)
+    record_committed(tmp_path, 4, 125)
+    assert find_rerun(place, tmp_path) == Rerun(4, 90)
 
 
 def test_a_note_that_cannot_be_read_means_the_whole_log(tmp_path):
     place = checkpoint(tmp_path / "query", 1, 0)
     for text in ("{", "[1]", "null", '{"a": 1}'):
         (tmp_path / "published.json").write_text(text)
-        assert rerun_of(place, tmp_path) == Rerun(1, 0)
+        assert find_rerun(place, tmp_path) == Rerun(1, 0)
 
 
 def test_it_travels_as_text():
     for rerun in (Rerun(), Rerun(4, 90)):
         assert Rerun.parse(str(rerun)) == rerun
-    assert Rerun(4, 90).concerns("4")
-    assert not Rerun(4, 90).concerns("5")
-    assert not Rerun().concerns("0")
+    assert Rerun(4, 90).applies_to("4")
+    assert not Rerun(4, 90).applies_to("5")
+    assert not Rerun().applies_to("0")
 
 
 def test_the_ids_of_the_epoch_are_found_page_by_page():

@@ -14,7 +14,7 @@ from hpwsn.streams.definition.positions import positions_of
 from hpwsn.streams.definition.problems import DefinitionError
 from hpwsn.streams.definition_files import load
 from hpwsn.streams.operators import KINDS
-from hpwsn.streams.plan.plan import plan_of
+from hpwsn.streams.plan.plan import build_plan
 
 EXAMPLES = Path(__file__).parents[4] / "hpwsn" / "streams" / "examples"
 HEAD = """\
@@ -31,7 +31,7 @@ def problems_of(text: str, file: str = "x") -> list[str]:
     """All that is wrong with a definition, as a person reads it."""
     try:
         for one in parse_document(text, file):
-            plan_of(one)
+            build_plan(one)
     except DefinitionError as error:
         return [str(one) for one in error.problems]
     return []
@@ -66,25 +66,25 @@ def test_a_definition_keeps_what_was_written_with_its_lines() -> None:
         ('uri = "u"\ntopic = "a"', "x: service: inputs: write at least one [inputs.NAME]"),
         (HEAD.replace('uri = "urn:x"\n', ""), "x: service: uri: is missing"),
         (HEAD.replace('"a:b"', '"a b"'), "x:2: service: topic: "),
-        ("colour = 1\n" + HEAD, "x:1: service: colour: is no setting here; there is uri, topic"),
+        ("colour = 1\n" + HEAD, "x:1: service: colour: is not a setting here; known: uri, topic"),
         (HEAD.replace('"topic"', '"topics"'), "x:4: input anpr: 'topics' is unknown; did you mean topic?"),
         (HEAD + "lateness = 'a while'", "x:7: input anpr: lateness: must be a duration"),
-        (HEAD + "rate = 3", "x:7: input anpr: rate: is no setting here; "),
-        (HEAD.replace("time TIMESTAMP", "time TIME"), "x:3: input anpr: schema: time: the type TIME"),
+        (HEAD + "rate = 3", "x:7: input anpr: rate: is not a setting here; "),
+        (HEAD.replace("time TIMESTAMP", "time TIME"), "x:3: input anpr: schema: time: unknown type TIME;"),
         (HEAD + 'time = "speed"', "x:3: input anpr: time: speed is INT; the event time must be"),
         (
             with_op('op = "cuont"'),
-            "x:8: operator 1 (cuont): op: there is no such operator; did you mean count?",
+            "x:8: operator 1 (cuont): op: unknown operator; did you mean count?",
         ),
-        (with_op('op = "count"'), "x:7: operator 1 (count): window: count needs a window"),
-        (with_op('op = "sum"', 'window = "5 s"'), "x:7: operator 1 (sum): attribute: sum needs attribute"),
+        (with_op('op = "count"'), "x:7: operator 1 (count): window: count requires a window"),
+        (with_op('op = "sum"', 'window = "5 s"'), "x:7: operator 1 (sum): attribute: sum requires attribute"),
         (
             with_op('op = "sum"', 'attribute = "sped"', 'window = "5 s"'),
             "x:9: operator 1 (sum): sped: anpr has no such attribute; did you mean speed?",
         ),
         (
             with_op('op = "avg"', 'attribute = "cid"', 'window = "5 s"'),
-            "x:9: operator 1 (avg): cid: is STRING, and avg is about numbers",
+            "x:9: operator 1 (avg): cid: is STRING; avg requires a number",
         ),
         (
             with_op('op = "count"', 'window = "5 s"', 'by = ["time"]'),
@@ -92,11 +92,11 @@ def test_a_definition_keeps_what_was_written_with_its_lines() -> None:
         ),
         (
             with_op('op = "count"', 'window = "5 s"', 'as = "time"'),
-            "x:10: operator 1 (count): time: time is an attribute of the result already",
+            "x:10: operator 1 (count): time: the output already has an attribute time",
         ),
         (
             with_op('op = "filter"', "where = \"speed > 'a'\""),
-            "x:9: operator 1 (filter): speed: is INT, and 'a' is not: write a number",
+            "x:9: operator 1 (filter): speed: is INT, but 'a' is not; write a number",
         ),
         (with_op('op = "filter"', 'where = "speed >"'), "x:9: operator 1 (filter): where: column 8: "),
         (
@@ -105,26 +105,26 @@ def test_a_definition_keeps_what_was_written_with_its_lines() -> None:
         ),
         (
             with_op('op = "project"', 'rename = { speed = "cid" }'),
-            "x:9: operator 1 (project): rename: gives two attributes one name",
+            "x:9: operator 1 (project): rename: gives two attributes the same name",
         ),
         (
             with_op('op = "project"', "defaults = { CID = 1 }"),
-            "x:7: operator 1 (project): cid: named twice",
+            "x:7: operator 1 (project): cid: is named twice",
         ),
         (
             with_op('op = "merge"', 'with = "gps"'),
-            "x:9: operator 1 (merge): with: there is no stream gps; there is anpr",
+            "x:9: operator 1 (merge): with: unknown stream gps; known: anpr",
         ),
         (
             with_op('op = "function"', 'function = "math:sqrt"', 'schema = "a INT"', "arguments = {b=2}"),
-            "x:11: operator 1 (function): arguments: sqrt cannot be called so",
+            "x:11: operator 1 (function): arguments: sqrt cannot be called with these arguments",
         ),
         (
             with_op('op = "function"', 'function = "nowhere:f"', 'schema = "a INT"'),
             "x:9: operator 1 (function): function: nowhere cannot be imported: ModuleNotFoundError",
         ),
-        (HEAD + "[constraints]\nflow = '> 0'", "x:8: constraint: flow: is no attribute of what comes out"),
-        (HEAD + "[constraints]\ntime = '> 2010'", "x:8: constraint: time: is TIMESTAMP, and 2010.0 is not"),
+        (HEAD + "[constraints]\nflow = '> 0'", "x:8: constraint: flow: is not an output attribute"),
+        (HEAD + "[constraints]\ntime = '> 2010'", "x:8: constraint: time: is TIMESTAMP, but 2010.0 is not"),
         (
             HEAD + "[constraints]\nspeed = 'cid > 0'",
             "x:8: constraint: speed: the constraint speed = 'cid > 0'",
@@ -147,8 +147,8 @@ def test_every_problem_is_told_at_once() -> None:
 @pytest.mark.parametrize(
     ("first", "why"),
     [
-        ('window = "3 rows"', "windows of time cannot follow windows of rows"),
-        ('window = "60 s"\nslide = "30 s"', "windows of time cannot follow windows that overlap"),
+        ('window = "3 rows"', "time windows cannot follow row windows"),
+        ('window = "60 s"\nslide = "30 s"', "time windows cannot follow overlapping windows"),
         ('window = "60 s"', "must be a multiple of the 60 s windows before it"),
     ],
 )
@@ -162,19 +162,19 @@ def test_windows_of_time_follow_shorter_ones_that_fill_them() -> None:
     assert problems_of(text + 'window = "90 s"\n') == []
 
 
-def test_a_stream_that_nothing_takes_is_a_slip() -> None:
+def test_a_stream_that_no_operator_uses_is_a_problem() -> None:
     text = (
         HEAD
         + '[inputs.other]\nsource = "rate"\n[[ops]]\nop = "filter"\ninput = "anpr"\nwhere = "speed > 1"\n'
     )
-    assert problems_of(text) == ["x:7: service: nothing takes the stream other"]
+    assert problems_of(text) == ["x:7: service: no operator uses the stream other; use it, or remove it"]
 
 
 def test_several_inputs_need_an_operator_that_says_which_it_takes() -> None:
     text = HEAD + '[inputs.other]\nsource = "rate"\n'
     assert "has several inputs and no operator" in problems_of(text)[0]
     text += '[[ops]]\nop = "filter"\nwhere = "speed > 1"\n'
-    assert "the service has several inputs (anpr, other): name the one" in problems_of(text)[0]
+    assert "the service has several inputs (anpr, other); name the one" in problems_of(text)[0]
 
 
 def test_the_scan_of_lines_sees_nested_arrays_quoted_keys_and_long_texts() -> None:
@@ -204,7 +204,7 @@ def test_any_value_of_an_argument_is_taken_or_refused(value: object) -> None:
     for key in ("attribute", "by", "window", "slide", "as", "input", "output", "where", "with", "defaults"):
         service = Service("urn:x", topic="a").input("r", source="rate")
         try:
-            plan_of(service.op("count", **{"window": "5 s", key: value}).definition())
+            build_plan(service.op("count", **{"window": "5 s", key: value}).definition())
         except DefinitionError as error:
             assert error.problems
 
@@ -225,8 +225,8 @@ def test_python_builds_the_same_as_toml() -> None:
         .constraint("time", "> 2010-01-01")
         .definition()
     )
-    assert plan_of(built).output == plan_of(toml).output
-    assert plan_of(built).conditions == plan_of(toml).conditions
+    assert build_plan(built).output == build_plan(toml).output
+    assert build_plan(built).conditions == build_plan(toml).conditions
     assert built.ranges == toml.ranges
 
 
@@ -246,7 +246,7 @@ def test_a_problem_of_python_names_the_line_of_its_call(tmp_path: Path) -> None:
 def test_a_service_takes_in_another_from_the_file_that_it_names() -> None:
     (one,) = load(EXAMPLES / "busiest.toml")
     assert one.inputs["flows"].text("topic") == "traffic:flow"
-    assert str(plan_of(one).output.schema) == "cid STRING, peak BIGINT, time TIMESTAMP"
+    assert str(build_plan(one).output.schema) == "cid STRING, peak BIGINT, time TIMESTAMP"
 
 
 def _taking(uri: str, other: str) -> str:
@@ -257,7 +257,7 @@ def _taking(uri: str, other: str) -> str:
 def test_services_that_take_in_each_other_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "ring.toml"
     file.write_text(_taking("urn:a", "urn:b") + _taking("urn:b", "urn:a"))
-    with pytest.raises(DefinitionError, match="takes in itself: urn:a → urn:b → urn:a"):
+    with pytest.raises(DefinitionError, match="has itself as an input: urn:a → urn:b → urn:a"):
         load(file)
 
 
@@ -266,8 +266,8 @@ def test_services_that_take_in_each_other_are_refused(tmp_path: Path) -> None:
     [
         ("a.toml", None, "cannot be read: No such file"),
         ("a.toml", b"\xff", "cannot be read: it is not UTF-8"),
-        ("a.py", b"1/0", "ends with ZeroDivisionError"),
-        ("a.py", b"x = 1", "builds no Service"),
+        ("a.py", b"1/0", "failed with ZeroDivisionError"),
+        ("a.py", b"x = 1", "does not build a Service"),
         ("a.toml", _taking("urn:a", "urn:b").encode(), "urn:b is in none of these files"),
     ],
 )
@@ -281,7 +281,7 @@ def test_a_file_that_cannot_be_used_says_why(
 
 
 def test_two_services_of_one_uri_are_refused() -> None:
-    with pytest.raises(DefinitionError, match="is the uri of another service"):
+    with pytest.raises(DefinitionError, match="is already the uri of the service"):
         load(EXAMPLES / "inteGPS.toml", EXAMPLES / "inteGPS.toml")
 
 

@@ -52,14 +52,14 @@ def test_names_of_types_are_those_of_spark_with_their_other_spellings() -> None:
     ("text", "words"),
     [
         ("", "is empty"),
-        ("a", "`name TYPE, …` is expected"),
-        ("a INT,, b INT", "cannot be read from"),
+        ("a", "write `name TYPE, …`"),
+        ("a INT,, b INT", "cannot be read at"),
         ("a MAP<STRING,INT>", "cannot be read"),
-        ("a ARRAY", "a: the type ARRAY is not known"),
-        ("a INT, A STRING", "a: named twice"),
-        ("`a.b` INT", "a.b: a name begins with no underscore, and has no dot"),
-        ("_at INT", "_at: a name begins with no underscore"),
-        ("a DECIMAL(39,0)", "at most 38 digits"),
+        ("a ARRAY", "a: unknown type ARRAY"),
+        ("a INT, A STRING", "a: is named twice"),
+        ("`a.b` INT", "a.b: a name must not begin with an underscore or contain a dot"),
+        ("_at INT", "_at: a name must not begin with an underscore"),
+        ("a DECIMAL(39,0)", "use 1 to 38 digits"),
     ],
 )
 def test_a_schema_that_cannot_be_says_why(text: str, words: str) -> None:

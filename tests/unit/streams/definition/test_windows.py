@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpwsn.streams.definition.windows import Rows, Span, WindowError, parse_window
+from hpwsn.streams.definition.windows import RowWindow, TimeWindow, WindowError, parse_window
 
 SECOND = 1_000_000
 
@@ -14,15 +14,15 @@ SECOND = 1_000_000
 @pytest.mark.parametrize(
     ("window", "slide", "meant"),
     [
-        ("100 rows", "", Rows(100, 100)),
-        ("1 row", "", Rows(1, 1)),
-        ("10 rows", "3 rows", Rows(10, 3)),
-        ("60 s", "", Span(60 * SECOND, 60 * SECOND)),
-        ("1 min", "500 ms", Span(60 * SECOND, SECOND // 2)),
-        ("PT1H", "10 min", Span(3600 * SECOND, 600 * SECOND)),
+        ("100 rows", "", RowWindow(100, 100)),
+        ("1 row", "", RowWindow(1, 1)),
+        ("10 rows", "3 rows", RowWindow(10, 3)),
+        ("60 s", "", TimeWindow(60 * SECOND, 60 * SECOND)),
+        ("1 min", "500 ms", TimeWindow(60 * SECOND, SECOND // 2)),
+        ("PT1H", "10 min", TimeWindow(3600 * SECOND, 600 * SECOND)),
     ],
 )
-def test_a_window_is_of_rows_or_of_time(window: str, slide: str, meant: Rows | Span) -> None:
+def test_a_window_is_of_rows_or_of_time(window: str, slide: str, meant: RowWindow | TimeWindow) -> None:
     assert parse_window(window, slide) == meant
 
 
@@ -46,8 +46,8 @@ def test_a_window_that_cannot_be_names_its_key(window: str, slide: str, key: str
 
 
 def test_the_largest_windows_are_taken() -> None:
-    assert parse_window("1000000 rows") == Rows(1_000_000, 1_000_000)
-    assert parse_window("1000 s", "1 s") == Span(1000 * SECOND, SECOND)
+    assert parse_window("1000000 rows") == RowWindow(1_000_000, 1_000_000)
+    assert parse_window("1000 s", "1 s") == TimeWindow(1000 * SECOND, SECOND)
 
 
 @given(
@@ -59,7 +59,7 @@ def test_the_largest_windows_are_taken() -> None:
 def test_a_moment_is_in_exactly_the_windows_that_hold_it(
     naive: datetime, slide: int, times: int, more: int
 ) -> None:
-    moment, span = naive.replace(tzinfo=UTC), Span(slide * times + more % slide, slide)
+    moment, span = naive.replace(tzinfo=UTC), TimeWindow(slide * times + more % slide, slide)
     starts = span.starts(moment)
     assert all(start <= moment < span.end(start) for start in starts)
     step = timedelta(microseconds=slide)

@@ -71,17 +71,17 @@ def test_the_limit_of_services_is_held_and_a_known_one_may_still_change(services
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"topic": ""}, "needs a topic"),
+        ({"topic": ""}, "topic is missing"),
         ({"topic": "a b"}, "a topic is names"),
-        ({"instance": 5}, "instance is no text"),
+        ({"instance": 5}, "instance must be a text"),
         ({"state": "lost"}, "running or stopped"),
         ({"constraints": {"flow": "> "}}, "constraint flow"),
         ({"constraints": {"flow": "speed > 3"}}, "is about speed"),
-        ({"constraints": ["flow"]}, "constraints is no object"),
+        ({"constraints": ["flow"]}, "constraints must be an object"),
         ({"inputs": {"a": 1}}, "inputs"),
         ({"figures": {"rate": "fast"}}, "figure"),
         ({"figures": {"rate": True}}, "figure"),
-        ({"wrong": 1}, "no field"),
+        ({"wrong": 1}, "unknown field"),
         ({"description": "x" * 4097}, "4096"),
     ],
 )

@@ -5,7 +5,7 @@ import http.client
 import pytest
 
 from hpwsn.errors import HpwsnError
-from hpwsn.streams.spark.broker_link import BrokerAway, BrokerLink, BrokerRefused
+from hpwsn.streams.spark.broker_link import BrokerLink, BrokerRefused, BrokerUnavailable
 
 
 class Response:
@@ -41,9 +41,9 @@ class Connection:
         self.sock = None
 
 
-def link_to(*answers, patient=True):
+def link_to(*answers, retry=True):
     pauses = []
-    link = BrokerLink("http://127.0.0.1:8080/wsn", patient=patient, sleep=pauses.append)
+    link = BrokerLink("http://127.0.0.1:8080/wsn", retry=retry, sleep=pauses.append)
     link._connection = Connection(*answers)
     return link, link._connection, pauses
 
@@ -67,8 +67,8 @@ def test_what_the_node_refuses_is_an_error_at_once():
 
 
 def test_one_that_is_not_patient_says_so():
-    link, _, _ = link_to(ConnectionRefusedError("no"), patient=False)
-    with pytest.raises(BrokerAway, match="no node answers at h:1: no"):
+    link, _, _ = link_to(ConnectionRefusedError("no"), retry=False)
+    with pytest.raises(BrokerUnavailable, match="no node answers at h:1: no"):
         link.end("a")
 
 

@@ -1,6 +1,6 @@
 """What Spark says of a batch, as figures and as a line."""
 
-from hpwsn.streams.spark.running import figures_of, line_of
+from hpwsn.streams.spark.running import progress_figures, progress_line
 
 
 def test_figures_are_those_of_the_batch():
@@ -15,7 +15,7 @@ def test_figures_are_those_of_the_batch():
             {"endOffset": {"file": "a", "row": 3}, "latestOffset": None},
         ],
     }
-    found = figures_of(progress)
+    found = progress_figures(progress)
     assert found == {
         "batch": 7,
         "rows_in": 500,
@@ -24,10 +24,10 @@ def test_figures_are_those_of_the_batch():
         "lag": 16,
         "batch_seconds": 2.0,
     }
-    assert line_of("urn:a", found) == "urn:a  batch 7: 500 in, 20 out, 250 rows/s, lag 16, 2.00 s"
+    assert progress_line("urn:a", found) == "urn:a  batch 7: 500 in, 20 out, 250 rows/s, lag 16, 2.00 s"
 
 
 def test_what_spark_does_not_say_is_nothing():
-    assert set(figures_of({"sink": {"numOutputRows": -1}, "sources": [{"latestOffset": "x"}]}).values()) == {
-        0
-    }
+    assert set(
+        progress_figures({"sink": {"numOutputRows": -1}, "sources": [{"latestOffset": "x"}]}).values()
+    ) == {0}
