@@ -50,12 +50,12 @@ def _bench(arguments: argparse.Namespace) -> int:
             "benchmarks are in the source checkout, not in an installation: clone the repository and run"
             " scripts/bench there"
         )
-    command = [sys.executable, "-m", "benchmarks", *_given(arguments)]
+    command = [sys.executable, "-m", "benchmarks", *_script_arguments(arguments)]
     # Where it runs decides where it, and what it starts, finds the benchmarks.
     return subprocess.run(command, cwd=_SCRIPTS).returncode
 
 
-def _given(arguments: argparse.Namespace) -> list[str]:
+def _script_arguments(arguments: argparse.Namespace) -> list[str]:
     """The arguments as scripts/bench knows them."""
     given = [*arguments.names, "--output", str(arguments.output.absolute())]
     given += ["--quick"] if arguments.quick else []

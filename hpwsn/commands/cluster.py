@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from hpwsn.commands.operator_api import add_ca_option, check_address, dump, request
-from hpwsn.commands.options import add_config_options, config_of
+from hpwsn.commands.options import add_config_options, load_config_from
 from hpwsn.configuration.sources import ADMIN_FLAGS
 from hpwsn.errors import HpwsnError
 
@@ -61,7 +61,7 @@ def add_cluster_parser(commands: "argparse._SubParsersAction[argparse.ArgumentPa
 
 
 def _admin(arguments: argparse.Namespace) -> int:
-    config = config_of(arguments, ADMIN_FLAGS).config
+    config = load_config_from(arguments, ADMIN_FLAGS).config
     from hpwsn_admin.server import serve_admin
 
     return serve_admin(config)
@@ -74,11 +74,11 @@ def _cluster(arguments: argparse.Namespace) -> int:
     topology = request("GET", f"{admin}/api/topology", remedy=remedy, ca=arguments.ca)
     if "clusters" not in topology:
         raise HpwsnError(f"what answers at {admin} is no admin node; check --admin")
-    print(dump(topology) if arguments.json else "\n".join(draw_topology(topology, _plain())))
+    print(dump(topology) if arguments.json else "\n".join(draw_topology(topology, _ascii_only())))
     return 0
 
 
-def _plain() -> bool:
+def _ascii_only() -> bool:
     try:
         "├└".encode(sys.stdout.encoding or "ascii")
     except UnicodeEncodeError:

@@ -20,12 +20,12 @@ from urllib.parse import urlsplit
 from hpwsn.commands.bench import add_bench_parser
 from hpwsn.commands.cluster import add_admin_parser, add_cluster_parser
 from hpwsn.commands.dead_letters import add_deadletters_parser
-from hpwsn.commands.options import add_config_options, problem_of, startable_config_of
+from hpwsn.commands.options import add_config_options, load_startable_config, setting_problem
 from hpwsn.commands.resources import REGISTRATIONS, SUBSCRIPTIONS, add_resource_parser
 from hpwsn.commands.streams import add_streams_parser
 from hpwsn.commands.topics import add_topics_parser
 from hpwsn.configuration.environment import check_environment
-from hpwsn.configuration.sources import FLAGS, LoadedConfig, masked, shown, value_of
+from hpwsn.configuration.sources import FLAGS, LoadedConfig, display_value, mask_secrets, value_of
 from hpwsn.errors import BadArguments, ConfigError, HpwsnError, SettingError
 from hpwsn.settings import SETTINGS
 from hpwsn_client import __version__
@@ -33,7 +33,7 @@ from hpwsn_client.commands.completion import CommandParser, add_completion_parse
 from hpwsn_client.commands.main import add_listen_parser, add_publish_parser
 
 DEFAULT_URL = "http://127.0.0.1:8080/wsn"
-_OWN = {"0.0.0.0:": "127.0.0.1:", "[::]:": "[::1]:"}
+_LOOPBACK = {"0.0.0.0:": "127.0.0.1:", "[::]:": "[::1]:"}
 _TRUST = "Where the system does not trust the certificate, add --ca with the PEM file of its authority.\n"
 _PAYLOAD = "'<reading>21.5</reading>'"
 
@@ -58,7 +58,7 @@ Stop with Ctrl-C. State stays in {data.absolute()}
 
 def _reachable(url: str) -> str:
     """The address for this machine's own terminals: nobody connects to one that stands for all addresses."""
-    for every, own in _OWN.items():
+    for every, own in _LOOPBACK.items():
         if urlsplit(url).netloc.startswith(every):
             return url.replace(every, own, 1)
     return url
@@ -190,7 +190,7 @@ def _add_check_config_parser(commands: Subparsers[argparse.ArgumentParser]) -> N
 
 
 def _serve(arguments: argparse.Namespace) -> int:
-    config = startable_config_of(arguments, FLAGS).config
+    config = load_startable_config(arguments, FLAGS).config
     from hpwsn.commands.main import next_steps
     from hpwsn.node import serve
 
@@ -209,7 +209,7 @@ def _check_config(arguments: argparse.Namespace) -> int:
         sys.stdout.write(reference())
         return 0
     try:
-        loaded = startable_config_of(arguments, FLAGS)
+        loaded = load_startable_config(arguments, FLAGS)
         _check_topics(loaded)
     except ConfigError as error:
         if not arguments.json:
@@ -228,12 +228,12 @@ def _check_topics(loaded: LoadedConfig) -> None:
     try:
         check_topics_server(loaded.config)
     except SettingError as error:
-        raise ConfigError([problem_of(error, loaded)]) from None
+        raise ConfigError([setting_problem(error, loaded)]) from None
 
 
 def _as_json(loaded: LoadedConfig) -> str:
     values = {
-        key: {"value": masked(one, value_of(loaded.config, one)), "source": loaded.source(key)}
+        key: {"value": mask_secrets(one, value_of(loaded.config, one)), "source": loaded.source(key)}
         for key, one in SETTINGS.items()
     }
     file = str(loaded.file) if loaded.file else None
@@ -243,7 +243,7 @@ def _as_json(loaded: LoadedConfig) -> str:
 def _as_text(loaded: LoadedConfig, everything: bool) -> list[str]:
     keys = [key for key in SETTINGS if everything or key in loaded.sources]
     rows = [
-        (key, shown(SETTINGS[key], value_of(loaded.config, SETTINGS[key])), loaded.source(key))
+        (key, display_value(SETTINGS[key], value_of(loaded.config, SETTINGS[key])), loaded.source(key))
         for key in keys
     ]
     widths = [max((len(row[column]) for row in rows), default=0) for column in (0, 1)]

@@ -5,7 +5,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from hpwsn.configuration.sources import LoadedConfig, default_file, load_config, shown, value_of
+from hpwsn.configuration.sources import LoadedConfig, default_file, display_value, load_config, value_of
 from hpwsn.errors import ConfigError, Problem, SettingError
 from hpwsn.settings import SETTINGS
 
@@ -39,26 +39,29 @@ def add_config_options(parser: argparse.ArgumentParser, flags: Mapping[str, str]
     )
 
 
-def config_of(arguments: argparse.Namespace, flags: Mapping[str, str]) -> LoadedConfig:
+def load_config_from(arguments: argparse.Namespace, flags: Mapping[str, str]) -> LoadedConfig:
     """What the options, the environment and the file come to."""
     given = {key: value for key in flags if (value := getattr(arguments, key)) is not None}
     file = arguments.config or default_file(Path())
     return load_config(file, os.environ, given, arguments.assignments)
 
 
-def startable_config_of(arguments: argparse.Namespace, flags: Mapping[str, str]) -> LoadedConfig:
+def load_startable_config(arguments: argparse.Namespace, flags: Mapping[str, str]) -> LoadedConfig:
     """The same, where a node can start with it on this machine; else ConfigError."""
-    loaded = config_of(arguments, flags)
+    loaded = load_config_from(arguments, flags)
     from hpwsn.node.preflight import unusable_settings
 
     if found := unusable_settings(loaded.config):
-        raise ConfigError([problem_of(error, loaded) for error in found])
+        raise ConfigError([setting_problem(error, loaded) for error in found])
     return loaded
 
 
-def problem_of(error: SettingError, loaded: LoadedConfig) -> Problem:
+def setting_problem(error: SettingError, loaded: LoadedConfig) -> Problem:
     """An error about a setting, with where its value came from."""
     setting = SETTINGS[error.key]
     return Problem(
-        error.key, shown(setting, value_of(loaded.config, setting)), loaded.source(error.key), error.reason
+        error.key,
+        display_value(setting, value_of(loaded.config, setting)),
+        loaded.source(error.key),
+        error.reason,
     )

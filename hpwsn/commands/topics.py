@@ -60,14 +60,14 @@ def _line(name: str, declaration: Declaration) -> str:
 
 ENVIRONMENT = "HPWSN_TOPICS_URL"
 FORMATS = ("toml", "ldif")
-TELL_EVERY = 1000
+PROGRESS_INTERVAL = 1000
 """Changes between two notes about the progress of a load."""
 _EXAMPLES = """\
 examples:
   hpwsn topics add ALL:ALARM --routing tcp --topics topics.toml
   hpwsn topics list --topics ldap://ldap.example.org/ou=topics,dc=hpwsn
 """
-_Work = Callable[[argparse.Namespace, Directory], None]
+_Action = Callable[[argparse.Namespace, Directory], None]
 _Subparsers = argparse._SubParsersAction  # the type of what add_subparsers returns has no public name
 
 
@@ -156,7 +156,7 @@ def _add_dump(commands: _Subparsers[argparse.ArgumentParser]) -> None:
 
 
 def _command(
-    commands: _Subparsers[argparse.ArgumentParser], name: str, work: _Work, summary: str, example: str
+    commands: _Subparsers[argparse.ArgumentParser], name: str, action: _Action, summary: str, example: str
 ) -> argparse.ArgumentParser:
     parser = commands.add_parser(
         name,
@@ -171,7 +171,7 @@ def _command(
         help=f"a .toml file or its file: URL, or an ldap: or ldaps: URL (default: ${ENVIRONMENT})",
     )
     _add_access(parser)
-    parser.set_defaults(handler=lambda args: _run(work, args))
+    parser.set_defaults(handler=lambda args: _run(action, args))
     return parser
 
 
@@ -183,9 +183,9 @@ def _add_access(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--ca-file", metavar="FILE", help="certificates of those who may sign the server's")
 
 
-def _run(work: _Work, args: argparse.Namespace) -> int:
+def _run(action: _Action, args: argparse.Namespace) -> int:
     try:
-        work(args, _directory(args))
+        action(args, _directory(args))
     except InvalidTopicExpressionFault as error:
         raise BadArguments(str(error)) from None
     return 0
@@ -241,7 +241,7 @@ def _move(args: argparse.Namespace, directory: Directory) -> None:
 
 
 def _load(args: argparse.Namespace, directory: Directory) -> None:
-    directory.replace(_read(args.file, args.format), args.merge, _tell)
+    directory.replace(_read(args.file, args.format), args.merge, _report_progress)
 
 
 def _read(file: str, given: str | None) -> Iterable[Declaration]:
@@ -263,8 +263,8 @@ def _format(file: str | None, given: str | None) -> str:
     return given or ("ldif" if file is not None and file.lower().endswith(".ldif") else "toml")
 
 
-def _tell(done: int, total: int) -> None:
-    if total >= TELL_EVERY and (done % TELL_EVERY == 0 or done == total):
+def _report_progress(done: int, total: int) -> None:
+    if total >= PROGRESS_INTERVAL and (done % PROGRESS_INTERVAL == 0 or done == total):
         sys.stderr.write(f"hpwsn topics: {done} of {total} changes\n")
 
 

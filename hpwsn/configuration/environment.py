@@ -17,10 +17,10 @@ PREFIX = "HPWSN_"
 KEYS = {setting.variable: key for key, setting in SETTINGS.items()}
 """The setting of each variable."""
 
-_OF_SERVICES = re.compile(
+_SERVICE_VARIABLE = re.compile(
     r"HPWSN(_\w+)?_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)"
 )
-_PORT_OF_SERVICE = re.compile(r"HPWSN(_\w+)?_PORT=(tcp|udp|sctp)://.*", re.DOTALL)
+_SERVICE_PORT = re.compile(r"HPWSN(_\w+)?_PORT=(tcp|udp|sctp)://.*", re.DOTALL)
 
 
 def given_settings(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
@@ -29,7 +29,7 @@ def given_settings(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     HPWSN_ADMIN_PORT=tcp://… is not one: Kubernetes sets it for a Service named hpwsn-admin.
     """
     for variable, key in KEYS.items():
-        if variable in environ and not _is_port_of_service(variable, environ[variable]):
+        if variable in environ and not _is_service_port(variable, environ[variable]):
             yield variable, key
 
 
@@ -47,13 +47,13 @@ def check_environment(environ: Mapping[str, str]) -> None:
 
 
 def _is_known(variable: str, value: str) -> bool:
-    if variable in KEYS or variable in VARIABLES or _OF_SERVICES.fullmatch(variable):
+    if variable in KEYS or variable in VARIABLES or _SERVICE_VARIABLE.fullmatch(variable):
         return True
-    return _is_port_of_service(variable, value)
+    return _is_service_port(variable, value)
 
 
-def _is_port_of_service(variable: str, value: str) -> bool:
-    return _PORT_OF_SERVICE.fullmatch(f"{variable}={value}") is not None
+def _is_service_port(variable: str, value: str) -> bool:
+    return _SERVICE_PORT.fullmatch(f"{variable}={value}") is not None
 
 
 def _remedy(variable: str) -> str:

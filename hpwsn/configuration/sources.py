@@ -42,7 +42,7 @@ _PASSWORD = re.compile(r"(://[^:/@\s]*):[^/\s]*@")
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class GivenValue:
     """A value that somebody set, and where; `key` may be unknown."""
 
     key: str
@@ -74,16 +74,16 @@ def load_config(
     given = [
         *_from_file(file, problems),
         *(
-            Given(key, environ[variable], f"environment {variable}")
+            GivenValue(key, environ[variable], f"environment {variable}")
             for variable, key in given_settings(environ)
         ),
-        *(Given(key, value, f"flag {_flag(key)}") for key, value in flags.items()),
+        *(GivenValue(key, value, f"flag {_flag(key)}") for key, value in flags.items()),
         *_from_assignments(assignments, problems),
     ]
     values = _check_values(given, problems)
     sources = {one.key: one.source for one in given if one.key in values}
     config = build_config(values)
-    problems.extend(_check_together(config, sources))
+    problems.extend(_check_combinations(config, sources))
     if problems:
         raise ConfigError(problems)
     return LoadedConfig(config, MappingProxyType(sources), file)
@@ -117,19 +117,19 @@ def value_of(config: Config, setting: Setting) -> object:
     return getattr(getattr(config, setting.section), setting.name)
 
 
-def masked(setting: Setting, value: object) -> object:
+def mask_secrets(setting: Setting, value: object) -> object:
     """A value as it may be printed: without secrets and the passwords in URLs."""
     if not isinstance(value, str) or not value:
         return value
     return "***" if setting.secret else _PASSWORD.sub(r"\1:***@", value)
 
 
-def shown(setting: Setting, value: object) -> str:
+def display_value(setting: Setting, value: object) -> str:
     """A checked value as a reader would write it, masked."""
-    return setting.kind.format(masked(setting, value))
+    return setting.kind.format(mask_secrets(setting, value))
 
 
-def _from_file(file: Path | None, problems: list[Problem]) -> Iterator[Given]:
+def _from_file(file: Path | None, problems: list[Problem]) -> Iterator[GivenValue]:
     if file is None:
         return
     try:
@@ -147,7 +147,7 @@ def _from_file(file: Path | None, problems: list[Problem]) -> Iterator[Given]:
     else:
         lines = _find_lines(text)
         for key, value in _flatten(document):
-            yield Given(key, value, f"{file}:{lines[key]}" if key in lines else str(file))
+            yield GivenValue(key, value, f"{file}:{lines[key]}" if key in lines else str(file))
 
 
 def _flatten(document: Mapping[str, object]) -> Iterator[tuple[str, object]]:
@@ -170,18 +170,18 @@ def _find_lines(text: str) -> dict[str, int]:
     return lines
 
 
-def _from_assignments(assignments: Iterable[str], problems: list[Problem]) -> Iterator[Given]:
+def _from_assignments(assignments: Iterable[str], problems: list[Problem]) -> Iterator[GivenValue]:
     for text in assignments:
         key, equals, value = text.partition("=")
         if equals:
-            yield Given(key.strip(), value.strip(), "flag --set")
+            yield GivenValue(key.strip(), value.strip(), "flag --set")
         else:
             problems.append(
                 Problem("", text, "flag --set", "wants section.key=value, such as log.level=debug")
             )
 
 
-def _check_values(given: Iterable[Given], problems: list[Problem]) -> dict[str, object]:
+def _check_values(given: Iterable[GivenValue], problems: list[Problem]) -> dict[str, object]:
     """The values by name, later ones over earlier ones; a value that loses is checked all the same."""
     values: dict[str, object] = {}
     for one in given:
@@ -192,7 +192,9 @@ def _check_values(given: Iterable[Given], problems: list[Problem]) -> dict[str, 
         try:
             values[one.key] = setting.kind.parse(one.value)
         except ValueError as error:
-            problems.append(Problem(one.key, repr(masked(setting, one.value)), one.source, f"wants {error}"))
+            problems.append(
+                Problem(one.key, repr(mask_secrets(setting, one.value)), one.source, f"wants {error}")
+            )
     return values
 
 
@@ -208,12 +210,14 @@ def _unknown(key: str) -> str:
     return f"is no setting; the sections are {', '.join(sections())}"
 
 
-def _check_together(config: Config, sources: Mapping[str, str]) -> Iterator[Problem]:
+def _check_combinations(config: Config, sources: Mapping[str, str]) -> Iterator[Problem]:
     """What is wrong between settings that are each right."""
 
     def problem(key: str, remedy: str) -> Problem:
         setting = SETTINGS[key]
-        return Problem(key, shown(setting, value_of(config, setting)), sources.get(key, "default"), remedy)
+        return Problem(
+            key, display_value(setting, value_of(config, setting)), sources.get(key, "default"), remedy
+        )
 
     delivery, cluster = config.delivery, config.cluster
     if delivery.retry_max < delivery.retry_first:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from hpwsn.settings.quantities import Choice, Flag, Seconds, Size, Text, Whole
+from hpwsn.settings.quantities import Boolean, Choice, Duration, Integer, Size, Text
 from hpwsn.settings.setting import MIB, setting
 from hpwsn_client.wsn.soap.version import SOAP_ACTIONS
 
@@ -24,26 +24,26 @@ class TopicsSettings:
     )
     bind_dn: str = setting("", Text("a DN, or empty for anonymous"), "DN that the node binds as.")
     password_file: str = setting("", Text("a file"), "Password of `bind_dn`.")
-    start_tls: bool = setting(False, Flag(), "Use StartTLS on an ldap:// connection.")
+    start_tls: bool = setting(False, Boolean(), "Use StartTLS on an ldap:// connection.")
     ca_file: str = setting(
         "",
         Text("a PEM file, or empty for the system's"),
         "CA certificates for the LDAP server.",
     )
-    timeout: float = setting(10.0, Seconds(0.1, 3600), "Response timeout of the LDAP server.")
+    timeout: float = setting(10.0, Duration(0.1, 3600), "Response timeout of the LDAP server.")
     start_wait: float = setting(
-        5.0, Seconds(0, 3600), "How long startup waits for the LDAP server before it uses the saved topics."
+        5.0, Duration(0, 3600), "How long startup waits for the LDAP server before it uses the saved topics."
     )
-    page_size: int = setting(1000, Whole(1, 100_000), "Maximum LDAP entries per page.")
+    page_size: int = setting(1000, Integer(1, 100_000), "Maximum LDAP entries per page.")
     poll: float = setting(
-        5.0, Seconds(0.1, 86400), "Polling interval if the LDAP server does not report changes."
+        5.0, Duration(0.1, 86400), "Polling interval if the LDAP server does not report changes."
     )
-    retry_max: float = setting(30.0, Seconds(0.1, 3600), "Maximum retry interval for the LDAP server.")
+    retry_max: float = setting(30.0, Duration(0.1, 3600), "Maximum retry interval for the LDAP server.")
     simple_subtree: bool = setting(
-        True, Flag(), "A Simple topic expression also matches the topics below it."
+        True, Boolean(), "A Simple topic expression also matches the topics below it."
     )
     open_limit: int = setting(
-        1_000_000, Whole(1, 100_000_000), "Maximum topics without a topic file or directory."
+        1_000_000, Integer(1, 100_000_000), "Maximum topics without a topic file or directory."
     )
 
 
@@ -56,9 +56,9 @@ class JournalSettings:
         Choice(choices=("none", "commit", "fsync")),
         "What accepted notifications survive: nothing, a process crash, or a power failure.",
     )
-    id_window: float = setting(600.0, Seconds(0), "How long a MessageId is remembered for deduplication.")
+    id_window: float = setting(600.0, Duration(0), "How long a MessageId is remembered for deduplication.")
     retention_age: float = setting(
-        86400.0, Seconds(0), "Retention by age; undelivered notifications and dead letters are exempt."
+        86400.0, Duration(0), "Retention by age; undelivered notifications and dead letters are exempt."
     )
     retention_bytes: int = setting(
         1024 * MIB,
@@ -82,22 +82,22 @@ class JournalSettings:
 class DeliverySettings:
     """Pushing notifications to consumers."""
 
-    batch: int = setting(64, Whole(1, 10_000), "Maximum notifications per Notify.")
-    window: int = setting(1024, Whole(1, 1_000_000), "Maximum offsets read ahead per subscription.")
+    batch: int = setting(64, Integer(1, 10_000), "Maximum notifications per Notify.")
+    window: int = setting(1024, Integer(1, 1_000_000), "Maximum offsets read ahead per subscription.")
     cache_bytes: int = setting(64 * MIB, Size(0), "Memory cache of recent notifications.")
-    connections_per_host: int = setting(32, Whole(1, 10_000), "Maximum connections per consumer host.")
-    connect_timeout: float = setting(10.0, Seconds(0.05), "Timeout for connecting to a consumer.")
-    response_timeout: float = setting(30.0, Seconds(0.05), "Timeout for the consumer's response.")
+    connections_per_host: int = setting(32, Integer(1, 10_000), "Maximum connections per consumer host.")
+    connect_timeout: float = setting(10.0, Duration(0.05), "Timeout for connecting to a consumer.")
+    response_timeout: float = setting(30.0, Duration(0.05), "Timeout for the consumer's response.")
     retry_first: float = setting(
-        0.5, Seconds(0.001), "Delay before the first retry; it doubles with each retry, with jitter."
+        0.5, Duration(0.001), "Delay before the first retry; it doubles with each retry, with jitter."
     )
-    retry_max: float = setting(60.0, Seconds(0.001), "Maximum delay between retries.")
+    retry_max: float = setting(60.0, Duration(0.001), "Maximum delay between retries.")
     retry_for: float = setting(
-        86400.0, Seconds(0), "How long a delivery is retried before it becomes a dead letter."
+        86400.0, Duration(0), "How long a delivery is retried before it becomes a dead letter."
     )
     max_queue: int = setting(
         1_000_000,
-        Whole(1, 1_000_000_000),
+        Integer(1, 1_000_000_000),
         "Maximum backlog of a subscription without its own `maxQueue`.",
     )
     overflow: str = setting(
@@ -106,7 +106,7 @@ class DeliverySettings:
         "Beyond `max_queue`: drop the oldest, reject publishers, or make the oldest dead letters.",
     )
     raw_only: bool = setting(
-        False, Flag(), "Push only bare payloads: reject push subscriptions without UseRaw."
+        False, Boolean(), "Push only bare payloads: reject push subscriptions without UseRaw."
     )
     soap_action: Literal["empty", "action"] = setting(
         "empty",
@@ -127,27 +127,27 @@ class DeliverySettings:
 class RetrySettings:
     """Retries per error class. A delay of 0 means the value in `[delivery]`; 0 attempts means no limit."""
 
-    refused_first: float = setting(0.0, Seconds(0), "First delay after a refused or lost connection.")
-    refused_max: float = setting(0.0, Seconds(0), "Maximum delay.")
-    refused_attempts: int = setting(0, Whole(0, 1_000_000), "Maximum attempts.")
-    timeout_first: float = setting(0.0, Seconds(0), "First delay after a timeout.")
-    timeout_max: float = setting(0.0, Seconds(0), "Maximum delay.")
-    timeout_attempts: int = setting(0, Whole(0, 1_000_000), "Maximum attempts.")
-    client_error_first: float = setting(0.0, Seconds(0), "First delay after a 4xx response.")
-    client_error_max: float = setting(600.0, Seconds(0), "Maximum delay.")
-    client_error_attempts: int = setting(0, Whole(0, 1_000_000), "Maximum attempts.")
-    server_error_first: float = setting(0.0, Seconds(0), "First delay after a 5xx response.")
-    server_error_max: float = setting(0.0, Seconds(0), "Maximum delay.")
-    server_error_attempts: int = setting(0, Whole(0, 1_000_000), "Maximum attempts.")
+    refused_first: float = setting(0.0, Duration(0), "First delay after a refused or lost connection.")
+    refused_max: float = setting(0.0, Duration(0), "Maximum delay.")
+    refused_attempts: int = setting(0, Integer(0, 1_000_000), "Maximum attempts.")
+    timeout_first: float = setting(0.0, Duration(0), "First delay after a timeout.")
+    timeout_max: float = setting(0.0, Duration(0), "Maximum delay.")
+    timeout_attempts: int = setting(0, Integer(0, 1_000_000), "Maximum attempts.")
+    client_error_first: float = setting(0.0, Duration(0), "First delay after a 4xx response.")
+    client_error_max: float = setting(600.0, Duration(0), "Maximum delay.")
+    client_error_attempts: int = setting(0, Integer(0, 1_000_000), "Maximum attempts.")
+    server_error_first: float = setting(0.0, Duration(0), "First delay after a 5xx response.")
+    server_error_max: float = setting(0.0, Duration(0), "Maximum delay.")
+    server_error_attempts: int = setting(0, Integer(0, 1_000_000), "Maximum attempts.")
 
 
 @dataclass(frozen=True, slots=True)
 class DeadLettersSettings:
     """Notifications that could not be delivered."""
 
-    age: float = setting(7 * 86400.0, Seconds(0), "How long dead letters are kept.")
+    age: float = setting(7 * 86400.0, Duration(0), "How long dead letters are kept.")
     limit: int = setting(
-        1_000_000, Whole(0, 1_000_000_000), "Maximum dead letters; the oldest are removed first."
+        1_000_000, Integer(0, 1_000_000_000), "Maximum dead letters; the oldest are removed first."
     )
 
 
@@ -155,11 +155,11 @@ class DeadLettersSettings:
 class SubscriptionsSettings:
     """Limits on subscriptions."""
 
-    limit: int = setting(1_000_000, Whole(1, 100_000_000), "Maximum subscriptions.")
+    limit: int = setting(1_000_000, Integer(1, 100_000_000), "Maximum subscriptions.")
     grace: float = setting(
-        60.0, Seconds(0), "Grace period after expiry in which a subscription can be renewed."
+        60.0, Duration(0), "Grace period after expiry in which a subscription can be renewed."
     )
-    max_lifetime: float = setting(0.0, Seconds(0), "Maximum lifetime; 0 means no limit.")
+    max_lifetime: float = setting(0.0, Duration(0), "Maximum lifetime; 0 means no limit.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,16 +177,16 @@ class MatchingSettings:
 class PullPointsSettings:
     """Limits on pull points."""
 
-    limit: int = setting(100_000, Whole(1, 10_000_000), "Maximum pull points.")
-    max_messages: int = setting(1000, Whole(1, 100_000), "Maximum notifications per GetMessages response.")
+    limit: int = setting(100_000, Integer(1, 10_000_000), "Maximum pull points.")
+    max_messages: int = setting(1000, Integer(1, 100_000), "Maximum notifications per GetMessages response.")
     queue_limit: int = setting(
         1_000_000,
-        Whole(1, 1_000_000_000),
+        Integer(1, 1_000_000_000),
         "Maximum backlog of a pull point; the oldest are removed first.",
     )
     confirm_after: float = setting(
         0.0,
-        Seconds(0),
+        Duration(0),
         "Delay after which a returned batch counts as received without another call; 0 means never.",
     )
 
@@ -197,39 +197,39 @@ class OnvifSettings:
 
     lifetime: float = setting(
         3600.0,
-        Seconds(1),
+        Duration(1),
         "Default lifetime of a pull point subscription.",
     )
-    max_timeout: float = setting(600.0, Seconds(0), "Maximum Timeout of PullMessages.")
+    max_timeout: float = setting(600.0, Duration(0), "Maximum Timeout of PullMessages.")
     max_messages: int = setting(
         4096,
-        Whole(1, 1_000_000),
+        Integer(1, 1_000_000),
         "Maximum MessageLimit of PullMessages.",
     )
-    waiting_limit: int = setting(1000, Whole(0, 1_000_000), "Maximum concurrent PullMessages that wait.")
+    waiting_limit: int = setting(1000, Integer(0, 1_000_000), "Maximum concurrent PullMessages that wait.")
     users_file: str = setting(
         "",
         Text("a file of lines name:password, or empty for no check"),
         "Users of the ONVIF service, who authenticate with a UsernameToken.",
     )
-    token_window: float = setting(300.0, Seconds(1), "Maximum clock difference of a UsernameToken.")
+    token_window: float = setting(300.0, Duration(1), "Maximum clock difference of a UsernameToken.")
 
 
 @dataclass(frozen=True, slots=True)
 class RegistrationsSettings:
     """Registered publishers, and publishers on demand."""
 
-    required: bool = setting(False, Flag(), "Only registered publishers may publish.")
-    limit: int = setting(10_000, Whole(1, 1_000_000), "Maximum registrations.")
-    topics_limit: int = setting(1000, Whole(1, 100_000), "Maximum topics per registration.")
-    max_lifetime: float = setting(0.0, Seconds(0), "Maximum lifetime; 0 means no limit.")
+    required: bool = setting(False, Boolean(), "Only registered publishers may publish.")
+    limit: int = setting(10_000, Integer(1, 1_000_000), "Maximum registrations.")
+    topics_limit: int = setting(1000, Integer(1, 100_000), "Maximum topics per registration.")
+    max_lifetime: float = setting(0.0, Duration(0), "Maximum lifetime; 0 means no limit.")
     lifetime: float = setting(
         600.0,
-        Seconds(1),
+        Duration(1),
         "Lifetime of the node's subscriptions at publishers on demand; renewed at half of it.",
     )
     linger: float = setting(
-        1.0, Seconds(0), "Delay before a publisher on demand is paused after its last subscriber leaves."
+        1.0, Duration(0), "Delay before a publisher on demand is paused after its last subscriber leaves."
     )
 
 
@@ -237,10 +237,10 @@ class RegistrationsSettings:
 class StreamsSettings:
     """Stream services registered by jobs."""
 
-    limit: int = setting(1000, Whole(1, 100_000), "Maximum stream services.")
+    limit: int = setting(1000, Integer(1, 100_000), "Maximum stream services.")
     silent_after: float = setting(
-        15.0, Seconds(1), "Time without a heartbeat after which a service is silent."
+        15.0, Duration(1), "Time without a heartbeat after which a service is silent."
     )
     forget_after: float = setting(
-        7 * 86400.0, Seconds(0), "Time after which a silent or stopped service is removed; 0 means never."
+        7 * 86400.0, Duration(0), "Time after which a silent or stopped service is removed; 0 means never."
     )

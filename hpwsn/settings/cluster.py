@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from hpwsn.settings.quantities import Flag, Seconds, Size, Text, Texts, Url, Whole
+from hpwsn.settings.quantities import Boolean, Duration, Integer, Size, Text, TextList, Url
 from hpwsn.settings.setting import ANY_HOST, MIB, host_and_port, setting
 
 
@@ -17,21 +17,23 @@ class BackboneSettings:
     )
     password: str = setting("", Text(), "ActiveMQ password, if not in the URL.", secret=True)
     password_file: str = setting("", Text("a file"), "File with the ActiveMQ password.")
-    persistent: bool = setting(True, Flag(), "Send persistent messages, which survive a restart of ActiveMQ.")
-    batch: int = setting(256, Whole(1, 10_000), "Maximum notifications per ActiveMQ message.")
-    prefetch: int = setting(64, Whole(1, 10_000), "Maximum unacknowledged messages from ActiveMQ.")
+    persistent: bool = setting(
+        True, Boolean(), "Send persistent messages, which survive a restart of ActiveMQ."
+    )
+    batch: int = setting(256, Integer(1, 10_000), "Maximum notifications per ActiveMQ message.")
+    prefetch: int = setting(64, Integer(1, 10_000), "Maximum unacknowledged messages from ActiveMQ.")
     heartbeat: float = setting(
         5.0,
-        Seconds(0.1, 3600),
+        Duration(0.1, 3600),
         "Heartbeat interval; the connection is lost after 2.5 intervals of silence.",
     )
     spool_limit: int = setting(
-        1_000_000, Whole(0, 1_000_000_000), "Maximum notifications spooled while ActiveMQ is unavailable."
+        1_000_000, Integer(0, 1_000_000_000), "Maximum notifications spooled while ActiveMQ is unavailable."
     )
     spool_bytes: int = setting(256 * MIB, Size(0), "Maximum bytes spooled while ActiveMQ is unavailable.")
     peers: tuple[str, ...] = setting(
         (),
-        Texts("a list of topics"),
+        TextList("a list of topics"),
         "Topics, with all topics below them, shared with JMS, STOMP, MQTT and AMQP applications.",
     )
 
@@ -58,19 +60,19 @@ class ClusterSettings:
         "This node's address for other nodes and the admin node, if different from that for clients.",
     )
     heartbeat: float = setting(
-        2.0, Seconds(0.05, 3600), "Heartbeat interval; nodes use the admin node's value."
+        2.0, Duration(0.05, 3600), "Heartbeat interval; nodes use the admin node's value."
     )
     missed: int = setting(
-        3, Whole(2, 1000), "Missed heartbeats after which a node is dead; nodes use the admin node's value."
+        3, Integer(2, 1000), "Missed heartbeats after which a node is dead; nodes use the admin node's value."
     )
     start_wait: float = setting(
         5.0,
-        Seconds(0, 3600),
+        Duration(0, 3600),
         "How long startup waits for the admin node before the node continues without it.",
     )
-    clock_window: float = setting(300.0, Seconds(1, 86400), "Maximum clock difference between two hosts.")
+    clock_window: float = setting(300.0, Duration(1, 86400), "Maximum clock difference between two hosts.")
     forward_timeout: float = setting(
-        120.0, Seconds(0.1, 3600), "Response timeout for a request forwarded to another node."
+        120.0, Duration(0.1, 3600), "Response timeout for a request forwarded to another node."
     )
 
 
@@ -83,12 +85,12 @@ class AdminSettings:
         Text("a host name or address", empty=False),
         "Listening address; 0.0.0.0 or :: means all.",
     )
-    port: int = setting(8070, Whole(0, 65535), "Listening port; 0 means any free port.")
+    port: int = setting(8070, Integer(0, 65535), "Listening port; 0 means any free port.")
     dir: str = setting(
         "hpwsn-admin-data", Text("a directory", empty=False), "State directory; created if missing."
     )
-    limit: int = setting(10_000, Whole(1, 1_000_000), "Maximum registered nodes.")
-    forget: float = setting(86_400.0, Seconds(0), "How long a dead or stopped node stays listed.")
+    limit: int = setting(10_000, Integer(1, 1_000_000), "Maximum registered nodes.")
+    forget: float = setting(86_400.0, Duration(0), "How long a dead or stopped node stays listed.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +102,7 @@ class RoutingSettings:
         Text("a host name or address, or empty for `server.host`"),
         "Listening address for links; announced to other nodes unless it means all addresses.",
     )
-    port: int = setting(0, Whole(0, 65535), "UDP and TCP port for links; 0 means any free port.")
+    port: int = setting(0, Integer(0, 65535), "UDP and TCP port for links; 0 means any free port.")
     public: str = setting(
         "",
         Text("host:port, or empty for `host` and `port`"),
@@ -112,17 +114,17 @@ class RoutingSettings:
     buffer: int = setting(4 * MIB, Size(64 * 1024, 1024 * MIB), "Requested socket buffer for datagrams.")
     queue_bytes: int = setting(64 * MIB, Size(MIB), "Maximum bytes queued per node.")
     reassembly_timeout: float = setting(
-        5.0, Seconds(0.1, 3600), "Maximum wait for the next fragment of a notification."
+        5.0, Duration(0.1, 3600), "Maximum wait for the next fragment of a notification."
     )
     reassembly_bytes: int = setting(
         64 * MIB, Size(MIB), "Maximum bytes of incomplete notifications; the oldest are dropped first."
     )
     reassembly_messages: int = setting(
-        1024, Whole(1, 1_000_000), "Maximum incomplete notifications; the oldest are dropped first."
+        1024, Integer(1, 1_000_000), "Maximum incomplete notifications; the oldest are dropped first."
     )
     unacknowledged: int = setting(
         10_000,
-        Whole(1, 1_000_000),
+        Integer(1, 1_000_000),
         "Maximum unacknowledged reliable notifications, beyond which publishers get 503.",
     )
     unacknowledged_bytes: int = setting(
@@ -130,19 +132,21 @@ class RoutingSettings:
     )
     resend_after: float = setting(
         5.0,
-        Seconds(0.1, 3600),
+        Duration(0.1, 3600),
         "Delay before unacknowledged notifications are sent again; it doubles each time.",
     )
     dead_grace: float = setting(
-        60.0, Seconds(0), "How long reliable notifications are kept for a dead or stopped node."
+        60.0, Duration(0), "How long reliable notifications are kept for a dead or stopped node."
     )
     originals: tuple[str, ...] = setting(
         (),
-        Texts("a list of host:port"),
+        TextList("a list of host:port"),
         "Nodes of the original HPwsn with which publications are exchanged over UDP.",
     )
     original_port: int = setting(
-        0, Whole(0, 65535), "UDP port for `originals`; 0 means any free port. Senders are not authenticated."
+        0,
+        Integer(0, 65535),
+        "UDP port for `originals`; 0 means any free port. Senders are not authenticated.",
     )
 
     def original_addresses(self) -> list[tuple[str, int]]:

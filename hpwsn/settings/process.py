@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from hpwsn.settings.quantities import Choice, Flag, Seconds, Size, Text, Texts, Url, Whole
+from hpwsn.settings.quantities import Boolean, Choice, Duration, Integer, Size, Text, TextList, Url
 from hpwsn.settings.setting import ANY_HOST, MIB, setting
 
 
@@ -15,29 +15,29 @@ class ServerSettings:
         Text("a host name or address", empty=False),
         "Listening address; 0.0.0.0 or :: means all.",
     )
-    port: int = setting(8080, Whole(0, 65535), "Listening port; 0 means any free port.")
+    port: int = setting(8080, Integer(0, 65535), "Listening port; 0 means any free port.")
     public_url: str = setting(
         "",
         Url("an http or https URL, or empty for http://host:port, https with TLS"),
         "Base URL in endpoint references, if clients use another address, such as a proxy.",
     )
     body_limit: int = setting(16 * MIB, Size(1024, 2**31), "Maximum request body.")
-    depth_limit: int = setting(256, Whole(8, 256), "Maximum depth of elements in a request.")
-    attribute_limit: int = setting(256, Whole(8, 100_000), "Maximum attributes per element.")
-    message_limit: int = setting(10_000, Whole(1, 1_000_000), "Maximum messages per Notify.")
+    depth_limit: int = setting(256, Integer(8, 256), "Maximum depth of elements in a request.")
+    attribute_limit: int = setting(256, Integer(8, 100_000), "Maximum attributes per element.")
+    message_limit: int = setting(10_000, Integer(1, 1_000_000), "Maximum messages per Notify.")
     request_timeout: float = setting(
-        60.0, Seconds(0.1), "Timeout for receiving a request, and for the client to read the response."
+        60.0, Duration(0.1), "Timeout for receiving a request, and for the client to read the response."
     )
-    connections: int = setting(10_000, Whole(1, 1_000_000), "Maximum open connections.")
+    connections: int = setting(10_000, Integer(1, 1_000_000), "Maximum open connections.")
     drain_timeout: float = setting(
-        10.0, Seconds(0), "Maximum wait for in-flight requests and deliveries at SIGTERM."
+        10.0, Duration(0), "Maximum wait for in-flight requests and deliveries at SIGTERM."
     )
     fast_lane: bool = setting(
-        True, Flag(), "Use the shorter code path for common requests; the responses are the same."
+        True, Boolean(), "Use the shorter code path for common requests; the responses are the same."
     )
     websocket_origins: tuple[str, ...] = setting(
         (),
-        Texts("a list of origins, such as https://maps.example.org, or *"),
+        TextList("a list of origins, such as https://maps.example.org, or *"),
         "Origins of other web pages that may open a WebSocket; * means all.",
     )
     tls_certificate: str = setting(

@@ -29,7 +29,7 @@ _TRUE = frozenset({"true", "yes", "on", "1"})
 _FALSE = frozenset({"false", "no", "off", "0"})
 
 
-class Kind(Protocol):
+class ValueKind(Protocol):
     """What every kind of value can do."""
 
     def parse(self, value: object) -> object:
@@ -97,7 +97,7 @@ class Choice(Text):
 
 
 @dataclass(frozen=True, slots=True)
-class Texts:
+class TextList:
     """Several texts: a list, or one text with commas between them; `meaning` tells the reader what of."""
 
     meaning: str
@@ -120,7 +120,7 @@ class Texts:
 
 
 @dataclass(frozen=True, slots=True)
-class Flag:
+class Boolean:
     """True or false."""
 
     def parse(self, value: object) -> bool:
@@ -142,7 +142,7 @@ class Flag:
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
+class Integer:
     """A whole number between two bounds, both included."""
 
     minimum: int
@@ -189,7 +189,7 @@ class Size:
 
 
 @dataclass(frozen=True, slots=True)
-class Seconds:
+class Duration:
     """A span of time in seconds, written as a number or with a unit."""
 
     minimum: float

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from hpwsn.settings.quantities import Kind
+from hpwsn.settings.quantities import ValueKind
 
 ANY_HOST = frozenset({"", "0.0.0.0", "::"})
 """Addresses to listen on that mean every one, and by which nobody is reached."""
@@ -25,7 +25,7 @@ def host_and_port(key: str, text: str) -> tuple[str, int]:
 MIB = 1024**2
 
 
-def setting(default: Any, kind: Kind, about: str, secret: bool = False) -> Any:
+def setting(default: Any, kind: ValueKind, about: str, secret: bool = False) -> Any:
     """A dataclass field that carries its kind and help."""
     return field(default=default, metadata={"kind": kind, "about": about, "secret": secret})
 
@@ -37,7 +37,7 @@ class Setting:
     section: str
     name: str
     default: object
-    kind: Kind
+    kind: ValueKind
     about: str
     secret: bool
 

@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpwsn.settings.quantities import (
+    Boolean,
     Choice,
-    Flag,
-    Seconds,
+    Duration,
+    Integer,
     Size,
     Text,
-    Texts,
+    TextList,
     Url,
-    Whole,
     format_duration,
     format_size,
     parse_duration,
@@ -81,17 +81,17 @@ def test_a_duration_reads_back_as_it_is_written(milliseconds: int) -> None:
 @pytest.mark.parametrize("value", [True, 1.5, "1.5", "", "x", -1, 11, "11", None, [1], "9" * 5000])
 def test_whole_numbers_stay_within_their_bounds(value: object) -> None:
     with pytest.raises(ValueError, match="from 0 to 10"):
-        Whole(0, 10).parse(value)
+        Integer(0, 10).parse(value)
 
 
 def test_whole_numbers_take_digits_with_underscores() -> None:
-    assert (Whole(0, 10**6).parse("100_000"), Whole(-5, 5).parse(" -5 ")) == (100_000, -5)
+    assert (Integer(0, 10**6).parse("100_000"), Integer(-5, 5).parse(" -5 ")) == (100_000, -5)
 
 
 @pytest.mark.parametrize("value", [True, float("nan"), float("inf"), -1, "1 ms", None])
 def test_seconds_stay_within_their_bounds(value: object) -> None:
     with pytest.raises(ValueError, match="a duration from 1 s"):
-        Seconds(1.0).parse(value)
+        Duration(1.0).parse(value)
 
 
 @pytest.mark.parametrize("value", [True, 1.5, 1023, "1 KB", "2 GiB", None])
@@ -104,13 +104,13 @@ def test_sizes_stay_within_their_bounds(value: object) -> None:
     ("value", "flag"), [(True, True), ("Yes", True), ("on", True), ("0", False), ("false", False)]
 )
 def test_flags_take_the_usual_words(value: object, flag: bool) -> None:
-    assert Flag().parse(value) is flag
+    assert Boolean().parse(value) is flag
 
 
 @pytest.mark.parametrize("value", [1, "", "maybe", None])
 def test_flags_take_no_other_words(value: object) -> None:
     with pytest.raises(ValueError, match="true or false"):
-        Flag().parse(value)
+        Boolean().parse(value)
 
 
 def test_choices_are_taken_in_any_case() -> None:
@@ -141,7 +141,7 @@ def test_text_is_written_so_that_toml_reads_it_back() -> None:
     [("", ()), ("A", ("A",)), (" A:B , C ,", ("A:B", "C")), (["A", " B "], ("A", "B")), ([], ())],
 )
 def test_several_texts_are_a_list_or_have_commas_between_them(value: object, texts: tuple[str, ...]) -> None:
-    kind = Texts("a list of topics")
+    kind = TextList("a list of topics")
     assert kind.parse(value) == texts
     assert tomllib.loads(f"x = {kind.format(texts)}")["x"] == list(texts)
 
@@ -149,4 +149,4 @@ def test_several_texts_are_a_list_or_have_commas_between_them(value: object, tex
 @pytest.mark.parametrize("value", [5, None, [1], {"A": 1}])
 def test_anything_else_is_no_list_of_texts(value: object) -> None:
     with pytest.raises(ValueError, match="a list of topics"):
-        Texts("a list of topics").parse(value)
+        TextList("a list of topics").parse(value)
