@@ -31,7 +31,7 @@ PAUSE = 5.0
 """Seconds until a task that failed is begun again."""
 
 
-class Background:
+class BackgroundTask:
     """Starts a coroutine and ends it."""
 
     def __init__(self, run: Callable[[], Coroutine[None, None, None]]) -> None:
@@ -40,9 +40,9 @@ class Background:
 
     def start(self) -> None:
         """Begin."""
-        self._task = asyncio.get_running_loop().create_task(self._run_on())
+        self._task = asyncio.get_running_loop().create_task(self._run_forever())
 
-    async def _run_on(self) -> None:
+    async def _run_forever(self) -> None:
         while True:
             try:
                 await self._run()

@@ -8,7 +8,7 @@ HpwsnError
 ├── JournalDamaged       the database file is not usable; moving or repairing it is a person's decision
 ├── JournalTooNew        written by a later version of HPwsn
 ├── BackboneUnavailable  the backbone cannot take this now; the reason says why and what to do
-├── ClientLeft           whoever asked has gone while the answer was waited for
+├── ClientDisconnected   the client closed its connection before the answer was ready
 └── DataDirectoryInUse   another node has the data directory
 
 The faults that travel to a client are hpwsn_client.wsn.soap.faults; the door turns these into those.
@@ -72,7 +72,7 @@ class JournalUnavailable(HpwsnError):
         self.reason = reason
 
 
-class ClientLeft(HpwsnError):
+class ClientDisconnected(HpwsnError):
     """The client has gone while its answer was waited for, so that nobody will read one."""
 
 

@@ -29,7 +29,7 @@ _REMEDIES = {
 }
 
 
-def why_no_listener(host: str) -> str | None:
+def listen_problem(host: str) -> str | None:
     """Why nothing can listen at an address, whatever the port; None where something can."""
     try:
         _listen(host, 0).close()

@@ -44,10 +44,10 @@ def backbone_address(settings: BackboneSettings) -> Address:
         return replace(address, password=settings.password)
     if not settings.password_file:
         return address
-    return replace(address, password=_password_of(settings.password_file))
+    return replace(address, password=_read_password(settings.password_file))
 
 
-def _password_of(file: str) -> str:
+def _read_password(file: str) -> str:
     try:
         password = Path(file).read_text("utf-8").strip("\r\n")
     except (OSError, UnicodeDecodeError) as error:

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from hpwsn.background import Background
+from hpwsn.background import BackgroundTask
 from hpwsn.broker.broker import Broker
 from hpwsn.broker.subscriptions.subscription import State
 from hpwsn.errors import JournalUnavailable
@@ -49,7 +49,7 @@ class RetentionPolicy:
         )
 
 
-class Housekeeping(Background):
+class Housekeeping(BackgroundTask):
     """Prunes the journal and the pull points now and then."""
 
     def __init__(

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable
 from typing import Protocol
 
-from hpwsn.background import Background
+from hpwsn.background import BackgroundTask
 from hpwsn.errors import JournalUnavailable
 from hpwsn.listeners import Listeners
 
@@ -33,7 +33,7 @@ class Mortal(Protocol):
         """End what is due; returns how many changed."""
 
 
-class Reaper(Background):
+class Reaper(BackgroundTask):
     """Calls `expire` of a registry when something is due."""
 
     def __init__(self, registry: Mortal, clock: Callable[[], float]) -> None:

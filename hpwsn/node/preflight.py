@@ -16,7 +16,7 @@ from hpwsn.door.listener.tls import server_context
 from hpwsn.door.onvif.username_tokens import Credentials
 from hpwsn.errors import SettingError
 from hpwsn.journal.store.data_directory import why_unusable
-from hpwsn.listening import why_no_listener
+from hpwsn.listening import listen_problem
 from hpwsn.node.backbones import prepare_backbone
 from hpwsn.routing.membership.credentials import peer_authorities, shared_secret
 from hpwsn.routing.topology.topology import MalformedTopology, check_name
@@ -58,7 +58,7 @@ def _links(config: Config) -> None:
 
 
 def _check_host(key: str, host: str, remedy: str) -> None:
-    if reason := why_no_listener(host):
+    if reason := listen_problem(host):
         raise SettingError(key, host, f"is not an address to listen on ({reason}); {remedy}")
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hpwsn.backbone.activemq.internal_publisher import UNCONFIRMED, InternalPublisher
+from hpwsn.backbone.activemq.internal_publisher import MAX_UNCONFIRMED, InternalPublisher
 from hpwsn.errors import BackboneUnavailable, HpwsnError
 from tests.activemq import ActiveMQ, BackedNode
 from tests.harness import environment
@@ -101,7 +101,7 @@ def test_what_waits_for_an_activemq_that_is_away_has_a_limit_and_is_sent_later(
         for number in range(1000):
             publisher.publish("A", f"<x>{number}</x>")
             taken += 1
-    assert taken == UNCONFIRMED + 1
+    assert taken == MAX_UNCONFIRMED + 1
     own_activemq.start()
     publisher.flush(PATIENCE)
     publisher.close()

@@ -26,7 +26,7 @@ from hpwsn_client.wsn.soap.soap_faults import SoapFault
 from hpwsn_client.wsn.soap.xml import STORED_LIMITS, Limits, encode_element, parse_xml
 from hpwsn_client.wsn.topics.topic_expressions import Topic, TopicExpression
 
-LONGEST_ID = 1024
+MAX_ID = 1024
 AMQP_BODIES = {"3": "a sequence", "7": "a map", "8": "a list"}
 """Bodies of AMQP messages that ActiveMQ cannot hand on by STOMP; they come empty, with these numbers."""
 
@@ -82,7 +82,7 @@ def _check_amqp_body(headers: Mapping[str, str]) -> None:
 def _id(headers: Mapping[str, str]) -> str | None:
     for name in ("id", "message-id"):
         given = headers.get(name, "")
-        if 0 < len(given) <= LONGEST_ID and given.isprintable():
+        if 0 < len(given) <= MAX_ID and given.isprintable():
             return given
     return None
 

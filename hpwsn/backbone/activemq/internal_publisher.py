@@ -20,17 +20,17 @@ from hpwsn.backbone.activemq.stomp_link import Incoming, Link, Outgoing
 from hpwsn.backbone.wire.destinations import node_queue, parse_address
 from hpwsn.backbone.wire.frames import FrameId, encode_frame
 from hpwsn.errors import BackboneUnavailable, HpwsnError
-from hpwsn.notification import Notification, Run
+from hpwsn.notification import Notification
 from hpwsn_client.arguments import Payload, notification_message
 from hpwsn_client.wsn.operations.notifications import encode_content
 from hpwsn_client.wsn.soap.soap_faults import SoapFault
 from hpwsn_client.wsn.topics.topic_expressions import Topic
 
 FRAME_BYTES = 1 << 20
-UNCONFIRMED = 64
+MAX_UNCONFIRMED = 64
 """Frames that may be under way; beyond it, publishing waits."""
 
-LONGEST_ID = 1024
+MAX_ID = 1024
 
 
 class InternalPublisher:
@@ -61,7 +61,7 @@ class InternalPublisher:
         self._clock = clock
         self._source = uuid.uuid4().hex
         self._number = 0
-        self._waiting: list[Run] = []
+        self._pending: list[Notification] = []
         self._size = 0
         self._changed = threading.Condition()
         self._unconfirmed: dict[str, Outgoing] = {}
@@ -86,8 +86,8 @@ class InternalPublisher:
         """
         if self._closed:
             raise HpwsnError("the publisher is closed: make another")
-        if id is not None and not (0 < len(id) <= LONGEST_ID and id.isprintable()):
-            raise ValueError(f"the id {id[:80]!r} is not 1 to {LONGEST_ID} characters without controls")
+        if id is not None and not (0 < len(id) <= MAX_ID and id.isprintable()):
+            raise ValueError(f"the id {id[:80]!r} is not 1 to {MAX_ID} characters without controls")
         try:
             message = notification_message(topic, payload, producer=producer)
         except SoapFault as fault:
@@ -96,10 +96,9 @@ class InternalPublisher:
         content, start, end = encode_content(message)
         if self._is_full():
             self._send()
-        notification = Notification(message.topic.topic, content, start, end, self._clock(), id)
-        self._waiting.append(Run.of(notification))
+        self._pending.append(Notification(message.topic.topic, content, start, end, self._clock(), id))
         self._size += len(content)
-        if self._is_full() and len(self._unconfirmed) < UNCONFIRMED:
+        if self._is_full() and len(self._unconfirmed) < MAX_UNCONFIRMED:
             self._send()
 
     def flush(self, timeout: float | None = None) -> None:
@@ -107,9 +106,9 @@ class InternalPublisher:
 
         Nothing is lost then: what is not confirmed is sent when ActiveMQ is back; flush again to wait for it.
         """
-        if self._waiting:
+        if self._pending:
             self._send(timeout)
-        self._wait_until(0, timeout)
+        self._wait_for_receipts(0, timeout)
 
     def close(self) -> None:
         """Flush, and end the connection whatever comes of that."""
@@ -130,21 +129,21 @@ class InternalPublisher:
         self.close()
 
     def _is_full(self) -> bool:
-        return len(self._waiting) >= self._batch or self._size >= FRAME_BYTES
+        return len(self._pending) >= self._batch or self._size >= FRAME_BYTES
 
     def _send(self, timeout: float | None = None) -> None:
-        self._wait_until(UNCONFIRMED - 1, timeout)
+        self._wait_for_receipts(MAX_UNCONFIRMED - 1, timeout)
         self._number += 1
         number = str(self._number)
         headers = {**self._headers, "frame": str(FrameId(self._source, self._number))}
-        message = Outgoing(self._destination, encode_frame(self._waiting), headers)
-        self._waiting, self._size = [], 0
+        message = Outgoing(self._destination, encode_frame(self._pending), headers)
+        self._pending, self._size = [], 0
         with self._changed:
             self._unconfirmed[number] = message
             if self._connected:
                 self._link.send([message], receipt=number)
 
-    def _wait_until(self, left: int, timeout: float | None) -> None:
+    def _wait_for_receipts(self, left: int, timeout: float | None) -> None:
         within = self._timeout if timeout is None else timeout
         with self._changed:
             if not self._changed.wait_for(lambda: len(self._unconfirmed) <= left, within):

@@ -23,9 +23,9 @@ from hpwsn.errors import SettingError
 
 log = logging.getLogger(__name__)
 
-CONNECT_WITHIN = 10.0
-FIRST_PAUSE, LONGEST_PAUSE = 0.1, 3.0
-PATIENCE = 2.5
+CONNECT_TIMEOUT = 10.0
+FIRST_PAUSE, MAX_PAUSE = 0.1, 3.0
+HEARTBEAT_TOLERANCE = 2.5
 """Heartbeats that may stay away before a connection counts as lost."""
 
 SUBSCRIPTION = "hpwsn"
@@ -75,23 +75,23 @@ class Listener(Protocol):
         """ActiveMQ has the transaction that was sent with this receipt."""
 
 
-class Lost(Exception):
+class SessionLost(Exception):
     """The session is over, with the reason in plain words."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Sending:
+class _SendCommand:
     messages: Sequence[Outgoing]
     receipt: str | None
 
 
 @dataclass(frozen=True, slots=True)
-class _Ack:
+class _AckCommand:
     ack: str
 
 
 @dataclass(frozen=True, slots=True)
-class _End:
+class _EndCommand:
     reason: str
 
 
@@ -140,18 +140,18 @@ class Link:
 
     def send(self, messages: Sequence[Outgoing], receipt: str | None = None) -> None:
         """Send messages in order, all or none if they are several."""
-        self._command(_Sending(messages, receipt))
+        self._command(_SendCommand(messages, receipt))
 
     def ack(self, message: Incoming) -> None:
         """Acknowledge a message and all before it; past its session that means nothing: it comes again."""
         session = self._session
         if session is message.session and session is not None:
-            session.commands.put(_Ack(message.ack))
+            session.commands.put(_AckCommand(message.ack))
 
     def stop(self, within: float = 5.0) -> None:
         """Send what is waiting to be sent, and end; blocks for a moment."""
         self._stopping.set()
-        self._command(_End("stopped"))
+        self._command(_EndCommand("stopped"))
         self._thread.join(within)
 
     def _command(self, command: Any) -> None:
@@ -162,13 +162,13 @@ class Link:
     def _run(self) -> None:
         while not self._stopping.is_set():
             host = self._address.hosts[self._attempts % len(self._address.hosts)]
-            reason = self._live(host)
+            reason = self._run_session(host)
             self._session = None
             if not self._stopping.is_set():
                 self._listener.down(f"{place(host)}: {reason}")
                 self._stopping.wait(self._pause())
 
-    def _live(self, host: tuple[str, int]) -> str:
+    def _run_session(self, host: tuple[str, int]) -> str:
         """One session from its beginning to its end, and why it ended."""
         session = _Session(self._stomp, self._address, host, self._heartbeat, self._listener)
         self._attempts += 1
@@ -179,12 +179,12 @@ class Link:
             self._session = session
             if self._stopping.is_set():
                 # Who stopped it found no session yet that could be told.
-                session.commands.put(_End("stopped"))
+                session.commands.put(_EndCommand("stopped"))
             session.subscribe(self._consume)
             self._listener.up(place(host))
             return session.serve()
-        except Lost as lost:
-            return str(lost)
+        except SessionLost as error:
+            return str(error)
         except Exception as error:
             log.debug("the session with %s failed", place(host), exc_info=True)
             return str(error) or type(error).__name__
@@ -197,7 +197,7 @@ class Link:
         """How long to wait: not to speak of while there are hosts to try, then ever longer."""
         self._failures += 1
         rounds = (self._failures - 1) // len(self._address.hosts)
-        pause = min(FIRST_PAUSE * 2 ** min(rounds, 16), LONGEST_PAUSE)
+        pause = min(FIRST_PAUSE * 2 ** min(rounds, 16), MAX_PAUSE)
         return float(pause * random.uniform(0.5, 1.0))
 
 
@@ -227,25 +227,25 @@ class _Session:
         connection = self._stomp.Connection12(
             [self._host],
             heartbeats=(beat, beat),
-            timeout=CONNECT_WITHIN,
+            timeout=CONNECT_TIMEOUT,
             reconnect_attempts_max=1,
             reconnect_sleep_initial=0,
             reconnect_sleep_max=0,
             auto_decode=False,
             auto_content_length=False,
-            heart_beat_receive_scale=PATIENCE,
+            heart_beat_receive_scale=HEARTBEAT_TOLERANCE,
         )
-        answer = _Events(self)
+        answer = _ConnectionListener(self)
         connection.set_listener("hpwsn", answer)
         try:
             headers = {"client-id": client_id} if client_id else {}
             connection.connect(self._address.user, self._address.password, headers=headers)
         except self._stomp.exception.ConnectFailedException:
-            raise Lost(_reachable(self._host)) from None
-        if not answer.connected.wait(CONNECT_WITHIN) or answer.refusal is not None:
+            raise SessionLost(_unreachable(self._host)) from None
+        if not answer.connected.wait(CONNECT_TIMEOUT) or answer.refusal is not None:
             connection.transport.disconnect_socket()
-            raise Lost(answer.refusal or "it took the connection and did not answer")
-        _watch(connection, self._heartbeat * PATIENCE)
+            raise SessionLost(answer.refusal or "it took the connection and did not answer")
+        _configure_socket(connection, self._heartbeat * HEARTBEAT_TOLERANCE)
         return connection
 
     def subscribe(self, consume: Subscription | None) -> None:
@@ -261,8 +261,8 @@ class _Session:
                 ack="client",
                 headers=_numbered(consume.headers, number),
             )
-        if not events.subscribed.wait(CONNECT_WITHIN) or events.refusal is not None:
-            raise Lost(events.refusal or "it did not confirm the subscription")
+        if not events.subscribed.wait(CONNECT_TIMEOUT) or events.refusal is not None:
+            raise SessionLost(events.refusal or "it did not confirm the subscription")
 
     def serve(self) -> str:
         """Carry out commands until the end, and say why it is over."""
@@ -273,14 +273,14 @@ class _Session:
                     commands.append(self.commands.get_nowait())
             except Empty:
                 pass
-            ends = [number for number, command in enumerate(commands) if isinstance(command, _End)]
+            ends = [number for number, command in enumerate(commands) if isinstance(command, _EndCommand)]
             self._carry_out(commands[: ends[0]] if ends else commands)
             if ends:
                 return str(commands[ends[0]].reason)
 
     def _carry_out(self, commands: Sequence[Any]) -> None:
-        acks = [command.ack for command in commands if isinstance(command, _Ack)]
-        sendings = [command for command in commands if isinstance(command, _Sending)]
+        acks = [command.ack for command in commands if isinstance(command, _AckCommand)]
+        sendings = [command for command in commands if isinstance(command, _SendCommand)]
         messages = [message for sending in sendings for message in sending.messages]
         receipts = [sending.receipt for sending in sendings if sending.receipt]
         if messages:
@@ -311,7 +311,7 @@ class _Session:
             except Exception:
                 log.debug("a connection could not be closed", exc_info=True)
 
-    def heard(self, frame: Any) -> None:
+    def deliver(self, frame: Any) -> None:
         """Hand on a message."""
         self._listener.message(Incoming(self, frame.headers.get("ack", ""), frame.headers, frame.body or b""))
 
@@ -321,7 +321,7 @@ class _Session:
             self._listener.receipt(number)
 
 
-class _Events:
+class _ConnectionListener:
     """What stomp.py tells of one connection, in its threads."""
 
     def __init__(self, session: _Session) -> None:
@@ -337,7 +337,7 @@ class _Events:
 
     def on_message(self, frame: Any) -> None:
         if not self.over:
-            self._session.heard(frame)
+            self._session.deliver(frame)
 
     def on_receipt(self, frame: Any) -> None:
         receipt = frame.headers.get("receipt-id", "")
@@ -368,7 +368,7 @@ class _Events:
         if self.refusal is None:
             self.refusal = reason
         if not self.over:
-            self._session.commands.put(_End(self.refusal))
+            self._session.commands.put(_EndCommand(self.refusal))
         self.connected.set()
         self.subscribed.set()
 
@@ -386,7 +386,7 @@ def _numbered(headers: Mapping[str, str], number: int) -> dict[str, str]:
     return named
 
 
-def _watch(connection: Any, within: float) -> None:
+def _configure_socket(connection: Any, within: float) -> None:
     """Have small packets go at once, and reading and writing fail when the other side is silent for too long.
 
     stomp.py watches heartbeats too, but waits for a writer that is stuck before it looks.
@@ -397,5 +397,5 @@ def _watch(connection: Any, within: float) -> None:
         transport.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
 
-def _reachable(host: tuple[str, int]) -> str:
+def _unreachable(host: tuple[str, int]) -> str:
     return f"nobody answers at {place(host)}: start ActiveMQ there, or correct backbone.url"

@@ -16,7 +16,7 @@ from typing import Protocol
 
 from lxml import etree
 
-from hpwsn.background import Background
+from hpwsn.background import BackgroundTask
 from hpwsn.broker.subscriptions.subscription import Subscription
 from hpwsn_client.wsn.operations.filters import ContentFilter, compile_producer_properties
 from hpwsn_client.wsn.operations.queries import compile_query
@@ -86,7 +86,7 @@ class InThread(Protocol):
     def __call__(self, work: Callable[[], Answers], /) -> Coroutine[None, None, Answers]: ...
 
 
-class Conditions(Background):
+class Conditions(BackgroundTask):
     """Knows which subscriptions the properties of this broker let have notifications now."""
 
     def __init__(

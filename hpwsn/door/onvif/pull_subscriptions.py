@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from hpwsn.broker.broker import Broker
 from hpwsn.broker.subscriptions.pull_points import PullPoint
 from hpwsn.broker.subscriptions.subscription import Subscription
-from hpwsn.errors import ClientLeft, JournalUnavailable
+from hpwsn.errors import ClientDisconnected, JournalUnavailable
 from hpwsn.journal.store.records import Pulled
 from hpwsn.settings import OnvifSettings
 from hpwsn_client.wsn.formats.onvif import CreatePullPointSubscription
@@ -88,7 +88,7 @@ class PullSubscriptions:
                 if left <= 0 or self._closed:
                     return False
                 if gone():
-                    raise ClientLeft("the client left while it waited for messages")
+                    raise ClientDisconnected("the client left while it waited for messages")
                 await _wait(news, min(left, BEAT, span / 4))
                 if (subscription.terminates or 0) < self._broker.clock() + span / 2:
                     await self._keep_alive(subscription.id)

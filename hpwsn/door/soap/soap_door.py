@@ -21,7 +21,7 @@ from hpwsn.door.soap.broker_operations import endpoints
 from hpwsn.door.soap.dispatch import Answer, Call, Operations
 from hpwsn.door.soap.operation import Context
 from hpwsn.door.soap.proxied_answers import Relays
-from hpwsn.errors import ClientLeft, JournalUnavailable
+from hpwsn.errors import ClientDisconnected, JournalUnavailable
 from hpwsn_client.wsn.operations.messages import Message, encode_message
 from hpwsn_client.wsn.soap import faults
 from hpwsn_client.wsn.soap.addressing import Addressing, encode_addressing
@@ -134,7 +134,7 @@ class SoapDoor(Refusals):
             return self.refuse(fault, fault.version or version, relates_to)
         except JournalUnavailable as error:
             return self.refuse(faults.Busy(f"nothing was changed: {error}"), version, relates_to)
-        except ClientLeft as left:
+        except ClientDisconnected as left:
             # An everyday event, which an operator's log does not tell of.
             return self.refuse(
                 faults.SoapFault(str(left), code=faults.FaultCode.RECEIVER), version, relates_to
