@@ -1,1 +1,1 @@
-"""Stream data services: definitions, operators, and the Spark job that runs them."""
+"""Stream data services: definitions, operators, the registry of a node, and the Spark job."""

@@ -288,14 +288,16 @@ def test_what_ends_a_job_is_said_in_a_line(
     with NodeProcess(tmp_path / "node") as node:
         run(spark, services, tmp_path, node)
     with NodeProcess(tmp_path / "another") as node:
-        with pytest.raises(HpwsnError, match=r"urn:test:largest has failed: .* that is another log\. Use"):
+        with pytest.raises(
+            HpwsnError, match=r"urn:test:largest has failed: .* belongs to another log; restore"
+        ):
             run(spark, services[1:], tmp_path, node)
         job = Job(spark, services, Options(url=node.url, checkpoint=str(tmp_path / "else")))
         job.stop()
         job.run()
         (tmp_path / "in" / "c.json").write_text("{")
         (tmp_path / "readings.toml").write_text(READINGS.replace('"csv"', '"json"'))
-        with pytest.raises(HpwsnError, match=r"c\.json:1 is no JSON"):
+        with pytest.raises(HpwsnError, match=r"c\.json:1 is not JSON"):
             run(spark, load(tmp_path / "readings.toml"), tmp_path / "third", node)
 
 
@@ -395,7 +397,7 @@ def test_a_process_of_python_that_does_not_start_is_started_again_and_not_for_ev
             register_sources(spark)
             said = run(spark, services[:1], tmp_path, node)
             assert "Spark could not start Python" in said
-            assert f"tried again, 1 of {RESTARTS}" in said
+            assert f"retry 1 of {RESTARTS}" in said
             assert numbers(node) == [0, 1, 2, 4, 5]
             context.pythonExec = str(tmp_path / "always")
             register_sources(spark)
@@ -417,5 +419,5 @@ def test_a_node_that_wants_registered_publishers_is_given_the_registration_and_r
             run(spark, services[:1], tmp_path, node, registration=registration)
         assert numbers(node) == [0, 1, 2, 4, 5]
         (tmp_path / "in" / "b.csv").write_text("place,n,time\n\x01,6,2026-01-01T00:00:00Z\n")
-        with pytest.raises(HpwsnError, match=r"urn:test:readings has failed: .*the node refused POST"):
+        with pytest.raises(HpwsnError, match=r"urn:test:readings has failed: .*the node rejected POST"):
             run(spark, services[:1], tmp_path, node, registration=registration)

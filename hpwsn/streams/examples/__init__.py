@@ -1,1 +1,1 @@
-"""Definitions of services to begin with; they are TOML files."""
+"""Example definitions of services, as TOML files."""

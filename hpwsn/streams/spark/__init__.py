@@ -1,1 +1,1 @@
-"""Stream data services on Spark: everything here needs PySpark, and nothing outside of here does."""
+"""Stream data services on Spark: the only package that requires PySpark."""

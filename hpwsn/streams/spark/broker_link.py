@@ -1,8 +1,8 @@
-"""A job's side of the node's JSON door: where a topic ends, pages of its events, publishing, registration.
+"""The job's client for the JSON API of a node: reading and publishing events, and registering services.
 
-One connection, kept. A node that is away, starting or too busy is waited for, as long as it takes: a stream
-job goes on when it is back. What the node refuses is an error at once. One object is for one thread at a
-time.
+It keeps one connection. If the node is unavailable, starting or overloaded, requests are retried without a
+limit, so that a job continues when the node is back. A request that the node rejects fails at once. An object
+must not be used by two threads at the same time.
 """
 
 from __future__ import annotations
@@ -26,56 +26,59 @@ log = logging.getLogger(__name__)
 TIMEOUT = 30.0
 FIRST_PAUSE, MAX_PAUSE = 0.2, 5.0
 PAGE = 1000
-"""Most events that a node gives at once."""
-TRUST = f"name the PEM file of the authority that signed it in {CA}, where workers of Spark see it too"
+"""Maximum events per response of the node."""
+TRUST = f"set {CA} to the PEM file of the authority that signed it, for the Spark workers too"
 _RETRY_STATUSES = frozenset({408, 429, 500, 502, 503, 504})
 
 
 class BrokerRefused(HpwsnError):
-    """The node answered, and will not do it."""
+    """The node rejected the request."""
 
 
 class BrokerUnavailable(HpwsnError):
-    """No node answers now."""
+    """The node does not answer, or cannot process the request now."""
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Events in the order of the log, and the offset up to which the log was looked at."""
+    """Events in the order of the log, and the offset up to which the node searched the log."""
 
     events: list[dict[str, Any]]
     upto: int
 
 
 class BrokerLink:
-    """Requests to one node, by the address of its broker or of the node itself."""
+    """Requests to one node; `url` is the address of its broker or its base address.
+
+    With `retry`, a request waits until the node is available; without, it raises BrokerUnavailable.
+    """
 
     def __init__(self, url: str, *, retry: bool = True, sleep: Callable[[float], None] = time.sleep) -> None:
         parts = urlsplit(url.rstrip("/").removesuffix("/wsn"))
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise HpwsnError(f"{url!r} is no address of a node; give one as http://127.0.0.1:8080/wsn")
+            raise HpwsnError(f"{url!r} is not the address of a node; write it as http://127.0.0.1:8080/wsn")
         self._connection = _connection(parts.scheme, parts.hostname, parts.port)
         self._prefix = parts.path
         self._retry = retry
         self._sleep = sleep
 
     def end(self, topic: str) -> int:
-        """The offset at which the log ends now."""
+        """The current end offset of the log."""
         return int(self._request("HEAD", _events(topic))[1]["Hpwsn-After"])
 
     def waiting(self, topic: str, after: int) -> int:
-        """How many events on a topic and below it lie after an offset."""
+        """The number of events after an offset, on a topic and the topics below it."""
         headers = self._request("HEAD", f"{_events(topic)}?{urlencode({'after': after})}")[1]
         return int(headers["Hpwsn-Waiting"])
 
     def read(self, topic: str, after: int, *, limit: int = PAGE, wait: float = 0.0) -> Page:
-        """The next events on a topic and below it."""
+        """The next events after an offset, on a topic and the topics below it; `wait` in seconds."""
         query = urlencode({"after": after, "max": limit, "wait": wait})
         body, headers = self._request("GET", f"{_events(topic)}?{query}")
         return Page(json.loads(body), int(headers["Hpwsn-After"]))
 
     def publish(self, topic: str, lines: bytes, id_: str, registration: str = "") -> int | None:
-        """Publish events, one on a line, under an id; the offset of the last, if it is known yet."""
+        """Publish events, one per line, with a message id; return the last offset, None if not yet known."""
         headers = {"Content-Type": "application/x-ndjson"}
         if registration:
             headers["Hpwsn-Registration"] = registration
@@ -84,27 +87,27 @@ class BrokerLink:
         return last
 
     def register(self, uri: str, document: Mapping[str, Any]) -> None:
-        """Register a service, or say that it is still run."""
+        """Register a service, or send its heartbeat."""
         headers = {"Content-Type": "application/json"}
         self._request("PUT", f"/streams/{quote(uri, safe='')}", json.dumps(document).encode(), headers)
 
     def close(self) -> None:
-        """End the connection."""
+        """Close the connection."""
         self._connection.close()
 
     def _request(
         self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
     ) -> tuple[bytes, Mapping[str, str]]:
-        pause, told = FIRST_PAUSE, False
+        pause, logged = FIRST_PAUSE, False
         while True:
             try:
                 return self._once(method, path, body, headers or {})
             except BrokerUnavailable as error:
                 if not self._retry:
                     raise
-                if not told:
-                    log.warning("waiting: %s", error)
-                told = True
+                if not logged:
+                    log.warning("waiting for the node: %s", error)
+                logged = True
             self._sleep(pause)
             pause = min(2 * pause, MAX_PAUSE)
 
@@ -113,28 +116,30 @@ class BrokerLink:
     ) -> tuple[bytes, Mapping[str, str]]:
         connection = self._connection
         try:
-            # A node ends connections that were not used for a while, which is no trouble.
+            # The node closes idle connections, so a request on a kept connection may need a second attempt.
             kept = connection.sock is not None
             response, answer = self._exchange(method, path, body, headers, again=kept)
         except ssl.SSLCertVerificationError as error:
-            why = "the certificate of {}:{} is not accepted ({}); {}"
+            why = "the certificate of {}:{} was rejected ({}); {}"
             named = (connection.host, connection.port, *certificate_problem(error, TRUST))
             raise BrokerRefused(why.format(*named)) from None
         except (OSError, http.client.HTTPException) as error:
             where = f"{connection.host}:{connection.port}"
             raise BrokerUnavailable(f"no node answers at {where}: {error or type(error).__name__}") from error
         if response.status in _RETRY_STATUSES:
-            raise BrokerUnavailable(f"the node cannot do it now: {_error_text(answer, response)}")
+            raise BrokerUnavailable(
+                f"the node cannot process the request now: {_error_text(answer, response)}"
+            )
         if response.status >= 400:
             raise BrokerRefused(
-                f"the node refused {method} {path.partition('?')[0]}: {_error_text(answer, response)}"
+                f"the node rejected {method} {path.partition('?')[0]}: {_error_text(answer, response)}"
             )
         return answer, dict(response.getheaders())
 
     def _exchange(
         self, method: str, path: str, body: bytes | None, headers: Mapping[str, str], *, again: bool
     ) -> tuple[http.client.HTTPResponse, bytes]:
-        """One request and its answer; every request here may be repeated."""
+        """Send one request and read the response; all requests of this class are idempotent."""
         try:
             self._connection.request(method, self._prefix + path, body, dict(headers))
             response = self._connection.getresponse()

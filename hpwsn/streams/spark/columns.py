@@ -1,7 +1,7 @@
-"""Types and conditions in Spark's own terms.
+"""Converts types and conditions to Spark.
 
-A condition means what it means to the broker (hpwsn.matching.language.predicates): numbers compare as
-doubles, NaN with nothing, and what is null satisfies no comparison, but every negated one.
+Conditions have the broker's meaning (hpwsn.matching.language.predicates): numbers compare as doubles, NaN
+satisfies no comparison, and null satisfies no comparison but every negated one.
 """
 
 import operator
@@ -40,31 +40,31 @@ _COMPARE: Mapping[Operator, Callable[[Column, Column], Column]] = {
 
 
 def spark_type(kind: Type) -> t.DataType:
-    """Spark's type of the same name."""
+    """The Spark type of the same name."""
     if kind.name == "DECIMAL":
         return t.DecimalType(kind.precision, kind.scale)
     return _TYPES[kind.name]()
 
 
 def spark_schema(schema: Schema) -> t.StructType:
-    """A schema as Spark's, in which every attribute may be null."""
+    """The Spark schema, in which every attribute may be null."""
     return t.StructType([t.StructField(name, spark_type(kind)) for name, kind in schema])
 
 
 def column(name: str) -> Column:
-    """The column of an attribute, whatever characters its name has."""
+    """The column of an attribute; its name may contain any characters."""
     return fn.col("`" + name.replace("`", "``") + "`")
 
 
 def literal(value: Value, kind: Type) -> Column:
-    """A value as a column of its type; instants do not depend on the session's time zone."""
+    """A value as a column of its type; timestamps do not depend on the session's time zone."""
     if isinstance(value, datetime):
         return fn.timestamp_micros(fn.lit(round(value.timestamp() * 1_000_000)))
     return fn.lit(value).cast(spark_type(kind))
 
 
 def condition_column(condition: Disjunction, schema: Schema) -> Column:
-    """Whether a row satisfies the condition: true or false, never null."""
+    """A column that says whether a row satisfies the condition: true or false, never null."""
     conjunctions = [
         reduce(operator.and_, [_holds(one, schema) for one in conjunction], fn.lit(True))
         for conjunction in condition
@@ -94,7 +94,7 @@ def _test(predicate: Predicate, kind: Type) -> Column:
 
 
 def _seen(attribute: Column, kind: Type) -> Column:
-    """An attribute as predicates compare it: numbers as doubles, instants as their microseconds."""
+    """An attribute in the form that predicates compare: numbers as doubles, timestamps as microseconds."""
     if kind.is_number:
         return attribute.cast("double")
     if kind.name in ("DATE", "TIMESTAMP"):
@@ -109,7 +109,7 @@ def _operand(operand: Operand) -> Column:
 
 
 def _like(pattern: str) -> str:
-    """The pattern with backslashes only where Spark allows them."""
+    """The pattern without the backslashes that Spark does not allow."""
     found, characters = [], iter(pattern)
     for one in characters:
         if one != "\\":

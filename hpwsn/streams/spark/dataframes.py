@@ -1,15 +1,15 @@
-"""A definition as transformations of DataFrames, the same for streams and for past data.
+"""Translates a definition to DataFrame transformations, for streams and for past data.
 
-What Spark can do itself it does (filters, unions, windows of time with their watermarks, joins); windows of
-tuples and accumulation are machines with a state (hpwsn.streams.spark.stateful_operators); a user's
-function gets rows by Arrow. Windows of time come out when the watermark has passed them, and on past data
-all of them.
+Filters, unions, time windows with their watermarks, and joins use Spark's own operators. Row windows and
+accumulation are state machines (hpwsn.streams.spark.stateful_operators). User-defined functions get rows as
+Arrow batches. A stream outputs a time window when the watermark has passed its end; past data outputs all
+windows.
 
-Rows of a batch come out in no certain order after a shuffle, save that those of a `sort` are in order within
-their partition; a replayed batch has the same rows.
+After a shuffle, the rows of a batch have no defined order, except that the rows of a `sort` are in order
+within their partition. A replayed batch has the same rows.
 
-Where windows of time follow each other, the second goes by `_at`, the last instant of a window of the first,
-since Spark holds rows with the start of a closed window for late.
+If a time window follows another one, the second uses the column `_at`, the last instant of the first window:
+Spark would drop rows with the window's start as late.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -42,13 +42,13 @@ CONFIGURATION = {
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     ),
 }
-"""What a session must be set to: states in RocksDB, the only store that machines can be kept in."""
+"""Required Spark settings; transformWithState supports only the RocksDB state store."""
 
 _WINDOW_TIME = "_at"
 
 
 def apply(definition: Definition, frames: Mapping[str, DataFrame]) -> DataFrame:
-    """What comes out of a service for the frames of its inputs, which have the inputs' schemas."""
+    """The output of a service for the frames of its inputs; each frame has the schema of its input."""
     plan = build_plan(definition)
     found = {name: frames[name].select(*_columns(stream_type)) for name, stream_type in plan.inputs.items()}
     for node in plan.nodes:
@@ -63,10 +63,10 @@ def apply(definition: Definition, frames: Mapping[str, DataFrame]) -> DataFrame:
 
 
 def _with_watermarks(step: Any, frames: Sequence[DataFrame]) -> list[DataFrame]:
-    """The frames with watermarks, where the step is the first that needs them.
+    """The frames with watermarks, if the step is the first that needs them.
 
-    Spark takes one watermark on a row's way, and loses it where a function takes the row over, so it comes as
-    late as can be: before windows of time, and before a merge, where each stream has one of its own.
+    Spark allows one watermark on the path of a row, and a function removes it. So the watermark is added as
+    late as possible: before time windows, and before a merge, where each stream needs its own.
     """
     needed = isinstance(step, Merge) or isinstance(getattr(step, "window", None), TimeWindow)
     return [
@@ -106,14 +106,14 @@ def _at(frame: DataFrame) -> list[Column]:
 
 
 def _merge(step: Merge, frames: Sequence[DataFrame]) -> DataFrame:
-    # Where only some have `_at` no windows follow, so it is of no use.
+    # If only some frames have `_at`, no time window can follow, so the column is not needed.
     common = all(_WINDOW_TIME in one.columns for one in frames)
     kept = frames if common else [one.drop(_WINDOW_TIME) for one in frames]
     return reduce(DataFrame.unionByName, kept)
 
 
 def _windows(step: Any, frame: DataFrame, window: TimeWindow) -> GroupedData:
-    """The frame in groups of a window each."""
+    """The frame grouped by window and by the attributes of `by`."""
     time = column(_WINDOW_TIME) if _WINDOW_TIME in frame.columns else column(step.inputs[0].time)
     span = fn.window(time, _microseconds(window.length), _microseconds(window.slide))
     return frame.groupBy(span.alias("_window"), *map(column, step.by))
@@ -200,7 +200,7 @@ def _join(step: Join, frames: Sequence[DataFrame]) -> DataFrame:
 
 
 def _windowed(frame: DataFrame, stream_type: StreamType, span: TimeWindow, prefix: str) -> DataFrame:
-    """Rows with their window, under names of one side; only the window is of event time to Spark."""
+    """The rows with their window; names have the prefix of one side, and only the window is an event time."""
     time = column(_WINDOW_TIME) if _WINDOW_TIME in frame.columns else column(stream_type.time)
     window = fn.window(time, _microseconds(span.length), _microseconds(span.slide))
     plain = [
@@ -213,7 +213,7 @@ def _windowed(frame: DataFrame, stream_type: StreamType, span: TimeWindow, prefi
 
 
 def _paired(step: Join, frames: Sequence[DataFrame]) -> DataFrame:
-    """Both streams as one, each row with its side and under names of that side, joined by a machine."""
+    """Join row windows in a state machine, over the union of both streams with prefixed names."""
     groups = [column(name) for name in step.by]
     sides = [
         frame.select(
@@ -236,7 +236,7 @@ def _side_order(stream_type: StreamType, side: int) -> list[str]:
 
 
 class _PrefixedJoinMachine:
-    """A machine of two streams, for rows whose attributes are under names of their side."""
+    """The state machine of a join, for rows whose attribute names have the prefix of their side."""
 
     def __init__(self, state_machine: StateMachine, stream_types: tuple[StreamType, ...]) -> None:
         self._machine = state_machine

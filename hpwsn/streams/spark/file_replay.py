@@ -1,9 +1,9 @@
-"""Files as a stream: CSV with a header, JSON lines or Parquet, replayed in order, at a rate if asked for.
+"""The Spark data source `hpwsn-files`: replays CSV with a header, JSON lines or Parquet files as a stream.
 
-The data source `hpwsn-files`. An offset is a file and a row of it, so what a checkpoint names is read again
-exactly; files are taken in the order of their names, and new ones behind the last as they appear. Values are
-read as those of events are. Without a rate a batch is as large as it may be; with `once`, the rate is not
-kept.
+An offset is a file and a row, so that a checkpoint names exactly the rows to read again. Files are read in
+the order of their names; new files are read if they sort after the last one. Values are converted like those
+of events. `rate` limits the rows per second; without it, a batch has the maximum size. A run with `once`
+ignores the rate.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from hpwsn.streams.spark.source import MAX_ROWS, row_of, schema_of
 FORMAT = "hpwsn-files"
 ENDINGS = {"csv": (".csv",), "json": (".json", ".jsonl", ".ndjson"), "parquet": (".parquet",)}
 SLICE = 5000
-"""Rows that are in memory at once."""
+"""Maximum rows in memory."""
 
 
 class FilesDataSource(DataSource):
@@ -43,19 +43,19 @@ class FilesDataSource(DataSource):
         return FORMAT
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
-        """Reads files: options `path` (a file, a folder or a pattern), `format`; `rate` in rows a second."""
+        """Read files: options `path` (a file, a folder or a pattern), `format`; `rate` in rows per second."""
         return FilesReader(dict(self.options), schema)
 
 
 @dataclass
 class Slices(InputPartition):
-    """Rows of files, one after another: the file, the first row, and the row behind the last."""
+    """Ranges of rows to read in order: the file, the first row, and the row after the last."""
 
     parts: tuple[tuple[str, int, int], ...]
 
 
 class FilesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """The files of one input."""
+    """Reads the files of one input."""
 
     def __init__(self, options: dict[str, str], schema: StructType) -> None:
         self._path, self._format = options["path"], options["format"]
@@ -71,12 +71,12 @@ class FilesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {"file": "", "row": 0}
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        """What is there now is read, whatever the rate."""
+        """Read the files that exist now, without the rate limit."""
         self._once = True
         self._files = files_of(self._path, self._format)
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
-        """As many rows on as the rate, or the size of a batch, lets it go."""
+        """The end of the next batch, limited by the rate and the batch size."""
         files = self._files if self._once else files_of(self._path, self._format)
         room, end = self._room(), start
         for file in files:
@@ -101,7 +101,7 @@ class FilesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return sum(last - first for _, first, last in self._between(start, end))
 
     def _count(self, file: str) -> int:
-        """The rows of a file, which is taken to be whole when it is first seen."""
+        """The number of rows of a file; the file must be complete when it first appears."""
         if file not in self._counts:
             self._counts[file] = count_rows(file, self._format)
         return self._counts[file]
@@ -115,12 +115,12 @@ class FilesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                     yield file, first, last
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """One, since rows are in order."""
+        """One partition, because rows are read in order."""
         parts = tuple(self._between(start, end))
         return [Slices(parts)] if parts else []
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows, some at a time."""
+        """The rows of the partition, in batches."""
         assert isinstance(partition, Slices)
         schema, arrow = schema_of(self._schema), to_arrow_schema(self._schema, timezone="UTC")
         for file, first, last in partition.parts:
@@ -130,7 +130,7 @@ class FilesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 def files_of(path: str, kind: str) -> list[str]:
-    """The files that a path means, in the order of their names."""
+    """The files of a path, which is a file, a folder or a pattern; sorted by name."""
     place = Path(path)
     if place.is_dir():
         return sorted(str(file) for file in place.iterdir() if file.suffix in ENDINGS[kind])
@@ -140,7 +140,7 @@ def files_of(path: str, kind: str) -> list[str]:
 
 
 def read_rows(file: str, kind: str, schema: Schema) -> Iterator[dict[str, Any]]:
-    """The rows of a file as events of the schema."""
+    """The rows of a file, converted to the schema."""
     return (row_of(event, schema) for event in _events(file, kind))
 
 
@@ -151,7 +151,7 @@ def _events(file: str, kind: str) -> Iterator[dict[str, Any]]:
         return
     with Path(file).open(encoding="utf-8", newline="") as lines:
         if kind == "csv":
-            # An empty field is no value.
+            # An empty field means null.
             yield from ({k: v for k, v in row.items() if v != ""} for row in csv.DictReader(lines))
         else:
             yield from (_object(file, n, line) for n, line in enumerate(lines, 1) if line.strip())
@@ -161,14 +161,14 @@ def _object(file: str, number: int, line: str) -> dict[str, Any]:
     try:
         found = json.loads(line)
     except ValueError as error:
-        raise HpwsnError(f"{file}:{number} is no JSON: {error}") from error
+        raise HpwsnError(f"{file}:{number} is not JSON: {error}; write one event per line") from error
     if not isinstance(found, dict):
-        raise HpwsnError(f"{file}:{number} is no JSON object; write one event on each line")
+        raise HpwsnError(f"{file}:{number} is not a JSON object; write one event per line")
     return found
 
 
 def count_rows(file: str, kind: str) -> int:
-    """How many rows a file has."""
+    """The number of rows of a file."""
     if kind == "parquet":
         return int(pq.ParquetFile(file).metadata.num_rows)
     with Path(file).open(encoding="utf-8", newline="") as lines:

@@ -1,8 +1,8 @@
-"""Past events of services: kept as Parquet, and put through the same operators again.
+"""The history of services: past events as Parquet files, and queries over them with the same operators.
 
-What a service publishes is read back from its topic and written by Spark's own file sink, which writes each
-event once whatever fails. A definition is then run on past data by giving its inputs' history in place of
-their topics; all windows are complete then, and come out.
+Published events are read from the topic of the service and written with Spark's file sink, which writes each
+event exactly once. A query runs a definition on the history of its inputs instead of their topics. All
+windows are then complete and are output.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from hpwsn.streams.spark.inputs import input_path
 from hpwsn.streams.spark.stateful_operators import event_of_row
 
 TRIGGER = "10 seconds"
-"""Time between two files."""
+"""Interval between two Parquet files."""
 MAX_FOLDER_NAME = 200
 
 
 def write_history(
     spark: SparkSession, plan: Plan, url: str, folder: str, checkpoint: str, once: bool
 ) -> StreamingQuery:
-    """Write what a service publishes to a folder of Parquet files, from the oldest in its topic on."""
+    """Write the published events of a service to a folder of Parquet files, from the oldest in its topic."""
     options = {"url": url, "topic": plan.definition.topic, "start": "oldest"}
     events = spark.readStream.format(source.FORMAT).schema(str(plan.output.schema)).options(**options).load()
     writer = events.writeStream.format("parquet").queryName(f"history of {plan.definition.uri}")
@@ -46,7 +46,7 @@ def write_history(
 def query_history(
     spark: SparkSession, definition: Definition, history: str, inputs: Mapping[str, str] | None = None
 ) -> DataFrame:
-    """What the service gives for past events: those at `inputs` by name, else in the history by topic."""
+    """Run a service on past events: at the path in `inputs` by name, else in the history folder by topic."""
     given = inputs or {}
     unknown = set(given) - set(definition.inputs)
     if unknown:
@@ -63,18 +63,18 @@ def _place(one: Input, history: str) -> str:
     if one.source == "files":
         return input_path(one)
     if not history or not one.text("topic"):
-        raise HpwsnError(f"{one.place}: give the past of the input {one.name}: --input {one.name}=PATH")
+        raise HpwsnError(f"{one.place}: the input {one.name} has no history; give --input {one.name}=PATH")
     return str(Path(history) / folder_name(one.text("topic")))
 
 
 def folder_name(name: str) -> str:
-    """A topic or a uri as the name of a folder, of its own: what only looks alike as one has another."""
+    """A unique folder name for a topic or a uri; a hash is appended if characters had to be replaced."""
     plain = re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-._")[:MAX_FOLDER_NAME]
     return name if name == plain else f"{plain}-{sha256(name.encode()).hexdigest()[:12]}".lstrip("-")
 
 
 def json_lines(frame: DataFrame) -> Iterator[str]:
-    """The events as the broker would give them, in JSON."""
+    """The events as lines of JSON, with values as the broker formats them."""
     for row in frame.toLocalIterator():
         event = {name: json_of(value) for name, value in event_of_row(row).items()}
         yield json.dumps(event, ensure_ascii=False)
@@ -85,7 +85,7 @@ def _past(spark: SparkSession, one: Input, path: str) -> DataFrame:
     kind = _kind(one, path)
     if kind == "parquet":
         return spark.read.schema(spark_schema(schema)).parquet(path)
-    # Text is read as it is live, so that both give the same values.
+    # CSV and JSON are read by the same code as a stream, so that the values are the same.
     files = file_replay.files_of(path, kind)
     rows = [row for file in files for row in file_replay.read_rows(file, kind, schema)]
     return spark.createDataFrame(rows, spark_schema(schema))
@@ -95,5 +95,7 @@ def _kind(one: Input, path: str) -> str:
     found = [kind for kind, endings in file_replay.ENDINGS.items() if path.endswith(endings)]
     kind = found[0] if found else one.text("format") if one.source == "files" else "parquet"
     if not Path(path).exists() and not list(Path(path).parent.glob(Path(path).name)):
-        raise HpwsnError(f"{one.place}: there are no past events of the input {one.name} at {path}")
+        raise HpwsnError(
+            f"{one.place}: there are no past events of the input {one.name} at {path}; check the path"
+        )
     return kind

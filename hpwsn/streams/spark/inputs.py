@@ -1,7 +1,7 @@
-"""The inputs of a service as frames of Spark: topics, files, Kafka, rate and socket.
+"""The inputs of a service as Spark streams: topics, files, Kafka, rate and socket.
 
-Each has the schema that its definition says. What a source carries as text (Kafka, a socket with a schema) is
-JSON, an object for each message. A source that needs more than Spark brings is refused with what to add.
+Each stream has the schema of its definition. Messages of Kafka, and of a socket with a schema, are JSON
+objects. HpwsnError names the package to add if Spark does not include a source.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hpwsn.streams.spark.source import MAX_ROWS
 
 
 def register_sources(spark: SparkSession) -> None:
-    """Make our own formats known to a session."""
+    """Register the data sources `hpwsn` and `hpwsn-files` with a session."""
     spark.dataSource.register(source.HpwsnDataSource)
     spark.dataSource.register(file_replay.FilesDataSource)
 
@@ -27,7 +27,7 @@ def register_sources(spark: SparkSession) -> None:
 def open_streams(
     spark: SparkSession, definition: Definition, url: str, start: str = "oldest", rows: int = MAX_ROWS
 ) -> dict[str, DataFrame]:
-    """The inputs of a service by name, as they come in."""
+    """The streaming DataFrame of each input, by name; `start` and `rows` apply to topics."""
     return {name: _stream(spark, one, url, start, rows) for name, one in definition.inputs.items()}
 
 
@@ -50,7 +50,7 @@ def _stream(spark: SparkSession, one: Input, url: str, start: str, rows: int) ->
 
 
 def input_path(one: Input) -> str:
-    """The path of an input of files, which is beside its definition unless it is absolute."""
+    """The path of a `files` input; a relative path is relative to the definition file."""
     return str(Path(one.place.file).resolve().parent / one.text("path"))
 
 
@@ -64,7 +64,7 @@ def _kafka(spark: SparkSession, one: Input, start: str) -> DataFrame:
         return spark.readStream.format("kafka").options(**options).load()
     except AnalysisException as error:
         package = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{spark.version}"
-        raise HpwsnError(f"{one.place}: Kafka needs a package of Spark's: --packages {package}") from error
+        raise HpwsnError(f"{one.place}: Kafka requires a Spark package; add --packages {package}") from error
 
 
 def _json(frame: DataFrame, schema: str) -> DataFrame:

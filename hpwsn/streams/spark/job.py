@@ -1,11 +1,10 @@
 """A job: the services of some definitions, each a streaming query, in one Spark application.
 
-Owns their life: registered before anything is published, heartbeats with figures, progress, a clean stop
-between two batches, and what ends a run. A node that is away is waited for, and a query that fails
-because a process of Python did not start is started again. Where one fails otherwise, all stop, and the
-next run goes on from the checkpoint.
-
-A Spark session for stream services, set up as their operators need it.
+Owns the lifecycle of the services: registration before the first publication, heartbeats with figures,
+progress reports, and a clean stop between two batches. A job waits for a node that is unavailable. It
+restarts a query if a Python worker process did not start. After any other failure all queries stop, and the
+next run continues from the checkpoint. `open_session` opens the Spark session with the settings that
+operators require.
 """
 
 from __future__ import annotations
@@ -35,57 +34,27 @@ from hpwsn.streams.spark.rerun import find_rerun
 from hpwsn.streams.spark.running import HISTORY, QUERY, RunningService, progress_line
 from hpwsn.streams.spark.source import MAX_ROWS
 
-NEEDS_JAVA = "Spark needs Java 17 or later: install it (Debian: default-jre-headless), or set JAVA_HOME"
-
-
-def open_session(
-    name: str, master: str | None = None, conf: Mapping[str, str] | None = None, packages: str = ""
-) -> SparkSession:
-    """The session; HpwsnError in one line where Java is missing."""
-    local = (master or "local").startswith("local")
-    settings = {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        **({"spark.sql.shuffle.partitions": "2", "spark.driver.memory": "1g"} if local else {}),
-        **({"spark.jars.packages": packages} if packages else {}),
-        **(conf or {}),
-        **CONFIGURATION,
-    }
-    builder = SparkSession.builder.appName(name)
-    if master:
-        builder = builder.master(master)
-    for key, value in settings.items():
-        builder = builder.config(key, value)
-    try:
-        spark = builder.getOrCreate()
-    except (PySparkRuntimeError, OSError) as error:
-        raise HpwsnError(f"{NEEDS_JAVA} ({str(error).splitlines()[0]})") from error
-    spark.sparkContext.setLogLevel("ERROR")
-    # Each request to the JVM is a line of it otherwise.
-    logging.getLogger("py4j").setLevel(logging.ERROR)
-    register_sources(spark)
-    return spark
-
+JAVA_MISSING = "Spark requires Java 17 or later; install it (Debian: default-jre-headless), or set JAVA_HOME"
 
 HEARTBEAT = 2.0
 STOP_TIMEOUT = 30.0
-"""Seconds that a batch may go on after a stop was asked for."""
+"""Seconds that a running batch may take to finish after `stop`."""
 POLL_INTERVAL = 0.2
 RESTARTS = 10
-"""How often in a row a query is started again, where Spark could not start a process of Python.
+"""Maximum consecutive restarts of a query because Spark could not start a Python worker.
 
-Spark gives such a process ten seconds, and has no setting for it: on a machine with a high load several
-processes in a row are too late.
+Spark waits ten seconds for a worker, and the timeout cannot be changed: under high load several workers in
+succession may start too late.
 """
 _NO_WORKER = re.compile(
     r"Python worker (?:failed|exited)|from pyspark\.daemon|pyspark\.daemon's standard output"
 )
-"""What Spark says where a process of Python did not start, or died."""
+"""Matches Spark's error text if a Python worker did not start, or died."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """How a job runs."""
+    """The options of a job, from the command line."""
 
     url: str
     checkpoint: str = "hpwsn-checkpoints"
@@ -101,7 +70,7 @@ class Options:
 
 
 class Job:
-    """Runs services until it is told to stop, or all that was asked for is done."""
+    """Runs services until `stop` is called or, with `once`, until all available events are processed."""
 
     def __init__(
         self,
@@ -117,11 +86,11 @@ class Job:
         self._stop = threading.Event()
 
     def stop(self) -> None:
-        """Have `run` end between two batches; may be called by a signal."""
+        """Make `run` end between two batches; may be called from a signal handler."""
         self._stop.set()
 
     def run(self) -> None:
-        """Start everything and return when it has ended; HpwsnError where a service has failed."""
+        """Start all services and return when they have ended; HpwsnError if a service has failed."""
         link = BrokerLink(self._options.url, sleep=self._pause)
         try:
             for service in self._services:
@@ -140,7 +109,7 @@ class Job:
             self._end(link)
 
     def _run_once(self) -> None:
-        """One after another, those that others take in first, each with its history behind it."""
+        """Run the services one after another in the order of the definitions, each with its history."""
         for service in self._services:
             for part in (QUERY, HISTORY):
                 if not self._stop.is_set():
@@ -148,12 +117,12 @@ class Job:
                     self._watch()
 
     def _pause(self, seconds: float) -> None:
-        """A wait for the node that a stop ends."""
+        """Sleep before the next request to the node; `stop` ends the sleep."""
         if self._stop.wait(seconds):
             raise _Stopped
 
     def _start(self, service: RunningService, part: str) -> None:
-        """Start the query of a service or that of its history, again where a process of Python did not."""
+        """Start the query of a service or of its history; retry if a Python worker did not start."""
         while True:
             try:
                 query = self._start_query(service) if part == QUERY else self._start_history(service)
@@ -171,7 +140,7 @@ class Job:
         service.restarts += 1
         self._report(
             f"{service.definition.uri}: Spark could not start Python ({_reason(error)});"
-            f" tried again, {service.restarts} of {RESTARTS}"
+            f" retry {service.restarts} of {RESTARTS}"
         )
         return True
 
@@ -238,7 +207,7 @@ class Job:
                 self._report(progress_line(service.definition.uri, service.figures))
 
     def _check(self) -> bool:
-        """Whether anything still runs; raises what a query has failed with."""
+        """Whether any query is still running; HpwsnError if a query has failed."""
         for service in self._services:
             for part, query in service.queries.items():
                 error = query.exception()
@@ -250,14 +219,14 @@ class Job:
         return any(query.isActive for service in self._services for query in service.queries.values())
 
     def _send_heartbeat(self, link: BrokerLink, away: bool) -> bool:
-        """Tell the node that all is well; True where it is away."""
+        """Send the heartbeats of all services; return True if the node is unavailable."""
         try:
             for service in self._services:
                 service.update_figures()
                 link.register(service.definition.uri, service.document("running"))
         except (BrokerUnavailable, BrokerRefused) as error:
             if not away:
-                self._report(f"waiting: {error}")
+                self._report(f"waiting for the node: {error}")
             return True
         if away:
             self._report("the node is back")
@@ -267,7 +236,7 @@ class Job:
         until = time.monotonic() + STOP_TIMEOUT
         for service in self._services:
             for query in service.queries.values():
-                # Between two batches nothing is left to be done again.
+                # A query that stops between two batches has nothing to repeat after a restart.
                 while query.isActive and query.status["isTriggerActive"] and time.monotonic() < until:
                     if query.status["message"].startswith("Getting offsets"):
                         break
@@ -289,16 +258,45 @@ class Job:
             try:
                 link.register(service.definition.uri, service.document("stopped"))
             except (BrokerUnavailable, BrokerRefused) as error:
-                self._report(f"{service.definition.uri} has stopped, which the node was not told: {error}")
+                self._report(f"{service.definition.uri} has stopped; the node could not be informed: {error}")
         link.close()
 
 
 class _Stopped(Exception):
-    """A stop was asked for while nothing ran yet."""
+    """`stop` was called before the first query was started."""
 
 
 def _reason(error: str) -> str:
-    """The last line of Python's traceback where there is one: Java's own is long and says nothing of ours."""
+    """The last line of the Python traceback, if there is one; the Java stack trace does not help the user."""
     lines = [line.strip() for line in error.splitlines() if line.strip()]
     python = [line for line in lines if re.match(r"[\w.]+(Error|Refused|Unavailable|Exception): ", line)]
     return python[-1] if python else lines[0]
+
+
+def open_session(
+    name: str, master: str | None = None, conf: Mapping[str, str] | None = None, packages: str = ""
+) -> SparkSession:
+    """Open a Spark session for stream services; HpwsnError if Java is missing."""
+    local = (master or "local").startswith("local")
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        **({"spark.sql.shuffle.partitions": "2", "spark.driver.memory": "1g"} if local else {}),
+        **({"spark.jars.packages": packages} if packages else {}),
+        **(conf or {}),
+        **CONFIGURATION,
+    }
+    builder = SparkSession.builder.appName(name)
+    if master:
+        builder = builder.master(master)
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    try:
+        spark = builder.getOrCreate()
+    except (PySparkRuntimeError, OSError) as error:
+        raise HpwsnError(f"{JAVA_MISSING} ({str(error).splitlines()[0]})") from error
+    spark.sparkContext.setLogLevel("ERROR")
+    # py4j would log a line for each call to the JVM.
+    logging.getLogger("py4j").setLevel(logging.ERROR)
+    register_sources(spark)
+    return spark

@@ -1,9 +1,9 @@
-"""The epoch that a restarted query runs again, and what of it is in the log already.
+"""The epoch that a restarted query runs again, and the part of it that is already published.
 
-Spark writes down what an epoch reads before it begins and that it is done when it ends, in the checkpoint.
-Where the last has begun and is not done it is run again, however much later. What it had published stands in
-its topic behind the end of the epoch before, which the sink notes beside the checkpoint; the ids there say
-which.
+Spark records in the checkpoint what an epoch reads before it begins, and that the epoch is complete when it
+ends. After a restart, Spark runs an incomplete epoch again, however late. The sink records the end offset of
+each epoch beside the checkpoint. Events that the incomplete epoch has already published are in the topic
+after the end of the preceding epoch; their message ids identify them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _COMMIT_FILE = "published.json"
 
 @dataclass(frozen=True, slots=True)
 class Rerun:
-    """The epoch, None where there is none to run again, and the offset behind which it may have published."""
+    """`epoch` is run again, None if there is none; its earlier publications are after the offset `after`."""
 
     epoch: int | None = None
     after: int = 0
@@ -29,15 +29,15 @@ class Rerun:
 
     @classmethod
     def parse(cls, text: str) -> Rerun:
-        """What `str` gives."""
+        """Parse the text that `str` returns."""
         return cls(*map(int, text.split())) if text else cls()
 
     def applies_to(self, epoch: str | None) -> bool:
-        """Whether this epoch may have published before."""
+        """Whether this epoch is the one that is run again."""
         return self.epoch is not None and epoch == str(self.epoch)
 
     def known(self, link: BrokerLink, topic: str, prefix: str) -> frozenset[str]:
-        """The ids beginning so that are in the log."""
+        """The message ids with the prefix that are already in the log."""
         found: set[str] = set()
         after, end = self.after, link.end(topic)
         while after < end:
@@ -48,7 +48,7 @@ class Rerun:
 
 
 def find_rerun(checkpoint: Path, state: Path) -> Rerun:
-    """The epoch that a query on this checkpoint runs again."""
+    """The epoch that a query from this checkpoint runs again."""
     begun, done = _last(checkpoint / "offsets"), _last(checkpoint / "commits")
     if begun is None or begun == done:
         return Rerun()
@@ -56,9 +56,9 @@ def find_rerun(checkpoint: Path, state: Path) -> Rerun:
 
 
 def record_committed(state: Path, epoch: int, offset: int) -> None:
-    """Write down where an epoch ends in the log, beside the one before it.
+    """Record the end offset of an epoch, and keep the record of the preceding epoch.
 
-    Spark itself notes that the epoch is done only after this, so the last may be one that is run again.
+    Spark records the end of the epoch only afterwards, so the last recorded epoch may be run again.
     """
     state.mkdir(parents=True, exist_ok=True)
     before = [one for one in _recorded(state) if one[0] < epoch][-1:]
@@ -68,7 +68,7 @@ def record_committed(state: Path, epoch: int, offset: int) -> None:
 
 
 def _recorded(state: Path) -> list[tuple[int, int]]:
-    """Epochs and where they end; none where nothing was noted that can be read."""
+    """The recorded epochs with their end offsets; empty if there is no readable record."""
     try:
         return [
             (int(epoch), int(offset))

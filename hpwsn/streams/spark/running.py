@@ -1,6 +1,7 @@
-"""A service as it runs: its queries, its checkpoint (for one job at a time), and what the node is told.
+"""A running service: its queries, its locked checkpoint, its registration at the node, and its figures.
 
-What Spark says of a batch, as the figures that `/streams` lists and the line that a person reads. Pure.
+The figures come from Spark's progress report of the last batch. `/streams` lists them, and `progress_line`
+formats them for the terminal.
 """
 
 from __future__ import annotations
@@ -21,47 +22,11 @@ from hpwsn.streams.spark.history import folder_name
 Figures = dict[str, float]
 
 
-def progress_figures(progress: Mapping[str, Any]) -> Figures:
-    """Rows a second in and out, rows so far behind, and times, of the last batch."""
-    seconds = progress.get("durationMs", {}).get("triggerExecution", 0) / 1000
-    rows = progress.get("numInputRows", 0)
-    out = max(0, progress.get("sink", {}).get("numOutputRows") or 0)
-    return {
-        "batch": progress.get("batchId", 0),
-        "rows_in": rows,
-        "rows_out": out,
-        "rows_per_second": round(rows / seconds, 1) if seconds else 0.0,
-        "lag": sum(map(_lag, progress.get("sources", ()))),
-        "batch_seconds": seconds,
-    }
-
-
-def _lag(source: Mapping[str, Any]) -> int:
-    """Events that a topic had and the batch did not read, as its source has counted them."""
-    latest = source.get("latestOffset")
-    if isinstance(latest, str):
-        try:
-            latest = json.loads(latest)
-        except ValueError:
-            return 0
-    found = latest.get("waiting") if isinstance(latest, dict) else None
-    return found if isinstance(found, int) else 0
-
-
-def progress_line(uri: str, figures: Figures) -> str:
-    """One line for a person."""
-    return (
-        f"{uri}  batch {figures['batch']:.0f}: {figures['rows_in']:,.0f} in, {figures['rows_out']:,.0f} out,"
-        f" {figures['rows_per_second']:,.0f} rows/s, lag {figures['lag']:,.0f},"
-        f" {figures['batch_seconds']:.2f} s"
-    )
-
-
 QUERY, HISTORY = "query", "history"
 
 
 class RunningService:
-    """One service as it runs."""
+    """One running service; `local_checkpoint` is None if the checkpoint is not on a local disk."""
 
     def __init__(self, plan: Plan, checkpoint: str) -> None:
         self.plan, self.definition = plan, plan.definition
@@ -75,11 +40,11 @@ class RunningService:
 
     @property
     def instance(self) -> str:
-        """The run: wherever its checkpoint is, so that a restart from it is the same run."""
+        """Identifies the run by its checkpoint, so that a restart from the checkpoint is the same run."""
         return f"{socket.gethostname()}:{self.local_checkpoint}" if self.local_checkpoint else self.checkpoint
 
     def lock(self) -> None:
-        """Take the checkpoint, which is for one job at a time."""
+        """Lock the checkpoint; HpwsnError if another job uses it."""
         if self.local_checkpoint is None:
             return
         self.local_checkpoint.mkdir(parents=True, exist_ok=True)
@@ -92,12 +57,12 @@ class RunningService:
             ) from None
 
     def unlock(self) -> None:
-        """Give the checkpoint free."""
+        """Unlock the checkpoint."""
         if self._lock is not None:
             self._lock.close()
 
     def document(self, state: str) -> dict[str, Any]:
-        """What the node is told."""
+        """The registration that is sent to the node."""
         inputs = {
             one.name: f"{one.source} {one.text('topic') or one.text('path')}".strip()
             for one in self.definition.inputs.values()
@@ -114,7 +79,7 @@ class RunningService:
         }
 
     def update_figures(self) -> bool:
-        """Take up the figures of the last batch; True where there is a new one."""
+        """Read the figures of the last batch; return True if it is a new batch."""
         progress = self.queries[QUERY].lastProgress if QUERY in self.queries else None
         if progress is None:
             return False
@@ -124,3 +89,39 @@ class RunningService:
         self.restarts = 0 if new else self.restarts
         self._batch = int(self.figures["batch"])
         return new
+
+
+def progress_figures(progress: Mapping[str, Any]) -> Figures:
+    """The figures of the last batch: rows, rows per second, lag and duration."""
+    seconds = progress.get("durationMs", {}).get("triggerExecution", 0) / 1000
+    rows = progress.get("numInputRows", 0)
+    out = max(0, progress.get("sink", {}).get("numOutputRows") or 0)
+    return {
+        "batch": progress.get("batchId", 0),
+        "rows_in": rows,
+        "rows_out": out,
+        "rows_per_second": round(rows / seconds, 1) if seconds else 0.0,
+        "lag": sum(map(_lag, progress.get("sources", ()))),
+        "batch_seconds": seconds,
+    }
+
+
+def _lag(source: Mapping[str, Any]) -> int:
+    """The number of events of a topic that the batch did not read yet, as counted by the data source."""
+    latest = source.get("latestOffset")
+    if isinstance(latest, str):
+        try:
+            latest = json.loads(latest)
+        except ValueError:
+            return 0
+    found = latest.get("waiting") if isinstance(latest, dict) else None
+    return found if isinstance(found, int) else 0
+
+
+def progress_line(uri: str, figures: Figures) -> str:
+    """The figures as one line for the terminal."""
+    return (
+        f"{uri}  batch {figures['batch']:.0f}: {figures['rows_in']:,.0f} in, {figures['rows_out']:,.0f} out,"
+        f" {figures['rows_per_second']:,.0f} rows/s, lag {figures['lag']:,.0f},"
+        f" {figures['batch_seconds']:.2f} s"
+    )

@@ -1,13 +1,13 @@
-"""Rows of a streaming query as notifications: the writing side of the data source `hpwsn`.
+"""The writer of the Spark data source `hpwsn`: publishes the rows of a streaming query as notifications.
 
-It is the internal publisher: batched, to the node's JSON door, or by ActiveMQ to the node's own queue. What
-is published has an id made of service, run, epoch, partition and row, so an epoch that Spark runs again,
-after a failed task or a killed job, publishes nothing twice. The node knows ids for `journal.id_window`; an
-epoch that is run again later than that is first looked up in the topic itself (`Rerun`).
+Rows are published in batches to the JSON API of the node, or through ActiveMQ to the queue of the node. The
+message id consists of service, run, epoch, partition and row. So an epoch that Spark runs again, after a
+failed task or a killed job, publishes nothing twice. The node remembers ids for `journal.id_window`; if an
+epoch is run again later, the writer first looks for its events in the topic (`Rerun`).
 
-A partition that fits one request is one: taken whole or not at all, in Spark's order unless that means
-nothing (after a shuffle). A larger one is put into an order that depends on nothing but its rows, since Spark
-may bring them in another the next time.
+A partition that fits into one request is published atomically, in Spark's order or, after a shuffle, by time.
+A larger partition is sorted by time and content, because Spark may give the rows in another order when it
+runs the epoch again.
 """
 
 from __future__ import annotations
@@ -32,23 +32,26 @@ from hpwsn_client.wsn.formats.json_events import encode_event
 CHUNK_ROWS, CHUNK_BYTES = 5000, 4 << 20
 MAX_SERVICE_NAME = 200
 _QUERY, _EPOCH = "sql.streaming.queryId", "streaming.sql.batchId"
-"""What Spark tells each task: the query, whose id the checkpoint keeps, and the number of the batch."""
+"""Local properties of a Spark task: the query id, which the checkpoint keeps, and the batch number."""
 _publishers: dict[tuple[str, str], InternalPublisher] = {}
-"""Connections to ActiveMQ of this worker process, which Spark uses for one batch after another."""
+"""Connections of this worker process to ActiveMQ; Spark reuses the process for later batches."""
 
 
 @dataclass
 class Written(WriterCommitMessage):
-    """What one task has published."""
+    """The result of one task: published rows and the last offset, None if unknown."""
 
     rows: int
     last: int | None
 
 
 class TopicWriter(DataSourceStreamArrowWriter):
-    """Publishes to one topic: options `url`, `topic`, `service`; `backbone` and `node` for ActiveMQ;
-    `registration`, the publisher's where the node wants one; `state`, a folder beside the checkpoint;
-    `time`, the attribute of event time; `order`, `time` to publish by it; `rerun`."""
+    """Publishes to one topic.
+
+    Options: `url`, `topic`, `service`; `backbone` and `node` for ActiveMQ; `registration`, if the node
+    requires one; `state`, a folder beside the checkpoint; `time`, the attribute of the event time; `order`,
+    `time` to publish in the order of event time; `rerun`, the text of a `Rerun`.
+    """
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self._url, self._topic = options["url"], options["topic"]
@@ -82,7 +85,7 @@ class TopicWriter(DataSourceStreamArrowWriter):
         return Written(len(events), last)
 
     def _send(self, chunks: list[tuple[int, list[bytes]]], prefix: str, known: frozenset[str]) -> None:
-        """By ActiveMQ: each event is a notification of its own, with an id of its own."""
+        """Publish through ActiveMQ: each event is a notification with its own id."""
         publisher = _publishers.get(place := (self._backbone, self._node))
         if publisher is None:
             publisher = _publishers[place] = InternalPublisher(*place)
@@ -93,7 +96,7 @@ class TopicWriter(DataSourceStreamArrowWriter):
         publisher.flush()
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
-        """Note where the epoch ends in the log: one that is run again later has published behind it."""
+        """Record the end offset of the epoch, after which the next epoch publishes."""
         written = [one for one in messages if isinstance(one, Written)]
         if not self._state:
             return
@@ -115,7 +118,7 @@ def _short(service: str) -> str:
 def _chunks(
     events: list[dict[str, Any]], time: str, by_time: bool = False
 ) -> Iterator[tuple[int, list[bytes]]]:
-    """Requests, each by the number of its first row; those of a partition that needs several are in order."""
+    """The requests of a partition, each with the number of its first row; several requests are sorted."""
     lines = [_line(event) for event in events]
     if by_time or len(lines) > CHUNK_ROWS or sum(map(len, lines)) > CHUNK_BYTES:
         moments = [str(event.get(time, "")) for event in events]

@@ -1,8 +1,9 @@
-"""A topic of the broker as a stream of Spark: the data source `hpwsn`, read from the node's journal.
+"""The Spark data source `hpwsn`: reads a topic of the broker as a stream.
 
-An offset of Spark's is an offset of the journal, so what a checkpoint names is read again exactly. One batch
-is a range of offsets, cut into `partitions` ranges (1 keeps the topic's order). A node that is away is waited
-for. A value that is not of its attribute's type is null, as in Spark's own permissive readers.
+Spark's offsets are the offsets of the journal, so that a checkpoint names exactly the events to read again.
+A batch is a range of offsets, split into `partitions` ranges; with one partition the order of the topic is
+kept. The source waits for a node that is unavailable. A value that does not have the type of its attribute is
+null, as in Spark's permissive readers.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ from hpwsn.streams.spark.broker_link import PAGE, BrokerLink
 
 FORMAT = "hpwsn"
 LONG_POLL = 0.1
-"""Seconds that a look for something new waits at the node; a batch begins within that of its first event."""
+"""Seconds that the node waits for a new event before it answers; the maximum delay of a batch."""
 MAX_ROWS = 50_000
-"""Offsets in one batch, unless the option `rows` says otherwise."""
+"""Default of the option `rows`, the maximum offsets per batch."""
 
 
 class HpwsnDataSource(DataSource):
@@ -43,11 +44,11 @@ class HpwsnDataSource(DataSource):
         return FORMAT
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
-        """Reads a topic: options `url`, `topic`; `start` (oldest, now, an offset), `rows`, `partitions`."""
+        """Read a topic: options `url`, `topic`; `start` (oldest, now, an offset), `rows`, `partitions`."""
         return TopicReader(dict(self.options), schema)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
-        """Publishes to a topic; see hpwsn.streams.spark.sink."""
+        """Publish to a topic; see hpwsn.streams.spark.sink."""
         from hpwsn.streams.spark.sink import TopicWriter
 
         return TopicWriter(dict(self.options))
@@ -55,14 +56,14 @@ class HpwsnDataSource(DataSource):
 
 @dataclass
 class OffsetRange(InputPartition):
-    """The events after one offset, up to another."""
+    """The offsets above `after`, up to and including `upto`."""
 
     after: int
     upto: int
 
 
 class TopicReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """One topic of one node."""
+    """Reads one topic of one node."""
 
     def __init__(self, options: dict[str, str], schema: StructType) -> None:
         self._url, self._topic = options["url"], options["topic"]
@@ -82,27 +83,27 @@ class TopicReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._link
 
     def __getstate__(self) -> dict[str, Any]:
-        # It travels to the executors, a connection does not.
+        # The reader is pickled for the executors; a connection cannot be pickled.
         return {**self.__dict__, "_link": None}
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802
-        """Where a new query begins."""
+        """The offset at which a new query begins."""
         if self._start == "oldest":
             return {"offset": 0}
         return {"offset": self._broker().end(self._topic) if self._start == "now" else int(self._start)}
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
-        """Bounds a batch, in offsets."""
+        """The maximum offsets per batch."""
         return ReadMaxRows(self._rows)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        """Reads no further than the log goes now."""
+        """Read up to the current end of the log."""
         self._target = self._broker().end(self._topic)
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802
-        """The end of the next batch, which is the start where the topic has nothing new.
+        """The end of the next batch, equal to the start if the topic has no new event.
 
-        Other topics move the end of the log, too: only an event on this one makes a batch.
+        Other topics also move the end of the log, so only an event on this topic starts a batch.
         """
         begin = start["offset"]
         self._check_end(self._broker(), begin)
@@ -116,31 +117,31 @@ class TopicReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._seen = end = self._broker().end(self._topic) if self._target is None else self._target
         if not isinstance(limit, ReadAllAvailable):
             end = min(end, page.events[0]["offset"] - 1 + self._rows)
-        # The log has other topics, too: only the node knows how many of this one lie behind the batch.
+        # The log also has other topics: only the node can count the events of this topic after the batch.
         self._waiting = self._broker().waiting(self._topic, end) if end < self._seen else 0
         return {"offset": end}
 
     def reportLatestOffset(self) -> dict[str, int] | None:  # noqa: N802
-        """How far the log went at the last look, and how many events waited, which progress shows as lag."""
+        """The end of the log at the last poll and the events not read yet, which progress shows as lag."""
         return None if self._seen is None else {"offset": self._seen, "waiting": self._waiting}
 
     def _check_end(self, link: BrokerLink, offset: int) -> None:
-        """Refuse a log that ends before what was read of it: to wait would be in vain, to read on wrong."""
+        """Raise HpwsnError if the log ends before the checkpoint's offset: it is then another log."""
         end = link.end(self._topic)
         if end < offset:
             raise HpwsnError(
-                f"the log of {self._url} ends at offset {end}, and the checkpoint knows {offset}: that is"
-                " another log. Use the node's own data directory again, or begin with a new checkpoint"
+                f"the log of {self._url} ends at offset {end}, but the checkpoint is at offset {offset}:"
+                " it belongs to another log; restore the node's data directory, or use a new checkpoint"
             )
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
-        """Ranges of about the same number of offsets."""
+        """Split the batch into ranges of about equal size."""
         first, last = start["offset"], end["offset"]
         cuts = [first + (last - first) * n // self._partitions for n in range(self._partitions + 1)]
         return [OffsetRange(a, b) for a, b in pairwise(cuts) if b > a]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of a range, a page of the node's at a time."""
+        """The rows of a range, one page of the node at a time."""
         assert isinstance(partition, OffsetRange)
         schema, arrow = schema_of(self._schema), to_arrow_schema(self._schema, timezone="UTC")
         after, link = partition.after, BrokerLink(self._url)
@@ -156,7 +157,7 @@ class TopicReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 def schema_of(schema: StructType) -> Schema:
-    """Spark's schema as ours."""
+    """Convert a Spark schema to a Schema."""
     return Schema(
         tuple(
             (field.name, parse_schema(f"x {field.dataType.simpleString()}")["x"]) for field in schema.fields
@@ -165,7 +166,7 @@ def schema_of(schema: StructType) -> Schema:
 
 
 def row_of(event: dict[str, Any], schema: Schema) -> dict[str, Any]:
-    """The attributes of an event by the schema; null where there is none, or none of that type."""
+    """The attributes of an event in the schema; null if the value is missing or has another type."""
     row: dict[str, Any] = {}
     for name, kind in schema:
         try:

@@ -1,9 +1,9 @@
-"""The machines of operators (hpwsn.streams.definition.operator) as stateful operators of Spark.
+"""Runs the state machines of operators (hpwsn.streams.definition.operator) as stateful operators of Spark.
 
-Each group of events has a machine's state, which Spark keeps with the checkpoint. What arrives together in a
-group is put in the order of its time first, since a shuffle leaves none. The state is a pickle of lists,
-tuples and dicts of values: a checkpoint is as trusted as the job's own code. Works alike on streams, where a
-group goes on from batch to batch, and on past data, where it has one.
+Each group of events has its own state, which Spark keeps with the checkpoint. The events of a group in a
+batch are first sorted by time, because a shuffle does not keep their order. The state is a pickle of lists,
+tuples and dicts of values, so the checkpoint must be as trusted as the code of the job. The operator works on
+streams, where a group continues from batch to batch, and on past data, which is one batch.
 """
 
 import pickle
@@ -22,13 +22,13 @@ from hpwsn.streams.spark.columns import column, spark_schema
 
 _STATE = "state BINARY"
 _ALL = "_group"
-"""The key of the only group, where there are none."""
+"""The grouping column if an operator has no `by`."""
 
 
 def run_state_machine(
     frame: DataFrame, state_machine: StateMachine, by: Sequence[str], order: Sequence[str], output: StreamType
 ) -> DataFrame:
-    """The frame's rows, in groups and in order, through a machine each."""
+    """Group the rows by `by`, sort them by `order`, and run the state machine on each group."""
     if not by:
         frame = frame.withColumn(_ALL, fn.lit(0))
     return frame.groupBy(*map(column, by or (_ALL,))).transformWithState(
@@ -40,7 +40,7 @@ def run_state_machine(
 
 
 class _Processor(StatefulProcessor):
-    """One machine for every group, each with a state of its own."""
+    """One state machine for all groups; each group has its own state."""
 
     def __init__(self, state_machine: StateMachine, order: tuple[str, ...], names: tuple[str, ...]) -> None:
         self._machine = state_machine
@@ -49,11 +49,11 @@ class _Processor(StatefulProcessor):
         self._names = names
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Where the group's state is kept."""
+        """Open the stored state of the group."""
         self._kept = handle.getValueState("machine", _STATE)
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803
-        """What the machine makes of the rows that came together."""
+        """Pass the rows of one batch to the state machine and return its output."""
         events = sorted(map(event_of_row, rows), key=lambda one: order_of(one, self._order))
         kept = self._kept.get()
         state = self._machine.start() if kept is None else pickle.loads(kept[0])
@@ -62,11 +62,11 @@ class _Processor(StatefulProcessor):
         return (self._row(*(event[name] for name in self._names)) for event in found)
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Nothing to release."""
 
 
 def event_of_row(row: Row) -> Event:
-    """A row as an event; PySpark's datetimes are naive, in the worker's zone."""
+    """A row as an event in UTC; PySpark's datetimes are naive, in the time zone of the worker."""
     return {name: _value(value) for name, value in row.asDict().items() if name != _ALL}
 
 

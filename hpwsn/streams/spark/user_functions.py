@@ -1,7 +1,7 @@
-"""Users' functions in Spark's workers: rows come and go as Arrow batches.
+"""Runs user-defined functions in Spark workers, with rows as Arrow batches.
 
-A function's own module goes to the workers with it, by value, unless it is installed where they find it; what
-that module imports must be installed there.
+The module of a function is pickled by value and sent to the workers, unless it is an installed package. All
+modules that it imports must be installed on the workers.
 """
 
 import sys
@@ -31,7 +31,7 @@ _TYPES = {
 
 
 def register_module(step: Function) -> None:
-    """Send the function's module along, where it is no installed one."""
+    """Pickle the module of the function by value, unless it is installed."""
     module = sys.modules.get(step.call.__module__)
     file = getattr(module, "__file__", None) or ""
     if module is not None and not module.__name__.startswith("hpwsn.") and "site-packages" not in file:
@@ -39,7 +39,7 @@ def register_module(step: Function) -> None:
 
 
 def each_event(step: Function) -> _Batches:
-    """Calls for the events of the batches."""
+    """A function for mapInArrow that calls the user's function for each event."""
 
     def call(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -50,7 +50,7 @@ def each_event(step: Function) -> _Batches:
 
 
 def each_window(step: Function) -> _Batches:
-    """Calls for the windows of the batches, each a row with a list of its events."""
+    """A function for mapInArrow that calls the user's function for each window, a row with its events."""
 
     def call(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:

@@ -90,7 +90,7 @@ def test_a_value_of_another_type_is_none_and_a_line_that_is_no_event_is_named(tm
     file = tmp_path / "a.json"
     file.write_text('{"n": "many"}\n{"n": 2.5}\n{}\n')
     assert list(read_rows(str(file), "json", OURS)) == [{"n": None, "s": None}] * 3
-    for bad, words in (("{", "a.json:2 is no JSON"), ("[1]", "no JSON object")):
+    for bad, words in (("{", "a.json:2 is not JSON"), ("[1]", "not a JSON object")):
         file.write_text(f"{{}}\n{bad}\n")
         with pytest.raises(HpwsnError, match=words):
             list(read_rows(str(file), "json", OURS))

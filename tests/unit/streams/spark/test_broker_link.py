@@ -84,6 +84,6 @@ def test_a_connection_that_was_kept_and_is_closed_is_made_again_without_a_pause(
     assert pauses == []
 
 
-def test_what_is_no_address_is_refused():
-    with pytest.raises(HpwsnError, match="no address of a node"):
+def test_a_malformed_node_address_is_rejected():
+    with pytest.raises(HpwsnError, match="is not the address of a node"):
         BrokerLink("localhost:8080")
