@@ -1,1 +1,1 @@
-"""Backbones: what carries accepted notifications from the doors to the journals of nodes that share it."""
+"""Backbones, which carry accepted notifications to the journal of a node."""

@@ -1,4 +1,4 @@
-"""What the settings of a backbone mean together: address, password, wherever that is, and peers."""
+"""Checks the settings of the backbone against each other, and builds the address with its password."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from hpwsn_client.wsn.topics.topic_expressions import Topic
 
 
 def check_backbone(settings: BackboneSettings) -> Iterator[tuple[str, str]]:
-    """What is wrong, as the name of a setting and the remedy."""
+    """The problems of the settings, each as the name of a setting and the remedy."""
     if settings.password and settings.password_file:
-        yield "backbone.password_file", "is given beside backbone.password; keep one of the two"
+        yield "backbone.password_file", "is set together with backbone.password; keep one of them"
     if settings.peers and not settings.url:
-        yield "backbone.peers", "are applications on a message broker; name it with backbone.url"
+        yield "backbone.peers", "requires a message broker; set backbone.url"
     for peer in settings.peers:
         try:
             Topic.parse(peer)
         except SoapFault as fault:
-            yield "backbone.peers", f"holds {peer!r}: {fault}"
+            yield "backbone.peers", f"contains {peer!r}: {fault}"
     if settings.url:
         try:
             address = parse_address(settings.url)
@@ -32,13 +32,16 @@ def check_backbone(settings: BackboneSettings) -> Iterator[tuple[str, str]]:
             return
         given = settings.password or settings.password_file
         if given and address.password:
-            yield "backbone.url", "holds a password beside backbone.password or its file; keep one of them"
+            yield (
+                "backbone.url",
+                "has a password, and so has backbone.password or its file; keep one of them",
+            )
         if given and not address.user:
-            yield "backbone.url", "names no user for the password; write stomp://user@host:61613"
+            yield "backbone.url", "has no user for the password; write stomp://user@host:61613"
 
 
 def backbone_address(settings: BackboneSettings) -> Address:
-    """The address with its password; raises where the file cannot be read."""
+    """The address with its password; SettingError if the password file cannot be read."""
     address = parse_address(settings.url)
     if settings.password:
         return replace(address, password=settings.password)
@@ -52,7 +55,7 @@ def _read_password(file: str) -> str:
         password = Path(file).read_text("utf-8").strip("\r\n")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8"
-        remedy = "name a file that this user can read"
+        remedy = "use a file that this user can read"
         raise SettingError("backbone.password_file", file, f"cannot be read: {reason}; {remedy}") from error
     if not password:
         raise SettingError("backbone.password_file", file, "is empty; write the password into it")

@@ -1,6 +1,6 @@
-"""The embedded backbone: the append to the journal itself, in the process of the node.
+"""The embedded backbone: appends to the journal directly, in the process of the node.
 
-Nothing is queued here, so there is nothing to lose: a send is over when the journal has committed.
+It has no queue of its own: `send` returns when the journal has committed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from hpwsn.notification import Run
 
 
 class EmbeddedBackbone:
-    """Hands every run straight to the journal."""
+    """Passes every notification directly to the journal of the same node."""
 
     def __init__(self, append: Receive) -> None:
         self._append = append
@@ -29,11 +29,11 @@ class EmbeddedBackbone:
         return await self._append(runs)
 
     async def close(self) -> None:
-        """Refuse whatever comes from now on."""
+        """Reject all later notifications."""
         self._open = False
 
     def holds(self) -> bool:
-        """Never: what is answered is in the log."""
+        """Always False: an accepted notification is already in the log."""
         return False
 
     def problem(self) -> str | None:

@@ -112,7 +112,7 @@ def test_an_activemq_that_is_away_at_the_start_is_waited_for_and_gets_all_in_ord
     with BackedNode(tmp_path / "data", own_activemq.url) as node:
         ready = node.get("/readyz")
         assert not ready["ready"]
-        assert f"nobody answers at {own_activemq.place}" in ready["problems"][0]
+        assert f"there is no answer from {own_activemq.place}" in ready["problems"][0]
         assert "correct backbone.url" in ready["problems"][0]
         answers = [node.post("A", {"n": number}) for number in range(30)]
         assert answers == [{"first": None, "last": None}] * 30

@@ -63,7 +63,7 @@ def test_a_door_knows_the_ids_of_the_internal_publisher(activemq: ActiveMQ, node
 def test_it_may_begin_before_activemq_and_node_are_there(own_activemq: ActiveMQ, tmp_path: Path) -> None:
     with InternalPublisher(own_activemq.url, "late", timeout=PATIENCE) as publisher:
         publisher.publish("A", "<x>1</x>", producer="http://example.org/job")
-        with pytest.raises(BackboneUnavailable, match=f"nobody answers at {own_activemq.place}"):
+        with pytest.raises(BackboneUnavailable, match=f"there is no answer from {own_activemq.place}"):
             publisher.flush(timeout=2)
         own_activemq.start()
         publisher.flush()
@@ -157,5 +157,5 @@ def test_a_closed_publisher_and_a_bad_address_say_so(activemq: ActiveMQ) -> None
     assert publisher._link._thread.name not in {thread.name for thread in threading.enumerate()}
     with pytest.raises(HpwsnError, match="closed"):
         publisher.publish("A", "x")
-    with pytest.raises(HpwsnError, match="begins with stomp://"):
+    with pytest.raises(HpwsnError, match="must begin with stomp://"):
         InternalPublisher("http://127.0.0.1:1", "nobody")

@@ -1,1 +1,1 @@
-"""ActiveMQ as the backbone, over STOMP; only this package knows stomp.py, and loads it when it is used."""
+"""ActiveMQ as the backbone, over STOMP; the only package that uses stomp.py, which is imported on demand."""

@@ -1,9 +1,9 @@
-"""The backbone on ActiveMQ: what a node accepts goes to its own queue there, and comes back to be stored.
+"""The backbone on ActiveMQ: a node sends accepted notifications to its queue and stores what it reads there.
 
-Each node has one queue, which only it reads, so any number of them share an ActiveMQ; another process puts
-frames into the queue of the node that it means (hpwsn.backbone.activemq.internal_publisher). A frame is
-acknowledged only after the journal has committed it, together with its number: one that comes again is
-known and dropped. What cannot be taken goes to a queue beside it, for an operator to look at.
+Each node has one queue, which only this node reads, so any number of nodes can share an ActiveMQ. Another
+process can put frames into the queue of a node (hpwsn.backbone.activemq.internal_publisher). A frame is
+acknowledged only after the journal has committed it together with its number, so that a repeated frame is
+recognised and dropped. Rejected messages go to a second queue, where operators can inspect them.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ log = logging.getLogger(__name__)
 
 COMMIT_BYTES = 8 << 20
 PAUSE = 0.5
-"""Seconds until the journal is tried again after it refused what came."""
+"""Seconds until the next attempt after the journal rejected received frames."""
 
 FORGET_EVERY = 3600.0
 REMEMBERED = 7 * 86400.0
-"""Seconds after which the frames of a source that is silent are forgotten."""
+"""Seconds after which the frame numbers of a silent source are forgotten."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How the backbone does its work; the node's configuration says it."""
+    """The options of the backbone, from the configuration of the node."""
 
     persistent: bool = True
     batch: int = 256
@@ -54,7 +54,7 @@ class Settings:
 
 @dataclass(slots=True)
 class Counts:
-    """What happened so far."""
+    """Counters since the start."""
 
     frames: int = 0
     again: int = 0
@@ -64,7 +64,7 @@ class Counts:
 
 @dataclass(slots=True)
 class _Arrived:
-    """Frames that become one append."""
+    """Received frames that are appended to the journal together."""
 
     runs: list[Run] = field(default_factory=list)
     number: int = 0
@@ -77,7 +77,7 @@ class _Arrived:
 
 
 class ActiveMQBackbone:
-    """A node's way to its own queue and back."""
+    """Sends the notifications of a node to its queue on ActiveMQ and stores what arrives there."""
 
     def __init__(
         self,
@@ -112,7 +112,7 @@ class ActiveMQBackbone:
         )
 
     async def start(self, receive: Receive, screen: Screen) -> None:
-        """Take up the spool, and begin to connect; that ActiveMQ is away is no reason not to start."""
+        """Open the spool and start connecting; the node starts even if ActiveMQ is unavailable."""
         self._receive = receive
         self._screen = screen
         await self._forget()
@@ -124,8 +124,8 @@ class ActiveMQBackbone:
             heartbeat=self._settings.heartbeat,
             consume=Subscription(
                 (node_queue(self._node),),
-                # Only one may read at a time: a connection that is as good as dead must not share the queue
-                # with its successor, which would change the order.
+                # An exclusive consumer: a dead connection that ActiveMQ has not noticed yet must not share
+                # the queue with its successor, because that would change the order.
                 {"activemq.prefetchSize": str(self._settings.prefetch), "activemq.exclusive": "true"},
             ),
         )
@@ -136,7 +136,7 @@ class ActiveMQBackbone:
         self._link.start()
 
     async def send(self, runs: Sequence[Run]) -> int | None:
-        """Carry runs to the queue and back into the journal, or to the spool."""
+        """Send notifications through the queue to the journal, or to the spool if ActiveMQ is unavailable."""
         if self._link is None or self._closing:
             raise BackboneUnavailable("the backbone is not open: the node is starting or stopping")
         if self._journal.unavailable is not None:
@@ -144,7 +144,7 @@ class ActiveMQBackbone:
         return await self._outbox.put(runs)
 
     async def close(self) -> None:
-        """Let what is under way come back for a moment; the rest is in the queue or in the spool."""
+        """Wait a few seconds for in-flight frames; the rest stays in the queue or in the spool."""
         link = self._link
         if link is None:
             return
@@ -163,11 +163,11 @@ class ActiveMQBackbone:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def holds(self) -> bool:
-        """Whether notifications are in the spool."""
+        """Whether there are notifications in the spool."""
         return self._outbox.spooled.frames > 0
 
     def problem(self) -> str | None:
-        """Why ActiveMQ cannot be used, if it cannot."""
+        """The reason why ActiveMQ cannot be used, or None."""
         if self._link is None or self._closing:
             return "the backbone is closed"
         if self._host is None:
@@ -177,7 +177,7 @@ class ActiveMQBackbone:
         return None
 
     def figures(self) -> Mapping[str, Any]:
-        """The state of the link and of the spool."""
+        """The state and the counters of the link, the spool and the peers."""
         spooled = self._outbox.spooled
         return {
             "kind": "activemq",
@@ -229,7 +229,7 @@ class ActiveMQBackbone:
                 await self._forget()
 
     async def _forget(self) -> None:
-        """Forget sources that have been silent for long, in the journal and here."""
+        """Forget sources that have been silent for `REMEMBERED` seconds, in the journal and in memory."""
         self._forget_at = self._clock() + FORGET_EVERY
         try:
             await self._journal.spool.forget(self._clock() - REMEMBERED)
@@ -263,7 +263,7 @@ class ActiveMQBackbone:
             await self._drop_known(batch.known)
 
     async def _give_up(self, messages: Sequence[Incoming], error: Exception) -> None:
-        """Set aside what fails in a way that nobody thought of, so that the queue goes on behind it."""
+        """Move messages that fail with an unexpected error to the queue of rejected messages."""
         log.exception("what came from ActiveMQ could not be stored")
         for message in messages:
             self._refuse(message.body, repr(error))
@@ -273,9 +273,10 @@ class ActiveMQBackbone:
         await self._drop_known(ids)
 
     def _acknowledge(self, messages: Sequence[Incoming]) -> None:
-        """Acknowledge all that were stored together, at once.
+        """Acknowledge all messages that were stored together with one ACK.
 
-        ActiveMQ may hold a small packet back until the last one is confirmed, and the answer carries that.
+        ActiveMQ may delay a small packet until TCP confirms the preceding one, and the ACK carries that
+        confirmation.
         """
         if self._link is not None:
             self._link.ack(messages[-1])
@@ -309,7 +310,7 @@ class ActiveMQBackbone:
         return screened.kept
 
     async def _append(self, batch: _Arrived) -> int:
-        """Try until it is stored; nothing that came later is looked at before."""
+        """Retry until the batch is stored; later messages wait, so that the order is kept."""
         if not batch.runs:
             return 0
         arrival = Arrival(batch.frames, list(batch.ranges.values()), self._clock())
@@ -324,11 +325,11 @@ class ActiveMQBackbone:
                 await asyncio.sleep(PAUSE)
 
     async def _drop_known(self, known: Sequence[FrameId]) -> None:
-        """Let frames that were stored before leave the spool, where they may still be."""
+        """Remove frames that are already stored from the spool, in case they are still there."""
         try:
             await self._journal.spool.drop([FrameRange(id_.source, id_.number, id_.number) for id_ in known])
         except JournalUnavailable:
-            return  # they stay, are sent again, and come here again
+            return  # the frames stay in the spool, are sent again, and are dropped later
         self._outbox.landed((id_, None) for id_ in known)
 
     def _refuse(self, body: bytes, reason: str) -> None:
@@ -341,7 +342,7 @@ class ActiveMQBackbone:
 
 
 def _frame_ids(messages: Sequence[Incoming]) -> list[FrameId]:
-    """The ids of those messages that have one."""
+    """The ids of the messages with a valid frame id."""
     ids = []
     for message in messages:
         with contextlib.suppress(MalformedFrame):

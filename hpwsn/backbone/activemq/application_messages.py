@@ -1,9 +1,9 @@
-"""A notification as a message of an application on ActiveMQ, and back. Pure.
+"""Converts notifications to messages for applications on ActiveMQ, and back. Pure.
 
-The body is the payload: an XML element, or the text where the payload is text. Headers are `topic`, `id`,
-`producer` (the address of the ProducerReference) and `origin`, the node that sent it. An application may
-leave out all of them: the topic then is that of the destination, and the id the one that ActiveMQ gives to
-each message.
+The body is the payload: an XML element, or plain text if the payload is text. The headers are `topic`, `id`,
+`producer` (the address of the ProducerReference) and `origin` (the node that sent the message). All headers
+are optional in messages of applications: the defaults are the topic of the destination and the message id
+that ActiveMQ assigns.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from hpwsn_client.wsn.topics.topic_expressions import Topic, TopicExpression
 
 MAX_ID = 1024
 AMQP_BODIES = {"3": "a sequence", "7": "a map", "8": "a list"}
-"""Bodies of AMQP messages that ActiveMQ cannot hand on by STOMP; they come empty, with these numbers."""
+"""Kinds of AMQP bodies, by number, that ActiveMQ cannot convert to STOMP; they arrive empty."""
 
 
 def encode_peer(notification: Notification, id_: str, origin: str, persistent: bool) -> Outgoing:
-    """The message for applications."""
+    """Encode a notification, which must have a topic, as a message for applications."""
     assert notification.topic is not None
     headers = {"topic": str(notification.topic), "id": id_, "origin": origin}
     if b"ProducerReference" in notification.content[: notification.start]:
@@ -50,13 +50,13 @@ def _producer(content: bytes) -> str:
 
 
 def _body(payload: bytes) -> tuple[bytes, str]:
-    """Text as it was published, anything else as the element that it is."""
+    """The body and its content type: a text payload as plain text, any other as its XML element."""
     text = payload_text(payload) if b"text" in payload[:64] else None
     return (payload, "application/xml") if text is None else (text.encode(), "text/plain")
 
 
 def decode_peer(headers: Mapping[str, str], body: bytes, now: float, limits: Limits) -> Notification:
-    """The notification that an application means; ValueError or a fault says why it is none."""
+    """Decode the message of an application; ValueError or SoapFault if it is not a notification."""
     _check_amqp_body(headers)
     text = headers.get("topic", "")
     topic = Topic.parse(text) if text else destination_topic(headers.get("destination", ""))
@@ -71,7 +71,7 @@ def decode_peer(headers: Mapping[str, str], body: bytes, now: float, limits: Lim
 
 
 def _check_amqp_body(headers: Mapping[str, str]) -> None:
-    """ValueError for a body that AMQP has and STOMP has not; by itself it would look like an empty text."""
+    """Raise ValueError for an AMQP body that STOMP does not support, which would look like an empty text."""
     kind = AMQP_BODIES.get(headers.get("JMS_AMQP_ORIGINAL_ENCODING", ""))
     if headers.get("JMS_AMQP_NATIVE") == "true":
         kind = "neither a string nor binary"
@@ -89,13 +89,13 @@ def _id(headers: Mapping[str, str]) -> str | None:
 
 def _payload(body: bytes, limits: Limits) -> bytes:
     if len(body) > limits.body:
-        raise ValueError(f"it has {len(body)} bytes, and {limits.body} are accepted (server.body_limit)")
+        raise ValueError(f"it has {len(body)} bytes, more than server.body_limit = {limits.body}")
     if body.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
         try:
             return encode_element(parse_xml(body, limits, comments=True))
         except SoapFault:
-            pass  # text that happens to begin so
+            pass  # not XML, but text that begins with "<"
     try:
         return text_payload(body.decode())
     except UnicodeDecodeError as error:
-        raise ValueError(f"it is neither XML nor text in UTF-8: {error}") from error
+        raise ValueError(f"it is neither XML nor UTF-8 text: {error}") from error

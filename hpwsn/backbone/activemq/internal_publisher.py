@@ -1,9 +1,10 @@
-"""The internal publisher for another process: it writes to a node's queue on ActiveMQ, past every door.
+"""A publisher for other processes that writes directly to the queue of a node on ActiveMQ.
 
-A small synchronous API, for a job that produces much and should not wait for each. Publications are joined to
-frames and sent in the background; `flush` returns when ActiveMQ has them all, from where the node takes them,
-checks them as a door would, and stores each once. A frame whose fate is unknown after a lost connection is
-sent again under its number, which the node knows. One object is for one thread at a time.
+It is a small synchronous API for jobs that publish many notifications. Publications are combined into frames
+and sent in the background. `flush` returns when ActiveMQ has stored all of them. The node reads them from its
+queue, checks them like a door, and stores each once. After a lost connection, unconfirmed frames are sent
+again with the same numbers, so that the node can drop repeated ones. An object must not be used by two
+threads at the same time.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ from hpwsn_client.wsn.topics.topic_expressions import Topic
 
 FRAME_BYTES = 1 << 20
 MAX_UNCONFIRMED = 64
-"""Frames that may be under way; beyond it, publishing waits."""
+"""Maximum in-flight frames, beyond which `publish` waits."""
 
 MAX_ID = 1024
 
 
 class InternalPublisher:
-    """Publishes to one node by way of the backbone."""
+    """Publishes to one node through ActiveMQ."""
 
     def __init__(
         self,
@@ -51,7 +52,7 @@ class InternalPublisher:
         try:
             address = parse_address(url)
         except ValueError as error:
-            raise HpwsnError(f"the address of ActiveMQ cannot be used: it {error}") from error
+            raise HpwsnError(f"the address of ActiveMQ is not valid: it {error}") from error
         if password is not None:
             address = replace(address, password=password)
         self._destination = node_queue(node)
@@ -79,19 +80,19 @@ class InternalPublisher:
         id: str | None = None,  # noqa: A002
         producer: str | None = None,
     ) -> None:
-        """Take one notification: an XML element (bytes, text or lxml's), or plain text.
+        """Publish one notification: an XML element (bytes, text or an lxml element), or plain text.
 
-        One with an `id` that the node has seen within its `journal.id_window` is not published again. Raises
-        BackboneUnavailable, and has not taken it, where too much waits for an ActiveMQ that is away.
+        A notification whose `id` the node has seen within `journal.id_window` is not published again. Raises
+        BackboneUnavailable, without accepting the notification, if too many frames wait for ActiveMQ.
         """
         if self._closed:
-            raise HpwsnError("the publisher is closed: make another")
+            raise HpwsnError("the publisher is closed; create another one")
         if id is not None and not (0 < len(id) <= MAX_ID and id.isprintable()):
-            raise ValueError(f"the id {id[:80]!r} is not 1 to {MAX_ID} characters without controls")
+            raise ValueError(f"the id {id[:80]!r} must be 1 to {MAX_ID} printable characters")
         try:
             message = notification_message(topic, payload, producer=producer)
         except SoapFault as fault:
-            raise ValueError(f"this cannot be published: {fault}") from fault
+            raise ValueError(f"the notification cannot be published: {fault}") from fault
         assert message.topic is not None
         content, start, end = encode_content(message)
         if self._is_full():
@@ -102,16 +103,17 @@ class InternalPublisher:
             self._send()
 
     def flush(self, timeout: float | None = None) -> None:
-        """Return when ActiveMQ has everything; raises BackboneUnavailable if it takes too long.
+        """Return when ActiveMQ has stored everything; raise BackboneUnavailable after the timeout.
 
-        Nothing is lost then: what is not confirmed is sent when ActiveMQ is back; flush again to wait for it.
+        Nothing is lost after a timeout: unconfirmed frames are sent when ActiveMQ is back. Call `flush` again
+        to wait for them.
         """
         if self._pending:
             self._send(timeout)
         self._wait_for_receipts(0, timeout)
 
     def close(self) -> None:
-        """Flush, and end the connection whatever comes of that."""
+        """Flush, and close the connection even if the flush fails."""
         if self._closed:
             return
         try:
@@ -148,28 +150,28 @@ class InternalPublisher:
         with self._changed:
             if not self._changed.wait_for(lambda: len(self._unconfirmed) <= left, within):
                 raise BackboneUnavailable(
-                    f"ActiveMQ did not take everything within {within:g} s"
+                    f"ActiveMQ did not confirm all frames within {within:g} s"
                     f" ({'connected' if self._connected else self._trouble}); flush again to wait longer"
                 )
 
     def up(self, host: str) -> None:
-        """For the link: there is a session, in which what was not confirmed goes first."""
+        """Called by the link: a session has started; unconfirmed frames are sent again first."""
         with self._changed:
             self._connected = True
             for number, message in self._unconfirmed.items():
                 self._link.send([message], receipt=number)
 
     def down(self, reason: str) -> None:
-        """For the link: there is no session."""
+        """Called by the link: the session has ended."""
         with self._changed:
             self._connected = False
             self._trouble = reason
 
     def message(self, message: Incoming) -> None:
-        """For the link: nothing is consumed."""
+        """Called by the link for a received message; this link does not consume any."""
 
     def receipt(self, number: str) -> None:
-        """For the link: ActiveMQ has a frame."""
+        """Called by the link: ActiveMQ has confirmed a frame."""
         with self._changed:
             self._unconfirmed.pop(number, None)
             self._changed.notify_all()

@@ -1,10 +1,11 @@
-"""What is on its way to ActiveMQ: publications that wait, frames under way, frames in the spool.
+"""The outbox to ActiveMQ: waiting publications, in-flight frames and spooled frames.
 
-There is one way at a time. With ActiveMQ there, publications are joined to frames and sent, a few frames
-under way at once, so that more publications join while these travel; each is answered when the node has
-stored its frame. With ActiveMQ away, frames go to the spool in the journal, those under way first, and each
-is answered when it is there. When ActiveMQ is back the spool goes first: publications join its end while it
-is long, since nobody should wait for minutes, and wait for the last of it, so that it comes to an end.
+While ActiveMQ is connected, publications are combined into frames and sent. Only a few frames are in flight,
+so that further publications are combined meanwhile. A publication is answered when the node has stored its
+frame. While ActiveMQ is unavailable, frames go to the spool in the journal, in-flight frames first, and a
+publication is answered when its frame is in the spool. After a reconnect the spool is sent first. While the
+spool is long, new publications are appended to it, so that publishers do not wait for minutes. New
+publications wait for the last part of the spool, so that the spool becomes empty.
 """
 
 from __future__ import annotations
@@ -26,21 +27,21 @@ from hpwsn.notification import Run, content_size, count_of
 log = logging.getLogger(__name__)
 
 UNDER_WAY = 4
-"""Frames sent that have not come back yet."""
+"""Maximum in-flight frames: sent, but not read back from the queue yet."""
 
 FRAME_BYTES = 1 << 20
-"""Where a frame ends, unless one publication alone is larger."""
+"""Maximum size of a frame; a frame with a single publication may be larger."""
 
 DRAIN_FRAMES, DRAIN_BYTES = 256, 8 << 20
 PAUSE = 1.0
-"""Seconds until the spool is tried again after the journal refused it."""
+"""Seconds until the next attempt after the journal rejected a write to the spool."""
 
 Send = Callable[[Sequence[Outgoing]], None]
 
 
 @dataclass(eq=False, slots=True)
 class Publication:
-    """Notifications that were sent together, and the one who waits for them."""
+    """Notifications that were sent together, and the future of their sender."""
 
     runs: Sequence[Run]
     number: int
@@ -51,7 +52,7 @@ class Publication:
 
 @dataclass(eq=False, slots=True)
 class Frame:
-    """Publications that travel together."""
+    """Publications that are sent together in one message."""
 
     id: FrameId
     body: bytes
@@ -61,24 +62,24 @@ class Frame:
 
     @property
     def is_awaited(self) -> bool:
-        """Whether somebody has no answer yet."""
+        """Whether a publication is not answered yet."""
         return any(not publication.answer.done() for publication in self.publications)
 
     def stored(self, first: int) -> None:
-        """Answer everybody with the offsets that they got."""
+        """Answer each publication with its first offset; `first` is the offset of the first publication."""
         for publication in self.publications:
             _answer(publication, first)
             first += publication.number
 
     def safe(self) -> None:
-        """Answer everybody that offsets come later."""
+        """Answer each publication that it cannot be lost, but that its offset is not known yet."""
         for publication in self.publications:
             _answer(publication, None)
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much may be where."""
+    """Limits on the frames, on the waiting publications and on the spool."""
 
     batch: int
     waiting_bytes: int
@@ -87,7 +88,7 @@ class Limits:
 
 
 class Outbox:
-    """Publications in the order in which they came."""
+    """Sends publications in the order in which they were put in."""
 
     def __init__(
         self, spool: Spool, limits: Limits, destination: str, *, persistent: bool, checked: bool
@@ -113,15 +114,15 @@ class Outbox:
 
     @property
     def source(self) -> str:
-        """Under which name this outbox numbers its frames."""
+        """The source name in the frame ids of this outbox."""
         return self._source
 
     async def open(self) -> None:
-        """Look at what is in the spool from an earlier life."""
+        """Read the size of the spool, which may have frames from before a restart."""
         self.spooled = await self._spool.size()
 
     def put(self, runs: Sequence[Run]) -> asyncio.Future[int | None]:
-        """Take a publication, to be answered once it is safe; raises if there is no room for it."""
+        """Add a publication; the future is answered when it cannot be lost. BackboneUnavailable if full."""
         number = count_of(runs)
         size = content_size(runs) + 64 * number
         self._check_room(number, size)
@@ -135,12 +136,12 @@ class Outbox:
         return answer
 
     def connected(self, send: Send) -> None:
-        """ActiveMQ is there."""
+        """A session with ActiveMQ has started; `send` sends messages in it."""
         self._send = send
         self._wake.set()
 
     def disconnected(self) -> None:
-        """ActiveMQ is away: what is under way and not in the spool goes there now."""
+        """The session with ActiveMQ has ended; in-flight frames that are not spooled go to the spool."""
         self._send = None
         self._rescued += [frame for frame in self._under_way.values() if not frame.spooled]
         self._under_way.clear()
@@ -151,14 +152,14 @@ class Outbox:
         self._wake.set()
 
     def own(self, id_: FrameId) -> list[Run] | None:
-        """The runs of a frame that is under way, which need not be read from its body."""
+        """The notifications of an in-flight frame, which need not be decoded; None for other frames."""
         frame = self._under_way.get(id_)
         if frame is None or not frame.publications:
             return None
         return [run for publication in frame.publications for run in publication.runs]
 
     def landed(self, arrived: Iterable[tuple[FrameId, int | None]]) -> None:
-        """Frames came back; those with an offset are stored there, the others were stored before."""
+        """Frames were read back: with an offset they are stored there, with None they were stored before."""
         for id_, first in arrived:
             frame = self._under_way.pop(id_, None)
             if frame is None:
@@ -175,7 +176,7 @@ class Outbox:
             self._pump()
 
     def stuck(self, ids: Iterable[FrameId], error: JournalUnavailable) -> None:
-        """The journal takes nothing: frames that came back are safe in ActiveMQ, what waits is refused."""
+        """The journal is unavailable: frames read back stay in ActiveMQ, waiting publications fail."""
         for id_ in ids:
             if id_ in self._under_way:
                 self._under_way[id_].safe()
@@ -186,7 +187,7 @@ class Outbox:
         self._waiting_bytes = self._waiting_notifications = 0
 
     def failed(self, ids: Iterable[FrameId], error: BackboneUnavailable) -> None:
-        """Frames came back and cannot be stored, ever."""
+        """Frames were read back and can never be stored; their publications fail."""
         for id_ in ids:
             frame = self._under_way.get(id_)
             for publication in frame.publications if frame else ():
@@ -194,7 +195,7 @@ class Outbox:
                     publication.answer.set_exception(error)
 
     async def run(self) -> None:
-        """Move publications by the way that is open now, for ever."""
+        """Send publications or write them to the spool, without end."""
         while True:
             await self._wake.wait()
             self._wake.clear()
@@ -207,7 +208,7 @@ class Outbox:
                 asyncio.get_running_loop().call_later(PAUSE, self._wake.set)
 
     async def _try(self) -> bool:
-        """Whether everything could be moved as far as it goes now."""
+        """Do all work that is possible now; return False if it must be retried."""
         try:
             await self._work()
         except JournalUnavailable:
@@ -223,7 +224,7 @@ class Outbox:
             await self._drain()
 
     def _pump(self) -> None:
-        """Send what waits, if it can go straight; else have it taken care of."""
+        """Send waiting publications directly if possible, else wake the task that spools them."""
         self._pumping = False
         if self._send is None or self.spooled.frames or self._rescued or self._busy:
             if self._waiting or self._rescued:
@@ -238,7 +239,7 @@ class Outbox:
             self._send([self._message(frame) for frame in frames])
 
     def _frame(self) -> Frame:
-        """As many publications as go into one frame, and one at least."""
+        """Build a frame from as many waiting publications as fit, and at least one."""
         publications: list[Publication] = []
         runs: list[Run] = []
         size = number = 0
@@ -258,10 +259,10 @@ class Outbox:
         return Frame(id_, encode_frame(runs), number, publications)
 
     async def _put_aside(self) -> None:
-        """Write to the spool what was under way, then what would wait for long, and answer."""
+        """Write in-flight frames to the spool, then publications that would wait long, and answer them."""
         while self._rescued or (self._waiting and (self._send is None or self._drains_on())):
             frames = self._rescued or [self._frame() for _ in range(UNDER_WAY) if self._waiting]
-            self._rescued = list(frames)  # until they are written; others may join meanwhile
+            self._rescued = list(frames)  # until they are written; others may be added meanwhile
             await self._spool.put(
                 [SpooledFrame(f.id.source, f.id.number, f.notifications, f.body) for f in frames]
             )
@@ -271,7 +272,7 @@ class Outbox:
                 frame.safe()
 
     async def _drain(self) -> None:
-        """Send the first of the spool and wait until they came back, or ActiveMQ is away again."""
+        """Send the first frames of the spool, and wait until they are read back or the session ends."""
         rows = await self._spool.first(DRAIN_FRAMES, DRAIN_BYTES)
         if not rows or self._send is None:
             if not rows:
@@ -293,7 +294,7 @@ class Outbox:
             self._draining = False
 
     def _drains_on(self) -> bool:
-        """Whether a part of the spool is under way, and there is more in it than that."""
+        """Whether a part of the spool is in flight and the spool has more frames than that."""
         return self._draining and not self._landed.is_set() and self._is_long
 
     @property
@@ -329,7 +330,7 @@ class Outbox:
             )
 
     async def settle(self) -> None:
-        """Wait until everybody has an answer."""
+        """Wait until every publication is answered."""
         while self._waiting or self._rescued or any(f.is_awaited for f in self._under_way.values()):
             self._pump()
             await asyncio.sleep(0.01)

@@ -1,10 +1,10 @@
-"""Peers: applications on the same ActiveMQ that publish to, and subscribe to, topics of this node.
+"""Peers: applications on the same ActiveMQ that publish and subscribe to topics of this node.
 
-For each subtree that is shared, what the node stores goes to `/topic/hpwsn.A.B.C`, by a cursor over the log
-that survives restarts, and what applications and other nodes publish there is stored here, by a durable
-subscription. A message goes round no loop: what this node sent is not given to it again (its name is in the
-header `origin`), and offsets that came from peers are not sent to them. Whatever is malformed is logged,
-counted and left behind.
+For each shared subtree, notifications that the node stores are sent to `/topic/hpwsn.A.B.C`, by a cursor over
+the log that survives restarts. Notifications that applications and other nodes publish there are received by
+a durable subscription and stored. Two rules prevent loops: the node does not receive its own messages, which
+have its name in the header `origin`, and it does not send notifications that came from peers. Malformed
+messages are logged, counted and skipped.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ log = logging.getLogger(__name__)
 AT_ONCE = 500
 PAUSE = 0.5
 SETTLE = 5.0
-"""Seconds that a node which stops waits for the confirmation of what it sent."""
+"""Seconds that a stopping node waits for the confirmation of its last messages."""
 
 TELL_EVERY = 100
-"""Ranges that came from peers after which the cursor is written, although nothing went out."""
+"""The cursor is saved after this many ranges from peers, even if nothing was sent."""
 
 
 @dataclass(slots=True)
 class PeerCounts:
-    """What went which way."""
+    """Counters of both directions."""
 
     received: int = 0
     sent: int = 0
@@ -53,7 +53,7 @@ class PeerCounts:
 
 
 class Peers:
-    """One durable subscriber, and one publisher that reads the log."""
+    """A durable subscriber that stores messages of peers, and a publisher that reads the log."""
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class Peers:
         self.counts = PeerCounts()
 
     async def start(self, receive: Receive, screen: Screen) -> None:
-        """Take up where the last life stopped, and begin to connect."""
+        """Continue from the saved cursor, and start connecting."""
         self._receive = receive
         self._screen = screen
         self._cursor, ranges = await self._journal.spool.peers(self._journal.last_offset)
@@ -123,7 +123,7 @@ class Peers:
         self._link.start()
 
     async def _recall_parts(self) -> None:
-        """Name what was sent last once more, so that the rest of a publication goes on counting."""
+        """Restore the part numbers of a publication that was only partly sent before the restart."""
         at = max(0, self._cursor - self._limits.messages)
         while at < self._cursor:
             scan = await self._journal.scan(at, limit=AT_ONCE, topics=self._keys, head=self._cursor)
@@ -141,7 +141,7 @@ class Peers:
         }
 
     async def close(self) -> None:
-        """Stop, once what is on its way out is confirmed; both ways go on from here in the next life."""
+        """Stop after in-flight messages are confirmed; both directions continue here after a restart."""
         self._closing = True
         try:
             async with asyncio.timeout(SETTLE), self._sending:
@@ -156,14 +156,14 @@ class Peers:
             await asyncio.to_thread(link.stop)
 
     def stored(self, runs: Sequence[Run]) -> None:
-        """Look whether the log has something new for peers."""
+        """Wake the sender if some of the stored notifications are for peers."""
         for run in runs:
             if run.topic is not None and self._covers(run.topic):
                 self._keys.add(str(run.topic))
                 self._outgoing.set()
 
     def figures(self) -> Mapping[str, Any]:
-        """Both ways in numbers."""
+        """The state and the counters of both directions."""
         c = self.counts
         return {
             "connected": int(self._connected),
@@ -242,7 +242,7 @@ class Peers:
     async def _store(self, runs: Sequence[Run]) -> int:
         while True:
             try:
-                # The way out looks only as far as it is known what came from peers.
+                # The sender reads only offsets for which it is known whether they came from peers.
                 async with self._storing:
                     first = await self._receive(runs, Arrival(from_peers=True))
                     self._note_from_peers(first, first + count_of(runs) - 1)
@@ -286,7 +286,7 @@ class Peers:
                     return
 
     async def _send_upto(self, head: int) -> bool:
-        """Send some of what lies before the head, and note where it ends; False if ActiveMQ has it not."""
+        """Send the next messages before the head and save the cursor; False if they are not confirmed."""
         scan = await self._journal.scan(self._cursor, limit=AT_ONCE, topics=self._keys, head=head)
         ids = self._ids.copy()
         messages = [message for stored in scan.entries if (message := self._message(stored, ids)) is not None]
@@ -303,7 +303,7 @@ class Peers:
         return True
 
     async def _send(self, messages: Sequence[Outgoing]) -> bool:
-        """Whether ActiveMQ has them; if not, they are sent again with the same ids."""
+        """Send messages; True if ActiveMQ confirmed them, else they are sent again with the same ids."""
         if self._link is None:
             return False
         self._receipt = asyncio.get_running_loop().create_future()
@@ -323,18 +323,18 @@ class Peers:
 
 
 class _Parts:
-    """Names for the parts of one publication, which all have its id."""
+    """Makes unique ids for the notifications of one publication, which share one message id."""
 
     def __init__(self, last: str = "", number: int = 0) -> None:
         self._last = last
         self._number = number
 
     def copy(self) -> _Parts:
-        """The same state, to be kept only if what is named with it arrives."""
+        """A copy of the state, to be kept only if the named messages are confirmed."""
         return _Parts(self._last, self._number)
 
     def name(self, id_: str) -> str:
-        """The id itself for the first part, with a number for those that follow."""
+        """The id for the first notification, and the id with a number for the following ones."""
         self._number = self._number + 1 if id_ == self._last else 1
         self._last = id_
         return id_ if self._number == 1 else f"{id_}#{self._number}"

@@ -1,10 +1,10 @@
-"""A link to ActiveMQ: connections by stomp.py in threads of their own, made again whenever they are lost.
+"""A link to ActiveMQ: stomp.py connections in their own threads, with automatic reconnection.
 
-Owns connecting, the list of hosts to fail over to, growing jittered pauses, heartbeats, and which commands
-become one transaction. What is sent while there is no session is dropped: whoever sends learns of every loss
-and decides himself what to send again. A link that consumes has one connection to send and one to receive,
-since ActiveMQ stops reading from a connection that sends too much, and acknowledgements must not stop with
-it.
+Owns connecting, failover between hosts, exponential backoff with jitter, heartbeats, and the grouping of
+commands into transactions. Messages sent without a session are dropped: the listener is told of every lost
+session and decides what to send again. A link that consumes uses separate connections to send and to receive,
+because ActiveMQ stops reading from a connection that sends too much, and acknowledgements must not be
+blocked.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ log = logging.getLogger(__name__)
 CONNECT_TIMEOUT = 10.0
 FIRST_PAUSE, MAX_PAUSE = 0.1, 3.0
 HEARTBEAT_TOLERANCE = 2.5
-"""Heartbeats that may stay away before a connection counts as lost."""
+"""Heartbeat intervals without data after which a connection counts as lost."""
 
 SUBSCRIPTION = "hpwsn"
 
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """A message to send; `text` makes it a text for JMS, without it it is bytes."""
+    """A message to send; JMS clients receive a text message if `text` is true, else a bytes message."""
 
     destination: str
     body: bytes
@@ -43,7 +43,7 @@ class Outgoing:
 
 @dataclass(frozen=True, slots=True)
 class Incoming:
-    """A message that came; it can be acknowledged in the session that brought it."""
+    """A received message; it can be acknowledged only in the session that received it."""
 
     session: object
     ack: str
@@ -53,30 +53,30 @@ class Incoming:
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """What a link consumes, acknowledged by the client, and how."""
+    """The destinations that a link consumes, with client acknowledgement, and the headers of SUBSCRIBE."""
 
     destinations: tuple[str, ...]
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
 class Listener(Protocol):
-    """Told of everything, in the link's threads; it must come back at once."""
+    """Receives the events of a link, in the link's threads; its methods must not block."""
 
     def up(self, host: str) -> None:
-        """There is a session."""
+        """A session has started."""
 
     def down(self, reason: str) -> None:
-        """There is none, or none could be made."""
+        """The session has ended, or could not be started."""
 
     def message(self, message: Incoming) -> None:
-        """A message came in the session."""
+        """A message was received."""
 
     def receipt(self, number: str) -> None:
-        """ActiveMQ has the transaction that was sent with this receipt."""
+        """ActiveMQ has stored the transaction that was sent with this receipt."""
 
 
 class SessionLost(Exception):
-    """The session is over, with the reason in plain words."""
+    """The session has ended; the text is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,22 +96,22 @@ class _EndCommand:
 
 
 def load_stomp() -> Any:
-    """The library, or one line on how to get it."""
+    """Import stomp.py; SettingError says how to install it."""
     try:
         import stomp
     except ImportError as error:
         raise SettingError(
             "backbone.url",
             "stomp://…",
-            "needs stomp.py, which is missing: in the checkout, pip install ./client '.[activemq]'",
+            "requires stomp.py, which is not installed; in the checkout, pip install ./client '.[activemq]'",
         ) from error
-    # Its own notes repeat ours with a traceback, and at the finest level hold passwords.
+    # stomp.py logs the same errors again with a traceback, and its debug log contains passwords.
     logging.getLogger("stomp.py").setLevel(logging.CRITICAL)
     return stomp
 
 
 class Link:
-    """Sessions with one of several hosts, one after the other."""
+    """Keeps a session with one of several hosts, and starts another when it is lost."""
 
     def __init__(
         self,
@@ -135,21 +135,21 @@ class Link:
         self._attempts = 0
 
     def start(self) -> None:
-        """Begin to connect."""
+        """Start connecting in the background."""
         self._thread.start()
 
     def send(self, messages: Sequence[Outgoing], receipt: str | None = None) -> None:
-        """Send messages in order, all or none if they are several."""
+        """Send messages in order; several messages are one transaction."""
         self._command(_SendCommand(messages, receipt))
 
     def ack(self, message: Incoming) -> None:
-        """Acknowledge a message and all before it; past its session that means nothing: it comes again."""
+        """Acknowledge a message and all before it; after its session this has no effect."""
         session = self._session
         if session is message.session and session is not None:
             session.commands.put(_AckCommand(message.ack))
 
     def stop(self, within: float = 5.0) -> None:
-        """Send what is waiting to be sent, and end; blocks for a moment."""
+        """Send all queued messages and stop; blocks for up to `within` seconds."""
         self._stopping.set()
         self._command(_EndCommand("stopped"))
         self._thread.join(within)
@@ -169,16 +169,16 @@ class Link:
                 self._stopping.wait(self._pause())
 
     def _run_session(self, host: tuple[str, int]) -> str:
-        """One session from its beginning to its end, and why it ended."""
+        """Run one session to its end and return the reason why it ended."""
         session = _Session(self._stomp, self._address, host, self._heartbeat, self._listener)
         self._attempts += 1
         try:
             session.open(self._consume, self._client_id)
-            self._attempts -= 1  # the host that works is the first to try again
+            self._attempts -= 1  # after a loss, try the same host first
             self._failures = 0
             self._session = session
             if self._stopping.is_set():
-                # Who stopped it found no session yet that could be told.
+                # `stop` was called before there was a session to send the command to.
                 session.commands.put(_EndCommand("stopped"))
             session.subscribe(self._consume)
             self._listener.up(place(host))
@@ -194,7 +194,7 @@ class Link:
     _failures = 0
 
     def _pause(self) -> float:
-        """How long to wait: not to speak of while there are hosts to try, then ever longer."""
+        """Seconds until the next attempt: short until every host has been tried, then growing."""
         self._failures += 1
         rounds = (self._failures - 1) // len(self._address.hosts)
         pause = min(FIRST_PAUSE * 2 ** min(rounds, 16), MAX_PAUSE)
@@ -202,7 +202,7 @@ class Link:
 
 
 class _Session:
-    """The connections to one host until the first of them is lost."""
+    """The connections to one host; the session ends when the first of them is lost."""
 
     def __init__(
         self, stomp: Any, address: Address, host: tuple[str, int], heartbeat: float, listener: Listener
@@ -217,7 +217,7 @@ class _Session:
         self._transactions = 0
 
     def open(self, consume: Subscription | None, client_id: str | None) -> None:
-        """Make the connections; `client_id` is for the one that receives."""
+        """Open the connections; `client_id` is for the receiving one."""
         if consume is not None:
             self._connections.append(self._connect(client_id))
         self._connections.append(self._connect(None))
@@ -244,12 +244,12 @@ class _Session:
             raise SessionLost(_unreachable(self._host)) from None
         if not answer.connected.wait(CONNECT_TIMEOUT) or answer.refusal is not None:
             connection.transport.disconnect_socket()
-            raise SessionLost(answer.refusal or "it took the connection and did not answer")
+            raise SessionLost(answer.refusal or "it accepted the connection but did not answer")
         _configure_socket(connection, self._heartbeat * HEARTBEAT_TOLERANCE)
         return connection
 
     def subscribe(self, consume: Subscription | None) -> None:
-        """Begin to receive; there is a session once ActiveMQ has confirmed it."""
+        """Subscribe, and return when ActiveMQ has confirmed all subscriptions."""
         if consume is None:
             return
         events = self._connections[0].get_listener("hpwsn")
@@ -265,7 +265,7 @@ class _Session:
             raise SessionLost(events.refusal or "it did not confirm the subscription")
 
     def serve(self) -> str:
-        """Carry out commands until the end, and say why it is over."""
+        """Execute commands until the session ends, and return the reason."""
         while True:
             commands = [self.commands.get()]
             try:
@@ -302,7 +302,7 @@ class _Session:
         connection.commit(**transaction, headers=asked)
 
     def close(self) -> None:
-        """Leave no connection open, whatever state it is in."""
+        """Close all connections, in any state."""
         for connection in self._connections:
             events = connection.get_listener("hpwsn")
             events.over = True
@@ -312,17 +312,17 @@ class _Session:
                 log.debug("a connection could not be closed", exc_info=True)
 
     def deliver(self, frame: Any) -> None:
-        """Hand on a message."""
+        """Pass a received message to the listener."""
         self._listener.message(Incoming(self, frame.headers.get("ack", ""), frame.headers, frame.body or b""))
 
     def confirmed(self, receipt: str) -> None:
-        """Hand on the receipts of one transaction."""
+        """Pass the receipts of one transaction to the listener."""
         for number in receipt.split(","):
             self._listener.receipt(number)
 
 
 class _ConnectionListener:
-    """What stomp.py tells of one connection, in its threads."""
+    """The stomp.py listener of one connection; stomp.py calls it in its threads."""
 
     def __init__(self, session: _Session) -> None:
         self._session = session
@@ -356,7 +356,7 @@ class _ConnectionListener:
         self._end("the connection was lost")
 
     def on_heartbeat_timeout(self) -> None:
-        self._end("no heartbeat came")
+        self._end("the heartbeat timed out")
 
     def on_send(self, frame: Any) -> None:
         pass
@@ -379,7 +379,7 @@ def _send_one(connection: Any, message: Outgoing, headers: Mapping[str, str]) ->
 
 
 def _numbered(headers: Mapping[str, str], number: int) -> dict[str, str]:
-    """The headers of one of several subscriptions: durable ones have a name each."""
+    """The headers of one of several subscriptions; each durable subscription needs its own name."""
     named = {**headers, "receipt": f"{SUBSCRIPTION}-{number}"}
     if "activemq.subscriptionName" in named:
         named["activemq.subscriptionName"] += f"-{number}"
@@ -387,9 +387,9 @@ def _numbered(headers: Mapping[str, str], number: int) -> dict[str, str]:
 
 
 def _configure_socket(connection: Any, within: float) -> None:
-    """Have small packets go at once, and reading and writing fail when the other side is silent for too long.
+    """Send small packets without delay, and set a timeout for reading and writing.
 
-    stomp.py watches heartbeats too, but waits for a writer that is stuck before it looks.
+    stomp.py also checks heartbeats, but not while a write is blocked.
     """
     transport = connection.transport
     if transport.socket is not None:
@@ -398,4 +398,4 @@ def _configure_socket(connection: Any, within: float) -> None:
 
 
 def _unreachable(host: tuple[str, int]) -> str:
-    return f"nobody answers at {place(host)}: start ActiveMQ there, or correct backbone.url"
+    return f"there is no answer from {place(host)}; start ActiveMQ there, or correct backbone.url"

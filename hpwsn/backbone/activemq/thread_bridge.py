@@ -1,4 +1,4 @@
-"""From the threads of a link to the event loop: calls in order, messages in batches."""
+"""Passes the events of a STOMP link from its threads to the event loop: in order, messages in batches."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hpwsn.backbone.activemq.stomp_link import Incoming
 
 
 class Bridge:
-    """A listener that has everything done by the loop; many messages cost one call."""
+    """A link listener that runs its callbacks in the event loop; many messages need one callback."""
 
     def __init__(
         self,
@@ -31,26 +31,26 @@ class Bridge:
         self._called = False
 
     def up(self, host: str) -> None:
-        """There is a session."""
+        """A session has started."""
         self._call(self._up, host)
 
     def down(self, reason: str) -> None:
-        """There is none."""
+        """The session has ended, or could not be started."""
         self._call(self._down, reason)
 
     def message(self, message: Incoming) -> None:
-        """A message came."""
+        """A message was received."""
         self._waiting.append(message)
         if not self._called:
             self._called = True
             self._call(self._hand_over)
 
     def receipt(self, number: str) -> None:
-        """ActiveMQ has something."""
+        """ActiveMQ has confirmed a transaction."""
         self._call(self._receipt, number)
 
     def _hand_over(self) -> None:
-        self._called = False  # before looking: what comes after the look calls again
+        self._called = False  # before the loop, so that a later message schedules another call
         batch = []
         while self._waiting:
             batch.append(self._waiting.popleft())
@@ -58,5 +58,5 @@ class Bridge:
             self._messages(batch)
 
     def _call(self, function: Callable[..., None], *arguments: Any) -> None:
-        with contextlib.suppress(RuntimeError):  # a loop that was closed leaves nobody to tell
+        with contextlib.suppress(RuntimeError):  # the event loop is closed
             self._loop.call_soon_threadsafe(function, *arguments)

@@ -1,1 +1,1 @@
-"""Frames and destination names on the message broker. Pure."""
+"""The format of frames and of destination names on the message broker. Pure."""

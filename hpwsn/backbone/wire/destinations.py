@@ -1,8 +1,9 @@
-"""Names on the message broker: its address, the queue of a node, and the destination of a topic.
+"""Names on the message broker: its address, the queue of a node, and the destination of a topic. Pure.
 
-Pure. An address is `stomp://user:password@host:61613`, or several hosts with commas, tried in turn. A node's
-queue is `/queue/hpwsn.node.NAME`. A topic `A:B:C` is the destination `/topic/hpwsn.A.B.C`; where a name is of
-another namespace, or has a dot, it is percent-encoded, so that every topic has exactly one destination.
+An address is `stomp://user:password@host:61613`. It may name several hosts, separated by commas, which are
+tried in turn. The queue of a node is `/queue/hpwsn.node.NAME`. The destination of a topic `A:B:C` is
+`/topic/hpwsn.A.B.C`. A name of another namespace, and a name with a dot, is percent-encoded, so that every
+topic has exactly one destination.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:@/,\[\]]+)(?::([0-9]{1,5}))?")
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where the message broker is, and who asks; the password is never shown."""
+    """The hosts of the message broker and the credentials; `str` and `repr` hide the password."""
 
     hosts: tuple[tuple[str, int], ...]
     user: str | None = None
@@ -36,14 +37,14 @@ class Address:
 
 
 def parse_address(url: str) -> Address:
-    """Read an address; ValueError says what it wants, and never the password."""
+    """Parse an address; the text of the ValueError never contains the password."""
     scheme, separator, rest = url.strip().partition("://")
     if not separator or scheme != "stomp":
-        raise ValueError("begins with stomp://, such as stomp://user:password@host:61613")
+        raise ValueError("must begin with stomp://, such as stomp://user:password@host:61613")
     credentials, at, hosts = rest.rpartition("@")
     user, colon, password = credentials.partition(":")
     if at and not user:
-        raise ValueError("names a user before the @, such as stomp://user:password@host:61613")
+        raise ValueError("must have a user before the @, such as stomp://user:password@host:61613")
     return Address(
         tuple(_host(text) for text in hosts.rstrip("/").split(",")),
         unquote(user) if at else None,
@@ -56,29 +57,29 @@ def _host(text: str) -> tuple[str, int]:
     port = int((found and found[2]) or DEFAULT_PORT)
     if found is None or not 0 < port < 65536:
         raise ValueError(
-            f"names hosts as host:port with commas between them, and {text[-60:]!r} is none;"
+            f"must name hosts as host:port, separated by commas, but {text[-60:]!r} is not host:port;"
             " write a '@', ':' or '/' in a password as %40, %3A or %2F"
         )
     return found[1].strip("[]"), port
 
 
 def place(host: tuple[str, int]) -> str:
-    """A host and port as a reader writes them."""
+    """A host and port as text; an IPv6 address has brackets."""
     return f"[{host[0]}]:{host[1]}" if ":" in host[0] else f"{host[0]}:{host[1]}"
 
 
 def node_queue(node: str) -> str:
-    """The queue of a node."""
+    """The name of the queue of a node."""
     return f"/queue/{ROOT}node.{encode_name(node)}"
 
 
 def refused_queue(node: str) -> str:
-    """Where a node puts what came by its queue and cannot be taken, for an operator to look at."""
+    """The name of the queue for messages that a node rejected, for operators to inspect."""
     return f"/queue/{ROOT}refused.{encode_name(node)}"
 
 
 def encode_name(name: str) -> str:
-    """One step of a destination, without the characters that mean something there."""
+    """One part of a destination; characters with a special meaning are percent-encoded."""
     return "".join(char if char.isalnum() or char in "_-" else quote(char, safe="") for char in name).replace(
         ".", "%2E"
     )
@@ -91,15 +92,17 @@ def topic_destination(topic: Topic) -> str:
 
 
 def subtree_destination(topic: Topic) -> str:
-    """The wildcard for a topic and all below it."""
+    """The wildcard destination of a topic and all topics below it."""
     return topic_destination(topic) + ".>"
 
 
 def destination_topic(destination: str) -> Topic:
-    """The topic of a destination; a dot that an MQTT client has in a name comes as a slash."""
+    """The topic of a destination; ActiveMQ maps a dot in the topic name of an MQTT client to a slash."""
     prefix = "/topic/" + ROOT
     if not destination.startswith(prefix):
-        raise ValueError(f"{destination[:80]!r} is no destination of a topic, which begin with {prefix}")
+        raise ValueError(
+            f"{destination[:80]!r} is not the destination of a topic; it must begin with {prefix}"
+        )
     return Topic.parse(":".join(map(_decode_name, destination[len(prefix) :].split("."))))
 
 

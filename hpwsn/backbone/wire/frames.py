@@ -1,20 +1,18 @@
-"""Frames: many notifications as the body of one message on the backbone, version 1.
+"""Frames, version 1: many notifications as the body of one message on the backbone, and their numbers. Pure.
 
-Owns the body's form and nothing of how it travels. A body is one line and then the contents one after the
-other:
+Owns the format of the body, not its transport. A body is one line, followed by the concatenated contents:
 
 hpwsn/1 [[topic, length, start, end, time, id, target, routing], …] LF content content …
 
-The line is JSON, in UTF-8: the topic as text (null for none), how long the content is, where in it the
-payload starts and ends, the time in microseconds since the epoch, the message id and the pull point that
-it was posted to (null for none), and how it travels to other nodes (left out where nothing was said). A
-content is what encode_content of the wire writes. Neither part can hold a NUL, by which STOMP clients
-look for the end of a message. Refuses any other version, and lengths that do not fit.
+The line is JSON in UTF-8. An entry has the topic as text (null for none), the length of the content, the
+start and the end of the payload in it, the time in microseconds since the epoch, the message id, the pull
+point that the notification was posted to (null for none), and the routing flags (omitted if there are none).
+A content is the output of encode_content. Neither part can contain a NUL, which STOMP clients treat as the
+end of a message. Rejects any other version, and lengths that do not fit the body.
 
-Which frames have been stored already, so that one which comes again is dropped. Pure.
-
-A source numbers its frames without gaps, so nearly all that it sent is one range of numbers, and a frame
-that comes late, by way of another message broker, makes one more. Ranges are kept, not numbers.
+`Seen` remembers which frames are stored, so that repeated frames are dropped. A source numbers its frames
+without gaps, so nearly all of its frames form one range of numbers. A frame that arrives late through another
+message broker starts another range. Only ranges are stored, not single numbers.
 """
 
 from __future__ import annotations
@@ -44,7 +42,7 @@ class Seen:
         return any(first <= frame.number <= last for first, last in reversed(ranges.items()))
 
     def add(self, frame: FrameId) -> FrameRange:
-        """Remember a frame; the range that it is in now, which is what has to be stored."""
+        """Add a frame and return its range, which must be stored."""
         ranges = self._ranges.setdefault(frame.source, {})
         for first, last in reversed(ranges.items()):
             if frame.number == last + 1:
@@ -55,17 +53,17 @@ class Seen:
 
 
 MARK = b"hpwsn/1 "
-_FAR = 2**53  # microseconds, in the year 2255: as far as a time is exact
+_FAR = 2**53  # microseconds, in the year 2255: a float represents larger times inexactly
 _is_text = re.compile(r"[^\x00\ud800-\udfff]*").fullmatch
 
 
 class MalformedFrame(ValueError):
-    """A body that is not a frame of ours, with what is wrong with it."""
+    """A message body is not a valid frame; the text says what is wrong."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class FrameId:
-    """Who sent a frame, in which of its lives, and the number that it had there."""
+    """The source of a frame, which is new after each start of the sender, and the frame's number there."""
 
     source: str
     number: int
@@ -75,7 +73,7 @@ class FrameId:
 
     @classmethod
     def parse(cls, text: str) -> FrameId:
-        """Read `source:number`."""
+        """Parse `source:number`."""
         source, _, number = text.rpartition(":")
         if not source or not (number.isascii() and number.isdecimal()) or len(number) > 18:
             raise MalformedFrame(f"the frame id is {text[:80]!r}, and should be a source, ':' and a number")
@@ -83,7 +81,7 @@ class FrameId:
 
 
 def encode_frame(runs: Iterable[Run]) -> bytes:
-    """The body for some runs, an entry for each notification."""
+    """Encode notifications as a message body."""
     notifications = list(members(runs))
     entries = [
         (
@@ -103,7 +101,7 @@ def encode_frame(runs: Iterable[Run]) -> bytes:
 
 
 def decode_frame(body: bytes) -> list[Run]:
-    """The notifications of a body, each as a run of one."""
+    """Decode the notifications of a message body; MalformedFrame if it is not valid."""
     if not body.startswith(MARK):
         raise MalformedFrame(f"a frame begins with {MARK.decode()!r}, and this with {body[:20]!r}")
     end = body.find(b"\n")

@@ -36,15 +36,15 @@ def test_an_address_has_hosts_and_perhaps_a_user(url: str, address: Address) -> 
 @pytest.mark.parametrize(
     ("url", "words"),
     [
-        ("http://a", "begins with stomp://"),
-        ("a:61613", "begins with stomp://"),
-        ("stomp://", "names hosts"),
-        ("stomp://a,,b", "names hosts"),
-        ("stomp://a:0", "names hosts"),
-        ("stomp://a:65536", "names hosts"),
-        ("stomp://a b", "names hosts"),
-        ("stomp://:secret@a", "names a user"),
-        ("stomp://u:secret@a:x", "names hosts"),
+        ("http://a", "must begin with stomp://"),
+        ("a:61613", "must begin with stomp://"),
+        ("stomp://", "must name hosts"),
+        ("stomp://a,,b", "must name hosts"),
+        ("stomp://a:0", "must name hosts"),
+        ("stomp://a:65536", "must name hosts"),
+        ("stomp://a b", "must name hosts"),
+        ("stomp://:secret@a", "must have a user"),
+        ("stomp://u:secret@a:x", "must name hosts"),
     ],
 )
 def test_a_bad_address_says_what_is_wanted_and_never_the_password(url: str, words: str) -> None:
