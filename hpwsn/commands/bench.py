@@ -1,7 +1,7 @@
-"""`hpwsn bench`: the benchmarks of the checkout that this is installed from.
+"""`hpwsn bench`: runs the benchmarks of the source checkout that HPwsn is installed from.
 
-They need what only a checkout has, the load generators and the servers to be measured against, so an
-installation without one says where they are instead.
+The benchmarks need load generators and other servers that only a checkout has. Without a checkout, the
+command fails with the place of the benchmarks.
 """
 
 import argparse
@@ -15,14 +15,14 @@ Subparsers = argparse._SubParsersAction
 
 _EXAMPLES = """\
 examples:
-  hpwsn bench                        what there is
+  hpwsn bench                        list the benchmarks
   hpwsn bench notify push
   hpwsn bench end-to-end --quick
   hpwsn bench all                    all of them, and the tables of docs/performance.md
 """
 _OPTIONS = {
     "--seconds": "time for each measurement",
-    "--rounds": "how often each is measured",
+    "--rounds": "number of measurements",
 }
 _SCRIPTS = Path(__file__).parents[2] / "scripts"
 
@@ -32,7 +32,7 @@ def add_bench_parser(commands: "Subparsers[argparse.ArgumentParser]") -> None:
     parser = commands.add_parser(
         "bench",
         help="measure this broker on this machine",
-        description="Runs benchmarks beside what they are measured against.",
+        description="Runs benchmarks of this broker and of the systems that it is compared with.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -47,16 +47,16 @@ def add_bench_parser(commands: "Subparsers[argparse.ArgumentParser]") -> None:
 def _bench(arguments: argparse.Namespace) -> int:
     if not (_SCRIPTS / "benchmarks").is_dir():
         raise HpwsnError(
-            "benchmarks are in the source checkout, not in an installation: clone the repository and run"
-            " scripts/bench there"
+            "the benchmarks are in the source checkout, not in the installed package; clone the repository"
+            " and run scripts/bench there"
         )
     command = [sys.executable, "-m", "benchmarks", *_script_arguments(arguments)]
-    # Where it runs decides where it, and what it starts, finds the benchmarks.
+    # The working directory lets this process and its child processes import the benchmarks.
     return subprocess.run(command, cwd=_SCRIPTS).returncode
 
 
 def _script_arguments(arguments: argparse.Namespace) -> list[str]:
-    """The arguments as scripts/bench knows them."""
+    """The arguments for scripts/bench."""
     given = [*arguments.names, "--output", str(arguments.output.absolute())]
     given += ["--quick"] if arguments.quick else []
     for option in _OPTIONS:

@@ -1,4 +1,4 @@
-"""`hpwsn admin` starts the admin node of a cluster; `hpwsn cluster` shows what it knows."""
+"""`hpwsn admin` starts the admin node of a cluster; `hpwsn cluster` shows the nodes registered there."""
 
 import argparse
 import os
@@ -15,8 +15,8 @@ from hpwsn.errors import HpwsnError
 DEFAULT_ADMIN = "http://127.0.0.1:8070"
 
 _ADMIN_EXAMPLES = """\
-Prints `ready http://HOST:PORT/` once it accepts requests; SIGTERM ends it with status 0. It needs the
-cluster's secret, the same as its nodes: HPWSN_CLUSTER_SECRET, or cluster.secret_file.
+Prints `ready http://HOST:PORT/` once it accepts requests; SIGTERM ends it with status 0. It requires the same
+secret as the nodes of the cluster: HPWSN_CLUSTER_SECRET, or cluster.secret_file.
 
 examples:
   HPWSN_CLUSTER_SECRET=change-me hpwsn admin
@@ -33,7 +33,7 @@ examples:
 
 
 def add_admin_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Adds `hpwsn admin`."""
+    """Add the command `hpwsn admin`."""
     parser = commands.add_parser(
         "admin",
         help="start the admin node of a cluster",
@@ -46,7 +46,7 @@ def add_admin_parser(commands: "argparse._SubParsersAction[argparse.ArgumentPars
 
 
 def add_cluster_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Adds `hpwsn cluster`."""
+    """Add the command `hpwsn cluster`."""
     parser = commands.add_parser(
         "cluster",
         help="show the clusters and their nodes",
@@ -73,7 +73,7 @@ def _cluster(arguments: argparse.Namespace) -> int:
     remedy = "start one with `hpwsn admin`, or give --admin"
     topology = request("GET", f"{admin}/api/topology", remedy=remedy, ca=arguments.ca)
     if "clusters" not in topology:
-        raise HpwsnError(f"what answers at {admin} is no admin node; check --admin")
+        raise HpwsnError(f"the server at {admin} is not an admin node; check --admin")
     print(dump(topology) if arguments.json else "\n".join(draw_topology(topology, _ascii_only())))
     return 0
 
@@ -87,7 +87,7 @@ def _ascii_only() -> bool:
 
 
 def draw_topology(topology: dict[str, Any], ascii_only: bool = False) -> Iterator[str]:
-    """Clusters with their nodes as a tree, a line each."""
+    """The lines of a tree of the clusters and their nodes."""
     nodes = [node for cluster in topology["clusters"] for node in cluster["nodes"]]
     alive = sum(node["state"] == "alive" for node in nodes)
     clusters = _count(len(topology["clusters"]), "cluster")

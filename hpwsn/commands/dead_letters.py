@@ -1,4 +1,4 @@
-"""`hpwsn deadletters`: what could not be delivered, why, and another try at it."""
+"""`hpwsn deadletters`: lists, shows, replays and drops notifications that could not be delivered."""
 
 import argparse
 from collections.abc import Iterator
@@ -28,24 +28,24 @@ _EXAMPLES = """\
 
 
 def add_deadletters_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Adds `deadletters` with its actions."""
-    about = "look at, send again or drop what could not be delivered"
+    """Add the command `deadletters` with its actions."""
+    about = "list, replay or drop notifications that could not be delivered"
     parser = add_command(commands, "deadletters", about, _EXAMPLES)
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-    listing = add_command(actions, "list", "dead letters, one a line, oldest first", _EXAMPLES)
-    listing.add_argument("--limit", type=int, default=100, help="how many (default: 100; 0 is all)")
-    listing.add_argument("--subscription", metavar="ID", help="those of one subscription")
+    listing = add_command(actions, "list", "list dead letters, oldest first", _EXAMPLES)
+    listing.add_argument("--limit", type=int, default=100, help="maximum number (default: 100; 0 means all)")
+    listing.add_argument("--subscription", metavar="ID", help="only those of one subscription")
     listing.set_defaults(handler=_list)
-    show = add_command(actions, "show", "one dead letter with its payload", _EXAMPLES)
+    show = add_command(actions, "show", "show one dead letter with its payload", _EXAMPLES)
     show.add_argument("id", metavar="ID", type=int)
     show.set_defaults(handler=_show)
     replay = add_command(actions, "replay", "send dead letters to their subscriptions again", _EXAMPLES)
-    drop = add_command(actions, "drop", "remove dead letters for good", _EXAMPLES)
+    drop = add_command(actions, "drop", "remove dead letters permanently", _EXAMPLES)
     for action, verb in ((replay, "replay"), (drop, "drop")):
         which = action.add_mutually_exclusive_group(required=True)
         which.add_argument("ids", metavar="ID", type=int, nargs="*", default=[], help="dead letters by id")
         which.add_argument("--subscription", metavar="ID", help="all of one subscription")
-        which.add_argument("--all", action="store_true", help="all there are")
+        which.add_argument("--all", action="store_true", help="all dead letters")
         action.set_defaults(handler=_change, verb=verb)
     for action in (listing, show, replay, drop):
         add_node_options(action)
@@ -83,8 +83,8 @@ def _change(arguments: argparse.Namespace) -> int:
     answer = request("POST", address(arguments, "deadletters", arguments.verb), selection, ca=arguments.ca)
     print(dump(answer) if arguments.json else fields(answer))
     if (found := sum(answer.values())) < len(ids):
-        words = (
-            f"there is no dead letter {ids[0]}" if len(ids) == 1 else f"only {found} of {len(ids)} are there"
+        missing = (
+            f"there is no dead letter {ids[0]}" if len(ids) == 1 else f"only {found} of {len(ids)} exist"
         )
-        raise NodeRequestFailed(f"{words}; `hpwsn deadletters list` shows what there is")
+        raise NodeRequestFailed(f"{missing}; `hpwsn deadletters list` shows all dead letters")
     return 0

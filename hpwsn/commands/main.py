@@ -1,9 +1,8 @@
-"""The `hpwsn` command: one parser for all commands, and what an exception looks like to a person.
+"""The `hpwsn` command: one parser for all commands, and one place that prints errors.
 
-A command's parser sets `handler`, a function of the parsed arguments that returns the exit status.
-Handlers import what they need themselves, so that help and errors come at once.
-
-What `scripts/run` tells a person once the node is ready: what to try, where to read on, how to stop.
+The parser of a command sets `handler`, a function of the parsed arguments that returns the exit status.
+Handlers import their modules themselves, so that help and errors appear quickly. `next_steps` is the text
+that `scripts/run` prints when the node is ready.
 """
 
 from __future__ import annotations
@@ -32,56 +31,22 @@ from hpwsn_client import __version__
 from hpwsn_client.commands.completion import CommandParser, add_completion_parser, print_error
 from hpwsn_client.commands.main import add_listen_parser, add_publish_parser
 
+Subparsers = argparse._SubParsersAction
 DEFAULT_URL = "http://127.0.0.1:8080/wsn"
 _LOOPBACK = {"0.0.0.0:": "127.0.0.1:", "[::]:": "[::1]:"}
-_TRUST = "Where the system does not trust the certificate, add --ca with the PEM file of its authority.\n"
+_TRUST = "If the system does not trust the certificate, add --ca with the PEM file of its authority.\n"
 _PAYLOAD = "'<reading>21.5</reading>'"
-
-
-def next_steps(url: str, data: Path) -> str:
-    """The text for a node at this address with its state in `data`; its commands can be pasted."""
-    command = _command()
-    reachable = _reachable(url)
-    option = "" if reachable == DEFAULT_URL else f" --url {shlex.quote(reachable)}"
-    return f"""
-HPwsn listens on {url}
-
-Try it in another terminal:
-  {command} listen sensors{option}
-and in a third:
-  {command} publish sensors:hall:temperature {_PAYLOAD}{option}
-{_TRUST if url.startswith("https:") else ""}
-Read on: README.md, docs/clients.md. Another port: scripts/run --port 8090
-Stop with Ctrl-C. State stays in {data.absolute()}
-"""
-
-
-def _reachable(url: str) -> str:
-    """The address for this machine's own terminals: nobody connects to one that stands for all addresses."""
-    for every, own in _LOOPBACK.items():
-        if urlsplit(url).netloc.startswith(every):
-            return url.replace(every, own, 1)
-    return url
-
-
-def _command() -> str:
-    """How a terminal in the current directory starts this very `hpwsn`."""
-    program = Path(sys.argv[0]).absolute()
-    here = Path.cwd()
-    return shlex.quote(str(program.relative_to(here) if program.is_relative_to(here) else program))
-
-
-Subparsers = argparse._SubParsersAction
 
 _EXAMPLES = """\
 examples:
   hpwsn serve                              start a node on http://127.0.0.1:8080/wsn
-  hpwsn listen alarms:fire                 print what is published on a topic, and below it
-  hpwsn publish alarms:fire "It burns"     publish to it
-  hpwsn COMMAND --help                     more, with examples
+  hpwsn listen alarms:fire                 print notifications on a topic and the topics below it
+  hpwsn publish alarms:fire "It burns"     publish to a topic
+  hpwsn COMMAND --help                     options and examples of a command
 """
 _SERVE_EXAMPLES = """\
-Prints `ready http://HOST:PORT/wsn` once it accepts requests. SIGTERM drains what is under way and exits 0.
+Prints `ready http://HOST:PORT/wsn` once it accepts requests. On SIGTERM it finishes in-flight
+requests and exits with status 0.
 
 examples:
   hpwsn serve
@@ -90,7 +55,7 @@ examples:
   HPWSN_LOG_LEVEL=debug hpwsn serve --config /etc/hpwsn.toml
 """
 _CHECK_EXAMPLES = """\
-Takes the flags of `hpwsn serve`, starts nothing, and exits 1 when something is wrong.
+Takes the flags of `hpwsn serve`, does not start a node, and exits 1 if there are problems.
 
 examples:
   hpwsn check-config
@@ -100,7 +65,7 @@ examples:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command and returns its exit status."""
+    """Run one command and return its exit status."""
     parser = build_parser()
     arguments = parser.parse_args(argv)
     handler = _handler(arguments)
@@ -115,7 +80,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        # The reader went away, as `| head` does; the exit must not try to flush to it again.
+        # The reader closed the pipe, as `| head` does; the interpreter must not flush to it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except HpwsnError as error:
@@ -151,7 +116,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def _handler(arguments: argparse.Namespace) -> Callable[[argparse.Namespace], int] | None:
-    """The command's function, if one is given; those of the client, which also stand alone, name it `run`."""
+    """The function of the command, or None; parsers of the client package call it `run`."""
     return getattr(arguments, "handler", None) or getattr(arguments, "run", None)
 
 
@@ -165,7 +130,9 @@ def _add_serve_parser(commands: Subparsers[argparse.ArgumentParser]) -> None:
     )
     add_config_options(parser, FLAGS)
     parser.add_argument(
-        "--next-steps", action="store_true", help="once ready, print what to try next, as scripts/run does"
+        "--next-steps",
+        action="store_true",
+        help="print what to try next once the node is ready, as scripts/run does",
     )
     parser.set_defaults(handler=_serve)
 
@@ -179,9 +146,7 @@ def _add_check_config_parser(commands: Subparsers[argparse.ArgumentParser]) -> N
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_config_options(parser, FLAGS)
-    parser.add_argument(
-        "--show", action="store_true", help="print every setting, not only those that were set"
-    )
+    parser.add_argument("--show", action="store_true", help="print every setting, including defaults")
     parser.add_argument("--json", action="store_true", help="print JSON for a script to read")
     parser.add_argument(
         "--reference", action="store_true", help="print the reference of all settings and exit"
@@ -191,7 +156,6 @@ def _add_check_config_parser(commands: Subparsers[argparse.ArgumentParser]) -> N
 
 def _serve(arguments: argparse.Namespace) -> int:
     config = load_startable_config(arguments, FLAGS).config
-    from hpwsn.commands.main import next_steps
     from hpwsn.node import serve
 
     def ready(url: str) -> None:
@@ -222,7 +186,7 @@ def _check_config(arguments: argparse.Namespace) -> int:
 
 
 def _check_topics(loaded: LoadedConfig) -> None:
-    """A server of topics, too, which `serve` would wait for."""
+    """Check that the LDAP server of the topics answers, which `serve` would wait for."""
     from hpwsn.node.preflight import check_topics_server
 
     try:
@@ -251,3 +215,36 @@ def _as_text(loaded: LoadedConfig, everything: bool) -> list[str]:
     given = "1 setting" if len(loaded.sources) == 1 else f"{len(loaded.sources)} settings"
     verdict += f", {given} given, the rest are defaults"
     return [verdict, *(f"  {key:{widths[0]}} = {value:{widths[1]}}  {source}" for key, value, source in rows)]
+
+
+def next_steps(url: str, data: Path) -> str:
+    """The text for a node at this URL with its state in `data`; its commands can be pasted into a shell."""
+    command = _command()
+    reachable = _reachable(url)
+    option = "" if reachable == DEFAULT_URL else f" --url {shlex.quote(reachable)}"
+    return f"""
+HPwsn listens on {url}
+
+Try it in another terminal:
+  {command} listen sensors{option}
+and in a third:
+  {command} publish sensors:hall:temperature {_PAYLOAD}{option}
+{_TRUST if url.startswith("https:") else ""}
+Read on: README.md, docs/clients.md. Another port: scripts/run --port 8090
+Stop with Ctrl-C. State stays in {data.absolute()}
+"""
+
+
+def _reachable(url: str) -> str:
+    """The URL for clients on this machine; an address that means all addresses becomes the loopback one."""
+    for every, own in _LOOPBACK.items():
+        if urlsplit(url).netloc.startswith(every):
+            return url.replace(every, own, 1)
+    return url
+
+
+def _command() -> str:
+    """The shell command that starts this `hpwsn` from the current directory."""
+    program = Path(sys.argv[0]).absolute()
+    here = Path.cwd()
+    return shlex.quote(str(program.relative_to(here) if program.is_relative_to(here) else program))

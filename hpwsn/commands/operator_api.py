@@ -1,6 +1,6 @@
-"""The operator API of a node, from the side of the command line: JSON over HTTP, errors in one line, tables.
+"""The command line's client for the operator API of a node: JSON over HTTP, one-line errors, tables.
 
-It knows nothing of SOAP. A node is reached directly, never through a proxy.
+It does not use SOAP. It connects to the node directly, never through a proxy.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from hpwsn_client.environment import CA, DEFAULT_URL, URL
 from hpwsn_client.tls import certificate_problem, handshake_problem, tls_context
 
 TIMEOUT = 30.0
-WHERE = f"The node is the one at --url, else at ${URL}, else at {DEFAULT_URL}."
+WHERE = f"The address of the node is --url, else ${URL}, else {DEFAULT_URL}."
 
 
 class NodeRequestFailed(HpwsnError):
-    """The node's operator API could not be reached, or refused."""
+    """The operator API of the node did not answer, or rejected the request."""
 
 
 def add_command(
@@ -35,7 +35,7 @@ def add_command(
     examples: str,
     asks_node: bool = True,
 ) -> argparse.ArgumentParser:
-    """A parser whose help ends with examples, and before them says which node is asked, if one is."""
+    """Add a parser whose help ends with examples; with `asks_node` it also says which node is used."""
     return commands.add_parser(
         name,
         help=about,
@@ -46,40 +46,40 @@ def add_command(
 
 
 def add_node_options(parser: argparse.ArgumentParser) -> None:
-    """The options that every command to a node has."""
-    parser.add_argument("--url", help="the node's address, as it prints it when ready")
+    """Add the options of every command that sends requests to a node."""
+    parser.add_argument("--url", help="the node's address, as in its `ready` line")
     add_ca_option(parser)
     parser.add_argument("--json", action="store_true", help="print JSON for a script to read")
 
 
 def add_ca_option(parser: argparse.ArgumentParser) -> None:
-    """The option that says whose certificates are trusted."""
+    """Add the option for the trusted certificate authorities."""
     parser.add_argument(
         "--ca",
         metavar="FILE",
-        help=f"PEM file of authorities for https (${CA}; else the system's)",
+        help=f"PEM file of certificate authorities for https (default: ${CA}, else the system's)",
     )
 
 
 def base_url(url: str) -> str:
-    """The node's base address from the address of its broker."""
+    """The base URL of the node, from the address of its broker; BadArguments if it is not valid."""
     check_address(url, f"give --url as {DEFAULT_URL}")
     return url.rstrip("/").removesuffix("/wsn")
 
 
 def check_address(url: str, remedy: str) -> None:
-    """Refuses what cannot be asked over HTTP."""
+    """Raise BadArguments with the remedy if the URL is not an HTTP address."""
     try:
         parts = urlsplit(url)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         usable = False
     if not usable or not (url.isascii() and url.isprintable()) or " " in url:
-        raise BadArguments(f"{url!r} is no address of a node; {remedy}")
+        raise BadArguments(f"{url!r} is not the address of a node; {remedy}")
 
 
 def address(arguments: argparse.Namespace, *path: str, **query: object) -> str:
-    """The URL of a resource at the node that the arguments or the environment name."""
+    """The URL of a resource of the node that is named by the arguments or the environment."""
     base = base_url(arguments.url or os.environ.get(URL) or DEFAULT_URL)
     given = {name: value for name, value in query.items() if value is not None}
     return "/".join((base, *(quote(part, safe="") for part in path))) + (
@@ -94,7 +94,7 @@ def request(
     remedy: str = "start one with `hpwsn serve`, or give --url",
     ca: str | None = None,
 ) -> dict[str, Any]:
-    """The JSON object that the node answers with; `ca` is the file of `--ca`, if it was given."""
+    """Send a request and return the JSON object of the response; `ca` is the value of `--ca`."""
     data = None if body is None else json.dumps(body).encode()
     headers = {"Accept": "application/json", "Content-Type": "application/json"}
     asked = Request(url, data=data, method=method, headers=headers)
@@ -109,7 +109,7 @@ def request(
     except (HTTPException, ValueError):
         answer = None
     if not isinstance(answer, dict):
-        raise NodeRequestFailed(f"what answers at {url} is no HPwsn node; check --url")
+        raise NodeRequestFailed(f"the server at {url} is not an HPwsn node; check --url")
     return answer
 
 
@@ -136,14 +136,14 @@ def _refusal(url: str, error: HTTPError) -> str:
         answer = error.read(10_000).decode("utf-8", "replace").strip()
     said = _error_of(answer)
     if error.code == 404 and not said:
-        return f"what answers at {url} does not know that address: it is another kind of node, or none"
+        return f"the server at {url} does not have this resource; check that --url names an HPwsn node"
     if error.code == 404:
-        return f"the node knows nothing at {url}; the command's `list` shows what there is"
-    return f"the node refused {url}: HTTP {error.code} {said or answer[:500] or error.reason}"
+        return f"the node has nothing at {url}; the command's `list` shows what exists"
+    return f"the node rejected {url}: HTTP {error.code} {said or answer[:500] or error.reason}"
 
 
 def _error_of(answer: str) -> str:
-    """What a refusal says, which is JSON with `error` where the node itself refuses."""
+    """The field `error` of a JSON response; empty if the response is not from a node."""
     try:
         return str(json.loads(answer)["error"])
     except (ValueError, LookupError, TypeError):
@@ -151,7 +151,7 @@ def _error_of(answer: str) -> str:
 
 
 def table(found: Sequence[Mapping[str, Any]], columns: Sequence[str], nothing: str) -> str:
-    """Rows under their names, or a word for no rows."""
+    """A table with the columns of each row, or the text `nothing` if there are no rows."""
     if not found:
         return nothing
     rows = [
@@ -166,13 +166,13 @@ def table(found: Sequence[Mapping[str, Any]], columns: Sequence[str], nothing: s
 
 
 def fields(one: Mapping[str, Any]) -> str:
-    """One thing, a line for each of its fields."""
+    """The fields of one resource, one per line."""
     width = max(map(len, one), default=0)
     return "\n".join(f"{name:{width}}  {cell(one[name])}" for name in one)
 
 
 def cell(value: object) -> str:
-    """A value as a person reads it."""
+    """A value as text in a table; `-` for null and empty values."""
     if isinstance(value, list):
         return ", ".join(map(cell, value)) or "-"
     if isinstance(value, dict):
@@ -183,5 +183,5 @@ def cell(value: object) -> str:
 
 
 def dump(answer: object) -> str:
-    """A value as a program reads it."""
+    """A value as indented JSON."""
     return json.dumps(answer, indent=2, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""The options of a command that starts something with settings, and the settings that they give."""
+"""The options of commands that load a configuration, and loading it from these options."""
 
 import argparse
 import os
@@ -19,7 +19,7 @@ _METAVARS = {
 
 
 def add_config_options(parser: argparse.ArgumentParser, flags: Mapping[str, str]) -> None:
-    """A settings file, a flag for some settings, and `--set` for all others."""
+    """Add `--config`, the flags of some settings, and `--set` for all others."""
     parser.set_defaults(loads_config=True)
     parser.add_argument(
         "--config", type=Path, metavar="FILE", help="settings file (default: ./hpwsn.toml, if any)"
@@ -40,14 +40,14 @@ def add_config_options(parser: argparse.ArgumentParser, flags: Mapping[str, str]
 
 
 def load_config_from(arguments: argparse.Namespace, flags: Mapping[str, str]) -> LoadedConfig:
-    """What the options, the environment and the file come to."""
+    """Load the configuration from the options, the environment and the file."""
     given = {key: value for key in flags if (value := getattr(arguments, key)) is not None}
     file = arguments.config or default_file(Path())
     return load_config(file, os.environ, given, arguments.assignments)
 
 
 def load_startable_config(arguments: argparse.Namespace, flags: Mapping[str, str]) -> LoadedConfig:
-    """The same, where a node can start with it on this machine; else ConfigError."""
+    """Load the configuration and check that a node can start with it on this machine, else ConfigError."""
     loaded = load_config_from(arguments, flags)
     from hpwsn.node.preflight import unusable_settings
 
@@ -57,7 +57,7 @@ def load_startable_config(arguments: argparse.Namespace, flags: Mapping[str, str
 
 
 def setting_problem(error: SettingError, loaded: LoadedConfig) -> Problem:
-    """An error about a setting, with where its value came from."""
+    """The problem of a SettingError, with the source of the value."""
     setting = SETTINGS[error.key]
     return Problem(
         error.key,

@@ -1,4 +1,4 @@
-"""`hpwsn subscriptions` and `hpwsn registrations`: what a node holds for others, for its operator."""
+"""`hpwsn subscriptions` and `hpwsn registrations`: list, show and drop these resources of a node."""
 
 import argparse
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from hpwsn.commands.operator_api import add_command, add_node_options, address, 
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A kind of resource: its name for one and for several, its command in a line, what a list shows."""
+    """A kind of resource: its singular and plural, the summary of its command, the columns of a list."""
 
     one: str
     several: str
@@ -20,13 +20,13 @@ class Resource:
 SUBSCRIPTIONS = Resource(
     "subscription",
     "subscriptions",
-    "look at or end the subscriptions of a node",
+    "list, show or end the subscriptions of a node",
     ("id", "state", "topics", "consumer", "waiting", "delivered", "failures", "terminates"),
 )
 REGISTRATIONS = Resource(
     "registration",
     "registrations",
-    "look at or end the registrations of publishers",
+    "list, show or end the registrations of publishers",
     ("id", "publisher", "topics", "demand", "terminates"),
 )
 
@@ -34,13 +34,13 @@ REGISTRATIONS = Resource(
 def add_resource_parser(
     commands: "argparse._SubParsersAction[argparse.ArgumentParser]", kind: Resource
 ) -> None:
-    """Adds the command of a kind of resource with its actions."""
+    """Add the command of a kind of resource with its actions."""
     examples = _examples(kind)
     parser = add_command(commands, kind.several, kind.purpose, examples)
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-    listing = add_command(actions, "list", f"all {kind.several}, one a line", examples)
+    listing = add_command(actions, "list", f"list all {kind.several}, one per line", examples)
     listing.set_defaults(handler=partial(_list, kind))
-    show = add_command(actions, "show", f"everything about one {kind.one}", examples)
+    show = add_command(actions, "show", f"show all fields of one {kind.one}", examples)
     show.set_defaults(handler=partial(_show, kind))
     drop = add_command(actions, "drop", f"end one {kind.one}", examples)
     drop.set_defaults(handler=partial(_drop, kind))

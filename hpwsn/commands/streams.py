@@ -1,4 +1,4 @@
-"""`hpwsn streams`: stream data services, checked before Spark starts."""
+"""`hpwsn streams`: the actions for stream data services, and `check`, which does not need Spark."""
 
 import argparse
 import json
@@ -22,10 +22,10 @@ _CHECK = """\
 
 
 def add_streams_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Adds the command with its actions."""
+    """Add the command `streams` with its actions."""
     parser = add_command(commands, "streams", "stream data services on Spark", _EXAMPLES)
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-    about = "check definitions of services, and show what they give"
+    about = "check definitions of services, and show their output"
     check = add_command(actions, "check", about, _CHECK, asks_node=False)
     check.add_argument("files", nargs="+", type=Path, metavar="FILE", help="definitions, in TOML or Python")
     check.add_argument("--json", action="store_true", help="print JSON for a script to read")
@@ -39,7 +39,7 @@ def _check(arguments: argparse.Namespace) -> int:
     from hpwsn.streams.plan.plan import build_plan
     from hpwsn.streams.plan.plan_drawing import attributes, draw
 
-    # Functions that a definition names lie beside it.
+    # The modules of user-defined functions are in the folder of the definition.
     sys.path[:0] = list(dict.fromkeys(str(file.resolve().parent) for file in arguments.files))
     try:
         plans = [build_plan(one) for one in load(*arguments.files)]

@@ -1,4 +1,4 @@
-"""`hpwsn streams generate`: streams of sensors to try services with, as JSON on lines or as CSV."""
+"""`hpwsn streams generate`: writes invented sensor events for trying services, as JSON lines or CSV."""
 
 import argparse
 import csv
@@ -23,13 +23,15 @@ _EXAMPLES = """\
 
 
 def add_generate_parser(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Adds the action."""
-    about = "events of invented sensors, the same for each seed"
+    """Add the action `generate`."""
+    about = "generate sensor events; the same seed gives the same events"
     parser = add_command(actions, "generate", about, _EXAMPLES, asks_node=False)
     parser.add_argument("kind", choices=KINDS, help="number plates at cameras, or positions of vehicles")
-    parser.add_argument("count", type=_count, metavar="COUNT", help="how many events")
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of what is invented (default: 1)")
-    parser.add_argument("--output", type=Path, metavar="FILE", help="write there, CSV if it ends in .csv")
+    parser.add_argument("count", type=_count, metavar="COUNT", help="number of events")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="random seed (default: 1)")
+    parser.add_argument(
+        "--output", type=Path, metavar="FILE", help="write to this file, as CSV if it ends in .csv"
+    )
     parser.add_argument("--cameras", type=_count, default=40, metavar="N", help="anpr: cameras (default: 40)")
     parser.add_argument("--fleet", default="taxi", metavar="NAME", help="gps: the fleet (default: taxi)")
     parser.add_argument("--vehicles", type=_count, metavar="N", help="vehicles (default: anpr 5000, gps 200)")
@@ -38,7 +40,7 @@ def add_generate_parser(actions: "argparse._SubParsersAction[argparse.ArgumentPa
 
 def _count(text: str) -> int:
     if not text.isdecimal() or not 0 < int(text) <= 10**12:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
     return int(text)
 
 
@@ -58,7 +60,9 @@ def _generate(arguments: argparse.Namespace) -> int:
     except OSError as error:
         if file is None:
             raise
-        raise HpwsnError(f"{file} cannot be written: {error.strerror}") from None
+        raise HpwsnError(
+            f"{file} cannot be written: {error.strerror}; choose another file with --output"
+        ) from None
     return 0
 
 

@@ -1,7 +1,6 @@
-"""`hpwsn streams run`, `list` and `history`: services on Spark, what a node knows of them, and their past.
+"""`hpwsn streams run`, `list` and `history`: run services, list them, and run them on past events.
 
-PySpark is loaded here only by the commands that need it; without it, or without Java, they say in one line
-what to install.
+Only the commands that need PySpark import it. If PySpark or Java is missing, the error says what to install.
 """
 
 import argparse
@@ -39,60 +38,56 @@ _HISTORY = """\
 """
 _COLUMNS = ("uri", "state", "topic", "constraints", "inputs", "rows/s", "lag", "batch s")
 SPARK_MISSING = (
-    "Spark is not installed: in the checkout, pip install ./client '.[spark]'; "
-    "it needs Java 17 or later too (Debian: default-jre-headless)"
+    "Spark is not installed; in the checkout, pip install ./client '.[spark]'; "
+    "it also requires Java 17 or later (Debian: default-jre-headless)"
 )
 MAX_PRINTED = 1000
 
 
 def add_run_parsers(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Adds the actions to the command `streams`."""
+    """Add the actions `run`, `list` and `history` to the command `streams`."""
     run = add_command(actions, "run", "run services on Spark, until SIGTERM or Ctrl-C", _RUN)
     _add_files(run)
     _add_spark(run)
-    run.add_argument("--url", help="the node's address, as it prints it when ready")
+    run.add_argument("--url", help="the node's address, as in its `ready` line")
     run.add_argument(
         "--checkpoint",
         default="hpwsn-checkpoints",
         metavar="DIR",
-        help="where Spark keeps how far it is; a run goes on from it (default: ./hpwsn-checkpoints)",
+        help="folder of Spark's checkpoints, from which a run continues (default: ./hpwsn-checkpoints)",
     )
     run.add_argument(
-        "--start", default="oldest", help="where a first run begins: oldest (default), now, or an offset"
+        "--start", default="oldest", help="start of the first run: oldest (default), now, or an offset"
     )
-    run.add_argument("--once", action="store_true", help="take what is there now, and end")
+    run.add_argument("--once", action="store_true", help="process the events that exist now, and end")
     run.add_argument("--trigger", default="", metavar="TIME", help='time between batches, such as "1 second"')
+    run.add_argument("--history", default="", metavar="DIR", help="write published events there, as Parquet")
     run.add_argument(
-        "--history", default="", metavar="DIR", help="keep what the services publish, as Parquet"
-    )
-    run.add_argument(
-        "--backbone", default="", metavar="URL", help="publish by ActiveMQ: stomp://user:pw@host:61613"
+        "--backbone", default="", metavar="URL", help="publish through ActiveMQ: stomp://user:pw@host:61613"
     )
     run.add_argument("--node", default="", metavar="NAME", help="with --backbone: the name of the node")
     run.add_argument(
         "--registration",
         default="",
         metavar="ID",
-        help="the publisher's registration, by its id or address, where the node wants one",
+        help="id or address of the publisher's registration, if the node requires one",
     )
-    run.add_argument(
-        "--every", type=float, default=5.0, metavar="S", help="seconds between lines of progress"
-    )
+    run.add_argument("--every", type=float, default=5.0, metavar="S", help="seconds between progress lines")
     run.add_argument(
         "--rows",
         type=int,
         default=50_000,
         metavar="N",
-        help="most rows of an input in a batch (default: 50000)",
+        help="maximum rows per input and batch (default: 50000)",
     )
     run.set_defaults(handler=_run)
-    listing = add_command(actions, "list", "the services that a node knows", _LIST)
+    listing = add_command(actions, "list", "list the services registered at a node", _LIST)
     add_node_options(listing)
     listing.set_defaults(handler=_list)
     past = add_command(actions, "history", "run services on past events", _HISTORY, asks_node=False)
     _add_files(past)
     _add_spark(past)
-    past.add_argument("--history", default="", metavar="DIR", help="what `run --history` has kept")
+    past.add_argument("--history", default="", metavar="DIR", help="folder of `run --history`")
     past.add_argument(
         "--input",
         dest="inputs",
@@ -102,7 +97,7 @@ def add_run_parsers(actions: "argparse._SubParsersAction[argparse.ArgumentParser
         help="past events of an input: Parquet, CSV or JSON lines; may be repeated",
     )
     past.add_argument("--to", default="", metavar="DIR", help="write Parquet there instead of printing")
-    past.add_argument("--json", action="store_true", help="print an event a line, all of them")
+    past.add_argument("--json", action="store_true", help="print all events as JSON, one per line")
     past.set_defaults(handler=_history)
 
 
@@ -111,19 +106,19 @@ def _add_files(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_spark(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--master", default="local[2]", help="Spark's master (default: local[2])")
-    parser.add_argument("--packages", default="", help="packages of Spark's, such as that for Kafka")
+    parser.add_argument("--master", default="local[2]", help="Spark master (default: local[2])")
+    parser.add_argument("--packages", default="", help="Spark packages, such as the one for Kafka")
     parser.add_argument(
         "--conf",
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="a setting of Spark's; may be repeated",
+        help="a Spark setting; may be repeated",
     )
 
 
 def _definitions(files: Sequence[Path]) -> "list[Definition]":
-    """The services of the files; functions that a definition names lie beside it."""
+    """The services of the files; modules of user-defined functions are imported from the same folders."""
     from hpwsn.streams.definition_files import load
 
     sys.path[:0] = list(dict.fromkeys(str(file.resolve().parent) for file in files))
@@ -135,21 +130,22 @@ def _require_spark(master: str) -> None:
         raise HpwsnError(SPARK_MISSING)
     if not os.environ.get("JAVA_HOME") and shutil.which("java") is None:
         raise HpwsnError(
-            "Java is not installed, and Spark needs it: install Java 17 (Debian: default-jre-headless)"
+            "Java is not installed, and Spark requires it; install Java 17 (Debian: default-jre-headless)"
         )
-    # Workers run the interpreter that runs this, which has our packages.
+    # Workers must use this Python interpreter, which has the HPwsn packages.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if master.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     if sys.flags.utf8_mode:
-        # In the locale C Python takes UTF-8 for the names of files. Java fails at names beyond ASCII.
+        # In the C locale Python uses UTF-8 for file names, but Java cannot open names with other characters
+        # than ASCII.
         os.environ["LC_ALL"] = "C.UTF-8"
 
 
 def _settings(given: Sequence[str]) -> dict[str, str]:
     for one in given:
         if "=" not in one:
-            raise BadArguments(f"--conf {one}: write a setting of Spark's as KEY=VALUE")
+            raise BadArguments(f"--conf {one}: write a Spark setting as KEY=VALUE")
     return dict(one.split("=", 1) for one in given)
 
 
@@ -158,7 +154,7 @@ def _run(arguments: argparse.Namespace) -> int:
     url = arguments.url or os.environ.get(URL) or DEFAULT_URL
     base_url(url)
     if bool(arguments.backbone) != bool(arguments.node):
-        raise BadArguments("--backbone and --node belong together: give both, or neither")
+        raise BadArguments("--backbone and --node require each other; give both, or neither")
     if not (arguments.start in ("oldest", "now") or arguments.start.isdecimal()):
         raise BadArguments(f"--start {arguments.start}: give oldest, now, or an offset")
     conf = _settings(arguments.conf)
@@ -222,7 +218,7 @@ def _history(arguments: argparse.Namespace) -> int:
     if len(inputs) != len(arguments.inputs):
         raise BadArguments("--input: write NAME=PATH, each name once")
     if len(definitions) != 1 and (arguments.to or inputs):
-        raise BadArguments("--to and --input are for one service: give one definition")
+        raise BadArguments("--to and --input work with one service only; give one definition")
     conf = _settings(arguments.conf)
     _require_spark(arguments.master)
     from hpwsn.streams.spark.history import json_lines, query_history

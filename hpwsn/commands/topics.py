@@ -1,10 +1,8 @@
-"""`hpwsn topics`: look at a topic directory and edit it from the command line.
+"""`hpwsn topics`: lists and edits a topic directory from the command line.
 
-It works on any directory that hpwsn.topics.directory.directory opens, and needs no running node; one that
-runs follows. A handler takes the parsed arguments and returns 0. It raises BadArguments when it was asked
-wrongly, and another HpwsnError when the directory could not do it.
-
-A set of declared topics drawn as a tree for a terminal.
+It works on a topic file and on an LDAP directory, and does not need a node. A running node follows the
+changes. A handler returns 0; it raises BadArguments for invalid arguments, and another HpwsnError if the
+directory rejects the change. `draw_tree` formats the topics as a tree for the terminal.
 """
 
 from __future__ import annotations
@@ -27,56 +25,26 @@ from hpwsn.topics.tree.topic_toml import Document, DocumentError, encode_documen
 from hpwsn_client.wsn.soap.faults import InvalidTopicExpressionFault
 from hpwsn_client.wsn.topics.topic_expressions import Topic
 
-_Children = Mapping[Topic | None, list[Declaration]]
-
-
-def draw_tree(declarations: Iterable[Declaration], ascii_only: bool = False) -> Iterator[str]:
-    """One line a topic, its description behind it and its routing policy in brackets."""
-    children: dict[Topic | None, list[Declaration]] = {}
-    for declaration in declarations:
-        children.setdefault(declaration.topic.parent, []).append(declaration)
-    branches = ("|-- ", "`-- ", "|   ") if ascii_only else ("├── ", "└── ", "│   ")
-    for tree in children.get(None, []):
-        yield _line(str(tree.topic), tree)
-        yield from _branches(tree.topic, children, "", branches)
-
-
-def _branches(
-    topic: Topic, children: _Children, indent: str, branches: tuple[str, str, str]
-) -> Iterator[str]:
-    fork, last, trunk = branches
-    below = children.get(topic, [])
-    for position, child in enumerate(below, start=1):
-        is_last = position == len(below)
-        yield indent + (last if is_last else fork) + _line(child.topic.path[-1], child)
-        yield from _branches(child.topic, children, indent + ("    " if is_last else trunk), branches)
-
-
-def _line(name: str, declaration: Declaration) -> str:
-    routing = f"  [{declaration.routing}]" if declaration.routing else ""
-    description = f"  {' '.join(declaration.description.split())}" if declaration.description else ""
-    return f"{name}{routing}{description}"
-
-
 ENVIRONMENT = "HPWSN_TOPICS_URL"
 FORMATS = ("toml", "ldif")
 PROGRESS_INTERVAL = 1000
-"""Changes between two notes about the progress of a load."""
+"""Changes between two progress lines of a load."""
 _EXAMPLES = """\
 examples:
   hpwsn topics add ALL:ALARM --routing tcp --topics topics.toml
   hpwsn topics list --topics ldap://ldap.example.org/ou=topics,dc=hpwsn
 """
 _Action = Callable[[argparse.Namespace, Directory], None]
-_Subparsers = argparse._SubParsersAction  # the type of what add_subparsers returns has no public name
+_Children = Mapping[Topic | None, list[Declaration]]
+_Subparsers = argparse._SubParsersAction  # the return type of add_subparsers has no public name
 
 
 def add_topics_parser(subparsers: _Subparsers[argparse.ArgumentParser]) -> None:
-    """Add `topics` with its sub-commands to the `hpwsn` command; `args.handler(args)` then runs it."""
+    """Add the command `topics` with its actions."""
     parser = subparsers.add_parser(
         "topics",
-        help="look at a topic directory and edit it",
-        description="Look at a topic directory and edit it; no node needs to run.",
+        help="list and edit a topic directory",
+        description="Lists and edits a topic directory; no node needs to run.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -90,7 +58,7 @@ def add_topics_parser(subparsers: _Subparsers[argparse.ArgumentParser]) -> None:
 
 
 def _add_list(commands: _Subparsers[argparse.ArgumentParser]) -> None:
-    parser = _command(commands, "list", _list, "draw the topics as a tree", "list --topics topics.toml")
+    parser = _command(commands, "list", _list, "print the topics as a tree", "list --topics topics.toml")
     parser.add_argument("--json", action="store_true", help="print a JSON array, breadth-first")
 
 
@@ -99,12 +67,12 @@ def _add_add(commands: _Subparsers[argparse.ArgumentParser]) -> None:
         commands,
         "add",
         _add,
-        "add a topic and its missing parents, or change one that exists",
+        "add a topic and its missing parents, or change an existing topic",
         'add ALL:ALARM --description "Needs somebody at once" --routing tcp --topics topics.toml',
     )
     parser.add_argument("topic", metavar="TOPIC", help="such as ALL:ALARM, or {namespace}ALL:ALARM")
     parser.add_argument("--description", default="", metavar="TEXT", help="what the topic is for")
-    parser.add_argument("--routing", choices=ROUTING_POLICIES, help="always forward to other nodes this way")
+    parser.add_argument("--routing", choices=ROUTING_POLICIES, help="how to forward the topic to other nodes")
 
 
 def _add_remove(commands: _Subparsers[argparse.ArgumentParser]) -> None:
@@ -112,7 +80,7 @@ def _add_remove(commands: _Subparsers[argparse.ArgumentParser]) -> None:
         commands, "remove", _remove, "remove a topic", "remove ALL:ALARM --recursive --topics topics.toml"
     )
     parser.add_argument("topic", metavar="TOPIC", help="such as ALL:ALARM")
-    parser.add_argument("--recursive", action="store_true", help="and every topic below it")
+    parser.add_argument("--recursive", action="store_true", help="also remove every topic below it")
 
 
 def _add_move(commands: _Subparsers[argparse.ArgumentParser]) -> None:
@@ -120,11 +88,11 @@ def _add_move(commands: _Subparsers[argparse.ArgumentParser]) -> None:
         commands,
         "move",
         _move,
-        "give a topic and all below it another name or place",
+        "rename or move a topic with all topics below it",
         "move ALL:ALARM ALL:EVENT:ALARM --topics topics.toml",
     )
-    parser.add_argument("topic", metavar="TOPIC", help="the topic as it is now")
-    parser.add_argument("new", metavar="NEW", help="the whole new topic; missing parents are added")
+    parser.add_argument("topic", metavar="TOPIC", help="the current topic")
+    parser.add_argument("new", metavar="NEW", help="the full new topic; missing parents are added")
 
 
 def _add_load(commands: _Subparsers[argparse.ArgumentParser]) -> None:
@@ -132,12 +100,14 @@ def _add_load(commands: _Subparsers[argparse.ArgumentParser]) -> None:
         commands,
         "load",
         _load,
-        "replace all topics by those of a TOML or LDIF file",
+        "replace all topics by those in a TOML or LDIF file",
         "load saved.ldif --merge --topics topics.toml",
     )
     parser.add_argument("file", metavar="FILE", help="a file, or - for standard input")
-    parser.add_argument("--format", choices=FORMATS, help="of the file (default: by its name, else toml)")
-    parser.add_argument("--merge", action="store_true", help="keep the topics that are there as well")
+    parser.add_argument(
+        "--format", choices=FORMATS, help="format of the file (default: by its name, else toml)"
+    )
+    parser.add_argument("--merge", action="store_true", help="keep the existing topics too")
 
 
 def _add_dump(commands: _Subparsers[argparse.ArgumentParser]) -> None:
@@ -148,11 +118,16 @@ def _add_dump(commands: _Subparsers[argparse.ArgumentParser]) -> None:
         "write all topics as TOML or LDIF",
         "dump --format ldif --output saved.ldif --topics topics.toml",
     )
-    parser.add_argument("--format", choices=FORMATS, help="(default: by the file's name, else toml)")
     parser.add_argument(
-        "--base", default=DEFAULT_BASE, metavar="DN", help=f"what LDIF entries are below ({DEFAULT_BASE})"
+        "--format", choices=FORMATS, help="format of the output (default: by the file's name, else toml)"
     )
-    parser.add_argument("--output", metavar="FILE", help="write it there and not to standard output")
+    parser.add_argument(
+        "--base",
+        default=DEFAULT_BASE,
+        metavar="DN",
+        help=f"base DN of LDIF entries (default: {DEFAULT_BASE})",
+    )
+    parser.add_argument("--output", metavar="FILE", help="write to this file instead of standard output")
 
 
 def _command(
@@ -178,9 +153,9 @@ def _command(
 def _add_access(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("an LDAP server (defaults: $HPWSN_TOPICS_BIND_DN and so on)")
     group.add_argument("--bind-dn", metavar="DN", help="bind as this entry (default: anonymous)")
-    group.add_argument("--password-file", metavar="FILE", help="file that holds its password")
+    group.add_argument("--password-file", metavar="FILE", help="file with its password")
     group.add_argument("--start-tls", action="store_true", default=None, help="secure ldap:// with StartTLS")
-    group.add_argument("--ca-file", metavar="FILE", help="certificates of those who may sign the server's")
+    group.add_argument("--ca-file", metavar="FILE", help="CA certificates for the server")
 
 
 def _run(action: _Action, args: argparse.Namespace) -> int:
@@ -194,7 +169,9 @@ def _run(action: _Action, args: argparse.Namespace) -> int:
 def _directory(args: argparse.Namespace) -> Directory:
     url = args.topics or os.environ.get(ENVIRONMENT)
     if not url:
-        raise BadArguments(f"which directory? Give --topics URL, such as topics.toml, or set {ENVIRONMENT}")
+        raise BadArguments(
+            f"the topic directory is missing; give --topics URL, such as topics.toml, or set {ENVIRONMENT}"
+        )
     start_tls = os.environ.get("HPWSN_TOPICS_START_TLS", "").lower() in ("1", "true", "yes", "on")
     return open_directory(
         url,
@@ -250,12 +227,12 @@ def _read(file: str, given: str | None) -> Iterable[Declaration]:
         text = sys.stdin.read() if file == "-" else Path(file).read_text("utf-8")
         found = parse_ldif(text) if _format(file, given) == "ldif" else parse_document(text).declarations
     except OSError as error:
-        raise TopicDirectoryError(f"{name}: cannot read it: {error.strerror}") from None
+        raise TopicDirectoryError(f"{name}: cannot be read: {error.strerror}") from None
     except (DocumentError, UnicodeError) as error:
         raise TopicDirectoryError(f"{name}: {error}") from None
     if not found:
-        # Such as what a dump that failed leaves in a pipe, or the LDIF of something else.
-        raise TopicDirectoryError(f"{name}: there is no topic in it, so nothing is changed; check the file")
+        # For example the empty output of a failed dump in a pipe, or LDIF of other entries.
+        raise TopicDirectoryError(f"{name}: has no topics, so nothing was changed; check the file")
     return found
 
 
@@ -287,7 +264,7 @@ def _dump(args: argparse.Namespace, directory: Directory) -> None:
     try:
         Path(args.output).write_text(text, encoding="utf-8")
     except OSError as error:
-        raise TopicDirectoryError(f"{args.output}: cannot write it: {error.strerror}") from None
+        raise TopicDirectoryError(f"{args.output}: cannot be written: {error.strerror}") from None
 
 
 def _print(lines: Iterable[str]) -> None:
@@ -300,3 +277,31 @@ def _can_draw(stream: TextIO) -> bool:
     except (UnicodeError, LookupError):
         return False
     return True
+
+
+def draw_tree(declarations: Iterable[Declaration], ascii_only: bool = False) -> Iterator[str]:
+    """A line for each topic, with its routing policy in brackets and its description."""
+    children: dict[Topic | None, list[Declaration]] = {}
+    for declaration in declarations:
+        children.setdefault(declaration.topic.parent, []).append(declaration)
+    branches = ("|-- ", "`-- ", "|   ") if ascii_only else ("├── ", "└── ", "│   ")
+    for tree in children.get(None, []):
+        yield _line(str(tree.topic), tree)
+        yield from _branches(tree.topic, children, "", branches)
+
+
+def _branches(
+    topic: Topic, children: _Children, indent: str, branches: tuple[str, str, str]
+) -> Iterator[str]:
+    fork, last, trunk = branches
+    below = children.get(topic, [])
+    for position, child in enumerate(below, start=1):
+        is_last = position == len(below)
+        yield indent + (last if is_last else fork) + _line(child.topic.path[-1], child)
+        yield from _branches(child.topic, children, indent + ("    " if is_last else trunk), branches)
+
+
+def _line(name: str, declaration: Declaration) -> str:
+    routing = f"  [{declaration.routing}]" if declaration.routing else ""
+    description = f"  {' '.join(declaration.description.split())}" if declaration.description else ""
+    return f"{name}{routing}{description}"

@@ -78,7 +78,7 @@ def test_a_server_that_does_not_speak_http_is_told_from_a_node(capsys: pytest.Ca
         base = f"http://127.0.0.1:{server.server_address[1]}"
         assert main(["subscriptions", "list", "--url", f"{base}/wsn"]) == 1
         thread.join()
-    assert f"what answers at {base}/subscriptions is no HPwsn node" in capsys.readouterr().err
+    assert f"the server at {base}/subscriptions is not an HPwsn node" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("node")
@@ -104,8 +104,8 @@ class TestWithANode:
     @pytest.mark.parametrize(
         ("which", "words"),
         [
-            ("gone", "knows nothing at"),
-            ("page", "is no HPwsn node; check --url"),
+            ("gone", "has nothing at"),
+            ("page", "is not an HPwsn node; check --url"),
             ("ill", "HTTP 503 the journal is full"),
         ],
     )

@@ -90,7 +90,7 @@ def test_an_admin_node_that_does_not_answer_is_told_from_a_node(capsys: pytest.C
 
 def test_an_admin_node_whose_address_is_none_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["cluster", "--admin", "nonsense"]) == 2
-    words = "'nonsense' is no address of a node; give --admin as http://127.0.0.1:8070"
+    words = "'nonsense' is not the address of a node; give --admin as http://127.0.0.1:8070"
     assert words in capsys.readouterr().err
 
 
@@ -176,8 +176,8 @@ def test_check_config_lists_what_is_wrong_and_exits_1(capsys: pytest.CaptureFixt
     assert main(["check-config", "--port", "web", "--set", "log.level=loud"]) == 1
     assert capsys.readouterr().err.splitlines() == [
         "hpwsn: error: the configuration has 2 problems:",
-        "  flag --port: server.port = 'web' wants a whole number from 0 to 65535",
-        "  flag --set: log.level = 'loud' wants debug, info, warning or error",
+        "  flag --port: server.port = 'web' must be a whole number from 0 to 65535",
+        "  flag --set: log.level = 'loud' must be debug, info, warning or error",
     ]
 
 

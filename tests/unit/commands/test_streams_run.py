@@ -38,8 +38,8 @@ def test_without_java_it_says_what_to_install(command, capsys):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["run", EXAMPLE, "--url", "nowhere"], "no address of a node"),
-        (["run", EXAMPLE, "--backbone", "stomp://h:1"], "belong together"),
+        (["run", EXAMPLE, "--url", "nowhere"], "is not the address of a node"),
+        (["run", EXAMPLE, "--backbone", "stomp://h:1"], "require each other"),
         (["run", EXAMPLE, "--start", "soon"], "oldest, now, or an offset"),
         (["run", EXAMPLE, "--conf", "spark.ui"], "KEY=VALUE"),
         (["history", EXAMPLE, "--input", "anpr"], "NAME=PATH"),

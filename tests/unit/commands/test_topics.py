@@ -159,5 +159,5 @@ def test_a_file_without_a_topic_is_refused_and_removes_nothing(
     other.write_text("" if form == "toml" else "dn: cn=somebody\nobjectClass: person\ncn: somebody\n")
     for more in ((), ("--merge",)):
         assert run("load", str(other), *more) == 1
-        assert "there is no topic in it, so nothing is changed" in capsys.readouterr().err
+        assert "has no topics, so nothing was changed" in capsys.readouterr().err
     assert topics(filled) == before

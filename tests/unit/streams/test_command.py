@@ -66,4 +66,5 @@ def test_a_file_that_cannot_be_written_is_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["streams", "generate", "anpr", "1", "--output", str(tmp_path)]) == 1
-    assert capsys.readouterr().err == f"hpwsn: error: {tmp_path} cannot be written: Is a directory\n"
+    why = "cannot be written: Is a directory; choose another file with --output"
+    assert capsys.readouterr().err == f"hpwsn: error: {tmp_path} {why}\n"
