@@ -15,11 +15,20 @@ from hpwsn.backbone.wire.frames import FrameId, decode_frame
 from hpwsn.errors import BackboneUnavailable
 from hpwsn.journal import Journal
 from hpwsn.journal.store.records import FrameRange
-from hpwsn.notification import Notification
-from tests.contract.test_backbone import note, texts
+from hpwsn.notification import Run, members
 from tests.patience import PATIENCE, eventually
+from tests.runs import run_of
 
 LIMIT = DRAIN_FRAMES + 20
+
+
+def note(*words: str) -> Run:
+    """A run with these texts."""
+    return run_of("A:B", *[f"<m>{text}</m>".encode() for text in words], before=b"<t/>")
+
+
+def texts(runs: Sequence[Run]) -> list[str]:
+    return [n.payload.decode().removeprefix("<m>").removesuffix("</m>") for n in members(runs)]
 
 
 class Sent:
@@ -29,12 +38,12 @@ class Sent:
         self._journal = journal
         self.frames: list[FrameId] = []
         self.answered = 0
-        self.notifications: list[Notification] = []
+        self.runs: list[Run] = []
 
     def __call__(self, messages: Sequence[Outgoing]) -> None:
         for message in messages:
             self.frames.append(FrameId.parse(message.headers["frame"]))
-            self.notifications += decode_frame(message.body)
+            self.runs += decode_frame(message.body)
 
     async def answer(self, outbox: Outbox) -> None:
         """Have everything that was sent come back and be stored."""
@@ -46,6 +55,17 @@ class Sent:
 @asynccontextmanager
 async def long_spool(folder: Path) -> AsyncIterator[tuple[Outbox, Sent]]:
     """An outbox with more in its spool than goes at once, of which the first part is under way."""
+    async with away(folder) as (outbox, sent):
+        for number in range(DRAIN_FRAMES + 10):
+            assert await outbox.put([note(str(number))]) is None
+        outbox.connected(sent)
+        await eventually(lambda: holds(len(sent.frames) == DRAIN_FRAMES))
+        yield outbox, sent
+
+
+@asynccontextmanager
+async def away(folder: Path) -> AsyncIterator[tuple[Outbox, Sent]]:
+    """An outbox with nothing in its spool, while ActiveMQ is away."""
     journal = Journal(folder / "journal.db", reserve=0)
     await journal.open()
     outbox = Outbox(
@@ -53,13 +73,8 @@ async def long_spool(folder: Path) -> AsyncIterator[tuple[Outbox, Sent]]:
     )
     await outbox.open()
     running = asyncio.create_task(outbox.run())
-    for number in range(DRAIN_FRAMES + 10):
-        assert await outbox.put([note(str(number))]) is None
-    sent = Sent(journal)
-    outbox.connected(sent)
-    await eventually(lambda: holds(len(sent.frames) == DRAIN_FRAMES))
     try:
-        yield outbox, sent
+        yield outbox, Sent(journal)
     finally:
         running.cancel()
         with suppress(asyncio.CancelledError):
@@ -84,7 +99,7 @@ async def test_a_publisher_does_not_wait_for_a_long_spool_and_keeps_his_place(tm
         await sent.answer(outbox)
         assert await straight == 1
         wanted = [*map(str, range(DRAIN_FRAMES + 10)), "joins", "straight"]
-        assert texts(sent.notifications) == wanted
+        assert texts(sent.runs) == wanted
         assert outbox.spooled.frames == 0
 
 
@@ -104,9 +119,36 @@ async def test_a_line_that_is_lost_again_while_others_join_keeps_the_order(tmp_p
         outbox.disconnected()
         assert await joins is None
         assert await outbox.put([note("away")]) is None
-        del sent.frames[:], sent.notifications[:]
+        del sent.frames[:], sent.runs[:]
         outbox.connected(sent)
         await eventually(lambda: holds(len(sent.frames) == DRAIN_FRAMES))
         await sent.answer(outbox)
         await eventually(lambda: holds(len(sent.frames) == DRAIN_FRAMES + 12))
-        assert texts(sent.notifications) == [*map(str, range(DRAIN_FRAMES + 10)), "joins", "away"]
+        assert texts(sent.runs) == [*map(str, range(DRAIN_FRAMES + 10)), "joins", "away"]
+
+
+async def test_runs_count_by_their_notifications_and_are_answered_with_their_first_offsets(
+    tmp_path: Path,
+) -> None:
+    async with away(tmp_path) as (outbox, sent):
+        outbox.connected(sent)
+        publications = [[note("1", "2", "3"), note("4")], [note("5", "6")], [note("7", "8", "9", "10", "11")]]
+        answers = [outbox.put(runs) for runs in publications]
+        await eventually(lambda: holds(len(sent.frames) == 2))
+        first, second = sent.frames
+        assert outbox.own(first) == [*publications[0], *publications[1]]
+        assert outbox.own(second) == publications[2]
+        assert texts(sent.runs) == [str(number) for number in range(1, 12)]
+        outbox.landed([(first, 21), (second, 27)])
+        assert [await answer for answer in answers] == [21, 25, 27]
+        assert outbox.own(first) is None
+
+
+async def test_the_spool_counts_the_notifications_of_runs(tmp_path: Path) -> None:
+    async with away(tmp_path) as (outbox, _):
+        for _ in range(2):
+            assert await outbox.put([note("1", "2", "3"), note("4")]) is None
+        assert outbox.spooled.notifications == 8
+        with pytest.raises(BackboneUnavailable, match="is away and 8 notifications"):
+            outbox.put([note(*["x"] * (LIMIT - 7))])
+        assert await outbox.put([note(*["x"] * (LIMIT - 8))]) is None

@@ -12,13 +12,15 @@ _PROGRAM = """
 import asyncio, sys
 from pathlib import Path
 from hpwsn.journal import Journal
-from hpwsn.notification import Notification
+from hpwsn.notification import Notification, Run
+from hpwsn_client.wsn.operations.notifications import MESSAGE_CLOSE
 from hpwsn_client.wsn.topics.topic_expressions import Topic
 
 async def publish(journal, wal, number):
     while True:
-        content = b"<m>%d</m>" % number * 20
-        first = await journal.append([Notification(Topic.parse("A"), content, 0, len(content), 1.0)] * 3)
+        payload = b"<m>%d</m>" % number * 18
+        notification = Notification(Topic.parse("A"), payload + MESSAGE_CLOSE, 0, len(payload), 1.0)
+        first = await journal.append([Run.of(notification)] * 3)
         sys.stdout.write(f"{first} {number} {wal.stat().st_size}\\n")
         sys.stdout.flush()
 

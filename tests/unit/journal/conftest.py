@@ -1,4 +1,4 @@
-"""A journal in a folder of its own, and notifications to put into it."""
+"""A journal in a folder of its own, and notifications to put into it, each a run of one."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from hpwsn.journal import Journal, Recovered
-from hpwsn.notification import Notification
-from hpwsn_client.wsn.topics.topic_expressions import Topic
+from hpwsn.notification import Run
+from tests.runs import run_of
 
 Opened = Callable[..., AbstractAsyncContextManager[tuple[Journal, Recovered]]]
-Note = Callable[..., Notification]
+Note = Callable[..., Run]
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def opened(path: Path) -> Opened:
 
 @pytest.fixture
 def note() -> Note:
-    """Makes a notification on a topic, or on none."""
+    """Makes a notification on a topic, or on none, as a run of one."""
 
     def make(
         topic: str | None = "A:B",
@@ -46,9 +46,17 @@ def note() -> Note:
         time: float = 1000.5,
         message_id: str | None = None,
         target: str | None = None,
-    ) -> Notification:
-        content = f"<t/><m>{text}</m>".encode()
-        parsed = None if topic is None else Topic.parse(topic)
-        return Notification(parsed, content, 4, len(content), time, message_id, target)
+        routing: int = 0,
+    ) -> Run:
+        payload = f"<m>{text}</m>".encode()
+        return run_of(
+            topic,
+            payload,
+            time=time,
+            message_id=message_id,
+            target=target,
+            routing=routing,
+            before=b"<t/>",
+        )
 
     return make

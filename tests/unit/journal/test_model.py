@@ -12,9 +12,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from hpwsn.journal import Journal, PullPointRecord, Recovered, SubscriptionRecord
 from hpwsn.journal.store import log_rows as rows
-from hpwsn.journal.store.log_rows import cut_run
-from hpwsn.notification import Batch, Notification, Run, parts_of
-from hpwsn_client.wsn.topics.topic_expressions import Topic
+from hpwsn.journal.store.log_rows import rows_of
+from hpwsn.notification import END, Notification, Run, count_of, members
+from tests.runs import run_of
 
 T = TypeVar("T")
 TOPICS = ["A", "A:B", "{urn:x}C"]
@@ -22,25 +22,23 @@ keys = st.sampled_from([*TOPICS, ""])
 readers = st.sampled_from(["s1", "s2", "s3"])
 pull_points = st.sampled_from(["p1", "p2"])
 offsets = st.integers(0, 60)
-notifications = st.builds(
-    lambda topic, content, time, target: Notification(
-        Topic.parse(topic) if topic else None, content, 0, len(content), float(time), None, target
-    ),
+singles = st.builds(
+    lambda topic, payload, time, target: run_of(topic or None, payload, time=float(time), target=target),
     keys,
-    st.binary(max_size=40),
+    st.binary(max_size=40).map(lambda payload: payload.replace(END, b"")),
     st.integers(0, 100),
     st.one_of(st.none(), pull_points),
 )
 runs = st.builds(
-    lambda topic, payloads, time: Run(
-        Topic.parse(topic) if topic else None, b"<t/>", b"".join(payloads), len(payloads), float(time)
+    lambda topic, payloads, time, target: run_of(
+        topic or None, *payloads, time=float(time), target=target, before=b"<t/>"
     ),
     keys,
-    st.lists(st.sampled_from([b"<x/>\x1e", b"<y>text</y>\x1e"]), min_size=2, max_size=9),
+    st.lists(st.sampled_from([b"<x/>", b"<y>text</y>"]), min_size=2, max_size=9),
     st.integers(0, 100),
+    st.one_of(st.none(), st.none(), pull_points),
 )
-lists = st.lists(notifications, min_size=1, max_size=4)
-appends = st.one_of(lists, runs, st.builds(Batch, st.lists(st.one_of(lists, runs), min_size=1, max_size=3)))
+appends = st.lists(st.one_of(singles, singles, runs), min_size=1, max_size=6)
 
 
 class JournalMachine(RuleBasedStateMachine):
@@ -89,22 +87,22 @@ class JournalMachine(RuleBasedStateMachine):
         return {key: offset for key, offset in last.items() if offset > self.forgotten.get(key, 0)}
 
     @rule(group=st.lists(appends, min_size=1, max_size=4))
-    def append(self, group: list[Sequence[Notification]]) -> None:
+    def append(self, group: list[Sequence[Run]]) -> None:
         async def all_of_them() -> list[int]:
             return await asyncio.gather(*[self.journal.append(one) for one in group])
 
         for first, one in zip(self.run(all_of_them()), group, strict=True):
             assert first == self.next
-            self.log |= dict(enumerate(one, first))
+            self.log |= dict(enumerate(members(one), first))
             self.note_rows(first, one)
-            for offset, n in enumerate(one, first):
+            for offset, n in enumerate(members(one), first):
                 if n.target in self.queues:
                     self.queues[n.target].append((offset, None))
-            self.next = self.given = first + len(one)
+            self.next = self.given = first + count_of(one)
 
-    def note_rows(self, first: int, appended: Sequence[Notification]) -> None:
-        for part in parts_of(appended):
-            for size in [n for _, n in cut_run(part)] if isinstance(part, Run) else [1] * len(part):
+    def note_rows(self, first: int, appended: Sequence[Run]) -> None:
+        for run in appended:
+            for _, _, size in rows_of(run):
                 self.ends |= dict.fromkeys(range(first, first + size), first + size - 1)
                 first += size
 

@@ -11,6 +11,7 @@ import pytest
 from hpwsn.errors import DataDirectoryInUse, JournalDamaged, JournalTooNew, JournalUnavailable
 from hpwsn.journal import Journal, MessageId, PullPointRecord, SubscriptionRecord
 from hpwsn.journal.store.tables import VERSION
+from hpwsn_client.wsn.operations.notifications import MESSAGE_CLOSE
 from tests.patience import patience
 from tests.unit.journal import appender
 
@@ -84,7 +85,8 @@ async def test_every_acknowledged_append_survives_kill_9(opened: Any, path: Path
         wanted = [offset + i for offset in acknowledged for i in range(3)]
         stored = {entry.offset: entry.notification for entry in await journal.read(wanted)}
         for first, number in acknowledged.items():
-            assert [stored[first + i].content for i in range(3)] == [b"<m>%d</m>" % number * 20] * 3
+            content = b"<m>%d</m>" % number * 18 + MESSAGE_CLOSE
+            assert [stored[first + i].content for i in range(3)] == [content] * 3
         everything = await journal.read(range(1, recovered.next_offset))
         assert len(everything) == recovered.next_offset - 1
         assert len(everything) % 3 == 0

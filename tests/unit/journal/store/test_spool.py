@@ -8,17 +8,16 @@ import pytest
 
 from hpwsn.errors import JournalUnavailable
 from hpwsn.journal.store.records import Arrival, FrameRange, SpooledFrame, SpoolSize
-from hpwsn.notification import Notification
-from hpwsn_client.wsn.topics.topic_expressions import Topic
+from hpwsn.notification import Run
+from tests.runs import run_of
 
 
 def frame(number: int, body: bytes = b"body", source: str = "a") -> SpooledFrame:
     return SpooledFrame(source, number, 2, body)
 
 
-def note(text: str = "x", size: int = 0) -> Notification:
-    content = text.encode() + b"." * size
-    return Notification(Topic.parse("A"), content, 0, len(content), 1.0)
+def note(text: str = "x", size: int = 0) -> Run:
+    return run_of("A", text.encode() + b"." * size)
 
 
 async def test_frames_wait_in_order_over_a_restart_and_one_is_there_only_once(opened: Any) -> None:
@@ -87,3 +86,12 @@ async def test_the_cursor_of_peers_begins_at_the_head_and_what_came_from_them_is
         await journal.spool.told_peers(4)
         assert await journal.spool.peers(0) == (4, [(5, 5)])
         assert await journal.spool.topics() == ["A"]
+
+
+async def test_each_of_a_run_from_peers_is_known_to_be_from_them(opened: Any) -> None:
+    async with opened() as (journal, _):
+        await journal.append([note()])
+        assert await journal.spool.peers(journal.last_offset) == (1, [])
+        await journal.append([run_of("A", b"<x/>", b"<y/>", b"<z/>"), note()], Arrival(from_peers=True))
+        await journal.append([note()])
+        assert await journal.spool.peers(journal.last_offset) == (1, [(2, 5)])
