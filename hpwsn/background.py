@@ -1,9 +1,8 @@
-"""A task of the node's own that runs until the node closes, whatever happens to it.
+"""Work beside the requests of a node: tasks that run until the node closes, and threads for large documents.
 
-Threads for documents that may be large: a tree of a million topics takes seconds to write.
-
-They are few and their own: whoever asks for many documents at once waits in line, and does not take the
-threads in which the event loop looks up the addresses of consumers.
+A task that fails is logged and restarted. The threads write documents that take long, such as a tree of a
+million topics. They are a small pool of their own: many documents at once wait for each other, and do not
+occupy the threads in which the event loop resolves host names.
 """
 
 from __future__ import annotations
@@ -17,29 +16,21 @@ from typing import ParamSpec, TypeVar
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
-_threads = ThreadPoolExecutor(2, thread_name_prefix="documents")
-
-
-async def in_thread(write: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
-    """What a function gives that only looks at the state of the node, and does so from another thread."""
-    return await asyncio.get_running_loop().run_in_executor(_threads, lambda: write(*args, **kwargs))
-
-
 log = logging.getLogger(__name__)
 
 PAUSE = 5.0
-"""Seconds until a task that failed is begun again."""
+"""Seconds until a failed task is restarted."""
 
 
 class BackgroundTask:
-    """Starts a coroutine and ends it."""
+    """Runs a coroutine function from `start` to `close`, and restarts it after an error."""
 
     def __init__(self, run: Callable[[], Coroutine[None, None, None]]) -> None:
         self._run = run
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin."""
+        """Start the task in the running event loop."""
         self._task = asyncio.get_running_loop().create_task(self._run_forever())
 
     async def _run_forever(self) -> None:
@@ -47,11 +38,19 @@ class BackgroundTask:
             try:
                 await self._run()
             except Exception:
-                log.exception("%s failed; it goes on in %g s", type(self).__name__, PAUSE)
+                log.exception("%s failed; restarting it in %g s", type(self).__name__, PAUSE)
                 await asyncio.sleep(PAUSE)
 
     async def close(self) -> None:
-        """Stop, wherever it is."""
+        """Cancel the task and wait for its end."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
+
+
+_threads = ThreadPoolExecutor(2, thread_name_prefix="documents")
+
+
+async def in_thread(write: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
+    """Run `write` in another thread and return its result; `write` must only read the state of the node."""
+    return await asyncio.get_running_loop().run_in_executor(_threads, lambda: write(*args, **kwargs))

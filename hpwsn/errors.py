@@ -1,17 +1,17 @@
-"""What can go wrong in the node apart from a request's own faults.
+"""The errors of a node, apart from the faults that a request gets as its answer.
 
 HpwsnError
-├── BadArguments         the arguments of a command make no sense
-├── ConfigError          the configuration cannot be used; it lists all that is wrong
-├── SettingError         one setting names something that cannot be used on this machine
-├── JournalUnavailable   the journal cannot take this now; the reason says why and what to do
-├── JournalDamaged       the database file is not usable; moving or repairing it is a person's decision
-├── JournalTooNew        written by a later version of HPwsn
-├── BackboneUnavailable  the backbone cannot take this now; the reason says why and what to do
+├── BadArguments         the arguments of a command are not valid
+├── ConfigError          the configuration is not valid; it lists all problems
+├── SettingError         the value of one setting cannot be used on this machine
+├── JournalUnavailable   the journal cannot store data now; the reason says why and what to do
+├── JournalDamaged       the database file is not usable; an operator must repair or move it
+├── JournalTooNew        the database file was written by a later version of HPwsn
+├── BackboneUnavailable  the backbone cannot accept notifications now; the reason says why and what to do
 ├── ClientDisconnected   the client closed its connection before the answer was ready
-└── DataDirectoryInUse   another node has the data directory
+└── DataDirectoryInUse   another process uses the data directory
 
-The faults that travel to a client are hpwsn_client.wsn.soap.faults; the door turns these into those.
+hpwsn_client.wsn.soap.faults has the faults that clients receive; the door maps these errors to them.
 """
 
 from collections.abc import Sequence
@@ -20,16 +20,16 @@ from pathlib import Path
 
 
 class HpwsnError(Exception):
-    """The root of the node's own errors."""
+    """The base class of the node's errors."""
 
 
 class BadArguments(HpwsnError):
-    """The arguments of a command make no sense, whatever node is asked."""
+    """The arguments of a command are not valid, independent of any node."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing wrong with the configuration: the setting, its value, where it came from and the remedy."""
+    """One problem of the configuration: the setting, its value, the source of the value and the remedy."""
 
     key: str
     value: str
@@ -41,12 +41,12 @@ class Problem:
         return f"{self.source}: {subject} {self.remedy}" if subject else f"{self.source} {self.remedy}"
 
     def fields(self) -> dict[str, str]:
-        """The parts by name, for a script to read."""
+        """The fields by name, for JSON output."""
         return asdict(self)
 
 
 class ConfigError(HpwsnError):
-    """The configuration cannot be used; `problems` is everything wrong with it, a line each."""
+    """The configuration is not valid; `problems` has every problem, and the text has a line for each."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         lines = "".join(f"\n  {problem}" for problem in problems)
@@ -56,7 +56,7 @@ class ConfigError(HpwsnError):
 
 
 class SettingError(HpwsnError):
-    """What a setting names cannot be used; `reason` is said after the value, with the remedy."""
+    """The value of a setting cannot be used; `reason` follows the value in the text and has the remedy."""
 
     def __init__(self, key: str, value: object, reason: str) -> None:
         super().__init__(f"{key} = {value} {reason}")
@@ -65,7 +65,7 @@ class SettingError(HpwsnError):
 
 
 class JournalUnavailable(HpwsnError):
-    """The journal did not store it and may do so later."""
+    """The journal could not store the data; a later attempt may succeed."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -73,11 +73,11 @@ class JournalUnavailable(HpwsnError):
 
 
 class ClientDisconnected(HpwsnError):
-    """The client has gone while its answer was waited for, so that nobody will read one."""
+    """The client closed its connection before the answer was ready, so no answer is sent."""
 
 
 class BackboneUnavailable(HpwsnError):
-    """The backbone did not take it and may do so later."""
+    """The backbone did not accept the notifications; a later attempt may succeed."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -85,13 +85,13 @@ class BackboneUnavailable(HpwsnError):
 
 
 class JournalDamaged(HpwsnError):
-    """The journal's file is damaged or is no journal."""
+    """The journal's file is damaged, or is not a journal."""
 
     def __init__(self, path: Path, detail: str) -> None:
         super().__init__(
             f"{path} cannot be used as a journal: {detail}. Nothing was changed. Keep a copy of it and of "
             f"{path.name}-wal, then restore a backup, or try `sqlite3 {path} .recover | sqlite3 new.db`, "
-            "or move both files away to start with an empty journal (its subscriptions are lost)"
+            "or move both files away to start with an empty journal without subscriptions"
         )
         self.path = path
         self.detail = detail
@@ -102,8 +102,8 @@ class JournalTooNew(HpwsnError):
 
     def __init__(self, path: Path, found: int, known: int) -> None:
         super().__init__(
-            f"{path} has journal version {found}, this HPwsn knows versions up to {known}: "
-            "start the HPwsn that wrote it, or a later one, or name another data directory"
+            f"{path} has journal version {found}, this HPwsn supports versions up to {known}; "
+            "start the HPwsn that wrote it, or a later one, or use another data directory"
         )
         self.path = path
         self.found = found
@@ -115,7 +115,7 @@ class DataDirectoryInUse(HpwsnError):
 
     def __init__(self, directory: Path, holder: str) -> None:
         super().__init__(
-            f"the data directory {directory} is in use by process {holder or 'unknown'}: "
+            f"the data directory {directory} is in use by process {holder or 'unknown'}; "
             "stop that node, or give this one its own directory with --data"
         )
         self.directory = directory

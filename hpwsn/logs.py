@@ -1,4 +1,4 @@
-"""Logs for an operator: one record a line on standard error, as text or as JSON, times in UTC."""
+"""The log on standard error: one record per line, as text or as JSON, with times in UTC."""
 
 import json
 import logging
@@ -7,7 +7,7 @@ import time
 from hpwsn.settings import LogSettings
 
 QUIET = ("spyne", "asyncio", "aiohttp", "stomp.py")
-"""Libraries whose own notes are of no use to an operator below a warning."""
+"""Libraries of which only warnings and errors are logged."""
 
 
 class TextFormatter(logging.Formatter):
@@ -22,10 +22,10 @@ class TextFormatter(logging.Formatter):
 
 
 class JsonFormatter(TextFormatter):
-    """The same as one JSON object."""
+    """One JSON object per record."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """One line, whatever the message holds."""
+        """The record as one line, even if the message has line breaks."""
         fields = {
             "time": self.formatTime(record),
             "level": record.levelname.lower(),
@@ -38,7 +38,7 @@ class JsonFormatter(TextFormatter):
 
 
 def set_up_logging(settings: LogSettings) -> None:
-    """Send every record of the process to standard error."""
+    """Log all records of the process from the configured level to standard error."""
     handler = logging.StreamHandler()
     handler.setFormatter(JsonFormatter() if settings.format == "json" else TextFormatter())
     logging.basicConfig(level=settings.level.upper(), handlers=[handler], force=True)
@@ -47,5 +47,5 @@ def set_up_logging(settings: LogSettings) -> None:
 
 
 def counted(number: int, noun: str) -> str:
-    """So many of a thing: `1 subscription`, `2 subscriptions`."""
+    """A number with its noun: `1 subscription`, `2 subscriptions`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

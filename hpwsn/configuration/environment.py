@@ -1,8 +1,8 @@
-"""Environment variables: which of them are settings, which belong to somebody else, and which are mistakes.
+"""Environment variables: finds the settings among them and rejects unknown `HPWSN_…` variables.
 
-Every `HPWSN_…` variable is a setting of a node, a variable of clients, or one of those that Kubernetes gives
-each container of a namespace that has a Service whose name begins with `hpwsn`. Any other is refused, since a
-variable with a typing error would otherwise be a setting that silently keeps its default.
+An `HPWSN_…` variable is a setting of a node, a variable of clients, or one that Kubernetes sets in containers
+because of a Service whose name begins with `hpwsn`. Any other is an error: with a misspelled variable, a
+setting would silently keep its default.
 """
 
 import difflib
@@ -15,7 +15,7 @@ from hpwsn_client.environment import VARIABLES
 
 PREFIX = "HPWSN_"
 KEYS = {setting.variable: key for key, setting in SETTINGS.items()}
-"""The setting of each variable."""
+"""The key of the setting for each variable."""
 
 _SERVICE_VARIABLE = re.compile(
     r"HPWSN(_\w+)?_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)"
@@ -24,9 +24,9 @@ _SERVICE_PORT = re.compile(r"HPWSN(_\w+)?_PORT=(tcp|udp|sctp)://.*", re.DOTALL)
 
 
 def given_settings(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Each variable that is a setting, and the setting's key.
+    """Each variable that is a setting, with the key of the setting.
 
-    HPWSN_ADMIN_PORT=tcp://… is not one: Kubernetes sets it for a Service named hpwsn-admin.
+    HPWSN_ADMIN_PORT=tcp://… is not a setting: Kubernetes sets it for a Service named hpwsn-admin.
     """
     for variable, key in KEYS.items():
         if variable in environ and not _is_service_port(variable, environ[variable]):
@@ -34,14 +34,14 @@ def given_settings(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def unknown_variables(environ: Mapping[str, str]) -> Iterator[Problem]:
-    """A problem for each variable of our prefix that nobody knows, with the name that is probably meant."""
+    """A problem for each unknown variable with the prefix `HPWSN_`, with the most similar known name."""
     for variable, value in sorted(environ.items()):
         if variable.startswith(PREFIX) and not _is_known(variable, value):
             yield Problem("", "", f"environment {variable}", _remedy(variable))
 
 
 def check_environment(environ: Mapping[str, str]) -> None:
-    """Refuse unknown variables, for a command that reads variables and no configuration."""
+    """Raise ConfigError for unknown variables; for commands that do not load a configuration."""
     if problems := list(unknown_variables(environ)):
         raise ConfigError(problems)
 

@@ -41,11 +41,11 @@ retention_age = "7 d"
 `hpwsn check-config --reference` generates this page."""
 
 _RANGE = re.compile(r"a (?:whole number|size|duration) from ")
-"""Left out of the tables: the default shows the kind of value."""
+"""Omitted from the tables, because the default shows the kind of value."""
 
 
 def reference() -> str:
-    """The whole page."""
+    """The text of the page."""
     return "\n".join((_INTRODUCTION, *_tables())) + "\n"
 
 

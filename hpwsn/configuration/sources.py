@@ -1,8 +1,8 @@
 """Loads the configuration of a node: defaults < file < environment < flags.
 
-It reads the one file and takes the environment as an argument; nothing else in the node reads either. All
-that is wrong is found in one go, and each problem names the setting, its value, where that came from and
-the remedy.
+This module reads the settings file and takes the environment as an argument; no other module of the node
+reads them. All problems are reported together. Each problem names the setting, its value, the source of the
+value and the remedy.
 """
 
 import difflib
@@ -43,7 +43,7 @@ _PASSWORD = re.compile(r"(://[^:/@\s]*):[^/\s]*@")
 
 @dataclass(frozen=True, slots=True)
 class GivenValue:
-    """A value that somebody set, and where; `key` may be unknown."""
+    """A value from the file, the environment or a flag, with its source; `key` may be unknown."""
 
     key: str
     value: object
@@ -59,7 +59,7 @@ class LoadedConfig:
     file: Path | None
 
     def source(self, key: str) -> str:
-        """Where the value of a setting came from."""
+        """The source of the value of a setting."""
         return self.sources.get(key, "default")
 
 
@@ -94,14 +94,14 @@ def _flag(key: str) -> str:
 
 
 def default_file(directory: Path) -> Path | None:
-    """The hpwsn.toml of a directory, when it has one, or when this user may not know whether it has one."""
+    """The hpwsn.toml of a directory; None only if it certainly does not exist."""
     file = directory / DEFAULT_FILE
     try:
         return file if stat.S_ISREG(file.stat().st_mode) else None
     except FileNotFoundError:
         return None
     except OSError:
-        return file  # whose reading then fails, with the reason
+        return file  # reading it then fails with the reason
 
 
 def build_config(values: Mapping[str, object]) -> Config:
@@ -118,14 +118,14 @@ def value_of(config: Config, setting: Setting) -> object:
 
 
 def mask_secrets(setting: Setting, value: object) -> object:
-    """A value as it may be printed: without secrets and the passwords in URLs."""
+    """The value for printing, with secrets and passwords in URLs replaced by `***`."""
     if not isinstance(value, str) or not value:
         return value
     return "***" if setting.secret else _PASSWORD.sub(r"\1:***@", value)
 
 
 def display_value(setting: Setting, value: object) -> str:
-    """A checked value as a reader would write it, masked."""
+    """A checked value in TOML, with secrets masked."""
     return setting.kind.format(mask_secrets(setting, value))
 
 
@@ -138,7 +138,7 @@ def _from_file(file: Path | None, problems: list[Problem]) -> Iterator[GivenValu
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "is not UTF-8"
         problems.append(
-            Problem("", "", str(file), f"cannot be read: {reason}; name another file with --config")
+            Problem("", "", str(file), f"cannot be read: {reason}; choose another file with --config")
         )
     except tomllib.TOMLDecodeError as error:
         line = _SYNTAX_LINE.search(str(error))
@@ -159,7 +159,7 @@ def _flatten(document: Mapping[str, object]) -> Iterator[tuple[str, object]]:
 
 
 def _find_lines(text: str) -> dict[str, int]:
-    """The line of each plainly written key; a key written in another way has none."""
+    """The line of each key of the form `key = value`; keys in other forms are not found."""
     lines: dict[str, int] = {}
     prefix = ""
     for number, line in enumerate(text.splitlines(), 1):
@@ -177,12 +177,12 @@ def _from_assignments(assignments: Iterable[str], problems: list[Problem]) -> It
             yield GivenValue(key.strip(), value.strip(), "flag --set")
         else:
             problems.append(
-                Problem("", text, "flag --set", "wants section.key=value, such as log.level=debug")
+                Problem("", text, "flag --set", "must be section.key=value, such as log.level=debug")
             )
 
 
 def _check_values(given: Iterable[GivenValue], problems: list[Problem]) -> dict[str, object]:
-    """The values by name, later ones over earlier ones; a value that loses is checked all the same."""
+    """The checked values by key; later ones override earlier ones, but all are checked."""
     values: dict[str, object] = {}
     for one in given:
         setting = SETTINGS.get(one.key)
@@ -193,7 +193,7 @@ def _check_values(given: Iterable[GivenValue], problems: list[Problem]) -> dict[
             values[one.key] = setting.kind.parse(one.value)
         except ValueError as error:
             problems.append(
-                Problem(one.key, repr(mask_secrets(setting, one.value)), one.source, f"wants {error}")
+                Problem(one.key, repr(mask_secrets(setting, one.value)), one.source, f"must be {error}")
             )
     return values
 
@@ -203,15 +203,15 @@ def _unknown(key: str) -> str:
     same_name = [known for known in SETTINGS if known.endswith(f".{name or section}")]
     close = same_name[:1] or difflib.get_close_matches(key, SETTINGS, n=1)
     if close:
-        return f"is no setting; did you mean {close[0]}?"
+        return f"is not a setting; did you mean {close[0]}?"
     if section in sections():
         names = ", ".join(setting.name for setting in SETTINGS.values() if setting.section == section)
-        return f"is no setting; [{section}] has {names}"
-    return f"is no setting; the sections are {', '.join(sections())}"
+        return f"is not a setting; [{section}] has {names}"
+    return f"is not a setting; the sections are {', '.join(sections())}"
 
 
 def _check_combinations(config: Config, sources: Mapping[str, str]) -> Iterator[Problem]:
-    """What is wrong between settings that are each right."""
+    """The problems of settings that are valid alone but contradict each other."""
 
     def problem(key: str, remedy: str) -> Problem:
         setting = SETTINGS[key]
@@ -227,14 +227,14 @@ def _check_combinations(config: Config, sources: Mapping[str, str]) -> Iterator[
     if cluster.admin and not (cluster.secret or cluster.secret_file):
         yield problem(
             "cluster.admin",
-            "needs the cluster's secret, the same on all nodes and the admin node; name its file with"
-            " cluster.secret_file, or set HPWSN_CLUSTER_SECRET",
+            "requires the cluster's secret, the same on all nodes and the admin node; set"
+            " cluster.secret_file to its file, or set HPWSN_CLUSTER_SECRET",
         )
     if cluster.admin and config.routing.reassembly_bytes < 2 * config.server.body_limit:
         yield problem(
             "routing.reassembly_bytes",
-            "is less than twice server.body_limit, so that what is published at one node could never be put"
-            " together at another; raise it, or lower server.body_limit",
+            "is less than twice server.body_limit, so that another node could not reassemble the largest"
+            " notification; raise it, or lower server.body_limit",
         )
     try:
         config.routing.original_addresses()
@@ -242,8 +242,8 @@ def _check_combinations(config: Config, sources: Mapping[str, str]) -> Iterator[
         yield problem("routing.originals", "must be a list of host:port, such as 10.0.0.7:5000")
     for key in ("server.tls_key", "server.tls_client_ca"):
         if value_of(config, SETTINGS[key]) and not config.server.tls_certificate:
-            yield problem(key, "needs server.tls_certificate; name the certificate too, or leave both out")
+            yield problem(key, "requires server.tls_certificate; set both, or neither")
     for key, remedy in check_backbone(config.backbone):
         yield problem(key, remedy)
     if cluster.secret and cluster.secret_file:
-        yield problem("cluster.secret_file", "is given beside cluster.secret; keep one of the two")
+        yield problem("cluster.secret_file", "is set together with cluster.secret; keep one of them")

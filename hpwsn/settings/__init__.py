@@ -1,8 +1,8 @@
-"""Every setting of a node: its name, its default, what it is for and what it may be.
+"""Every setting of a node: its name, its default, its description and its allowed values.
 
-One frozen `Config` of one frozen section each; the loader (hpwsn.configuration.sources) builds it, nothing
-changes it. The help and the kind of each field are its metadata, from which the checks, the messages and
-docs/configuration.md are made. Pure: no file, environment, clock or host name.
+`Config` is a frozen dataclass with a frozen dataclass per section. hpwsn.configuration.sources builds it, and
+it never changes. The metadata of each field has its description and its kind of value; the checks, the
+messages and docs/configuration.md are generated from them. Pure: no file, environment, clock or host name.
 """
 
 from hpwsn.settings.broker import (

@@ -1,4 +1,4 @@
-"""The settings of what a broker does for its publishers and subscribers."""
+"""The settings of the broker: topics, journal, delivery, subscriptions, pull points and publishers."""
 
 from dataclasses import dataclass
 from typing import Literal

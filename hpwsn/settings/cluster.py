@@ -1,4 +1,4 @@
-"""The settings of what is between nodes: the message broker, the cluster, the admin node and the links."""
+"""The settings of connections between nodes: message broker, cluster, admin node and links."""
 
 from dataclasses import dataclass
 
@@ -150,11 +150,11 @@ class RoutingSettings:
     )
 
     def original_addresses(self) -> list[tuple[str, int]]:
-        """Where the nodes of the original are."""
+        """The addresses of the nodes of the original HPwsn; ValueError if one is not host:port."""
         return [host_and_port("routing.originals", text) for text in self.originals]
 
     def announced(self, port: int, hostname: str) -> tuple[str, int]:
-        """Where others reach a node whose links have this port; `hostname` stands for every address."""
+        """The address of the links for other nodes; `hostname` is used if `host` means all addresses."""
         if self.public:
             return host_and_port("routing.public", self.public)
         return (hostname if self.host in ANY_HOST else self.host), port

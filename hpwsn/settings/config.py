@@ -1,4 +1,4 @@
-"""The whole configuration: a section each, and every setting by its full name."""
+"""The configuration: one dataclass per section, and every setting by its full name."""
 
 from collections.abc import Iterator
 from dataclasses import Field, dataclass, field, fields

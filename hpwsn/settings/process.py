@@ -1,4 +1,4 @@
-"""The settings of a node as a process: its port, its name, its directory and its log."""
+"""The settings of the node's process: port, name, data directory and log."""
 
 from dataclasses import dataclass
 
@@ -54,17 +54,17 @@ class ServerSettings:
 
     @property
     def scheme(self) -> str:
-        """What the port speaks."""
+        """The URL scheme of the port."""
         return "https" if self.tls_certificate else "http"
 
     def base_url(self, port: int, hostname: str) -> str:
-        """The base of the node's addresses; `hostname` stands for a host that means every address."""
+        """The base URL of the node; `hostname` is used if `host` means all addresses."""
         if self.public_url:
             return self.public_url.rstrip("/")
         return self.origin(hostname if self.host in ANY_HOST else self.host, port)
 
     def origin(self, host: str, port: int) -> str:
-        """The start of an address of this port by the name or address `host`."""
+        """Scheme, host and port as the start of a URL; `host` is a name or an address."""
         return f"{self.scheme}://[{host}]:{port}" if ":" in host else f"{self.scheme}://{host}:{port}"
 
 

@@ -1,7 +1,8 @@
-"""The kinds of value that a setting can have: how each is read, checked, described and written.
+"""The kinds of value that a setting can have: how each is parsed, checked, described and formatted.
 
-A kind takes what TOML, an environment variable or a flag gives (a native value or a text) and returns the one
-value that the node uses, or raises ValueError saying what it wants instead. Pure: it knows no setting.
+A kind parses a value from TOML, an environment variable or a flag, which is a native value or a text. It
+returns the value that the node uses, or raises ValueError with the allowed values. Pure: it does not depend
+on any setting.
 """
 
 import re
@@ -30,21 +31,21 @@ _FALSE = frozenset({"false", "no", "off", "0"})
 
 
 class ValueKind(Protocol):
-    """What every kind of value can do."""
+    """The operations of a kind of value."""
 
     def parse(self, value: object) -> object:
-        """The value as the node uses it; ValueError says what is wanted."""
+        """The value that the node uses; the ValueError names the allowed values."""
 
     def describe(self) -> str:
-        """What is allowed, for a reader."""
+        """The allowed values, for messages and the reference."""
 
     def format(self, value: object) -> str:
-        """The value as a reader would write it in the file."""
+        """The value in TOML, as a user would write it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Any text; `meaning` tells the reader what of."""
+    """Any text without control characters; `meaning` describes it to the user."""
 
     meaning: str = "text"
     empty: bool = True
@@ -60,18 +61,18 @@ class Text:
         return self.meaning
 
     def format(self, value: object) -> str:
-        """In quotes, as TOML has it."""
+        """The text in TOML quotes."""
         return '"' + str(value).replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 @dataclass(frozen=True, slots=True)
 class Url(Text):
-    """A URL with one of some schemes, or empty for what `meaning` says."""
+    """A URL with one of the schemes, or an empty text; `meaning` describes both."""
 
     schemes: tuple[str, ...] = ("http", "https")
 
     def parse(self, value: object) -> str:
-        """The URL, with a scheme of ours and a host."""
+        """The URL, which must have an allowed scheme and a host."""
         text = Text.parse(self, value)
         scheme, separator, rest = text.partition("://")
         if text and not (separator and scheme in self.schemes and rest.strip("/")):
@@ -98,12 +99,12 @@ class Choice(Text):
 
 @dataclass(frozen=True, slots=True)
 class TextList:
-    """Several texts: a list, or one text with commas between them; `meaning` tells the reader what of."""
+    """Several texts, as a list or separated by commas; `meaning` describes them to the user."""
 
     meaning: str
 
     def parse(self, value: object) -> tuple[str, ...]:
-        """The texts, without blanks around them."""
+        """The texts without surrounding spaces; empty ones are dropped."""
         parts = value.split(",") if isinstance(value, str) else value
         if not isinstance(parts, list | tuple) or not all(isinstance(part, str) for part in parts):
             raise ValueError(self.describe())
@@ -114,7 +115,7 @@ class TextList:
         return self.meaning
 
     def format(self, value: object) -> str:
-        """As a list of TOML."""
+        """The texts as a TOML list."""
         texts = value if isinstance(value, list | tuple) else ()
         return "[" + ", ".join(map(Text().format, texts)) + "]"
 
@@ -124,7 +125,7 @@ class Boolean:
     """True or false."""
 
     def parse(self, value: object) -> bool:
-        """A boolean, or one of its usual words."""
+        """A boolean, or one of the words true, yes, on, 1, false, no, off, 0."""
         if isinstance(value, bool):
             return value
         word = value.strip().lower() if isinstance(value, str) else ""
@@ -137,7 +138,7 @@ class Boolean:
         return "true or false"
 
     def format(self, value: object) -> str:
-        """As TOML has it."""
+        """The TOML boolean."""
         return "true" if value else "false"
 
 
@@ -149,7 +150,7 @@ class Integer:
     maximum: int
 
     def parse(self, value: object) -> int:
-        """The number; a text of digits counts, a boolean does not."""
+        """The number; a text of digits is accepted, a boolean is not."""
         if isinstance(value, str) and _WHOLE.fullmatch(value.replace("_", "")):
             value = int(value.replace("_", ""))
         if isinstance(value, bool) or not isinstance(value, int) or not self.minimum <= value <= self.maximum:
@@ -190,7 +191,7 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class Duration:
-    """A span of time in seconds, written as a number or with a unit."""
+    """A duration in seconds, written as a number or with a unit."""
 
     minimum: float
     maximum: float = 10 * 365 * 86400.0
@@ -213,14 +214,14 @@ class Duration:
 
 
 def parse_size(value: object) -> int | None:
-    """The bytes that a text such as `16 MiB` or `64KB` means; None when it means none."""
+    """Parse a size such as `16 MiB` or `64KB` to bytes; None if it is not a size."""
     match = _AMOUNT.fullmatch(value) if isinstance(value, str) else None
     unit = SIZE_UNITS.get(match[2].lower()) if match else None
     return None if match is None or unit is None else round(float(match[1]) * unit)
 
 
 def parse_duration(value: object) -> float | None:
-    """The seconds that a text such as `10 min`, `500 ms` or `PT1H` means; None when it means none."""
+    """Parse a duration such as `10 min`, `500 ms` or `PT1H` to seconds; None if it is not a duration."""
     if not isinstance(value, str):
         return None
     if match := _ISO_DURATION.fullmatch(value.strip()):
@@ -241,7 +242,7 @@ def format_size(size: int) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """The span with the largest unit that divides it."""
+    """The duration with the largest unit that divides it."""
     for unit, factor in (("d", 86400), ("h", 3600), ("min", 60)):
         if seconds > factor and seconds % factor == 0:
             return f"{seconds / factor:.0f} {unit}"

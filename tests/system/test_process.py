@@ -127,7 +127,9 @@ async def test_a_second_node_on_the_same_data_is_refused_with_the_reason(tmp_pat
 async def test_a_port_that_is_taken_is_said_so_in_one_line(tmp_path: Path) -> None:
     with NodeProcess(tmp_path / "one") as node:
         second = NodeProcess(tmp_path / "two", port=node.port)
-        taken = f"cannot listen on 127.0.0.1:{node.port}: Address already in use; stop what uses it"
+        taken = (
+            f"cannot listen on 127.0.0.1:{node.port}: Address already in use; stop the process that uses it"
+        )
         with pytest.raises(AssertionError, match=taken) as failure:
             second.start()
         assert "Traceback" not in str(failure.value)

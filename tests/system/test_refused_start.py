@@ -142,7 +142,7 @@ DENIED = "Permission denied"
 
 CASES = [
     Case("server.host", lambda _: "192.0.2.1", "is not an address to listen on (Cannot assign"),
-    Case("server.host", lambda _: "a..b", "is not an address to listen on (no host can have"),
+    Case("server.host", lambda _: "a..b", "is not an address to listen on (this is not a valid host name"),
     Case("server.tls_certificate", missing, NOT_READ),
     Case("server.tls_certificate", unreadable, DENIED, prefix=obey),
     Case("server.tls_certificate", words_in, "both must be PEM"),

@@ -120,7 +120,7 @@ class BrokerLink:
             kept = connection.sock is not None
             response, answer = self._exchange(method, path, body, headers, again=kept)
         except ssl.SSLCertVerificationError as error:
-            why = "the certificate of {}:{} was rejected ({}); {}"
+            why = "the certificate of {}:{} is not accepted ({}); {}"
             named = (connection.host, connection.port, *certificate_problem(error, TRUST))
             raise BrokerRefused(why.format(*named)) from None
         except (OSError, http.client.HTTPException) as error:

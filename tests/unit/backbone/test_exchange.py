@@ -90,7 +90,7 @@ def test_garbage_is_refused_and_nothing_worse(body: bytes, topic: str, producer:
 def test_a_body_beyond_the_limit_is_refused_and_one_at_it_is_not() -> None:
     limits = Limits(body=10, depth=8, attributes=8, messages=1)
     decode_peer(HERE, b"x" * 10, 1.0, limits)
-    with pytest.raises(ValueError, match="11 bytes, more than server.body_limit = 10"):
+    with pytest.raises(ValueError, match=r"11 bytes, more than server\.body_limit = 10"):
         decode_peer(HERE, b"x" * 11, 1.0, limits)
 
 

@@ -133,16 +133,16 @@ def test_all_problems_of_all_sources_are_told_at_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("assignment", "remedy"),
     [
-        ("server.port=-1", "wants a whole number from 0 to 65535"),
-        ("log.level=loud", "wants debug, info, warning or error"),
-        ("topics.simple_subtree=perhaps", "wants true or false"),
-        ("backbone.url=http://h", "wants a stomp:// URL, or empty for embedded"),
-        ("data.dir=", "wants a directory"),
-        ("server.prot=1", "is no setting; did you mean server.port?"),
-        ("servr.port=1", "is no setting; did you mean server.port?"),
-        ("durability=none", "is no setting; did you mean journal.durability?"),
-        ("node.zzzzzzzz=1", "is no setting; [node] has name, cluster"),
-        ("server.port", "wants section.key=value, such as log.level=debug"),
+        ("server.port=-1", "must be a whole number from 0 to 65535"),
+        ("log.level=loud", "must be debug, info, warning or error"),
+        ("topics.simple_subtree=perhaps", "must be true or false"),
+        ("backbone.url=http://h", "must be a stomp:// URL, or empty for embedded"),
+        ("data.dir=", "must be a directory"),
+        ("server.prot=1", "is not a setting; did you mean server.port?"),
+        ("servr.port=1", "is not a setting; did you mean server.port?"),
+        ("durability=none", "is not a setting; did you mean journal.durability?"),
+        ("node.zzzzzzzz=1", "is not a setting; [node] has name, cluster"),
+        ("server.port", "must be section.key=value, such as log.level=debug"),
     ],
 )
 def test_each_problem_tells_the_remedy(assignment: str, remedy: str) -> None:
@@ -157,7 +157,7 @@ def test_an_unknown_section_without_a_likeness_is_answered_with_the_sections() -
 
 def test_a_key_outside_a_section_is_a_problem(tmp_path: Path) -> None:
     (problem,) = problems(write(tmp_path, "port = 1\n"))
-    assert (problem.key, problem.remedy) == ("port", "is no setting; did you mean server.port?")
+    assert (problem.key, problem.remedy) == ("port", "is not a setting; did you mean server.port?")
 
 
 def test_a_file_that_is_not_toml_is_told_with_its_line(tmp_path: Path) -> None:

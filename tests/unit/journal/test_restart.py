@@ -120,7 +120,7 @@ async def test_a_newer_file_is_refused_with_both_versions(opened: Any, path: Pat
     with sqlite3.connect(path) as db:
         db.execute("PRAGMA user_version = 77")
     db.close()
-    with pytest.raises(JournalTooNew, match=f"version 77, this HPwsn knows versions up to {VERSION}"):
+    with pytest.raises(JournalTooNew, match=f"version 77, this HPwsn supports versions up to {VERSION}"):
         await Journal(path).open()
 
 
