@@ -111,7 +111,7 @@ class JournalTooNew(HpwsnError):
 
 
 class DataDirectoryInUse(HpwsnError):
-    """Another process holds the data directory."""
+    """Another process uses the data directory; `holder` is its id, or empty if unknown."""
 
     def __init__(self, directory: Path, holder: str) -> None:
         super().__init__(

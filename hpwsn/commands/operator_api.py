@@ -97,9 +97,9 @@ def request(
     """Send a request and return the JSON object of the response; `ca` is the value of `--ca`."""
     data = None if body is None else json.dumps(body).encode()
     headers = {"Accept": "application/json", "Content-Type": "application/json"}
-    asked = Request(url, data=data, method=method, headers=headers)
+    http_request = Request(url, data=data, method=method, headers=headers)
     try:
-        with _opener(url, ca).open(asked, timeout=TIMEOUT) as response:
+        with _opener(url, ca).open(http_request, timeout=TIMEOUT) as response:
             answer = json.loads(response.read() or b"{}")
     except HTTPError as error:
         raise NodeRequestFailed(_refusal(url, error)) from None
@@ -134,12 +134,12 @@ def _unreachable(url: str, reason: object, remedy: str) -> str:
 def _refusal(url: str, error: HTTPError) -> str:
     with error:
         answer = error.read(10_000).decode("utf-8", "replace").strip()
-    said = _error_of(answer)
-    if error.code == 404 and not said:
-        return f"the server at {url} does not have this resource; check that --url names an HPwsn node"
+    error_text = _error_of(answer)
+    if error.code == 404 and not error_text:
+        return f"the server at {url} does not have this resource; it is another kind of node, or not a node"
     if error.code == 404:
         return f"the node has nothing at {url}; the command's `list` shows what exists"
-    return f"the node rejected {url}: HTTP {error.code} {said or answer[:500] or error.reason}"
+    return f"the node rejected {url}: HTTP {error.code} {error_text or answer[:500] or error.reason}"
 
 
 def _error_of(answer: str) -> str:

@@ -45,19 +45,19 @@ class ValueKind(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Any text without control characters; `meaning` describes it to the user."""
+    """Any text without control characters; `meaning` describes it, `empty` allows the empty text."""
 
     meaning: str = "text"
     empty: bool = True
 
     def parse(self, value: object) -> str:
-        """The text itself, without control characters."""
+        """The text itself."""
         if not isinstance(value, str) or not (value or self.empty) or any(ord(char) < 32 for char in value):
             raise ValueError(self.describe())
         return value
 
     def describe(self) -> str:
-        """What of."""
+        """The description given as `meaning`."""
         return self.meaning
 
     def format(self, value: object) -> str:
@@ -82,7 +82,7 @@ class Url(Text):
 
 @dataclass(frozen=True, slots=True)
 class Choice(Text):
-    """One of a few words."""
+    """One of a fixed set of words."""
 
     choices: tuple[str, ...] = ()
 
@@ -93,7 +93,7 @@ class Choice(Text):
         return value.strip().lower()
 
     def describe(self) -> str:
-        """The words."""
+        """The words, as a list in a sentence."""
         return " or ".join(", ".join(self.choices).rsplit(", ", 1))
 
 
@@ -111,7 +111,7 @@ class TextList:
         return tuple(part.strip() for part in parts if part.strip())
 
     def describe(self) -> str:
-        """What of."""
+        """The description given as `meaning`."""
         return self.meaning
 
     def format(self, value: object) -> str:
@@ -134,7 +134,7 @@ class Boolean:
         return word in _TRUE
 
     def describe(self) -> str:
-        """The two words."""
+        """The two TOML booleans."""
         return "true or false"
 
     def format(self, value: object) -> str:
@@ -158,11 +158,11 @@ class Integer:
         return value
 
     def describe(self) -> str:
-        """The range."""
+        """The allowed range."""
         return f"a whole number from {self.minimum} to {self.maximum}"
 
     def format(self, value: object) -> str:
-        """In digits."""
+        """The number in digits."""
         return str(value)
 
 
@@ -181,11 +181,11 @@ class Size:
         return size
 
     def describe(self) -> str:
-        """The range."""
+        """The allowed range."""
         return f"a size from {format_size(self.minimum)} to {format_size(self.maximum)}"
 
     def format(self, value: object) -> str:
-        """With the largest unit that divides it."""
+        """The value with the largest unit that divides it."""
         return f'"{format_size(int(str(value)))}"'
 
 
@@ -205,11 +205,11 @@ class Duration:
         return seconds
 
     def describe(self) -> str:
-        """The range."""
+        """The allowed range."""
         return f"a duration from {format_duration(self.minimum)} to {format_duration(self.maximum)}"
 
     def format(self, value: object) -> str:
-        """With the largest unit that divides it."""
+        """The value with the largest unit that divides it."""
         return f'"{format_duration(float(str(value)))}"'
 
 

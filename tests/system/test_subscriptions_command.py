@@ -121,7 +121,7 @@ def test_what_is_no_admin_node_is_told_from_one_that_lacks_something(
 ) -> None:
     monkeypatch.setitem(ANSWERS, ("GET", "/api/topology"), (404, b"404: Not Found"))
     assert main(["cluster", "--admin", node.removesuffix("/wsn")]) == 1
-    assert "/api/topology does not know that address" in capsys.readouterr().err
+    assert "/api/topology does not have this resource" in capsys.readouterr().err
 
 
 def test_without_a_node_the_remedy_is_told(node: str, capsys: pytest.CaptureFixture[str]) -> None:

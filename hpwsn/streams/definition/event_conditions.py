@@ -59,14 +59,16 @@ def _operand(attribute: str, value: object) -> Operand:
         return Instant((value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp())
     if isinstance(value, date):
         return Instant(datetime(value.year, value.month, value.day, tzinfo=UTC).timestamp())
-    raise ConditionError(f"cannot be compared with {value!r}", attribute)
+    raise ConditionError(
+        f"cannot be compared with {value!r}; write a boolean, number, text, date or timestamp", attribute
+    )
 
 
 def check_predicate(predicate: Predicate, schema: Schema) -> None:
     """Raise ConditionError if the predicate does not fit the type of its attribute."""
     name = predicate.attribute
     if name not in schema:
-        raise ConditionError(f"there is no such attribute; {suggestion(name, schema.names)}", name)
+        raise ConditionError(f"unknown attribute; {suggestion(name, schema.names)}", name)
     kind = schema[name]
     if predicate.operator is Operator.HAS:
         raise ConditionError(

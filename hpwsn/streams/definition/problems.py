@@ -35,12 +35,12 @@ class Problem:
         return f"{self.place}: {subject}{self.message}"
 
     def fields(self) -> dict[str, object]:
-        """The parts by name, for a script to read."""
+        """The fields by name, for JSON output."""
         return asdict(self)
 
 
 class DefinitionError(HpwsnError):
-    """A definition cannot be used; `problems` is everything found wrong with it."""
+    """A definition is not valid; `problems` has every problem that was found."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         lines = "".join(f"\n  {problem}" for problem in problems)

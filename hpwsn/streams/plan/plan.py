@@ -184,7 +184,7 @@ class _Planner:
         return kind.build(op, inputs)
 
     def _check_use(self) -> None:
-        """Report streams that no operator uses; only if there are no other problems, which could cause it."""
+        """Report unused streams, but only without other problems, which could be the cause."""
         definition = self.definition
         if not self.last:
             message = "has several inputs and no operator; combine them with merge or join"

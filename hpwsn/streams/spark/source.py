@@ -72,8 +72,8 @@ class TopicReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._partitions = int(options.get("partitions", 1))
         self._schema = schema
         self._target: int | None = None
-        self._looked = 0
-        self._seen: int | None = None
+        self._searched_to = 0
+        self._log_end: int | None = None
         self._waiting = 0
         self._link: BrokerLink | None = None
 
@@ -108,22 +108,22 @@ class TopicReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         begin = start["offset"]
         self._check_end(self._broker(), begin)
         wait = 0.0 if self._target is not None else LONG_POLL
-        page = self._broker().read(self._topic, max(begin, self._looked), limit=1, wait=wait)
+        page = self._broker().read(self._topic, max(begin, self._searched_to), limit=1, wait=wait)
         if not page.events or (self._target is not None and page.events[0]["offset"] > self._target):
-            # What was looked at in vain is not looked at again.
-            self._looked = max(self._looked, page.upto if not page.events else 0)
-            self._seen, self._waiting = begin, 0
+            # The part of the log without events on this topic is not searched again.
+            self._searched_to = max(self._searched_to, page.upto if not page.events else 0)
+            self._log_end, self._waiting = begin, 0
             return start
-        self._seen = end = self._broker().end(self._topic) if self._target is None else self._target
+        self._log_end = end = self._broker().end(self._topic) if self._target is None else self._target
         if not isinstance(limit, ReadAllAvailable):
             end = min(end, page.events[0]["offset"] - 1 + self._rows)
         # The log also has other topics: only the node can count the events of this topic after the batch.
-        self._waiting = self._broker().waiting(self._topic, end) if end < self._seen else 0
+        self._waiting = self._broker().waiting(self._topic, end) if end < self._log_end else 0
         return {"offset": end}
 
     def reportLatestOffset(self) -> dict[str, int] | None:  # noqa: N802
         """The end of the log at the last poll and the events not read yet, which progress shows as lag."""
-        return None if self._seen is None else {"offset": self._seen, "waiting": self._waiting}
+        return None if self._log_end is None else {"offset": self._log_end, "waiting": self._waiting}
 
     def _check_end(self, link: BrokerLink, offset: int) -> None:
         """Raise HpwsnError if the log ends before the checkpoint's offset: it is then another log."""
