@@ -21,8 +21,8 @@ def load(*paths: Path | str) -> list[Definition]:
     """The checked services of the files, with the topics and schemas of inputs that are services."""
     definitions = [one for path in paths for one in _read(Path(path))]
     _check_unique(definitions)
-    resolved = _Resolver(definitions)
-    return [resolved.of(one) for one in definitions]
+    resolver = _Resolver(definitions)
+    return [resolver.resolve(one) for one in definitions]
 
 
 def _read(path: Path) -> list[Definition]:
@@ -67,27 +67,27 @@ class _Resolver:
     def __init__(self, definitions: Iterable[Definition]) -> None:
         self._known: dict[str, Definition] = {one.uri: one for one in definitions}
         self._done: dict[str, Definition] = {}
-        self._under_way: list[str] = []
+        self._resolving: list[str] = []
 
-    def of(self, definition: Definition) -> Definition:
+    def resolve(self, definition: Definition) -> Definition:
         """The checked definition, with topic and schema of every input."""
         if definition.uri in self._done:
             return self._done[definition.uri]
-        if definition.uri in self._under_way:
-            ring = " → ".join([*self._under_way, definition.uri])
-            raise DefinitionError([Problem(definition.place, f"has itself as an input: {ring}", "service")])
-        self._under_way.append(definition.uri)
+        if definition.uri in self._resolving:
+            cycle = " → ".join([*self._resolving, definition.uri])
+            raise DefinitionError([Problem(definition.place, f"has itself as an input: {cycle}", "service")])
+        self._resolving.append(definition.uri)
         for one in definition.inputs.values():
             if one.source == "service" and not (one.schema and one.text("topic")):
                 definition = replace_input(definition, self._input(one))
         build_plan(definition)
-        self._under_way.pop()
+        self._resolving.pop()
         self._done[definition.uri] = definition
         return definition
 
     def _input(self, one: Input) -> Input:
         other = self._find(one)
-        stream_type = build_plan(self.of(other)).output
+        stream_type = build_plan(self.resolve(other)).output
         settings: Mapping[str, object] = {"topic": other.topic, **one.settings}
         time = one.time or stream_type.time
         return replace(one, settings=settings, schema=one.schema or str(stream_type.schema), time=time)
@@ -95,8 +95,8 @@ class _Resolver:
     def _find(self, one: Input) -> Definition:
         uri = one.text("service")
         if uri not in self._known and one.text("file"):
-            beside = Path(one.place.file).parent / one.text("file")
-            self._known = {**{other.uri: other for other in _read(beside)}, **self._known}
+            file = Path(one.place.file).parent / one.text("file")
+            self._known = {**{other.uri: other for other in _read(file)}, **self._known}
         if uri not in self._known:
             message = f"{uri} is in none of these files; give its file, or its topic and schema"
             raise DefinitionError([Problem(one.place, message, f"input {one.name}", "service")])
