@@ -27,7 +27,7 @@ from hpwsn.door.onvif.event_service import OnvifDoor
 from hpwsn.door.original.wsn_process import LegacyDoor
 from hpwsn.door.rest.dead_letters import DeadLettersDoor
 from hpwsn.door.rest.events import EventsDoor
-from hpwsn.door.rest.operator_api import OperationsDoor
+from hpwsn.door.rest.operator_api import OperatorDoor
 from hpwsn.door.rest.streams import StreamsDoor
 from hpwsn.door.soap.operation import Context
 from hpwsn.door.soap.resource_operations import TopicNamespacesDoor
@@ -157,7 +157,7 @@ class Node:
         letters = DeadLetters(parts.journal, parts.subscriptions, parts.delivery)
         app.add_routes(DeadLettersDoor(letters).routes())
         app.add_routes(TopicNamespacesDoor(parts.tree).routes())
-        app.add_routes(self._operations().routes())
+        app.add_routes(self._operators().routes())
         app.add_routes(StreamsDoor(parts.services, parts.service_store).routes())
         EventsDoor(
             parts.broker,
@@ -169,18 +169,18 @@ class Node:
         ).join(app)
         await self.port.open(app, soap, parts.admission)
 
-    def _operations(self) -> OperationsDoor:
+    def _operators(self) -> OperatorDoor:
         parts = self.parts
-        operations = OperationsDoor(self.name, parts.broker, parts.pusher, self.problems)
-        operations.reports["backbone"] = parts.backbone.figures
+        operators = OperatorDoor(self.name, parts.broker, parts.pusher, self.problems)
+        operators.reports["backbone"] = parts.backbone.figures
         if parts.topics:
-            operations.reports["directory"] = parts.topics.status
+            operators.reports["directory"] = parts.topics.status
         if parts.cluster:
-            operations.reports["routing"] = parts.cluster.forwarding.figures
-            operations.reports["cluster"] = parts.cluster.figures
+            operators.reports["routing"] = parts.cluster.forwarding.figures
+            operators.reports["cluster"] = parts.cluster.figures
         if parts.originals:
-            operations.reports["originals"] = parts.originals.figures
-        return operations
+            operators.reports["originals"] = parts.originals.figures
+        return operators
 
     def reload(self) -> None:
         """Read again what is in files: the certificate and the topics."""

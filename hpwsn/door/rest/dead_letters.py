@@ -1,4 +1,8 @@
-"""Dead letters over HTTP, for operators: list, show, send again, drop. A refusal is JSON with `error`."""
+"""The HTTP API for dead letters: list, show, replay and drop, under /deadletters.
+
+An operator uses it to inspect notifications that could not be delivered. An error is a JSON object with
+`error`.
+"""
 
 from __future__ import annotations
 
@@ -12,20 +16,21 @@ from aiohttp import web
 from hpwsn.broker.delivery.dead_letters import DeadLetters, Selection
 from hpwsn.journal.store.records import DeadLetter
 
-LARGEST_PAGE = 1000
+DEFAULT_PAGE, LARGEST_PAGE = 100, 1000
+"""Dead letters in one answer: without the parameter `limit`, and at most."""
 _JSON = "application/json"
 _ONE = "/deadletters/{id:(?!(?:replay|drop)$)[^/]+}"
-"""One dead letter: whatever is neither of the two requests below."""
+"""The path of one dead letter; `replay` and `drop` are actions, not ids."""
 
 
 class DeadLettersDoor:
-    """The addresses under /deadletters."""
+    """The request handlers for the paths under /deadletters."""
 
     def __init__(self, letters: DeadLetters) -> None:
         self._letters = letters
 
     def routes(self) -> list[web.RouteDef]:
-        """What to add to the node's web application."""
+        """Return the routes for the node's web application."""
         return [
             web.get("/deadletters", self._list),
             web.get(_ONE, self._show),
@@ -35,7 +40,8 @@ class DeadLettersDoor:
         ]
 
     async def _list(self, request: web.Request) -> web.Response:
-        after, limit = _number(request, "after", 0), min(_number(request, "limit", 100), LARGEST_PAGE)
+        after = _number(request, "after", 0)
+        limit = min(_number(request, "limit", DEFAULT_PAGE), LARGEST_PAGE)
         page = await self._letters.page(limit, after, request.query.get("subscription"))
         return web.json_response({"deadletters": [_describe(letter) for letter in page]})
 
@@ -72,43 +78,45 @@ def _id(request: web.Request) -> int:
 def _number(request: web.Request, name: str, default: int) -> int:
     text = request.query.get(name, str(default))
     if not _is_number(text):
-        raise _bad(f"{name} is {text[:40]!r}; give a whole number")
+        raise _bad_request(f"{name} is {text[:40]!r}; give a whole number of at most 18 digits")
     return int(text)
 
 
 async def _selection(request: web.Request) -> Selection:
     try:
-        asked = await request.json()
+        selection = await request.json()
     except (ValueError, RecursionError) as error:
-        raise _bad(f"the body is no JSON: {error}") from error
+        raise _bad_request(f"the body is not JSON: {error}; send a JSON object") from error
     except web.HTTPRequestEntityTooLarge as error:
-        raise web.HTTPRequestEntityTooLarge(0, 0, text=_told(error.text), content_type=_JSON) from error
-    match asked:
+        raise web.HTTPRequestEntityTooLarge(0, 0, text=_error_body(error.text), content_type=_JSON) from error
+    match selection:
         case {"ids": [*ids], **rest} if not rest and ids and all(map(_is_id, ids)):
             return Selection(tuple(map(int, ids)))
         case {"subscription": str(subscription), **rest} if not rest and subscription:
             return Selection(subscription=subscription)
         case {"all": True, **rest} if not rest:
             return Selection()
-    raise _bad('select by {"ids": [1, 2]}, {"subscription": "ID"} or {"all": true}')
+    raise _bad_request(
+        'the body does not select dead letters; send {"ids": [1, 2]}, {"subscription": "ID"} or {"all": true}'
+    )
 
 
 def _is_id(value: object) -> bool:
-    """JSON has one kind of number, so 7.0 is 7."""
+    """Whether a JSON value is an id; JSON has only one kind of number, so 7.0 is 7."""
     return isinstance(value, int | float) and value is not True and 0 < value < 10**18 and value % 1 == 0
 
 
-def _bad(words: str) -> web.HTTPBadRequest:
-    return web.HTTPBadRequest(text=_told(words), content_type=_JSON)
+def _bad_request(message: str) -> web.HTTPBadRequest:
+    return web.HTTPBadRequest(text=_error_body(message), content_type=_JSON)
 
 
 def _unknown(request: web.Request) -> web.HTTPNotFound:
-    words = f"there is no dead letter {request.match_info['id'][:40]!r}"
-    return web.HTTPNotFound(text=_told(words), content_type=_JSON)
+    message = f"there is no dead letter {request.match_info['id'][:40]!r}; GET /deadletters lists them"
+    return web.HTTPNotFound(text=_error_body(message), content_type=_JSON)
 
 
-def _told(words: str | None) -> str:
-    return json.dumps({"error": words}) + "\n"
+def _error_body(message: str | None) -> str:
+    return json.dumps({"error": message}) + "\n"
 
 
 def _describe(letter: DeadLetter) -> dict[str, Any]:

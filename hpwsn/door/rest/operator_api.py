@@ -1,7 +1,7 @@
-"""What operators look at: health, readiness, status, metrics, and the node's subscriptions and
-registrations.
+"""The HTTP API for operators: health, readiness, status, metrics, subscriptions and registrations.
 
-Reads the broker's own figures and keeps none. JSON for people and scripts, Prometheus text for machines.
+It reads the counters of the broker and keeps none of its own. /metrics answers in the text format of
+Prometheus, /healthz and / in plain text, and all other paths in JSON.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from hpwsn_client.wsn.soap.faults import ResourceUnknownFault
 Problems = Callable[[], list[str]]
 
 
-class OperationsDoor:
-    """The addresses beside /wsn."""
+class OperatorDoor:
+    """The request handlers for the paths that operators use."""
 
     def __init__(
         self,
@@ -39,10 +39,10 @@ class OperationsDoor:
         self._problems = problems
         self._started = broker.now()
         self.reports: dict[str, Callable[[], Mapping[str, Any]]] = {}
-        """Figures of further parts of the node, by the name that they have in the status."""
+        """The counters of other parts of the node, by their name in /status."""
 
     def routes(self) -> list[web.RouteDef]:
-        """What to add to the node's web application."""
+        """Return the routes for the node's web application."""
         return [
             web.get("/", self._welcome),
             web.get("/healthz", self._health),

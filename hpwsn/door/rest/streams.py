@@ -1,14 +1,14 @@
-"""Stream services over HTTP: jobs register them and say how they run, operators list and remove them.
+"""The HTTP API for stream services, under /streams.
 
-Owns the addresses under /streams and their statuses. What is kept is on disk before the answer goes out, one
-write at a time; a heartbeat that changes nothing but figures is not written. A refusal is JSON with `error`.
+A job registers its service and reports its figures; operators list and remove services. A registration is
+on disk before the answer is sent, and only one write runs at a time. A heartbeat that changes only figures
+is not written. An error is a JSON object with `error`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any
 
 from aiohttp import web
 
@@ -18,13 +18,13 @@ from hpwsn.streams.registry.known_services import AlreadyRunning, Services
 from hpwsn.streams.registry.service import ServiceRefused
 from hpwsn.streams.registry.service_file import ServiceStore
 
-LARGEST = 1 << 20
-"""Bytes of a registration."""
+LARGEST_REGISTRATION = 1 << 20
+"""The most bytes of a registration."""
 _ONE = "/streams/{uri:[^/]+}"
 
 
 class StreamsDoor:
-    """The addresses under /streams."""
+    """The request handlers for the paths under /streams."""
 
     def __init__(self, services: Services, store: ServiceStore) -> None:
         self._services = services
@@ -32,7 +32,7 @@ class StreamsDoor:
         self._writing = asyncio.Lock()
 
     def routes(self) -> list[web.RouteDef]:
-        """What to add to the node's web application."""
+        """Return the routes for the node's web application."""
         return [
             web.get("/streams", self._list),
             web.get(_ONE, self._show),
@@ -49,16 +49,19 @@ class StreamsDoor:
 
     async def _register(self, request: web.Request) -> web.Response:
         uri = request.match_info["uri"]
-        if (request.content_length or 0) > LARGEST:
-            return _refuse(f"a service is described in at most {LARGEST} bytes", 413)
+        if (request.content_length or 0) > LARGEST_REGISTRATION:
+            size = request.content_length
+            return _error(
+                f"the registration has {size} bytes; at most {LARGEST_REGISTRATION} are accepted", 413
+            )
         try:
             changed = self._services.register(uri, json.loads(await request.read()))
         except AlreadyRunning as error:
-            return _refuse(str(error), 409)
+            return _error(str(error), 409)
         except ServiceRefused as error:
-            return _refuse(str(error), 400)
+            return _error(str(error), 400)
         except (ValueError, RecursionError) as error:
-            return _refuse(f"the service is no JSON: {error}", 400)
+            return _error(f"the registration is not JSON: {error}; send a JSON object", 400)
         if changed:
             await self._save()
         return web.json_response(self._services.describe(uri))
@@ -74,13 +77,14 @@ class StreamsDoor:
             try:
                 await in_thread(self._store.save, self._services.saved())
             except OSError as error:
-                raise JournalUnavailable(f"{self._store.path} cannot be written: {error.strerror}") from error
+                raise JournalUnavailable(
+                    f"the file {self._store.path} cannot be written: {error.strerror}"
+                ) from error
 
 
 def _unknown(request: web.Request) -> web.Response:
-    return _refuse(f"this node knows no service {request.match_info['uri']!r}", 404)
+    return _error(f"there is no service {request.match_info['uri']!r}; GET /streams lists them", 404)
 
 
-def _refuse(words: str, status: int) -> web.Response:
-    told: dict[str, Any] = {"error": words}
-    return web.json_response(told, status=status)
+def _error(message: str, status: int) -> web.Response:
+    return web.json_response({"error": message}, status=status)

@@ -1,0 +1,97 @@
+"""The limits in the OpenAPI document are the constants of the code."""
+
+import re
+from importlib.resources import files
+from typing import Any
+
+import pytest
+
+from hpwsn.door.rest import dead_letters, events
+from hpwsn.door.rest.openapi import document
+from hpwsn.streams.registry import service
+from hpwsn_client import __version__
+from hpwsn_client.wsn.topics import topic
+
+DOCUMENT = document("http://127.0.0.1:9000")
+SCHEMAS = DOCUMENT["components"]["schemas"]
+
+
+def parameter(path: str, method: str, name: str) -> dict[str, Any]:
+    """The description of one parameter of an operation."""
+    operation = DOCUMENT["paths"][path][method]
+    found: dict[str, Any] = next(each for each in operation["parameters"] if each["name"] == name)
+    return found
+
+
+def numbers(text: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", text)]
+
+
+def strings(schema: dict[str, Any]) -> list[dict[str, Any]]:
+    """The schemas of the texts of a service that have a greatest length."""
+    texts = [schema["properties"][name] for name in ("topic", "instance", "description")]
+    maps = [schema["properties"][name] for name in ("attributes", "constraints", "inputs")]
+    return texts + [each["additionalProperties"] for each in maps]
+
+
+def test_the_version_and_the_address_are_those_of_the_node() -> None:
+    assert DOCUMENT["info"]["version"] == __version__
+    assert DOCUMENT["servers"] == [{"url": "http://127.0.0.1:9000"}]
+
+
+def test_documents_for_two_addresses_are_independent() -> None:
+    assert document("http://a")["servers"] != document("http://b")["servers"]
+
+
+def test_the_data_file_is_in_the_package() -> None:
+    assert files("hpwsn.door.rest").joinpath("openapi.json").is_file()
+
+
+def test_a_page_of_events_has_the_default_and_the_limit_of_the_code() -> None:
+    maximum = parameter("/topics/{topic}/events", "get", "max")
+    assert maximum["schema"]["default"] == events.PAGE
+    assert numbers(maximum["description"]) == [events.LARGEST_PAGE]
+
+
+def test_the_longest_wait_of_a_poll_is_that_of_the_code() -> None:
+    assert numbers(parameter("/topics/{topic}/events", "get", "wait")["description"]) == [events.LONGEST_WAIT]
+
+
+@pytest.mark.parametrize("name", ["id", "Hpwsn-Message-Id"])
+def test_a_message_id_has_the_length_that_the_code_accepts(name: str) -> None:
+    longest = parameter("/topics/{topic}/events", "post", name)["schema"]["maxLength"]
+    assert events._is_id("x" * longest)
+    assert not events._is_id("x" * (longest + 1))
+
+
+def test_a_topic_has_the_limits_of_the_code() -> None:
+    described = DOCUMENT["paths"]["/topics/{topic}/events"]["parameters"][0]["description"]
+    assert numbers(described) == [topic.MAX_STEPS, topic.MAX_CHARACTERS]
+
+
+def test_a_page_of_dead_letters_has_the_limit_of_the_code() -> None:
+    assert numbers(parameter("/deadletters", "get", "limit")["description"]) == [
+        dead_letters.DEFAULT_PAGE,
+        dead_letters.LARGEST_PAGE,
+    ]
+
+
+@pytest.mark.parametrize("name", ["StreamRegistration", "Stream"])
+def test_the_texts_of_a_service_have_the_limit_of_the_code(name: str) -> None:
+    assert {each["maxLength"] for each in strings(SCHEMAS[name])} == {service.LONGEST}
+
+
+def test_the_states_of_a_service_are_those_of_the_code() -> None:
+    assert SCHEMAS["StreamRegistration"]["properties"]["state"]["enum"] == list(service.STATES)
+    assert SCHEMAS["Stream"]["properties"]["state"]["enum"] == [*service.STATES, "silent"]
+
+
+def test_every_reference_leads_to_a_schema() -> None:
+    assert {name.rpartition("/")[2] for name in _references(DOCUMENT)} <= set(SCHEMAS)
+
+
+def _references(value: Any) -> set[str]:
+    if isinstance(value, dict):
+        own = {value["$ref"]} if isinstance(value.get("$ref"), str) else set()
+        return own.union(*map(_references, value.values()))
+    return set().union(*map(_references, value)) if isinstance(value, list) else set()
