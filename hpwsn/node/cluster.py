@@ -16,7 +16,7 @@ from hpwsn.broker.delivery.log_readers import Readers
 from hpwsn.broker.registrations.demand import Demand
 from hpwsn.broker.subscriptions.subscription import Subscriber, Subscription
 from hpwsn.broker.subscriptions.subscriptions import Subscriptions
-from hpwsn.door.soap.owner_proxy import Elsewhere
+from hpwsn.door.soap.owner_proxy import OwnerProxy
 from hpwsn.door.soap.soap_door import SoapDoor
 from hpwsn.errors import HpwsnError
 from hpwsn.journal.journal import Journal
@@ -49,7 +49,7 @@ class InCluster:
         self._name = name
         self._config = config
         self._membership: Membership | None = None
-        self._elsewhere: Elsewhere | None = None
+        self._owner_proxy: OwnerProxy | None = None
         self._link_port = 0
         self._started = False
         admission.carried |= RELIABLE | PARTIAL
@@ -120,14 +120,14 @@ class InCluster:
         self.forwarding.link_broken.add(self._membership.suspect)
         await self._membership.start()
 
-    def open(self, app: web.Application, soap: SoapDoor, limits: Limits) -> Elsewhere:
-        """Pass requests for the resources of other nodes on to them."""
-        self._elsewhere = Elsewhere(self._name, self._config, soap, limits)
+    def open(self, app: web.Application, soap: SoapDoor, limits: Limits) -> OwnerProxy:
+        """Create the proxy for resources of other nodes."""
+        self._owner_proxy = OwnerProxy(self._name, self._config, soap, limits)
         topology = self._membership.topology if self._membership else None
         if topology is not None:
-            self._elsewhere.follow(topology)
-        self._elsewhere.join(app)
-        return self._elsewhere
+            self._owner_proxy.follow(topology)
+        self._owner_proxy.join(app)
+        return self._owner_proxy
 
     def peer_urls(self) -> list[str]:
         """Where the other nodes are."""
@@ -153,8 +153,8 @@ class InCluster:
 
     def _follow(self, topology: Topology) -> None:
         self.forwarding.follow(topology)
-        if self._elsewhere is not None:
-            self._elsewhere.follow(topology)
+        if self._owner_proxy is not None:
+            self._owner_proxy.follow(topology)
 
 
 def _link_options(config: Config) -> LinkOptions:

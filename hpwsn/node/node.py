@@ -24,7 +24,7 @@ from hpwsn.broker.delivery.removed_topics import RemovedTopics
 from hpwsn.broker.housekeeping import Housekeeping, RetentionPolicy
 from hpwsn.broker.reaper import Reaper
 from hpwsn.door.onvif.event_service import OnvifDoor
-from hpwsn.door.original.wsn_process import LegacyDoor
+from hpwsn.door.original.wsn_process import OriginalDoor
 from hpwsn.door.rest.dead_letters import DeadLettersDoor
 from hpwsn.door.rest.events import EventsDoor
 from hpwsn.door.rest.operator_api import OperatorDoor
@@ -152,7 +152,7 @@ class Node:
         soap = SoapDoor(context, server.request_timeout)
         app.add_routes(soap.routes())
         proxy = parts.cluster.open(app, soap, self._limits) if parts.cluster else None
-        app.add_routes(LegacyDoor(soap, context, self.config.routing, proxy).routes())
+        app.add_routes(OriginalDoor(soap, context, self.config.routing, proxy).routes())
         OnvifDoor(soap, context, self.config, parts.pull_subscriptions).join(app)
         letters = DeadLetters(parts.journal, parts.subscriptions, parts.delivery)
         app.add_routes(DeadLettersDoor(letters).routes())

@@ -184,7 +184,7 @@ CASES = [
     Case("onvif.users_file", missing, NOT_READ),
     Case("onvif.users_file", unreadable, DENIED, prefix=obey),
     Case("onvif.users_file", empty, "has no users"),
-    Case("onvif.users_file", words_in, "is wrong in line 1"),
+    Case("onvif.users_file", words_in, "has an invalid line 1"),
     Case("backbone.url", lambda _: "stomp://host:port", "cannot be used"),
     Case("backbone.password_file", missing, NOT_READ, STOMP, by_itself),
     Case("backbone.password_file", unreadable, DENIED, STOMP, obey),

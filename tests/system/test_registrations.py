@@ -190,7 +190,7 @@ async def test_an_operation_of_another_address_is_not_supported(shared_node: Nod
     registration = await registered(shared_node)
     for url, body in ((registration, register()), (shared_node.url, DESTROY_REGISTRATION)):
         reply = await call(url, body)
-        assert (reply.status, b"is no operation of this address" in reply.body) == (500, True)
+        assert (reply.status, b"is not an operation of this address" in reply.body) == (500, True)
 
 
 async def test_a_fixed_tree_takes_publishers_of_its_topics_only(tmp_path: Path) -> None:

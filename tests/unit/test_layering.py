@@ -108,7 +108,7 @@ OUTSIDE_CALLS = frozenset(
 
 OWNERS: Mapping[str, tuple[str, ...]] = {
     "sqlite3": ("hpwsn.journal",),
-    "spyne": ("hpwsn.door",),
+    "spyne": ("hpwsn.door.soap.contract", "hpwsn.door.soap.dispatch"),
     "httptools": ("hpwsn.broker.push", "hpwsn.door.listener"),
     "stomp": ("hpwsn.backbone.activemq",),
     "ldap": ("hpwsn.topics.ldap",),

@@ -1,1 +1,1 @@
-"""The ONVIF event service: the operations that camera clients use, on the same broker."""
+"""The ONVIF door: the event service that clients of cameras use."""

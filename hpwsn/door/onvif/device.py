@@ -1,7 +1,7 @@
-"""The little of an ONVIF device that its clients ask for before they find the events: where, since when, who.
+"""The operations of an ONVIF device that a client calls before it uses the event service.
 
-GetServices, GetCapabilities, GetServiceCapabilities, GetSystemDateAndTime and GetDeviceInformation of
-http://www.onvif.org/ver10/device/wsdl. There is no camera here: every other operation is refused.
+They are GetServices, GetCapabilities, GetServiceCapabilities, GetSystemDateAndTime and GetDeviceInformation
+of http://www.onvif.org/ver10/device/wsdl. The node is not a camera: all other operations get a fault.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PRE_AUTHORISED = frozenset(
     f"{{{TDS}}}{name}"
     for name in ("GetServices", "GetCapabilities", "GetServiceCapabilities", "GetSystemDateAndTime")
 )
-"""What a client may ask before it proves who it is (ONVIF Core Specification, access class PRE_AUTH)."""
+"""Operations that need no authentication (ONVIF Core Specification, access class PRE_AUTH)."""
 
 
 class DeviceService:
@@ -52,15 +52,16 @@ class DeviceService:
         }
 
     async def call(self, call: Call) -> Answer:
-        """Answer one of them."""
+        """Run an operation of the device service."""
         body = call.envelope.body
         if body is None:
-            raise faults.InvalidMessage("the SOAP Body is empty: it must hold one request element")
+            raise faults.InvalidMessage("the SOAP Body is empty; send one request element")
         name = body.tag.removeprefix(f"{{{TDS}}}")
         answer = self._operations.get(name)
         if answer is None:
             raise faults.ActionNotSupported(
-                f"{body.tag} is no operation of this address; it has {', '.join(sorted(self._operations))}"
+                f"{body.tag} is not an operation of this address; it has"
+                f" {', '.join(sorted(self._operations))}"
             )
         return Answer(
             f"<tds:{name}Response {_SCOPE}>{answer(body)}</tds:{name}Response>".encode(),
@@ -71,11 +72,11 @@ class DeviceService:
         return escape(f"{self._base()}/onvif/{path}")
 
     def _services(self, request: etree._Element) -> str:
-        asked = (request.findtext(f"{{{TDS}}}IncludeCapability") or "").strip() in ("true", "1")
+        included = (request.findtext(f"{{{TDS}}}IncludeCapability") or "").strip() in ("true", "1")
         events = f"<tds:Capabilities>{encode_capabilities(self._events).decode()}</tds:Capabilities>"
         device = f"<tds:Capabilities>{_DEVICE_CAPABILITIES}</tds:Capabilities>"
-        return self._service(TDS, "device_service", device if asked else "") + self._service(
-            TEV, "events", events if asked else ""
+        return self._service(TDS, "device_service", device if included else "") + self._service(
+            TEV, "events", events if included else ""
         )
 
     def _service(self, namespace: str, path: str, capabilities: str) -> str:
@@ -88,16 +89,16 @@ class DeviceService:
         categories = {(each.text or "").strip() for each in request.iterchildren(f"{{{TDS}}}Category")}
         if unknown := categories - _CATEGORIES:
             raise faults.SoapFault(
-                f"there is no service {shown(sorted(unknown)[0])} here; there are Device and Events",
+                f"the category {shown(sorted(unknown)[0])} is not supported; ask for All, Device or Events",
                 code=faults.FaultCode.RECEIVER,
                 subcode=f"{{{TER}}}ActionNotSupported",
             )
         wanted = categories - {""} or {"All"}
         device = f"<tt:Device><tt:XAddr>{self._address('device_service')}</tt:XAddr></tt:Device>"
-        parts = (device if wanted & {"All", "Device"} else "", self._events_part(wanted))
+        parts = (device if wanted & {"All", "Device"} else "", self._events_capabilities(wanted))
         return f"<tds:Capabilities>{''.join(parts)}</tds:Capabilities>"
 
-    def _events_part(self, wanted: set[str]) -> str:
+    def _events_capabilities(self, wanted: set[str]) -> str:
         if not wanted & {"All", "Events"}:
             return ""
         support = {

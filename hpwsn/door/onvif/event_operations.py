@@ -1,7 +1,8 @@
-"""The operations of the ONVIF event service, on the same broker as all others.
+"""The SOAP operations of the ONVIF event service.
 
-What is asked of the producer is at /onvif/events, what is asked of a subscription at its own address; the
-standard's own operations of a subscription are those of soap.py. ONVIF Core Specification, section 9.
+The operations of the event producer are at /onvif/events. Those of a subscription are at the address of the
+subscription, together with the operations of WS-BaseNotification from `broker_operations`.
+ONVIF Core Specification, section 9.
 """
 
 from __future__ import annotations
@@ -12,14 +13,12 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Protocol
 
-from spyne import AnyXml, ComplexModel, Service, Unicode
-
 from hpwsn.background import in_thread
 from hpwsn.door.onvif.pull_subscriptions import PullSubscriptions
 from hpwsn.door.soap import contract
 from hpwsn.door.soap.broker_operations import PausableSubscriptionManager
-from hpwsn.door.soap.dispatch import Answer, Call, Endpoint
-from hpwsn.door.soap.operation import Context, operation, publish, read
+from hpwsn.door.soap.dispatch import Answer, Call, Endpoint, OperationGroup, operation
+from hpwsn.door.soap.operation import Context, publish, read
 from hpwsn.door.soap.resource_operations import SubscriptionLifetime, SubscriptionProperties
 from hpwsn.journal.store.records import Pulled
 from hpwsn.settings import OnvifSettings
@@ -49,67 +48,33 @@ CONTENT_DIALECTS = (DIALECT_ITEM_FILTER, DIALECT_XPATH)
 
 @dataclass(frozen=True, slots=True)
 class OnvifContext(Context):
-    """What these operations work on."""
+    """What the operations of the event service use, beside the broker and the limits."""
 
     pulls: PullSubscriptions
     settings: OnvifSettings
     capabilities: GetServiceCapabilitiesResponse
 
     def address(self, id_: str) -> str:
-        """Where a subscription answers all that ONVIF asks of it."""
+        """Return the address of a subscription that accepts the ONVIF operations too."""
         return f"{self.broker.base_url()}/onvif/subscriptions/{id_}"
 
 
 class OnvifSpyneContext(Protocol):
-    """What Spyne hands to an operation."""
+    """The context object that Spyne passes to an operation."""
 
     @property
     def udc(self) -> OnvifContext:
-        """What the operations of this address work on."""
+        """The context of the address (Spyne's user-defined context)."""
 
 
-class CreatePullPointSubscription(ComplexModel):
-    __namespace__ = TEV
-    Filter = AnyXml
-    InitialTerminationTime = Unicode
-    SubscriptionPolicy = AnyXml
-
-
-class PullMessages(ComplexModel):
-    __namespace__ = TEV
-    Timeout = Unicode(min_occurs=1)
-    MessageLimit = Unicode(min_occurs=1)
-
-
-class Seek(ComplexModel):
-    __namespace__ = TEV
-    UtcTime = Unicode(min_occurs=1)
-    Reverse = Unicode
-
-
-class SetSynchronizationPoint(ComplexModel):
-    __namespace__ = TEV
-    Extension = AnyXml
-
-
-class GetEventProperties(ComplexModel):
-    __namespace__ = TEV
-    Extension = AnyXml
-
-
-class GetServiceCapabilities(ComplexModel):
-    __namespace__ = TEV
-    Extension = AnyXml
-
-
-class EventPortType(Service):
-    """What the event service's own address does."""
+class EventPortType(OperationGroup):
+    """The operations of the event service's own address."""
 
     namespace = TEV
 
-    @operation(CreatePullPointSubscription)
+    @operation(contract.CreatePullPointSubscription)
     async def create(ctx: OnvifSpyneContext, call: Call) -> onvif.CreatePullPointSubscriptionResponse:  # noqa: N805
-        """Make a subscription with its own pull point."""
+        """Create a subscription with a pull point of its own."""
         request = read(ctx, call, onvif.CreatePullPointSubscription)
         subscription = await ctx.udc.pulls.create(request, call.envelope.version)
         return onvif.CreatePullPointSubscriptionResponse(
@@ -118,29 +83,29 @@ class EventPortType(Service):
             _moment(subscription.terminates),
         )
 
-    @operation(GetEventProperties)
+    @operation(contract.GetEventProperties)
     async def properties(ctx: OnvifSpyneContext, call: Call) -> Answer:  # noqa: N805
-        """The topics and the filters."""
+        """Return the topic set and the dialects of filters."""
         read(ctx, call, onvif.GetEventProperties)
         return Answer(
             await in_thread(_event_properties, ctx.udc), action=response_action("GetEventProperties")
         )
 
-    @operation(GetServiceCapabilities)
+    @operation(contract.GetServiceCapabilities)
     async def capabilities(ctx: OnvifSpyneContext, call: Call) -> GetServiceCapabilitiesResponse:  # noqa: N805
-        """What this service can do."""
+        """Return the capabilities of the event service."""
         read(ctx, call, onvif.GetServiceCapabilities)
         return ctx.udc.capabilities
 
 
-class NotificationProducer(Service):
-    """The standard's operations that ONVIF has at the same address."""
+class NotificationProducer(OperationGroup):
+    """The operations of WS-BaseNotification that ONVIF has at the same address."""
 
     @operation(contract.Subscribe)
     async def subscribe(ctx: OnvifSpyneContext, call: Call) -> wsn.SubscribeResponse:  # noqa: N805
-        """Make a subscription whose messages are pushed, or find the one that is there."""
-        asked = read(ctx, call, wsn.Subscribe)
-        request = replace(asked, filter=onvif.as_xpath(asked.filter))
+        """Create a push subscription; a repeated request gets the existing one."""
+        received = read(ctx, call, wsn.Subscribe)
+        request = replace(received, filter=onvif.as_xpath(received.filter))
         broker = ctx.udc.broker
         subscription = await broker.subscriptions.subscribe(request, call.envelope.version)
         address = ctx.udc.address(subscription.id)
@@ -150,55 +115,62 @@ class NotificationProducer(Service):
 
     @operation(contract.GetCurrentMessage)
     async def current(ctx: OnvifSpyneContext, call: Call) -> wsn.GetCurrentMessageResponse:  # noqa: N805
-        """The newest message on one topic."""
+        """Return the last message that was published on a topic."""
         request = read(ctx, call, wsn.GetCurrentMessage)
         return wsn.GetCurrentMessageResponse(await ctx.udc.broker.current_message(request.topic))
 
     @operation(contract.Notify)
     async def notify(ctx: OnvifSpyneContext, call: Call) -> None:  # noqa: N805
-        """Publish, as a camera does whose consumer this address is."""
+        """Publish the messages of a Notify; a camera can have this address as its consumer."""
         await publish(ctx.udc, call.envelope)
 
 
-class PullPointSubscription(Service):
-    """What ONVIF asks of a subscription."""
+class PullPointSubscription(OperationGroup):
+    """The ONVIF operations of a subscription."""
 
     namespace = TEV
 
-    @operation(PullMessages)
+    @operation(contract.PullMessages)
     async def pull(ctx: OnvifSpyneContext, call: Call) -> Answer:  # noqa: N805
-        """The oldest waiting messages, or the first that come in time."""
+        """Return the oldest messages; if there are none, wait for the first until the timeout."""
         context, request = ctx.udc, read(ctx, call, onvif.PullMessages)
         context.broker.subscriptions.live(call.resource)
-        seconds = _checked(request, context.settings)
-        subscription, pulled = await context.pulls.pull(call.resource, seconds, request.limit, call.gone)
+        seconds = _check_limits(request, context.settings)
+        subscription, pulled = await context.pulls.pull(
+            call.resource, seconds, request.limit, call.client_gone
+        )
         end = _moment(subscription.terminates)
         assert end is not None
         reference = EndpointReference(context.address(call.resource))
         messages = (join_notification(each.stored.notification.content, reference) for each in pulled)
         body = onvif.join_pull_messages_response(context.broker.now(), end, messages)
-        return Answer(body, _tell(context, subscription.pull_point, pulled), response_action("PullMessages"))
+        return Answer(
+            body, _delivery_report(context, subscription.pull_point, pulled), response_action("PullMessages")
+        )
 
-    @operation(SetSynchronizationPoint)
+    @operation(contract.SetSynchronizationPoint)
     async def synchronize(ctx: OnvifSpyneContext, call: Call) -> onvif.SetSynchronizationPointResponse:  # noqa: N805
-        """Send the current message of each topic once more."""
+        """Send the current message of each topic of the subscription again."""
         read(ctx, call, onvif.SetSynchronizationPoint)
         await ctx.udc.pulls.synchronize(call.resource)
         return onvif.SetSynchronizationPointResponse()
 
-    @operation(Seek)
+    @operation(contract.Seek)
     async def seek(ctx: OnvifSpyneContext, call: Call) -> None:  # noqa: N805
-        """Refused, as the capabilities say."""
+        """Always raise a fault: the capabilities declare no persistent storage."""
         raise faults.SoapFault(
-            "Seek is not supported: a subscription starts when it is made (PersistentNotificationStorage is"
-            " false); GET /topics/{topic}/events reads what is kept",
+            "Seek is not supported: a subscription starts when it is created (PersistentNotificationStorage"
+            " is false); to read stored events, GET /topics/{topic}/events",
             code=faults.FaultCode.RECEIVER,
             subcode=f"{{{TER}}}ActionNotSupported",
         )
 
 
 def endpoints(context: OnvifContext) -> dict[str, Endpoint]:
-    """The two kinds of address; the first takes what is meant for a subscription too, by its wsa:To."""
+    """Return the endpoints of the two kinds of address.
+
+    The first accepts the requests for a subscription too; the header wsa:To names the subscription.
+    """
     manager = [
         PullPointSubscription,
         PausableSubscriptionManager,
@@ -211,7 +183,7 @@ def endpoints(context: OnvifContext) -> dict[str, Endpoint]:
     }
 
 
-def _tell(
+def _delivery_report(
     context: OnvifContext, point: str | None, pulled: Sequence[Pulled]
 ) -> Callable[[bool], Awaitable[None]] | None:
     if not pulled or point is None:
@@ -219,13 +191,14 @@ def _tell(
     return partial(context.broker.pull_points.handed_out, point, pulled)
 
 
-def _checked(request: onvif.PullMessages, settings: OnvifSettings) -> float:
-    timeout, most = request.timeout, settings.max_timeout
-    if timeout.months or timeout.seconds > most or request.limit > settings.max_messages:
-        limits = onvif.PullMessagesFaultResponse(Duration(seconds=most), settings.max_messages)
+def _check_limits(request: onvif.PullMessages, settings: OnvifSettings) -> float:
+    """Return the timeout in seconds, or raise the fault that contains the limits."""
+    timeout, longest = request.timeout, settings.max_timeout
+    if timeout.months or timeout.seconds > longest or request.limit > settings.max_messages:
+        limits = onvif.PullMessagesFaultResponse(Duration(seconds=longest), settings.max_messages)
         raise faults.SoapFault(
-            f"a PullMessages may wait for {most:g} s (onvif.max_timeout) and ask for"
-            f" {settings.max_messages} messages (onvif.max_messages) at most",
+            f"the Timeout or the MessageLimit {request.limit} is too large; ask for at most {longest:g} s"
+            f" (onvif.max_timeout) and {settings.max_messages} messages (onvif.max_messages)",
             detail=(onvif.encode_pull_messages_fault(limits),),
         )
     return timeout.seconds

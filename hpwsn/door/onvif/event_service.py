@@ -1,8 +1,8 @@
-"""The ONVIF door: an event service at `/onvif/events` for clients of cameras, and what leads them there.
+"""The ONVIF door: the event service at `/onvif/events`, and the device service through which clients find it.
 
-Owns the addresses, who may use them, and where a request is meant for: a subscription by the path, or by
-wsa:To where a client sends everything to the one address it knows. Behind it is the same broker as behind
-all other doors. ONVIF Core Specification, sections 8 and 9.
+It authenticates requests and finds the subscription of a request: by the path, or by wsa:To if a client
+sends all requests to one address. It calls the same broker as the other doors. ONVIF Core Specification,
+sections 8 and 9.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from hpwsn_client.wsn.operations.messages import Message
 from hpwsn_client.wsn.soap.names import tev
 from hpwsn_client.wsn.soap.wsse import SECURITY
 
-_PLACES = ("/onvif/subscriptions/", "/wsn/subscriptions/")
-_OPEN = PRE_AUTHORISED | {tev("GetServiceCapabilities")}
+_SUBSCRIPTION_PATHS = ("/onvif/subscriptions/", "/wsn/subscriptions/")
+_WITHOUT_AUTHENTICATION = PRE_AUTHORISED | {tev("GetServiceCapabilities")}
 
 
 class OnvifDoor:
-    """The addresses under /onvif."""
+    """The request handlers for the paths under /onvif."""
 
     def __init__(self, soap: SoapDoor, context: Context, config: Config, pulls: PullSubscriptions) -> None:
         broker = context.broker
@@ -73,8 +73,8 @@ class OnvifDoor:
         return await self._handle(request, self._device)
 
     async def _handle(self, request: web.Request, operations: Operations) -> web.StreamResponse:
-        checked = _Checked(operations, self._credentials, self._broker.clock)
-        return await self._soap.handle(request, checked, UNDERSTOOD | {SECURITY})
+        authenticated = _Authenticated(operations, self._credentials, self._broker.clock)
+        return await self._soap.handle(request, authenticated, UNDERSTOOD | {SECURITY})
 
     async def _describe(self, request: web.Request) -> web.Response:
         if "wsdl" in {name.lower() for name in request.query}:
@@ -90,8 +90,8 @@ class OnvifDoor:
         await self._pulls.close()
 
 
-class _Checked:
-    """Operations for those who may use them, each with the subscription that its request is meant for."""
+class _Authenticated:
+    """Operations that check the credentials of a request and find its subscription before they run."""
 
     def __init__(self, operations: Operations, credentials: Credentials, clock: Callable[[], float]) -> None:
         self._operations = operations
@@ -99,13 +99,14 @@ class _Checked:
         self._clock = clock
 
     async def call(self, call: Call) -> Message | Answer | None:
-        """Refuse, or run."""
+        """Run an operation; raise the fault of ONVIF if the credentials are wrong."""
         body = call.envelope.body
-        if body is None or body.tag not in _OPEN:
+        if body is None or body.tag not in _WITHOUT_AUTHENTICATION:
             self._credentials.check(call.envelope, self._clock())
-        return await self._operations.call(replace(call, resource=call.resource or _meant(call)))
+        return await self._operations.call(replace(call, resource=call.resource or _subscription_id(call)))
 
 
-def _meant(call: Call) -> str:
+def _subscription_id(call: Call) -> str:
+    """Return the id in wsa:To; empty without one."""
     to = call.envelope.addressing.to or ""
-    return next((to.partition(place)[2] for place in _PLACES if place in to), "")
+    return next((to.partition(path)[2] for path in _SUBSCRIPTION_PATHS if path in to), "")

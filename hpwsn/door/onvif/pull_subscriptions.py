@@ -1,8 +1,8 @@
-"""Subscriptions whose messages are pulled, as ONVIF has them: subscription and pull point with one life.
+"""ONVIF pull subscriptions: a subscription and its pull point, which are created and destroyed together.
 
-Owns making and ending the two together, the long poll, and its bounds. The pull point is told from others by
-a name that no client can give, so that after a crash between two steps the half that is left is found and
-removed. A poll that waits holds no thread and no message. ONVIF Core Specification, section 9.1.
+This module owns both, the long poll, and its limits. The pull point has a name that no client can send.
+After a crash between two steps, a pull point without its subscription is therefore recognised and removed.
+A waiting poll occupies no thread and holds no message. ONVIF Core Specification, section 9.1.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from hpwsn_client.wsn.soap.times import Duration
 
 log = logging.getLogger(__name__)
 
-_OWNED = "\x1fonvif:"
-"""Begins the names of such pull points; XML has no way to write it."""
+_NAME_PREFIX = "\x1fonvif:"
+"""The prefix of the pull points' names; XML cannot contain this control character."""
 
-BEAT = 1.0
-"""Seconds between two looks whether a waiting client is still there."""
+CLIENT_CHECK_INTERVAL = 1.0
+"""Seconds between two checks whether a waiting client is still connected."""
 
 
 class PullSubscriptions:
-    """Makes, ends and reads them; told by the registry when one has ended."""
+    """Creates, reads and removes pull subscriptions; the registry reports the end of each one."""
 
     def __init__(self, broker: Broker, settings: OnvifSettings, max_lifetime: float) -> None:
         self._broker = broker
         self._waiting_limit = settings.waiting_limit
-        # A little less than the longest, which rounding must not make it exceed.
+        # A little less than the maximum, so that rounding cannot exceed it.
         self._lifetime = min(settings.lifetime, 0.99 * max_lifetime) if max_lifetime else settings.lifetime
         self._watches: set[asyncio.Event] = set()
         self._waiting = 0
@@ -50,9 +50,9 @@ class PullSubscriptions:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def create(self, request: CreatePullPointSubscription, version: SoapVersion) -> Subscription:
-        """Make a pull point and the subscription that fills it, or neither."""
+        """Create a pull point and its subscription, or neither."""
         broker = self._broker
-        point = await broker.pull_points.create(_OWNED + secrets.token_hex(12))
+        point = await broker.pull_points.create(_NAME_PREFIX + secrets.token_hex(12))
         consumer = EndpointReference(broker.pull_point_address(point.id))
         termination = request.termination or Duration(seconds=self._lifetime)
         try:
@@ -64,53 +64,58 @@ class PullSubscriptions:
             raise
 
     async def pull(
-        self, id_: str, seconds: float, limit: int, gone: Callable[[], bool]
+        self, id_: str, seconds: float, limit: int, client_gone: Callable[[], bool]
     ) -> tuple[Subscription, Sequence[Pulled]]:
-        """The oldest messages at once, or the first that come in time; each look prolongs the lifetime."""
-        point, until = self._point(id_), asyncio.get_running_loop().time() + seconds
-        over = False
-        with self._watch(point) as news:
+        """Return the oldest messages; wait for them at most `seconds`. Each read extends the lifetime."""
+        point, deadline = self._point(id_), asyncio.get_running_loop().time() + seconds
+        expired = False
+        with self._watch(point) as arrival:
             while True:
-                news.clear()
+                arrival.clear()
                 subscription = await self._keep_alive(id_)
                 pulled = await self._broker.pull(point.id, limit, None)
-                if pulled or over or self._closed:
+                if pulled or expired or self._closed:
                     return subscription, pulled
-                over = not await self._comes(subscription, news, until, gone)
+                expired = not await self._wait_for_message(subscription, arrival, deadline, client_gone)
 
-    async def _comes(
-        self, subscription: Subscription, news: asyncio.Event, until: float, gone: Callable[[], bool]
+    async def _wait_for_message(
+        self,
+        subscription: Subscription,
+        arrival: asyncio.Event,
+        deadline: float,
+        client_gone: Callable[[], bool],
     ) -> bool:
-        loop, span = asyncio.get_running_loop(), _span(subscription)
-        with self._place_to_wait(until - loop.time()):
-            while not news.is_set():
-                left = until - loop.time()
+        """Return whether a message arrived before the deadline."""
+        loop, lifetime = asyncio.get_running_loop(), _requested_lifetime(subscription)
+        with self._waiting_slot(deadline - loop.time()):
+            while not arrival.is_set():
+                left = deadline - loop.time()
                 if left <= 0 or self._closed:
                     return False
-                if gone():
+                if client_gone():
                     raise ClientDisconnected("the client left while it waited for messages")
-                await _wait(news, min(left, BEAT, span / 4))
-                if (subscription.terminates or 0) < self._broker.clock() + span / 2:
+                await _wait(arrival, min(left, CLIENT_CHECK_INTERVAL, lifetime / 4))
+                if (subscription.terminates or 0) < self._broker.clock() + lifetime / 2:
                     await self._keep_alive(subscription.id)
         return True
 
     async def synchronize(self, id_: str) -> None:
-        """Send, or queue, the current message of each of a subscription's topics once more."""
+        """Send the current message of each topic of the subscription again, or put it into the pull point."""
         subscription = self._broker.subscriptions.live(id_)
         if subscription.pull_point is not None:
-            # What the client has been given must leave the queue before the same can enter it again.
+            # A message that the client has received must leave the pull point before it can be added again.
             self._broker.pull_points.received(subscription.pull_point)
         await self._broker.delivery.settle([subscription])
         self._broker.delivery.synchronize(subscription)
 
     async def remove_orphans(self) -> None:
-        """Remove the pull points that a crash has left without their subscription."""
+        """Remove pull points whose subscription a crash has removed or never created."""
         for point in self._broker.pull_points:
-            if _is_owned(point) and not self._broker.subscriptions.leading_to(point.id):
+            if _is_onvif(point) and not self._broker.subscriptions.leading_to(point.id):
                 await self._destroy(point.id)
 
     async def close(self) -> None:
-        """End every wait, with what there is, and the removals that are under way."""
+        """End every waiting poll, and wait for running removals."""
         self._closed = True
         for watch in self._watches:
             watch.set()
@@ -121,39 +126,39 @@ class PullSubscriptions:
         subscriptions = self._broker.subscriptions
         subscription = subscriptions.live(id_)
         try:
-            await subscriptions.keep_alive(id_, self._broker.clock() + _span(subscription))
+            await subscriptions.keep_alive(id_, self._broker.clock() + _requested_lifetime(subscription))
         except JournalUnavailable as error:
-            # Who empties queues must be let in when the disk is full: it is what makes room.
-            log.warning("subscription %s keeps its old end: %s", id_, error)
+            # A client must be able to empty a pull point when the disk is full, because that frees space.
+            log.warning("the lifetime of subscription %s was not extended: %s", id_, error)
         return subscription
 
     def _point(self, id_: str) -> PullPoint:
         subscription = self._broker.subscriptions.live(id_)
         points = self._broker.pull_points
-        if subscription.pull_point is not None and _is_owned(point := points.get(subscription.pull_point)):
+        if subscription.pull_point is not None and _is_onvif(point := points.get(subscription.pull_point)):
             return point
         raise faults.ActionNotSupported(
-            f"subscription {id_!r} has nothing to pull: it was made by Subscribe, and its messages go to"
+            f"subscription {id_!r} has no pull point: it was created by Subscribe, and its messages go to"
             f" {subscription.request.consumer.address}; use CreatePullPointSubscription"
         )
 
     @contextmanager
     def _watch(self, point: PullPoint) -> Iterator[asyncio.Event]:
-        news = asyncio.Event()
-        point.watches.add(news)
-        self._watches.add(news)
+        arrival = asyncio.Event()
+        point.watches.add(arrival)
+        self._watches.add(arrival)
         try:
-            yield news
+            yield arrival
         finally:
-            point.watches.discard(news)
-            self._watches.discard(news)
+            point.watches.discard(arrival)
+            self._watches.discard(arrival)
 
     @contextmanager
-    def _place_to_wait(self, seconds: float) -> Iterator[None]:
+    def _waiting_slot(self, seconds: float) -> Iterator[None]:
         if seconds > 0 and self._waiting >= self._waiting_limit:
             raise faults.Busy(
-                f"{self._waiting_limit} PullMessages wait already (onvif.waiting_limit); ask again later,"
-                " or with the Timeout PT0S"
+                f"{self._waiting_limit} PullMessages are waiting already (onvif.waiting_limit); try again"
+                " later, or with the Timeout PT0S"
             )
         self._waiting += 1
         try:
@@ -163,7 +168,7 @@ class PullSubscriptions:
 
     def subscription_ended(self, subscription: Subscription) -> None:
         id_, points = subscription.pull_point, self._broker.pull_points
-        if id_ is not None and id_ in points and _is_owned(points.get(id_)):
+        if id_ is not None and id_ in points and _is_onvif(points.get(id_)):
             task = asyncio.get_running_loop().create_task(self._destroy(id_))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
@@ -174,24 +179,28 @@ class PullSubscriptions:
         except faults.ResourceUnknownFault:
             return
         except JournalUnavailable as error:
-            log.warning("pull point %s outlives its subscription until the next start: %s", id_, error)
+            log.warning(
+                "pull point %s was not removed with its subscription; the next start removes it: %s",
+                id_,
+                error,
+            )
 
 
-def _is_owned(point: PullPoint) -> bool:
-    return (point.name or "").startswith(_OWNED)
+def _is_onvif(point: PullPoint) -> bool:
+    return (point.name or "").startswith(_NAME_PREFIX)
 
 
-def _span(subscription: Subscription) -> float:
-    """The seconds of life that were first asked for."""
-    created, asked = datetime.fromtimestamp(subscription.created, UTC), subscription.request.termination
-    assert asked is not None
-    end = asked.after(created) if isinstance(asked, Duration) else asked
+def _requested_lifetime(subscription: Subscription) -> float:
+    """Return the lifetime in seconds that the client requested."""
+    created, requested = datetime.fromtimestamp(subscription.created, UTC), subscription.request.termination
+    assert requested is not None
+    end = requested.after(created) if isinstance(requested, Duration) else requested
     return max((end - created).total_seconds(), 0.001)
 
 
-async def _wait(news: asyncio.Event, seconds: float) -> None:
+async def _wait(event: asyncio.Event, seconds: float) -> None:
     try:
         async with asyncio.timeout(seconds):
-            await news.wait()
+            await event.wait()
     except TimeoutError:
         return

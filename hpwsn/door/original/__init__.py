@@ -1,1 +1,1 @@
-"""The door for clients of the original HPwsn: WsnProcess messages as the standard's operations."""
+"""The door for clients of the original HPwsn, which send WsnProcess messages."""

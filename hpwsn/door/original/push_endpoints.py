@@ -1,8 +1,8 @@
-"""Push endpoints: what a subscriber of the original asks for first, and its Subscribe uses up.
+"""Push endpoints of the original: a subscriber creates one first, and its Subscribe consumes it.
 
-Until then an endpoint is a pull point of this node, told from others by its name, so that it is in the
-journal and bounded as they are. A Subscribe makes a push subscription of it; a repeated one finds what is
-there and frees the endpoint that was made for it, so that nothing is held twice. spec/hpwsn.md, parts 3, 4.
+An unused endpoint is a pull point of this node with a reserved name, so that the journal stores it and the
+usual limits apply. Subscribe replaces the endpoint by a push subscription. A repeated Subscribe gets the
+existing subscription, and its endpoint is destroyed. spec/hpwsn.md, parts 3 and 4.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from hpwsn_client.wsn.soap.envelope import SoapVersion
 
 
 class PushEndpoints:
-    """The push endpoints of a node, and the subscriptions that are made of them."""
+    """The push endpoints of a node, and the subscriptions that replace them."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self._in_use: set[str] = set()
-        """Endpoints that a Subscribe is about to use up."""
+        """Endpoints that a running Subscribe is consuming."""
 
     async def create(self, name: str | None) -> str:
-        """The address of a new endpoint, or of the one of this name that nobody has used yet."""
+        """Return the address of a new endpoint, or of the unused endpoint of this name."""
         point = await self._broker.pull_points.create(ENDPOINT + (name or secrets.token_hex(12)))
         return self._broker.pull_point_address(point.id)
 
     async def subscribe(self, wanted: SubscribeEndpoint) -> Subscription:
-        """Make the subscription, or find it; either way the endpoint is gone afterwards.
+        """Create the subscription, or return the existing one; the endpoint is destroyed in both cases.
 
-        A repeated Subscribe needs none: its client may not have got the answer to the first.
+        A repeated Subscribe needs no endpoint, because its client may have lost the answer to the first one.
         """
         request = as_standard(wanted)
         self._check_receiver(request)
@@ -42,9 +42,9 @@ class PushEndpoints:
             self._check_new(wanted, endpoint)
         if endpoint is None:
             return await self._broker.subscriptions.subscribe(request, SoapVersion.SOAP11)
-        return await self._use_up(endpoint, request)
+        return await self._consume(endpoint, request)
 
-    async def _use_up(self, endpoint: str, request: Subscribe) -> Subscription:
+    async def _consume(self, endpoint: str, request: Subscribe) -> Subscription:
         self._in_use.add(endpoint)
         try:
             subscription = await self._broker.subscriptions.subscribe(request, SoapVersion.SOAP11)
@@ -59,7 +59,7 @@ class PushEndpoints:
             raise tree.unsupported(topic)
         if endpoint is None:
             raise faults.SubscribeCreationFailedFault(
-                f"{wanted.endpoint!r} is no push endpoint of this node, or a Subscribe has used it already;"
+                f"{wanted.endpoint!r} is not a push endpoint of this node, or a Subscribe has used it;"
                 " send CreatePullPoint for each Subscribe",
                 code=faults.FaultCode.SENDER,
             )
@@ -67,7 +67,7 @@ class PushEndpoints:
     def _check_receiver(self, request: Subscribe) -> None:
         if self._broker.delivery.check(request.consumer) is not None:
             raise faults.SubscribeCreationFailedFault(
-                f"SubscriberAddress {request.consumer.address} is a pull point, to which nothing is pushed;"
+                f"SubscriberAddress {request.consumer.address} is a pull point, which cannot receive pushes;"
                 " give the receiver's own address, or subscribe at /wsn",
                 code=faults.FaultCode.SENDER,
             )
@@ -80,10 +80,10 @@ class PushEndpoints:
         return id_ if name and name.startswith(ENDPOINT) else None
 
     async def unsubscribe(self, address: str) -> None:
-        """End the subscription of this address, which frees all that was held for it."""
+        """Destroy the subscription of this address, and its undelivered notifications."""
         _, found, id_ = address.partition("/wsn/subscriptions/")
         if not found:
             raise faults.ResourceUnknownFault(
-                f"wsa:To is {address!r}, which is no subscription; send the address in SubscribeResponse"
+                f"wsa:To is {address!r}, which is not a subscription; send the address from SubscribeResponse"
             )
         await self._broker.subscriptions.unsubscribe(id_)

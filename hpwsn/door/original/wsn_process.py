@@ -1,9 +1,10 @@
-"""The original's door, `POST /wsn/process`: its four messages in, the standard's answers in its wrapper out.
+"""The door for clients of the original HPwsn, at `POST /wsn/process`.
 
-Everything behind it is the same broker: what is published here reaches the subscribers of every door, and
-the reverse. SOAP 1.1 only, as its clients speak nothing else. The pieces of a split message are put together
-before they are published; one that does not become whole in time is given up, and nothing of it was stored.
-spec/hpwsn.md, Message formats of the original.
+It accepts the four WsnProcess messages of the original, calls the same broker as the other doors, and
+returns the standard's answers in a WsnProcess wrapper. It accepts SOAP 1.1 only, which is all that these
+clients use. The fragments of a split message are reassembled before the message is published; if one is
+missing after the reassembly timeout, all fragments are dropped, and nothing is stored. spec/hpwsn.md,
+Message formats of the original.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from aiohttp import web
 from hpwsn.door.original.push_endpoints import PushEndpoints
 from hpwsn.door.soap.dispatch import Answer, Call
 from hpwsn.door.soap.operation import Context, message_id, routing
-from hpwsn.door.soap.owner_proxy import Elsewhere
+from hpwsn.door.soap.owner_proxy import OwnerProxy
 from hpwsn.door.soap.soap_door import SoapDoor
 from hpwsn.notification import PARTIAL
 from hpwsn.routing.wire.fragments import Reassembly, Whole
@@ -40,39 +41,39 @@ from hpwsn_client.wsn.soap.addressing import EndpointReference
 from hpwsn_client.wsn.soap.envelope import Envelope, SoapVersion
 
 
-class LegacyDoor:
-    """The address /wsn/process."""
+class OriginalDoor:
+    """The request handler for /wsn/process."""
 
     def __init__(
         self,
         soap: SoapDoor,
         context: Context,
         settings: RoutingSettings,
-        elsewhere: Elsewhere | None = None,
+        owner_proxy: OwnerProxy | None = None,
     ) -> None:
-        self._elsewhere = elsewhere
+        self._owner_proxy = owner_proxy
         self._soap = soap
         self._context = context
         self._endpoints = PushEndpoints(context.broker)
-        self._pieces = Reassembly(
+        self._reassembly = Reassembly(
             timeout=settings.reassembly_timeout,
             most_bytes=settings.reassembly_bytes,
             most_messages=settings.reassembly_messages,
         )
 
     def routes(self) -> list[web.RouteDef]:
-        """What to add to the node's web application."""
+        """Return the routes for the node's web application."""
         return [web.post("/wsn/process", self._process)]
 
     async def _process(self, request: web.Request) -> web.StreamResponse:
         return await self._soap.handle(request, self)
 
     async def call(self, call: Call) -> Answer | None:
-        """Run one of the four requests; None for a notification, which has no answer but its 202."""
+        """Run one of the four requests; None for a notification, whose only answer is the status 202."""
         envelope = call.envelope
         _refuse_soap_12(envelope)
         if envelope.body is None:
-            raise faults.InvalidMessage("the SOAP Body is empty: it must hold a WsnProcess")
+            raise faults.InvalidMessage("the SOAP Body is empty; send a WsnProcess element")
         request = parse_process(envelope.body, envelope.addressing.to, self._context.limits)
         if isinstance(request, PackedNotification):
             await self._publish(request, message_id(envelope), routing(envelope))
@@ -85,7 +86,7 @@ class LegacyDoor:
         if isinstance(request, SubscribeEndpoint):
             return await self._subscribe(request)
         assert isinstance(request, EndSubscription)
-        if self._elsewhere is None or not await self._elsewhere.unsubscribe(request.address):
+        if self._owner_proxy is None or not await self._owner_proxy.unsubscribe(request.address):
             await self._endpoints.unsubscribe(request.address)
         return wsn.UnsubscribeResponse()
 
@@ -98,27 +99,28 @@ class LegacyDoor:
             None if terminates is None else datetime.fromtimestamp(terminates, UTC),
         )
 
-    async def _publish(self, request: PackedNotification, id_: str | None, asked: int) -> None:
+    async def _publish(self, request: PackedNotification, id_: str | None, flags: int) -> None:
         message: NotificationMessage | None = request.message
         if request.package is not None:
-            asked |= PARTIAL * request.package.partial
+            flags |= PARTIAL * request.package.partial
             if request.package.split:
-                message = self._whole(request)
+                message = self._reassemble(request)
         if message is not None:
-            await self._context.broker.admission.publish([message], message_id=id_, routing=asked)
+            await self._context.broker.admission.publish([message], message_id=id_, routing=flags)
 
-    def _whole(self, request: PackedNotification) -> NotificationMessage | None:
-        """The message that a piece completes, if it does; whether others may get pieces is for later."""
-        piece = replace(fragment_of(request), partial=False)
+    def _reassemble(self, request: PackedNotification) -> NotificationMessage | None:
+        """Add a fragment; return the message if it is complete now."""
+        # Without `partial`, so that the reassembly returns complete messages only.
+        fragment = replace(fragment_of(request), partial=False)
         topic = request.message.topic
         now = asyncio.get_running_loop().time()
-        found = self._pieces.add(None if topic is None else topic.topic, piece, now)
+        found = self._reassembly.add(None if topic is None else topic.topic, fragment, now)
         if not isinstance(found, Whole):
             return None
         if len(found.content) > self._context.limits.body:
             raise faults.TooLarge(
-                f"the whole message has {len(found.content)} bytes, and"
-                f" {self._context.limits.body} are accepted (server.body_limit)"
+                f"the reassembled message has {len(found.content)} bytes;"
+                f" at most {self._context.limits.body} are accepted (server.body_limit)"
             )
         return whole_message(request.message, found.content, self._context.limits)
 
@@ -126,7 +128,8 @@ class LegacyDoor:
 def _refuse_soap_12(envelope: Envelope) -> None:
     if envelope.version is not SoapVersion.SOAP11:
         fault = faults.NotSoap(
-            "this address takes SOAP 1.1 only; /wsn takes both", code=faults.FaultCode.VERSION_MISMATCH
+            "this address accepts SOAP 1.1 only; for SOAP 1.2 use /wsn",
+            code=faults.FaultCode.VERSION_MISMATCH,
         )
         fault.version = SoapVersion.SOAP11
         raise fault

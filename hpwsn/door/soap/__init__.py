@@ -1,1 +1,1 @@
-"""From a SOAP envelope to a broker operation and back: Spyne dispatch, operations, property documents."""
+"""The SOAP door: HTTP handlers, dispatch with Spyne, the operations, and the proxy to owner nodes."""

@@ -1,8 +1,8 @@
-"""The SOAP operations of the broker, of its subscriptions and of its pull points.
+"""The SOAP operations of the broker, of subscriptions and of pull points.
 
-Each is a few lines: read the request with the wire, ask the broker, answer with a message of the wire. What
-may be asked where is in Spyne services, one or more for each kind of address; operations on resources and
-on registrations are beside them, in resources and registrations. WS-BaseNotification 1.3, sections 3 to 6.
+An operation parses its request, calls the broker, and returns the response. `endpoints` lists the
+operations of each kind of address. The operations on resource properties and on registrations are in
+`resource_operations` and `registration_operations`. WS-BaseNotification 1.3, sections 3 to 6.
 """
 
 from __future__ import annotations
@@ -10,16 +10,11 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from functools import partial
 
-from spyne import Service
-
 from hpwsn.broker.broker import Broker
 from hpwsn.broker.subscriptions.pull_points import batch_name
 from hpwsn.door.soap import contract
-from hpwsn.door.soap.dispatch import Answer, Call, Endpoint
-from hpwsn.door.soap.operation import Context, publish
-from hpwsn.door.soap.operation import SpyneContext as _SpyneContext
-from hpwsn.door.soap.operation import operation as _operation
-from hpwsn.door.soap.operation import read as _read
+from hpwsn.door.soap.dispatch import Answer, Call, Endpoint, OperationGroup, operation
+from hpwsn.door.soap.operation import Context, SpyneContext, publish, read
 from hpwsn.door.soap.registration_operations import (
     PublisherRegistrationManager,
     RegisterPublisher,
@@ -35,101 +30,101 @@ from hpwsn_client.wsn.operations.pull_points import join_get_messages_response
 from hpwsn_client.wsn.soap.addressing import EndpointReference
 
 
-class NotificationBroker(Service):
-    """What the broker's own address does."""
+class NotificationBroker(OperationGroup):
+    """The operations of the broker's own address."""
 
-    @_operation(contract.Subscribe)
-    async def subscribe(ctx: _SpyneContext, call: Call) -> wsn.SubscribeResponse:  # noqa: N805
-        """Make a subscription, or find the one that is there."""
-        request = _read(ctx, call, wsn.Subscribe)
+    @operation(contract.Subscribe)
+    async def subscribe(ctx: SpyneContext, call: Call) -> wsn.SubscribeResponse:  # noqa: N805
+        """Create a subscription; a repeated request gets the existing one."""
+        request = read(ctx, call, wsn.Subscribe)
         broker = ctx.udc.broker
         subscription = await broker.subscriptions.subscribe(request, call.envelope.version)
         return wsn.SubscribeResponse(
             EndpointReference(subscription.address), broker.now(), _moment(subscription.terminates)
         )
 
-    @_operation(contract.GetCurrentMessage)
-    async def get_current_message(ctx: _SpyneContext, call: Call) -> wsn.GetCurrentMessageResponse:  # noqa: N805
-        """The newest message on one topic."""
-        request = _read(ctx, call, wsn.GetCurrentMessage)
+    @operation(contract.GetCurrentMessage)
+    async def get_current_message(ctx: SpyneContext, call: Call) -> wsn.GetCurrentMessageResponse:  # noqa: N805
+        """Return the last message that was published on a topic."""
+        request = read(ctx, call, wsn.GetCurrentMessage)
         return wsn.GetCurrentMessageResponse(await ctx.udc.broker.current_message(request.topic))
 
-    @_operation(contract.Notify)
-    async def notify(ctx: _SpyneContext, call: Call) -> None:  # noqa: N805
-        """Publish."""
+    @operation(contract.Notify)
+    async def notify(ctx: SpyneContext, call: Call) -> None:  # noqa: N805
+        """Publish the messages of a Notify."""
         await publish(ctx.udc, call.envelope)
 
-    @_operation(contract.CreatePullPoint)
-    async def create_pull_point(ctx: _SpyneContext, call: Call) -> wsn.CreatePullPointResponse:  # noqa: N805
-        """Make a pull point, or find the one of that name."""
-        request = _read(ctx, call, wsn.CreatePullPoint)
+    @operation(contract.CreatePullPoint)
+    async def create_pull_point(ctx: SpyneContext, call: Call) -> wsn.CreatePullPointResponse:  # noqa: N805
+        """Create a pull point, or return the existing one of the requested name."""
+        request = read(ctx, call, wsn.CreatePullPoint)
         broker = ctx.udc.broker
         point = await broker.pull_points.create(request.name)
         return wsn.CreatePullPointResponse(EndpointReference(broker.pull_point_address(point.id)))
 
 
-class PausableSubscriptionManager(Service):
-    """What a subscription's address does."""
+class PausableSubscriptionManager(OperationGroup):
+    """The operations of a subscription's address."""
 
-    @_operation(contract.Renew)
-    async def renew(ctx: _SpyneContext, call: Call) -> wsn.RenewResponse:  # noqa: N805
-        """Set a new termination time."""
+    @operation(contract.Renew)
+    async def renew(ctx: SpyneContext, call: Call) -> wsn.RenewResponse:  # noqa: N805
+        """Set a new termination time of a subscription."""
         broker = ctx.udc.broker
         broker.subscriptions.get(call.resource)
-        request = _read(ctx, call, wsn.Renew)
+        request = read(ctx, call, wsn.Renew)
         subscription = await broker.subscriptions.renew(call.resource, request.termination)
         return wsn.RenewResponse(_moment(subscription.terminates), broker.now())
 
-    @_operation(contract.Unsubscribe)
-    async def unsubscribe(ctx: _SpyneContext, call: Call) -> wsn.UnsubscribeResponse:  # noqa: N805
-        """End it."""
+    @operation(contract.Unsubscribe)
+    async def unsubscribe(ctx: SpyneContext, call: Call) -> wsn.UnsubscribeResponse:  # noqa: N805
+        """Destroy a subscription."""
         await ctx.udc.broker.subscriptions.unsubscribe(call.resource)
         return wsn.UnsubscribeResponse()
 
-    @_operation(contract.PauseSubscription)
-    async def pause(ctx: _SpyneContext, call: Call) -> wsn.PauseSubscriptionResponse:  # noqa: N805
-        """Hold deliveries back."""
+    @operation(contract.PauseSubscription)
+    async def pause(ctx: SpyneContext, call: Call) -> wsn.PauseSubscriptionResponse:  # noqa: N805
+        """Stop deliveries until the subscription is resumed."""
         await ctx.udc.broker.subscriptions.pause(call.resource)
         return wsn.PauseSubscriptionResponse()
 
-    @_operation(contract.ResumeSubscription)
-    async def resume(ctx: _SpyneContext, call: Call) -> wsn.ResumeSubscriptionResponse:  # noqa: N805
-        """Deliver again."""
+    @operation(contract.ResumeSubscription)
+    async def resume(ctx: SpyneContext, call: Call) -> wsn.ResumeSubscriptionResponse:  # noqa: N805
+        """Resume deliveries."""
         await ctx.udc.broker.subscriptions.resume(call.resource)
         return wsn.ResumeSubscriptionResponse()
 
 
-class PullPoint(Service):
-    """What a pull point's address does"""
+class PullPoint(OperationGroup):
+    """The operations of a pull point's address."""
 
-    @_operation(contract.GetMessages)
-    async def get_messages(ctx: _SpyneContext, call: Call) -> Answer:  # noqa: N805
-        """The oldest waiting messages, which stay until the client is known to have them."""
-        request = _read(ctx, call, wsn.GetMessages)
+    @operation(contract.GetMessages)
+    async def get_messages(ctx: SpyneContext, call: Call) -> Answer:  # noqa: N805
+        """Return the oldest messages; they stay in the pull point until the client has received them."""
+        request = read(ctx, call, wsn.GetMessages)
         broker = ctx.udc.broker
         pulled = await broker.pull(call.resource, request.maximum, request.confirm)
-        messages = (_handed_out(broker, entry) for entry in pulled)
+        messages = (_encode_pulled(broker, entry) for entry in pulled)
         if not pulled:
             return Answer(join_get_messages_response(messages))
         name = None if request.confirm is None else batch_name(pulled[-1].seq)
         body = join_get_messages_response(messages, name)
         return Answer(body, partial(broker.pull_points.handed_out, call.resource, pulled))
 
-    @_operation(contract.DestroyPullPoint)
-    async def destroy(ctx: _SpyneContext, call: Call) -> wsn.DestroyPullPointResponse:  # noqa: N805
-        """End the pull point and the subscriptions that lead to it."""
+    @operation(contract.DestroyPullPoint)
+    async def destroy(ctx: SpyneContext, call: Call) -> wsn.DestroyPullPointResponse:  # noqa: N805
+        """Destroy the pull point and the subscriptions whose consumer it is."""
         await ctx.udc.broker.destroy_pull_point(call.resource)
         return wsn.DestroyPullPointResponse()
 
-    @_operation(contract.Notify)
-    async def notify(ctx: _SpyneContext, call: Call) -> None:  # noqa: N805
-        """Put messages into this pull point alone."""
+    @operation(contract.Notify)
+    async def notify(ctx: SpyneContext, call: Call) -> None:  # noqa: N805
+        """Put messages into this pull point only."""
         ctx.udc.broker.pull_points.get(call.resource)
         await publish(ctx.udc, call.envelope, target=call.resource)
 
 
 def endpoints(context: Context) -> dict[str, Endpoint]:
-    """The kinds of address, by the name that routes give them."""
+    """Return the endpoint of each kind of address, by a name that SoapDoor uses."""
     return {
         "broker": Endpoint(
             "NotificationBroker", [NotificationBroker, RegisterPublisher, BrokerProperties], context
@@ -153,7 +148,7 @@ def endpoints(context: Context) -> dict[str, Endpoint]:
     }
 
 
-def _handed_out(broker: Broker, entry: Pulled) -> bytes:
+def _encode_pulled(broker: Broker, entry: Pulled) -> bytes:
     content = entry.stored.notification.content
     if entry.subscription_id is None:
         return join_notification(content)

@@ -1,13 +1,9 @@
-"""Spyne for dispatch and validation, the wire for reading and writing, and asyncio in between.
+"""Dispatch of SOAP requests to operations, with Spyne.
 
-A Spyne application says which operations an address has and what their requests must hold; this module
-runs one on an envelope that the wire has already parsed, awaits the operation, and turns every refusal
-into the wire's faults.
-
-What an operation answers when the journal cannot take its change, as on a full disk.
-
-The standard has a fault of its own for most operations that fail; it comes with the status and the header
-that say that the same request may succeed later. Operations without such a fault are Busy, as Notify is.
+A Spyne application lists the operations of an address and validates their requests. This module runs one
+operation on an envelope that hpwsn_client.wsn has parsed, and turns every error of Spyne into a SOAP fault.
+When the journal cannot store a change, for example on a full disk, the answer is the standard's fault for the
+operation, or Busy if the operation has none. Only this module and `contract` import Spyne.
 """
 
 from __future__ import annotations
@@ -17,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from lxml import etree
-from spyne import Application, MethodContext, Service
+from spyne import Application, MethodContext, Service, rpc
 from spyne.error import ResourceNotFoundError
 from spyne.model.fault import Fault
 from spyne.protocol.soap import Soap11
@@ -30,7 +26,140 @@ from hpwsn_client.wsn.soap import faults
 from hpwsn_client.wsn.soap.envelope import Envelope
 from hpwsn_client.wsn.soap.names import WSNT, br, rl, wsnt
 
-_FAULTS: dict[str, type[faults.WsnFault]] = {
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request for an operation: its envelope, and the resource id in the path (empty without one)."""
+
+    envelope: Envelope
+    resource: str
+    client_gone: Callable[[], bool] = lambda: False
+    """Returns whether the client has closed its connection; for operations that wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An encoded answer."""
+
+    body: bytes
+    report_delivery: Callable[[bool], Awaitable[None]] | None = None
+    """Called once with whether the answer was written to the client's connection."""
+    action: str | None = None
+    """The wsa:Action of the answer; None for the action that the standard gives the response."""
+
+
+class Operations(Protocol):
+    """The operations of an address."""
+
+    async def call(self, call: Call) -> Message | Answer | None:
+        """Run the request, and return its answer; None for a one-way operation."""
+
+
+class OperationGroup(Service):
+    """A Spyne service: operations whose requests are in one namespace."""
+
+    namespace = WSNT
+
+
+def operation(model: type, name: str | None = None) -> Any:
+    """Declare an operation for requests of a model; `name` is that of the request if the model has
+    another."""
+    return rpc(model, _returns=None, _body_style="bare", _in_message_name=name or model.__name__)
+
+
+class ParsedEnvelope(Soap11):
+    """A Spyne protocol for envelopes that are already parsed, of both SOAP versions."""
+
+    def create_in_document(self, ctx: Any, charset: str | None = None) -> None:
+        """Do nothing: the envelope is parsed already."""
+
+    def decompose_incoming_envelope(self, ctx: Any, message: str = Soap11.REQUEST) -> None:
+        """Give Spyne the element in the Body, which selects the operation."""
+        ctx.in_header_doc = None
+        ctx.in_body_doc = ctx.in_document
+        ctx.method_request_string = ctx.in_body_doc.tag
+
+
+class _Server(ServerBase):
+    """A Spyne application: the operations of an address whose requests are in one namespace."""
+
+    transport = "http://schemas.xmlsoap.org/soap/http"
+
+    def __init__(self, name: str, namespace: str, groups: list[type[OperationGroup]]) -> None:
+        super().__init__(
+            Application(
+                groups,
+                tns=namespace,
+                name=name,
+                in_protocol=ParsedEnvelope(validator="soft"),
+                out_protocol=Soap11(),
+            )
+        )
+
+
+class Endpoint:
+    """The operations of one kind of address.
+
+    A Spyne application dispatches in one namespace, so that each namespace of the groups has an application.
+    """
+
+    def __init__(self, name: str, groups: Iterable[type[OperationGroup]], context: object) -> None:
+        by_namespace: dict[str, list[type[OperationGroup]]] = {}
+        for group in groups:
+            by_namespace.setdefault(group.namespace, []).append(group)
+        self._servers = {
+            namespace: _Server(name, namespace, members) for namespace, members in by_namespace.items()
+        }
+        self._context = context
+
+    @property
+    def operations(self) -> frozenset[str]:
+        """The Clark names of the requests that this endpoint accepts."""
+        return frozenset(
+            name for server in self._servers.values() for name in server.app.interface.service_method_map
+        )
+
+    async def call(self, call: Call) -> Message | Answer | None:
+        """Validate the request and run its operation; the result is None for a one-way operation."""
+        body = call.envelope.body
+        if body is None:
+            raise faults.InvalidMessage("the SOAP Body is empty; send one request element")
+        server = self._servers.get(etree.QName(body).namespace or "")
+        if server is None:
+            raise self._unknown(body)
+        try:
+            ctx = _validated_context(server, body, self._context)
+        except ResourceNotFoundError as error:
+            raise self._unknown(body) from error
+        except Fault as error:
+            parse_message(body)  # If this finds the same error, it raises a fault with a better text.
+            raise faults.InvalidMessage(f"{body.tag}: {error.faultstring}") from error
+        try:
+            result: Message | Answer | None = await ctx.function(ctx, call)
+        except JournalUnavailable as error:
+            raise _journal_fault(body.tag, error) from error
+        return result
+
+    def _unknown(self, body: etree._Element) -> faults.ActionNotSupported:
+        names = sorted(name.rpartition("}")[2] for name in self.operations)
+        return faults.ActionNotSupported(
+            f"{body.tag} is not an operation of this address; it has {', '.join(names)}"
+        )
+
+
+def _validated_context(server: _Server, body: etree._Element, context: object) -> Any:
+    """Validate a request; return Spyne's context for the call."""
+    ctx = MethodContext(server, MethodContext.SERVER)
+    ctx.in_document = body
+    ctx.udc = context
+    protocol = server.app.in_protocol
+    protocol.decompose_incoming_envelope(ctx)
+    (ctx,) = protocol.generate_method_contexts(ctx)
+    protocol.deserialize(ctx, protocol.REQUEST)
+    return ctx
+
+
+_JOURNAL_FAULTS: dict[str, type[faults.WsnFault]] = {
     wsnt("Subscribe"): faults.SubscribeCreationFailedFault,
     wsnt("Unsubscribe"): faults.UnableToDestroySubscriptionFault,
     wsnt("PauseSubscription"): faults.PauseFailedFault,
@@ -43,132 +172,15 @@ _FAULTS: dict[str, type[faults.WsnFault]] = {
     rl("Destroy"): faults.LifetimeResourceNotDestroyedFault,
     rl("SetTerminationTime"): faults.UnableToSetTerminationTimeFault,
 }
+"""The standard's fault for an operation that failed, by the Clark name of the request."""
 
 
-def unavailable(operation: str, error: JournalUnavailable) -> faults.SoapFault:
-    """The fault for a request, by its Clark name, that changed nothing and may be sent again."""
+def _journal_fault(operation: str, error: JournalUnavailable) -> faults.SoapFault:
+    """Return the fault for a request whose change the journal did not store; the client may repeat it."""
     reason = f"nothing was changed: {error}"
-    kind = _FAULTS.get(operation)
-    if kind is None:
+    fault_class = _JOURNAL_FAULTS.get(operation)
+    if fault_class is None:
         return faults.Busy(reason, retry_after=RETRY_AFTER)
-    fault = kind(reason, code=faults.FaultCode.RECEIVER)
+    fault = fault_class(reason, code=faults.FaultCode.RECEIVER)
     fault.status = BUSY
     return fault
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One request on its way to an operation: the envelope, and the id in the address it was sent to."""
-
-    envelope: Envelope
-    resource: str
-    gone: Callable[[], bool] = lambda: False
-    """Whether the client has closed its connection, for operations that wait."""
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """An answer in its final form, and whom to tell whether the client's connection has taken it."""
-
-    body: bytes
-    tell: Callable[[bool], Awaitable[None]] | None = None
-    action: str | None = None
-    """The wsa:Action of the answer, where it is not the standard's for the request."""
-
-
-class Operations(Protocol):
-    """What is asked of an address."""
-
-    async def call(self, call: Call) -> Message | Answer | None:
-        """Run the request; None for a one-way operation."""
-
-
-class ParsedEnvelope(Soap11):
-    """A Spyne protocol whose document is the wire's envelope, of either SOAP version."""
-
-    def create_in_document(self, ctx: Any, charset: str | None = None) -> None:
-        """Nothing to do: the wire has parsed it."""
-
-    def decompose_incoming_envelope(self, ctx: Any, message: str = Soap11.REQUEST) -> None:
-        """Point Spyne at the body's element, on which it dispatches."""
-        ctx.in_header_doc = None
-        ctx.in_body_doc = ctx.in_document
-        ctx.method_request_string = ctx.in_body_doc.tag
-
-
-class _Server(ServerBase):
-    """The operations of one kind of address whose requests are in one namespace."""
-
-    transport = "http://schemas.xmlsoap.org/soap/http"
-
-    def __init__(self, name: str, namespace: str, services: list[type[Service]]) -> None:
-        super().__init__(
-            Application(
-                services,
-                tns=namespace,
-                name=name,
-                in_protocol=ParsedEnvelope(validator="soft"),
-                out_protocol=Soap11(),
-            )
-        )
-
-
-class Endpoint:
-    """The operations of one kind of address.
-
-    A Spyne application dispatches in one namespace: there is one for each that the services name in their
-    attribute `namespace`, which is that of WS-BaseNotification where they do not.
-    """
-
-    def __init__(self, name: str, services: Iterable[type[Service]], context: object) -> None:
-        by_namespace: dict[str, list[type[Service]]] = {}
-        for service in services:
-            by_namespace.setdefault(getattr(service, "namespace", WSNT), []).append(service)
-        self._servers = {namespace: _Server(name, namespace, of) for namespace, of in by_namespace.items()}
-        self._context = context
-
-    @property
-    def operations(self) -> frozenset[str]:
-        """The Clark names of the requests that are answered here."""
-        return frozenset(
-            name for server in self._servers.values() for name in server.app.interface.service_method_map
-        )
-
-    async def call(self, call: Call) -> Message | Answer | None:
-        """Dispatch, validate and run; None for a one-way operation."""
-        body = call.envelope.body
-        if body is None:
-            raise faults.InvalidMessage("the SOAP Body is empty: it must hold one request element")
-        server = self._servers.get(etree.QName(body).namespace or "")
-        if server is None:
-            raise self._unknown(body)
-        try:
-            ctx = _deserialized(server, body, self._context)
-        except ResourceNotFoundError as error:
-            raise self._unknown(body) from error
-        except Fault as error:
-            parse_message(body)  # The wire has better words, if it sees the same trouble.
-            raise faults.InvalidMessage(f"{body.tag}: {error.faultstring}") from error
-        try:
-            result: Message | Answer | None = await ctx.function(ctx, call)
-        except JournalUnavailable as error:
-            raise unavailable(body.tag, error) from error
-        return result
-
-    def _unknown(self, body: etree._Element) -> faults.ActionNotSupported:
-        names = sorted(name.rpartition("}")[2] for name in self.operations)
-        return faults.ActionNotSupported(
-            f"{body.tag} is no operation of this address; it has {', '.join(names)}"
-        )
-
-
-def _deserialized(server: _Server, body: etree._Element, context: object) -> Any:
-    """Spyne's context of one call, its request validated."""
-    ctx = MethodContext(server, MethodContext.SERVER)
-    ctx.in_document = body
-    ctx.udc = context
-    protocol = server.app.in_protocol
-    protocol.decompose_incoming_envelope(ctx)
-    (ctx,) = protocol.generate_method_contexts(ctx)
-    protocol.deserialize(ctx, protocol.REQUEST)
-    return ctx

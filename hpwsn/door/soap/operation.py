@@ -1,12 +1,14 @@
-"""What every SOAP operation has in common: what it works on, how it is declared, how its request is read."""
+"""What the SOAP operations share: their context, the parser of a request, and the Notify operation.
+
+The headers hp:MessageId and hp:Routing are read here too.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from lxml import etree
-from spyne import rpc
 
 from hpwsn.broker.admission.admission import Source
 from hpwsn.broker.broker import Broker
@@ -23,40 +25,35 @@ from hpwsn_client.wsn.topics.topic import shown
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What the operations work on."""
+    """The broker that the operations use, and the limits of a request."""
 
     broker: Broker
     limits: Limits
 
 
 class SpyneContext(Protocol):
-    """What Spyne hands to an operation."""
+    """The context object that Spyne passes to an operation."""
 
     @property
     def udc(self) -> Context:
-        """What the operations of this address work on."""
+        """The context of the address (Spyne's user-defined context)."""
 
 
 _Request = TypeVar("_Request")
 
 
 def read(ctx: SpyneContext, call: Call, expected: type[_Request]) -> _Request:
-    """The request as the wire reads it."""
+    """Parse the request of a call, which Spyne has dispatched by its name."""
     assert call.envelope.body is not None
     request = parse_message(call.envelope.body, ctx.udc.limits)
     assert isinstance(request, expected)
     return request
 
 
-def operation(model: type, returns: type | None = None, name: str | None = None) -> Any:
-    """Declare an operation for requests of a model; `name` is theirs where it is not the model's."""
-    return rpc(model, _returns=returns, _body_style="bare", _in_message_name=name or model.__name__)
-
-
 async def publish(
     context: Context, envelope: Envelope, *, target: str | None = None, registration: str | None = None
 ) -> None:
-    """Take a Notify in, under the id that its MessageId header gives the whole of it."""
+    """Publish the messages of a Notify; an id in the header hp:MessageId is that of the whole Notify."""
     assert envelope.body is not None
     messages = parse_notify(envelope.body, context.limits)
     await context.broker.admission.publish(
@@ -69,7 +66,7 @@ async def publish(
 
 
 def routing(envelope: Envelope) -> int:
-    """What the header Routing asks for; nothing where there is none."""
+    """Return the flags of the header hp:Routing; 0 without the header."""
     header = envelope.header(hp("Routing"))
     if header is None:
         return 0
@@ -79,11 +76,11 @@ def routing(envelope: Envelope) -> int:
 def _is_true(header: etree._Element, name: str) -> bool:
     value = header.get(name, "false").strip(" \t\r\n")
     if value not in ("true", "1", "false", "0"):
-        raise InvalidMessage(f"{name} of the header hp:Routing is {shown(value)}, and must be true or false")
+        raise InvalidMessage(f"{name} of the header hp:Routing is {shown(value)}; write true or false")
     return value in ("true", "1")
 
 
 def message_id(envelope: Envelope) -> str | None:
-    """The text of the header MessageId, if there is one."""
+    """Return the text of the header hp:MessageId; None without the header, or if it is empty."""
     header = envelope.header(hp("MessageId"))
     return ((header.text or "").strip() or None) if header is not None else None

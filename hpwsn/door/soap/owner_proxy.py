@@ -1,11 +1,13 @@
-"""Requests to resources of other nodes: passed on to the owner, whose answer is handed back.
+"""The proxy for resources of other nodes: it forwards a request to the owner node and returns the owner's
+answer.
 
-An id tells its owner by a mark (hpwsn.broker.subscriptions.resource_addresses), and the topology where that
-node is. What is passed on is signed with the cluster secret: the owner takes it as if its client had sent
-it there, and never passes it on again. Bodies are bounded as in any other request, answers flow through. An
-owner that is away is a fault that says so, with a time to come back; whether the owner acted on a request
-whose answer was lost, nobody knows. The spec's part 6 of clusters: Unsubscribe, Renew, GetMessages and the
-rest at any node.
+An id contains a mark of its owner node (hpwsn.broker.subscriptions.resource_addresses), and the topology
+contains the URL of that node. A forwarded request is signed with the cluster secret. The owner treats it
+like a request of its own client, and never forwards it again. Request bodies have the usual size limit;
+answers are streamed. If the owner cannot be reached, the client gets the fault Busy with a Retry-After. If
+only the answer was lost, it is unknown whether the owner ran the operation. A client can thus send
+Unsubscribe, Renew, GetMessages and the other operations to any node of the cluster (spec/hpwsn.md,
+clusters, part 6).
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from aiohttp import web
 from yarl import URL
 
 from hpwsn.broker.subscriptions.resource_addresses import mark_of
-from hpwsn.door.soap.proxied_answers import TAKEN
+from hpwsn.door.soap.proxied_answers import TOKEN_HEADER
 from hpwsn.door.soap.soap_door import SoapDoor, response_of, version_hint
 from hpwsn.routing.membership.credentials import peer_context, shared_secret
 from hpwsn.routing.membership.signing import SIGNATURE, Signer, Unsigned, Verifier
@@ -39,22 +41,23 @@ from hpwsn_client.wsn.soap.xml import Limits
 
 log = logging.getLogger(__name__)
 
-BY_WAY_OF = "Hpwsn-By-Way-Of"
-CONNECT_WITHIN = 3.0
+VIA_HEADER = "Hpwsn-By-Way-Of"
+"""The header with the name of the node that forwarded a request."""
+CONNECT_TIMEOUT = 3.0
 RETRY_AFTER = 2.0
-_ADDRESS = re.compile(
+_RESOURCE_PATH = re.compile(
     r"/(?:wsn/(?:subscriptions|pullpoints|registrations)|onvif/subscriptions)/[0-9a-f]{24}-([0-9a-f]{10})"
 )
-_PASSED_ON = ("Content-Type", "SOAPAction")
-_HANDED_BACK = ("Content-Type", "Retry-After")
+_REQUEST_HEADERS = ("Content-Type", "SOAPAction")
+_ANSWER_HEADERS = ("Content-Type", "Retry-After")
 _CHUNK = 64 * 1024
 _UNSUBSCRIBE = request_action("Unsubscribe")
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-class Elsewhere:
-    """Knows the owners of resources, and carries requests to them."""
+class OwnerProxy:
+    """Finds the owner node of a resource, and forwards requests to it."""
 
     def __init__(self, name: str, config: Config, soap: SoapDoor, limits: Limits) -> None:
         settings, secret = config.cluster, shared_secret(config.cluster)
@@ -63,113 +66,117 @@ class Elsewhere:
         self._mark = mark_of(name)
         self._owners: dict[str, Member] | None = None
         self._signer = Signer(secret)
-        # What is passed on may be sent without a signature by any client: to repeat it gains nothing.
+        # Any client may send the same request unsigned, so that an attacker gains nothing by a replay.
         self._verifier = Verifier(secret, window=settings.clock_window, once=False)
         self._soap = soap
         self._limits = limits
-        self._within = settings.forward_timeout
+        self._timeout = settings.forward_timeout
         self._session: aiohttp.ClientSession | None = None
         self._tasks: set[asyncio.Task[None]] = set()
-        self.passed_on = 0
-        soap.relays.within = settings.forward_timeout
+        self.forwarded = 0
+        soap.proxied_answers.report_timeout = settings.forward_timeout
 
     def follow(self, topology: Topology) -> None:
-        """Learn where the nodes are."""
+        """Use the URLs of the nodes in a new topology."""
         self._owners = {mark_of(member.name): member for member in topology}
 
     def figures(self) -> dict[str, int]:
-        """For the status and the metrics."""
-        return {"passed_on": self.passed_on}
+        """Return the counters for /status and /metrics."""
+        return {"passed_on": self.forwarded}
 
     def join(self, app: web.Application) -> None:
-        """Stand before the other handlers of the application, and end with it."""
+        """Add the middleware and the route for reports; the proxy closes together with the application."""
         app.middlewares.append(self.middleware)
-        app.add_routes([web.post("/cluster/taken/{name}", self._taken)])
+        app.add_routes([web.post("/cluster/taken/{token}", self._receive_report)])
         app.on_cleanup.append(self._close)
 
     async def _close(self, app: web.Application) -> None:
         if self._tasks:
-            await asyncio.wait(self._tasks, timeout=CONNECT_WITHIN)
+            await asyncio.wait(self._tasks, timeout=CONNECT_TIMEOUT)
         if self._session is not None:
             await self._session.close()
 
     @web.middleware
     async def middleware(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Let requests to this node's own resources pass, and carry others to their owners."""
-        found = _ADDRESS.fullmatch(request.path) if request.method == "POST" else None
+        """Forward a request for a resource of another node; let all other requests pass."""
+        found = _RESOURCE_PATH.fullmatch(request.path) if request.method == "POST" else None
         if found is None:
             return await handler(request)
         try:
             if SIGNATURE in request.headers:
-                return await self._arrived(request, handler, found[1])
+                return await self._accept(request, handler, found[1])
             if found[1] == self._mark:
                 return await handler(request)
-            return await self._depart(request, handler, found[1])
+            return await self._forward(request, handler, found[1])
         except faults.SoapFault as fault:
             return await self._refuse(request, fault)
 
-    async def _arrived(self, request: web.Request, handler: Handler, mark: str) -> web.StreamResponse:
-        """A request that another node passed on: it ends here."""
+    async def _accept(self, request: web.Request, handler: Handler, mark: str) -> web.StreamResponse:
+        """Handle a request that another node forwarded; it is never forwarded again."""
         self._check(request, await self._soap.read(request))
         if mark != self._mark:
             raise faults.Busy(
-                f"node {request.headers.get(BY_WAY_OF, '?')} passed this on to node {self._name}, which does"
-                " not own it: the owner's address is wrong (cluster.url, or server.public_url)",
+                f"node {request.headers.get(VIA_HEADER, '?')} forwarded this request to node {self._name},"
+                " which does not own the resource; correct the owner's URL (cluster.url or server.public_url)",
                 retry_after=RETRY_AFTER,
             )
-        self._soap.relays.mark(request)
+        self._soap.proxied_answers.mark(request)
         return await handler(request)
 
     def _check(self, request: web.Request, data: bytes) -> None:
         try:
             self._verifier.check(request.method, request.raw_path, request.headers, data, now=time.time())
         except Unsigned as error:
-            log.warning("%s passed on by %s is refused: %s", request.path, request.remote, error)
-            raise faults.SoapFault(f"this request was passed on, and {error}", status=403) from error
+            log.warning(
+                "refused the request for %s that %s forwarded: %s", request.path, request.remote, error
+            )
+            raise faults.SoapFault(f"the forwarded request is refused: {error}", status=403) from error
 
-    async def _depart(self, request: web.Request, handler: Handler, mark: str) -> web.StreamResponse:
+    async def _forward(self, request: web.Request, handler: Handler, mark: str) -> web.StreamResponse:
         if self._owners is None:
             raise faults.Busy(
-                "this is of another node, and this one knows no topology yet: try again",
+                "the resource belongs to another node, and this node has no topology yet; try again later",
                 retry_after=RETRY_AFTER,
             )
         owner = self._owners.get(mark)
         if owner is None:
-            # Nobody has such an id any more: the usual fault tells it.
+            # The owner has left the cluster; the handler answers with the fault for an unknown resource.
             return await handler(request)
         data = await self._soap.read(request)
-        self.passed_on += 1
+        self.forwarded += 1
         try:
-            async with await self._send(owner, request.raw_path, data, self._kept(request)) as answer:
-                return await self._hand_back(request, answer, owner)
+            async with await self._send(
+                owner, request.raw_path, data, self._forwarded_headers(request)
+            ) as answer:
+                return await self._return_answer(request, answer, owner)
         except (aiohttp.ClientError, OSError) as error:
-            raise self._away(owner, error) from error
+            raise self._unreachable(owner, error) from error
 
     async def unsubscribe(self, address: str) -> bool:
-        """End a subscription by its address for a client of another door; False where it is of this node."""
-        found = _ADDRESS.search(address)
+        """Unsubscribe at the owner for a client of another door; False if this node must do it itself."""
+        found = _RESOURCE_PATH.search(address)
         owner = (self._owners or {}).get(found[1]) if found and found[1] != self._mark else None
         if found is None or owner is None:
             return False
-        self.passed_on += 1
+        self.forwarded += 1
         data = encode_envelope(SoapVersion.SOAP11, encode_message(Unsubscribe()))
-        headers = {**request_headers(SoapVersion.SOAP11, _UNSUBSCRIBE), **self._by_way()}
+        headers = {**request_headers(SoapVersion.SOAP11, _UNSUBSCRIBE), **self._via()}
         try:
             async with await self._send(owner, found[0], data, headers) as answer:
                 body = await answer.read()
         except (aiohttp.ClientError, OSError) as error:
-            raise self._away(owner, error) from error
+            raise self._unreachable(owner, error) from error
         envelope = parse_envelope(body, self._limits)
         if answer.status != 200 and envelope.body is not None:
             raise parse_fault(envelope.body, envelope.version)
         return True
 
-    def _kept(self, request: web.Request) -> dict[str, str]:
-        kept = {name: request.headers[name] for name in _PASSED_ON if name in request.headers}
-        return {**kept, **self._by_way()}
+    def _forwarded_headers(self, request: web.Request) -> dict[str, str]:
+        headers = {name: request.headers[name] for name in _REQUEST_HEADERS if name in request.headers}
+        return {**headers, **self._via()}
 
-    def _by_way(self) -> dict[str, str]:
-        return {BY_WAY_OF: self._name.encode("ascii", "backslashreplace").decode()}
+    def _via(self) -> dict[str, str]:
+        return {VIA_HEADER: self._name.encode("ascii", "backslashreplace").decode()}
 
     async def _send(
         self, owner: Member, path: str, data: bytes, headers: dict[str, str]
@@ -182,31 +189,31 @@ class Elsewhere:
 
     def _open(self) -> aiohttp.ClientSession:
         if self._session is None:
-            limits = aiohttp.ClientTimeout(total=self._within, sock_connect=CONNECT_WITHIN)
-            # A kept connection may be closed just as a request is sent that must not be repeated.
+            limits = aiohttp.ClientTimeout(total=self._timeout, sock_connect=CONNECT_TIMEOUT)
+            # The owner may close a reused connection while a request is sent, and requests are not repeated.
             connector = aiohttp.TCPConnector(limit=0, force_close=True, ssl=self._tls)
             self._session = aiohttp.ClientSession(timeout=limits, connector=connector, trust_env=False)
         return self._session
 
-    async def _hand_back(
+    async def _return_answer(
         self, request: web.Request, answer: aiohttp.ClientResponse, owner: Member
     ) -> web.StreamResponse:
-        headers = {name: answer.headers[name] for name in _HANDED_BACK if name in answer.headers}
+        headers = {name: answer.headers[name] for name in _ANSWER_HEADERS if name in answer.headers}
         response = web.StreamResponse(status=answer.status, headers=headers)
         response.content_length = answer.content_length
-        taken = False
+        received = False
         try:
             first = await answer.content.read(_CHUNK)
             await response.prepare(request)
             try:
                 await self._copy(first, answer, response)
-                taken = True
+                received = True
             except (aiohttp.ClientError, OSError):
-                # It is half written: only the connection's end can tell the client.
+                # The answer is half written, so that only a closed connection can signal the error.
                 _abort(request)
         finally:
-            if TAKEN in answer.headers:
-                self._report(owner, answer.headers[TAKEN], taken)
+            if TOKEN_HEADER in answer.headers:
+                self._report(owner, answer.headers[TOKEN_HEADER], received)
         return response
 
     async def _copy(self, chunk: bytes, answer: aiohttp.ClientResponse, response: web.StreamResponse) -> None:
@@ -215,33 +222,34 @@ class Elsewhere:
             chunk = await answer.content.read(_CHUNK)
         await response.write_eof()
 
-    def _report(self, owner: Member, name: str, taken: bool) -> None:
-        task = asyncio.get_running_loop().create_task(self._tell(owner, name, taken))
+    def _report(self, owner: Member, token: str, received: bool) -> None:
+        task = asyncio.get_running_loop().create_task(self._send_report(owner, token, received))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _tell(self, owner: Member, name: str, taken: bool) -> None:
-        # Unheard, the owner hands the messages out again: twice, and not never.
+    async def _send_report(self, owner: Member, token: str, received: bool) -> None:
+        # If the report is lost, the owner returns the messages again: delivery is at least once.
         with suppress(aiohttp.ClientError, OSError):
-            async with await self._send(owner, f"/cluster/taken/{name}", b"1" if taken else b"0", {}):
+            async with await self._send(owner, f"/cluster/taken/{token}", b"1" if received else b"0", {}):
                 pass
 
-    async def _taken(self, request: web.Request) -> web.Response:
-        """Another node tells whether its client took an answer."""
+    async def _receive_report(self, request: web.Request) -> web.Response:
+        """Handle another node's report on whether its client received an answer."""
         data = await request.read()
         try:
             self._check(request, data)
         except faults.SoapFault as fault:
             return web.json_response({"error": fault.reason}, status=403)
-        known = await self._soap.relays.report(request.match_info["name"], data == b"1")
+        known = await self._soap.proxied_answers.report(request.match_info["token"], data == b"1")
         return web.json_response({}, status=200 if known else 404)
 
-    def _away(self, owner: Member, error: Exception) -> faults.SoapFault:
-        reason = f"no answer within {self._within:g} s" if isinstance(error, TimeoutError) else str(error)
+    def _unreachable(self, owner: Member, error: Exception) -> faults.SoapFault:
+        reason = f"no answer within {self._timeout:g} s" if isinstance(error, TimeoutError) else str(error)
         refused = isinstance(error, aiohttp.ClientConnectorError)
-        outcome = "nothing was changed" if refused else "whether it acted is not known"
+        outcome = "nothing was changed" if refused else "it is unknown whether the node ran the operation"
         return faults.Busy(
-            f"this is owned by node {owner.name} at {owner.url}, which is away: {reason}; {outcome}",
+            f"the resource belongs to node {owner.name} at {owner.url}, which cannot be reached: {reason};"
+            f" {outcome}",
             retry_after=RETRY_AFTER,
         )
 

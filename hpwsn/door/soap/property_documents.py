@@ -1,9 +1,9 @@
-"""The resource properties of broker, subscriptions and registrations, as the standard's documents have them.
+"""The resource property documents of the broker, of subscriptions and of publisher registrations.
 
-NotificationBrokerRP and PublisherRegistrationRP (WS-BrokeredNotification 1.3, schema br-2) and
-SubscriptionManagerRP (WS-BaseNotification 1.3 section 6, schema b-2) with the times of WS-ResourceLifetime
-1.2. Owns which properties there are and their values, worked out when they are asked for. Knows no clock and
-changes nothing.
+They are NotificationBrokerRP and PublisherRegistrationRP (WS-BrokeredNotification 1.3, schema br-2) and
+SubscriptionManagerRP (WS-BaseNotification 1.3, section 6, schema b-2), with the times of
+WS-ResourceLifetime 1.2. A value is computed only when a request asks for it. The functions change no state,
+and the time is an argument.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from hpwsn_client.wsn.topics.topic_expressions import encode_topic
 
 
 def broker_properties(tree: TopicTree[Subscriber], requires_registration: bool = False) -> PropertyDocument:
-    """What the broker tells of itself."""
+    """Return the property document of the broker."""
     return PropertyDocument(
         f"{{{WSN_BR}}}NotificationBrokerRP",
         {
@@ -60,7 +60,7 @@ def broker_properties(tree: TopicTree[Subscriber], requires_registration: bool =
 
 
 def subscription_properties(subscription: Subscription, now: datetime) -> PropertyDocument:
-    """What a subscription tells of itself."""
+    """Return the property document of a subscription."""
     request = subscription.request
     created, terminates = _moment(subscription.created), subscription.terminates
     return PropertyDocument(
@@ -83,7 +83,7 @@ def subscription_properties(subscription: Subscription, now: datetime) -> Proper
 
 
 def registration_properties(registration: Registration, now: datetime) -> PropertyDocument:
-    """What a publisher's registration tells of itself."""
+    """Return the property document of a publisher registration."""
     request = registration.request
     created, terminates = _moment(registration.created), registration.terminates
     consumer = EndpointReference(registration.address)

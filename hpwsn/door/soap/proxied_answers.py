@@ -1,8 +1,9 @@
-"""Answers that another node carries on to a client, and what it says about whether the client took them.
+"""Answers that another node forwards to a client, and the reports on whether the client received them.
 
-Messages leave a pull point when the client has them. Where the client is another node's, only that one
-knows: the answer goes with a name, and the other node reports under it. Without a report in time the client
-did not get it, and the messages are handed out again.
+Messages leave a pull point only after the client has received them. If the request came through another
+node, only that node knows this. The answer therefore carries a token, and the other node reports on the
+token. Without a report within `report_timeout` the answer counts as lost, and the messages stay in the pull
+point.
 """
 
 from __future__ import annotations
@@ -13,51 +14,51 @@ from collections.abc import Awaitable, Callable
 
 from aiohttp import web
 
-TAKEN = "Hpwsn-Taken"
-"""The header that names an answer to be reported on."""
+TOKEN_HEADER = "Hpwsn-Taken"
+"""The header with the token of an answer that must be reported on."""
 
-_RELAYED = "hpwsn.relayed"
+_PROXIED = "hpwsn.proxied"
 
-Tell = Callable[[bool], Awaitable[None]]
+ReportDelivery = Callable[[bool], Awaitable[None]]
 
 
-class Relays:
-    """The answers on which no report is here yet."""
+class ProxiedAnswers:
+    """The answers to requests of other nodes whose report has not arrived yet."""
 
     def __init__(self) -> None:
-        self.within = 120.0
-        self._waiting: dict[str, tuple[Tell, asyncio.TimerHandle]] = {}
+        self.report_timeout = 120.0
+        self._unreported: dict[str, tuple[ReportDelivery, asyncio.TimerHandle]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     def mark(self, request: web.Request) -> None:
-        """Note that a request comes by way of another node."""
-        request[_RELAYED] = True
+        """Mark a request as forwarded by another node."""
+        request[_PROXIED] = True
 
-    def holds(self, request: web.Request) -> bool:
-        """Whether it does."""
-        return _RELAYED in request
+    def is_marked(self, request: web.Request) -> bool:
+        """Whether another node forwarded the request."""
+        return _PROXIED in request
 
-    def keep(self, request: web.Request, response: web.Response, tell: Tell) -> None:
-        """Name an answer, and wait for the report on it."""
-        name = secrets.token_hex(16)
-        timer = asyncio.get_running_loop().call_later(self.within, self._expire, name)
-        self._waiting[name] = tell, timer
-        response.headers[TAKEN] = name
+    def expect_report(self, response: web.Response, report_delivery: ReportDelivery) -> None:
+        """Give an answer a token, and start the timeout of its report."""
+        token = secrets.token_hex(16)
+        timer = asyncio.get_running_loop().call_later(self.report_timeout, self._expire, token)
+        self._unreported[token] = report_delivery, timer
+        response.headers[TOKEN_HEADER] = token
 
-    async def report(self, name: str, taken: bool) -> bool:
-        """Pass a report on; whether there was an answer of this name."""
-        found = self._waiting.pop(name, None)
+    async def report(self, token: str, received: bool) -> bool:
+        """Handle a report; return whether an answer with this token was waiting for it."""
+        found = self._unreported.pop(token, None)
         if found is None:
             return False
-        tell, timer = found
+        report_delivery, timer = found
         timer.cancel()
-        await tell(taken)
+        await report_delivery(received)
         return True
 
-    def _expire(self, name: str) -> None:
-        task = asyncio.get_running_loop().create_task(self._not_taken(name))
+    def _expire(self, token: str) -> None:
+        task = asyncio.get_running_loop().create_task(self._report_lost(token))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _not_taken(self, name: str) -> None:
-        await self.report(name, False)
+    async def _report_lost(self, token: str) -> None:
+        await self.report(token, False)

@@ -1,29 +1,20 @@
-"""The SOAP operations on publisher registrations: one at the broker, the rest at their own address.
+"""The SOAP operations on publisher registrations.
 
-A registration's address is at once its manager, its resource (properties and lifetime) and the consumer to
-which its publisher sends Notify. WS-BrokeredNotification 1.3, sections 4.3 and 5.
+RegisterPublisher is sent to the broker. All other operations are sent to the address of the registration,
+which has three roles: the manager, the resource with its properties and lifetime, and the consumer for the
+publisher's Notify. WS-BrokeredNotification 1.3, sections 4.3 and 5.
 """
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from spyne import Service, Unicode
-
 from hpwsn.broker.subscriptions.producer_conditions import PropertyDocument
 from hpwsn.door.soap import contract
-from hpwsn.door.soap.dispatch import Answer, Call
-from hpwsn.door.soap.operation import SpyneContext, operation, publish, read
+from hpwsn.door.soap.dispatch import Answer, Call, OperationGroup, operation
+from hpwsn.door.soap.operation import SpyneContext, publish, read
 from hpwsn.door.soap.property_documents import registration_properties
-from hpwsn.door.soap.resource_operations import (
-    Destroy,
-    GetMultipleResourceProperties,
-    QueryResourceProperties,
-    SetTerminationTime,
-    get_multiple_values,
-    get_values,
-    query_values,
-)
+from hpwsn.door.soap.resource_operations import get_multiple_values, get_values, query_values
 from hpwsn_client.wsn.operations import lifetime as wsrf_rl
 from hpwsn_client.wsn.operations import registrations as wsn_br
 from hpwsn_client.wsn.soap import faults
@@ -31,80 +22,80 @@ from hpwsn_client.wsn.soap.addressing import EndpointReference
 from hpwsn_client.wsn.soap.names import WSN_BR, WSRF_RL, WSRF_RP
 
 
-class RegisterPublisher(Service):
-    """What the broker's address does for publishers."""
+class RegisterPublisher(OperationGroup):
+    """The operation of the broker's address for publishers."""
 
     namespace = WSN_BR
 
     @operation(contract.RegisterPublisher)
     async def register(ctx: SpyneContext, call: Call) -> wsn_br.RegisterPublisherResponse:  # noqa: N805
-        """Register a publisher, or find its registration."""
+        """Register a publisher; a repeated request gets the existing registration."""
         request = read(ctx, call, wsn_br.RegisterPublisher)
         registrations = ctx.udc.broker.registrations
         address = EndpointReference((await registrations.register(request, call.envelope.version)).address)
         return wsn_br.RegisterPublisherResponse(address, address)
 
 
-class PublisherRegistrationManager(Service):
-    """What a registration's address does."""
+class PublisherRegistrationManager(OperationGroup):
+    """The operation of the registration manager."""
 
     namespace = WSN_BR
 
     @operation(contract.DestroyRegistration)
     async def destroy(ctx: SpyneContext, call: Call) -> wsn_br.DestroyRegistrationResponse:  # noqa: N805
-        """End it."""
+        """Destroy a registration."""
         ctx.udc.broker.registrations.get(call.resource)
         read(ctx, call, wsn_br.DestroyRegistration)
         await ctx.udc.broker.registrations.destroy(call.resource)
         return wsn_br.DestroyRegistrationResponse()
 
 
-class RegistrationConsumer(Service):
+class RegistrationConsumer(OperationGroup):
     """The registration as the consumer of its publisher."""
 
     @operation(contract.Notify)
     async def notify(ctx: SpyneContext, call: Call) -> None:  # noqa: N805
-        """Publish, as that publisher."""
+        """Publish the messages of a Notify as the registered publisher."""
         ctx.udc.broker.registrations.get(call.resource)
         await publish(ctx.udc, call.envelope, registration=call.resource)
 
 
-class RegistrationProperties(Service):
+class RegistrationProperties(OperationGroup):
     """The properties of a registration."""
 
     namespace = WSRF_RP
 
-    @operation(Unicode, name="GetResourceProperty")
+    @operation(contract.GetResourceProperty, name="GetResourceProperty")
     async def get_property(ctx: SpyneContext, call: Call) -> Answer:  # noqa: N805
-        """The values of one property."""
-        return await get_values(ctx, call, _of_registration(ctx, call))
+        """Return the values of one property."""
+        return await get_values(ctx, call, _registration_document(ctx, call))
 
-    @operation(GetMultipleResourceProperties)
+    @operation(contract.GetMultipleResourceProperties)
     async def get_properties(ctx: SpyneContext, call: Call) -> Answer:  # noqa: N805
-        """The values of several properties."""
-        return await get_multiple_values(ctx, call, _of_registration(ctx, call))
+        """Return the values of several properties."""
+        return await get_multiple_values(ctx, call, _registration_document(ctx, call))
 
-    @operation(QueryResourceProperties)
+    @operation(contract.QueryResourceProperties)
     async def query_properties(ctx: SpyneContext, call: Call) -> Answer:  # noqa: N805
-        """What an XPath finds among them."""
-        return await query_values(ctx, call, _of_registration(ctx, call))
+        """Return what an XPath expression selects in the property document."""
+        return await query_values(ctx, call, _registration_document(ctx, call))
 
 
-class RegistrationLifetime(Service):
-    """Ending a registration, now or later, as any other resource is ended."""
+class RegistrationLifetime(OperationGroup):
+    """The operations of WS-ResourceLifetime on a registration."""
 
     namespace = WSRF_RL
 
-    @operation(Destroy)
+    @operation(contract.Destroy)
     async def destroy(ctx: SpyneContext, call: Call) -> wsrf_rl.DestroyResponse:  # noqa: N805
-        """End it."""
+        """Destroy a registration."""
         registrations = ctx.udc.broker.registrations
         registrations.get(call.resource)
         read(ctx, call, wsrf_rl.Destroy)
         await registrations.destroy(call.resource)
         return wsrf_rl.DestroyResponse()
 
-    @operation(SetTerminationTime)
+    @operation(contract.SetTerminationTime)
     async def set_time(ctx: SpyneContext, call: Call) -> wsrf_rl.SetTerminationTimeResponse:  # noqa: N805
         """Set a new termination time."""
         broker = ctx.udc.broker
@@ -120,6 +111,6 @@ class RegistrationLifetime(Service):
         )
 
 
-def _of_registration(ctx: SpyneContext, call: Call) -> PropertyDocument:
+def _registration_document(ctx: SpyneContext, call: Call) -> PropertyDocument:
     broker = ctx.udc.broker
     return registration_properties(broker.registrations.get(call.resource), broker.now())

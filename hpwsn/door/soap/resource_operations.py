@@ -1,10 +1,8 @@
-"""The SOAP operations on resources: the properties of the broker and of subscriptions, and their
-lifetimes.
+"""The SOAP operations on resources: the properties of the broker and of subscriptions, and their lifetimes.
 
-WS-ResourceProperties 1.2 and WS-ResourceLifetime 1.2, which WS-Notification 1.3 builds on. Documents are
-written and queried in threads of their own.
-
-TopicNamespace documents over HTTP: the topics of one namespace, as WS-Topics 1.3 section 5 has them.
+They follow WS-ResourceProperties 1.2 and WS-ResourceLifetime 1.2, on which WS-Notification 1.3 builds.
+Property documents are encoded and queried in threads, because they can be large. `TopicNamespacesDoor`
+serves the TopicNamespace documents of WS-Topics 1.3, section 5, over plain HTTP.
 """
 
 from __future__ import annotations
@@ -12,13 +10,13 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from aiohttp import web
-from spyne import AnyXml, ComplexModel, Service, Unicode
 
 from hpwsn.background import in_thread
 from hpwsn.broker.subscriptions.producer_conditions import PropertyDocument
 from hpwsn.broker.subscriptions.subscription import Subscriber
-from hpwsn.door.soap.dispatch import Answer, Call
-from hpwsn.door.soap.operation import SpyneContext, operation, read
+from hpwsn.door.soap import contract
+from hpwsn.door.soap.dispatch import Answer, Call, OperationGroup, operation
+from hpwsn.door.soap.operation import SpyneContext, read
 from hpwsn.door.soap.property_documents import broker_properties, subscription_properties
 from hpwsn.topics.tree.topic_set import topic_namespace
 from hpwsn.topics.tree.tree import TopicTree
@@ -29,103 +27,65 @@ from hpwsn_client.wsn.soap.names import HPWSN_TOPICS, WSRF_RL, WSRF_RP
 from hpwsn_client.wsn.topics.topic import shown
 
 
-class TopicNamespacesDoor:
-    """The address /topics/namespace."""
-
-    def __init__(self, tree: TopicTree[Subscriber]) -> None:
-        self._tree = tree
-
-    def routes(self) -> list[web.RouteDef]:
-        """What to add to the node's web application."""
-        return [web.get("/topics/namespace", self._describe)]
-
-    async def _describe(self, request: web.Request) -> web.Response:
-        uri = request.query.get("uri") or HPWSN_TOPICS
-        document = await in_thread(topic_namespace, self._tree.root, uri)
-        if document is None:
-            return web.Response(status=404, text=f"there are no topics in the namespace {shown(uri)}\n")
-        return web.Response(body=document, content_type="text/xml", charset="utf-8")
-
-
-class GetMultipleResourceProperties(ComplexModel):
-    __namespace__ = WSRF_RP
-    ResourceProperty = Unicode(min_occurs=1, max_occurs="unbounded", nillable=False)
-
-
-class QueryResourceProperties(ComplexModel):
-    __namespace__ = WSRF_RP
-    QueryExpression = AnyXml(min_occurs=1, nillable=False)
-
-
-class Destroy(ComplexModel):
-    __namespace__ = WSRF_RL
-    Extension = AnyXml
-
-
-class SetTerminationTime(ComplexModel):
-    __namespace__ = WSRF_RL
-    RequestedTerminationTime = Unicode
-    RequestedLifetimeDuration = Unicode
-
-
-class BrokerProperties(Service):
-    """The broker's own properties."""
+class BrokerProperties(OperationGroup):
+    """The properties of the broker."""
 
     namespace = WSRF_RP
 
-    @operation(Unicode, name="GetResourceProperty")
+    @operation(contract.GetResourceProperty, name="GetResourceProperty")
     async def get_property(ctx: SpyneContext, call: Call) -> Answer:  # noqa: N805
-        """The values of one property."""
-        return await get_values(ctx, call, _of_broker(ctx))
+        """Return the values of one property."""
+        return await get_values(ctx, call, _broker_document(ctx))
 
-    @operation(GetMultipleResourceProperties)
+    @operation(contract.GetMultipleResourceProperties)
     async def get_properties(ctx: SpyneContext, call: Call) -> Answer:  # noqa: N805
-        """The values of several properties."""
-        return await get_multiple_values(ctx, call, _of_broker(ctx))
+        """Return the values of several properties."""
+        return await get_multiple_values(ctx, call, _broker_document(ctx))
 
-    @operation(QueryResourceProperties)
+    @operation(contract.QueryResourceProperties)
     async def query_properties(ctx: SpyneContext, call: Call) -> Answer:  # noqa: N805
-        """What an XPath finds among them."""
-        return await query_values(ctx, call, _of_broker(ctx))
+        """Return what an XPath expression selects in the property document."""
+        return await query_values(ctx, call, _broker_document(ctx))
 
 
-class SubscriptionProperties(Service):
+class SubscriptionProperties(OperationGroup):
     """The properties of a subscription."""
 
     namespace = WSRF_RP
 
-    @operation(Unicode, name="GetResourceProperty")
+    @operation(contract.GetResourceProperty, name="GetResourceProperty")
     async def get_property(ctx: SpyneContext, call: Call) -> Answer:  # noqa: N805
-        """The values of one property."""
-        return await get_values(ctx, call, _of_subscription(ctx, call))
+        """Return the values of one property."""
+        return await get_values(ctx, call, _subscription_document(ctx, call))
 
-    @operation(GetMultipleResourceProperties)
+    @operation(contract.GetMultipleResourceProperties)
     async def get_properties(ctx: SpyneContext, call: Call) -> Answer:  # noqa: N805
-        """The values of several properties."""
-        return await get_multiple_values(ctx, call, _of_subscription(ctx, call))
+        """Return the values of several properties."""
+        return await get_multiple_values(ctx, call, _subscription_document(ctx, call))
 
-    @operation(QueryResourceProperties)
+    @operation(contract.QueryResourceProperties)
     async def query_properties(ctx: SpyneContext, call: Call) -> Answer:  # noqa: N805
-        """What an XPath finds among them."""
-        return await query_values(ctx, call, _of_subscription(ctx, call))
+        """Return what an XPath expression selects in the property document."""
+        return await query_values(ctx, call, _subscription_document(ctx, call))
 
 
-class SubscriptionLifetime(Service):
-    """Ending a subscription, now or later, as any other resource is ended."""
+class SubscriptionLifetime(OperationGroup):
+    """The operations of WS-ResourceLifetime on a subscription."""
 
     namespace = WSRF_RL
 
-    @operation(Destroy)
+    @operation(contract.Destroy)
     async def destroy(ctx: SpyneContext, call: Call) -> wsrf_rl.DestroyResponse:  # noqa: N805
-        """End it."""
+        """Destroy a subscription."""
         ctx.udc.broker.subscriptions.live(call.resource)
         read(ctx, call, wsrf_rl.Destroy)
         await ctx.udc.broker.subscriptions.unsubscribe(call.resource)
         return wsrf_rl.DestroyResponse()
 
-    @operation(SetTerminationTime)
+    @operation(contract.SetTerminationTime)
     async def set_time(ctx: SpyneContext, call: Call) -> wsrf_rl.SetTerminationTimeResponse:  # noqa: N805
-        """Set a new termination time; as with Renew, one that has just expired is revived."""
+        """Set a new termination time; as with Renew, a subscription that has just expired becomes live
+        again."""
         broker = ctx.udc.broker
         broker.subscriptions.get(call.resource)
         request = read(ctx, call, wsrf_rl.SetTerminationTime)
@@ -139,35 +99,53 @@ class SubscriptionLifetime(Service):
         )
 
 
-def _of_broker(ctx: SpyneContext) -> PropertyDocument:
+def _broker_document(ctx: SpyneContext) -> PropertyDocument:
     return broker_properties(ctx.udc.broker.tree, ctx.udc.broker.registrations.required)
 
 
-def _of_subscription(ctx: SpyneContext, call: Call) -> PropertyDocument:
+def _subscription_document(ctx: SpyneContext, call: Call) -> PropertyDocument:
     broker = ctx.udc.broker
     return subscription_properties(broker.subscriptions.live(call.resource), broker.now())
 
 
 async def get_values(ctx: SpyneContext, call: Call, document: PropertyDocument) -> Answer:
-    """Answer a GetResourceProperty from a document."""
+    """Answer GetResourceProperty from a property document."""
     name = read(ctx, call, wsrf_rp.GetResourceProperty).name
     return await _values("GetResourcePropertyResponse", document, (name,))
 
 
 async def get_multiple_values(ctx: SpyneContext, call: Call, document: PropertyDocument) -> Answer:
-    """Answer a GetMultipleResourceProperties from a document."""
+    """Answer GetMultipleResourceProperties from a property document."""
     names = read(ctx, call, wsrf_rp.GetMultipleResourceProperties).names
     return await _values("GetMultipleResourcePropertiesResponse", document, names)
 
 
 async def _values(response: str, document: PropertyDocument, names: tuple[str, ...]) -> Answer:
-    # A name that is repeated is answered once: a short request must not ask for a tree many times over.
-    asked = tuple(dict.fromkeys(names))
-    return Answer(await in_thread(lambda: wsrf_rp.join_values(response, document.of(asked))))
+    # A repeated name is answered once, so that a short request cannot get a large tree many times.
+    distinct = tuple(dict.fromkeys(names))
+    return Answer(await in_thread(lambda: wsrf_rp.join_values(response, document.of(distinct))))
 
 
 async def query_values(ctx: SpyneContext, call: Call, document: PropertyDocument) -> Answer:
-    """Answer a QueryResourceProperties from a document."""
+    """Answer QueryResourceProperties from a property document."""
     query = read(ctx, call, wsrf_rp.QueryResourceProperties).query
     found = await in_thread(document.query, query, ctx.udc.limits.body)
     return Answer(wsrf_rp.join_values("QueryResourcePropertiesResponse", found))
+
+
+class TopicNamespacesDoor:
+    """The request handler for /topics/namespace."""
+
+    def __init__(self, tree: TopicTree[Subscriber]) -> None:
+        self._tree = tree
+
+    def routes(self) -> list[web.RouteDef]:
+        """Return the routes for the node's web application."""
+        return [web.get("/topics/namespace", self._describe)]
+
+    async def _describe(self, request: web.Request) -> web.Response:
+        uri = request.query.get("uri") or HPWSN_TOPICS
+        document = await in_thread(topic_namespace, self._tree.root, uri)
+        if document is None:
+            return web.Response(status=404, text=f"there are no topics in the namespace {shown(uri)}\n")
+        return web.Response(body=document, content_type="text/xml", charset="utf-8")

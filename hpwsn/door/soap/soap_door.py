@@ -1,8 +1,8 @@
-"""The HTTP side of the SOAP door, on aiohttp: bytes in, the wire's envelope to an endpoint, an answer or a
-fault out.
+"""The SOAP door: it reads SOAP requests over HTTP, and writes the answer or the fault of an endpoint.
 
-Owns statuses, sizes and times of requests; knows no operation. A request is answered in its own SOAP
-version, and with WS-Addressing headers if it had any. SOAP 1.1 section 6, SOAP 1.2 part 2 section 7.
+It sets the HTTP status, and enforces the limits of size and time; the operations themselves are in the
+endpoints. An answer has the SOAP version of its request, and WS-Addressing headers if the request had them.
+SOAP 1.1, section 6; SOAP 1.2 part 2, section 7.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hpwsn.door.listener.http_exchange import Post, Refusals, Reply
 from hpwsn.door.soap.broker_operations import endpoints
 from hpwsn.door.soap.dispatch import Answer, Call, Operations
 from hpwsn.door.soap.operation import Context
-from hpwsn.door.soap.proxied_answers import Relays
+from hpwsn.door.soap.proxied_answers import ProxiedAnswers
 from hpwsn.errors import ClientDisconnected, JournalUnavailable
 from hpwsn_client.wsn.operations.messages import Message, encode_message
 from hpwsn_client.wsn.soap import faults
@@ -43,19 +43,20 @@ UNDERSTOOD = frozenset(
         hp("Routing"),
     ]
 )
+"""The headers that a request may mark with mustUnderstand."""
 
 
 class SoapDoor(Refusals):
-    """The addresses under /wsn."""
+    """The request handlers for the paths under /wsn."""
 
     def __init__(self, context: Context, request_timeout: float) -> None:
         super().__init__(context.limits, request_timeout, context.broker.now)
         self._context = context
         self._endpoints = endpoints(context)
-        self.relays = Relays()
+        self.proxied_answers = ProxiedAnswers()
 
     def routes(self) -> list[web.RouteDef]:
-        """What to add to the node's web application."""
+        """Return the routes for the node's web application."""
         return [
             web.post("/wsn", self._broker),
             web.get("/wsn", self._describe),
@@ -89,7 +90,7 @@ class SoapDoor(Refusals):
     async def handle(
         self, request: web.Request, endpoint: Operations, understood: frozenset[str] = UNDERSTOOD
     ) -> web.StreamResponse:
-        """Read a request, have the operations of its address answer it, and write the answer or the fault."""
+        """Read a request, call the operations of its address, and write the answer or the fault."""
         hint = version_hint(request)
         try:
             data = await self.read(request)
@@ -109,20 +110,20 @@ class SoapDoor(Refusals):
         )
         reply = await self.answer(post, endpoint, understood)
         response = response_of(reply)
-        if reply.tell is not None and self.relays.holds(request):
-            self.relays.keep(request, response, reply.tell)
+        if reply.tell is not None and self.proxied_answers.is_marked(request):
+            self.proxied_answers.expect_report(response, reply.tell)
         elif reply.tell is not None:
             await _write(request, response, reply.tell)
         return response
 
     async def answer_broker(self, post: Post) -> Reply:
-        """What the broker's own address answers."""
+        """Answer a request to the broker's own address."""
         return await self.answer(post, self._endpoints["broker"])
 
     async def answer(
         self, post: Post, endpoint: Operations, understood: frozenset[str] = UNDERSTOOD
     ) -> Reply:
-        """The answer of an address, or the fault."""
+        """Return the answer of an endpoint; every error becomes a fault."""
         version, relates_to = post.hint, None
         try:
             envelope = parse_envelope(post.data, self._context.limits, post.charset)
@@ -135,7 +136,7 @@ class SoapDoor(Refusals):
         except JournalUnavailable as error:
             return self.refuse(faults.Busy(f"nothing was changed: {error}"), version, relates_to)
         except ClientDisconnected as left:
-            # An everyday event, which an operator's log does not tell of.
+            # Clients leave all the time, so that this is not logged.
             return self.refuse(
                 faults.SoapFault(str(left), code=faults.FaultCode.RECEIVER), version, relates_to
             )
@@ -145,12 +146,13 @@ class SoapDoor(Refusals):
     def _failed(self, path: str, version: SoapVersion, relates_to: str | None) -> Reply:
         log.exception("POST %s failed", path)
         failure = faults.SoapFault(
-            "the broker failed on this request; its log says why", code=faults.FaultCode.RECEIVER
+            "an internal error occurred; the log of the broker has the details",
+            code=faults.FaultCode.RECEIVER,
         )
         return self.refuse(failure, version, relates_to)
 
     async def read(self, request: web.Request) -> bytes:
-        """The body of a request, within its limits of size and time; a fault where it is beyond them."""
+        """Read the body of a request; raise a fault if it is too large or arrives too slowly."""
         limit = self._context.limits.body
         if (request.content_length or 0) > limit:
             raise _too_large(limit)
@@ -169,28 +171,30 @@ def _answer(envelope: Envelope, result: Message | Answer | None) -> Reply:
     answer = result if isinstance(result, Answer) else Answer(encode_message(result))
     headers = _reply_headers(envelope, answer.action)
     body = encode_envelope(envelope.version, answer.body, headers)
-    return Reply(200, body, {"Content-Type": envelope.version.content_type}, answer.tell)
+    return Reply(200, body, {"Content-Type": envelope.version.content_type}, answer.report_delivery)
 
 
 def response_of(reply: Reply) -> web.Response:
-    """The answer for aiohttp to write."""
+    """Convert a reply to a response of aiohttp."""
     return web.Response(status=reply.status, body=reply.body or None, headers=reply.headers)
 
 
 async def _write(
-    request: web.Request, response: web.Response, tell: Callable[[bool], Awaitable[None]]
+    request: web.Request, response: web.Response, report_delivery: Callable[[bool], Awaitable[None]]
 ) -> None:
     try:
         await response.prepare(request)
         await response.write_eof()
     except BaseException:
-        await tell(False)
+        await report_delivery(False)
         raise
-    await tell(True)
+    await report_delivery(True)
 
 
 def _too_large(limit: int) -> faults.TooLarge:
-    return faults.TooLarge(f"the request is larger than {limit} bytes (server.body_limit)")
+    return faults.TooLarge(
+        f"the request is larger than {limit} bytes (server.body_limit); send fewer or smaller messages"
+    )
 
 
 def _charset(request: web.Request) -> str | None:
@@ -201,20 +205,20 @@ def _charset(request: web.Request) -> str | None:
 
 
 def version_hint(request: web.Request) -> SoapVersion:
-    """The SOAP version that the Content-Type speaks of."""
+    """Return the SOAP version that the Content-Type indicates."""
     soap12 = request.content_type == "application/soap+xml"
     return SoapVersion.SOAP12 if soap12 else SoapVersion.SOAP11
 
 
 def _reply_headers(envelope: Envelope, action: str | None) -> tuple[bytes, ...]:
-    asked = envelope.addressing
-    if asked.action is None and asked.message_id is None:
+    request = envelope.addressing
+    if request.action is None and request.message_id is None:
         return ()
     assert envelope.body is not None
     return encode_addressing(
         Addressing(
             action=action or response_action(etree.QName(envelope.body).localname),
             message_id=f"urn:uuid:{uuid.uuid4()}",
-            relates_to=asked.message_id,
+            relates_to=request.message_id,
         )
     )

@@ -1,15 +1,15 @@
-"""Makes Spyne 2.14 importable on every Python that a node runs on.
+"""Makes Spyne 2.14 importable on every supported Python.
 
-Spyne 2.14, its newest release, stands on two things that newer Pythons do not have:
+Spyne 2.14, its newest release, depends on two things that newer Pythons do not have:
 
 - It carries a copy of six 1.14, whose importer for `spyne.util.six.moves` has `find_module` but no
-  `find_spec`. Python 3.11 warns of such an importer, Python 3.12 ignores it. `SixFinder` leads
-  `spyne.util.six` to the six that is installed. It leaves a Spyne alone whose six has a `find_spec`.
+  `find_spec`. Python 3.11 warns about such an importer, Python 3.12 ignores it. `SixFinder` replaces
+  `spyne.util.six` by the installed six, unless the copy in Spyne has a `find_spec`.
 - It imports `cgi`, for one function. Python 3.11 and 3.12 warn that `cgi` is deprecated; Python 3.13 does not
   have it, and there the distribution legacy-cgi provides it.
 
-The package `hpwsn.door` calls `prepare` before any of its modules is imported, and nothing outside of it
-imports Spyne. A program that imports Spyne by itself imports `hpwsn.door` first.
+The package `hpwsn.door` calls `prepare` before any of its modules is imported. A program that imports Spyne
+itself must import `hpwsn.door` first.
 """
 
 import importlib
@@ -21,27 +21,27 @@ from importlib.abc import InspectLoader, Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 
-CARRIED = "spyne.util.six"
+BUNDLED_SIX = "spyne.util.six"
 
 
 class SixFinder(MetaPathFinder, Loader):
-    """Finds `spyne.util.six`, and the modules below it, in the six that is installed."""
+    """Finds `spyne.util.six`, and the modules below it, in the installed six."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """None for any other module, and for a Spyne whose own six works."""
-        if fullname == CARRIED:
+        """Return None for any other module, and if Spyne's own copy of six works."""
+        if fullname == BUNDLED_SIX:
             return ModuleSpec(fullname, self, is_package=True) if _is_outdated(path) else None
-        if fullname.startswith(CARRIED + ".") and sys.modules[CARRIED].__loader__ is self:
+        if fullname.startswith(BUNDLED_SIX + ".") and sys.modules[BUNDLED_SIX].__loader__ is self:
             return ModuleSpec(fullname, self, is_package=True)
         return None
 
     def exec_module(self, module: ModuleType) -> None:
-        """Fill `spyne.util.six`, or put six's own module in place of one below it; six is not changed."""
+        """Fill `spyne.util.six`, or replace a module below it by that of six; six itself is not changed."""
         name = module.__name__
         installed = importlib.import_module(name.removeprefix("spyne.util."))
-        if name == CARRIED:
+        if name == BUNDLED_SIX:
             public = {key: value for key, value in vars(installed).items() if not key.startswith("_")}
             # Spyne added this to its copy.
             vars(module).update(public, get_function_name=operator.attrgetter("__name__"))
@@ -50,11 +50,11 @@ class SixFinder(MetaPathFinder, Loader):
 
 
 def _is_outdated(path: Sequence[str] | None) -> bool:
-    """Whether the six that Spyne carries, found on `path`, has an importer that Python 3.12 ignores."""
-    spec = PathFinder.find_spec(CARRIED, path)
+    """Whether the copy of six in Spyne, found on `path`, has an importer that Python 3.12 ignores."""
+    spec = PathFinder.find_spec(BUNDLED_SIX, path)
     if spec is None or not isinstance(spec.loader, InspectLoader):
         return False
-    source = spec.loader.get_source(CARRIED) or ""
+    source = spec.loader.get_source(BUNDLED_SIX) or ""
     return "_SixMetaPathImporter" in source and "def find_spec" not in source
 
 

@@ -63,7 +63,7 @@ def test_a_nonce_is_remembered_for_as_long_as_its_time_is_near(credentials):
 
 
 def test_a_full_memory_refuses_and_goes_on_when_old_nonces_are_forgotten(credentials, monkeypatch):
-    monkeypatch.setattr(onvif_security, "REMEMBERED", 2)
+    monkeypatch.setattr(onvif_security, "MAX_NONCES", 2)
     for nonce in (b"1", b"2"):
         credentials.check(message(token(nonce=nonce)), NOW)
     with pytest.raises(SoapFault):
