@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 
 from aiohttp import web
 
-from hpwsn.routing.membership.signing import SIGNATURE, TooEarly, Unsigned, Verifier
+from hpwsn.routing.membership.signing import SIGNATURE, InvalidSignature, TooEarly, Verifier
 from hpwsn.routing.topology.topology import MalformedTopology, check_name
 from hpwsn.settings import TopicsSettings
 from hpwsn.topics.directory.directory import Directory, TopicDirectoryError
@@ -165,7 +165,7 @@ class AdminApi:
             body = await request.read()
             try:
                 nonce = self._check(request, body)
-            except Unsigned as error:
+            except InvalidSignature as error:
                 return self._unsigned(request, error)
             return self._sign(nonce, await _answer(handler, request, body))
 
@@ -174,7 +174,7 @@ class AdminApi:
     def _check(self, request: web.Request, body: bytes) -> str:
         return self._verifier.check(request.method, request.raw_path, request.headers, body, now=time.time())
 
-    def _unsigned(self, request: web.Request, error: Unsigned) -> web.Response:
+    def _unsigned(self, request: web.Request, error: InvalidSignature) -> web.Response:
         now, key = time.monotonic(), (request.remote or "?", str(error)[:40])
         if now - self._complained.get(key, -_QUIET) >= _QUIET:
             if len(self._complained) > 1000:
@@ -222,7 +222,7 @@ class AdminApi:
         try:
             nonce = self._check(request, b"")
             record = self._members.live(request.match_info["name"], request.query.get("session", ""))
-        except Unsigned as error:
+        except InvalidSignature as error:
             return self._unsigned(request, error)
         except NotRegistered as error:
             response = _refusal(404, str(error))
@@ -243,7 +243,7 @@ class AdminApi:
         number, members = 0, self._members
         while members.registry.find(record.name) is record:
             version = members.topology.version
-            await stream.write(self._verifier.seal_line(nonce, number, members.news(told)))
+            await stream.write(self._verifier.sign_line(nonce, number, members.news(told)))
             told, number = version, number + 1
             await members.newer(told, members.registry.heartbeat)
 

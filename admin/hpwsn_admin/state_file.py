@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from hpwsn.errors import HpwsnError
-from hpwsn.routing.membership.last_topology import write_whole
+from hpwsn.routing.membership.last_topology import write_atomically
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +66,7 @@ class Store:
 
     def save(self, state: dict[str, Any]) -> None:
         """Write the state."""
-        write_whole(self.path, json.dumps(state))
+        write_atomically(self.path, json.dumps(state))
 
     def close(self) -> None:
         """Give the directory back."""

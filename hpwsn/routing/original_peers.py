@@ -19,8 +19,8 @@ from typing import Any
 
 from hpwsn.errors import HpwsnError
 from hpwsn.notification import FOREIGN, ORIGINAL, PARTIAL, Notification, Run
-from hpwsn.routing.wire.fragments import Piece, Reassembly, Whole
-from hpwsn.routing.wire.original_fragments import datagrams, fragment_of, piece_message, whole_message
+from hpwsn.routing.wire.fragments import CompleteMessage, Piece, Reassembly
+from hpwsn.routing.wire.original_fragments import complete_message, datagrams, fragment_of, piece_message
 from hpwsn.settings import RoutingSettings
 from hpwsn_client.wsn.formats.original import PackedNotification, parse_packed
 from hpwsn_client.wsn.operations.notifications import NotificationMessage
@@ -32,12 +32,12 @@ from hpwsn_client.wsn.topics.topic_expressions import TopicExpression
 
 log = logging.getLogger(__name__)
 
-BURST = 64 * 1024
-PAUSE = 0.002
+BURST_BYTES = 64 * 1024
+BURST_PAUSE = 0.002
 """Nobody reports what has arrived, so a burst that any receiver's buffer holds goes out at a time."""
-MOST_PUBLISHING = 1000
+MAX_PUBLISHING = 1000
 """Notifications of theirs that are on the way into the journal at once."""
-TELL_EVERY = 60.0
+WARNING_INTERVAL = 60.0
 
 Publish = Callable[[Sequence[NotificationMessage], int], Coroutine[Any, Any, object]]
 
@@ -52,18 +52,18 @@ class OriginalPeers(asyncio.DatagramProtocol):
         self._publish = publish
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.DatagramTransport | None = None
-        self._life = secrets.randbits(40)
+        self._instance = secrets.randbits(40)
         self._peers: list[Any] = []
-        self._waiting: deque[bytes] = deque()
-        self._waiting_bytes = 0
+        self._queue: deque[bytes] = deque()
+        self._queued_bytes = 0
         self._timer: asyncio.TimerHandle | None = None
         self._publishing: set[asyncio.Task[None]] = set()
-        self._pieces = Reassembly(
+        self._reassembly = Reassembly(
             timeout=settings.reassembly_timeout,
-            most_bytes=settings.reassembly_bytes,
-            most_messages=settings.reassembly_messages,
+            max_bytes=settings.reassembly_bytes,
+            max_messages=settings.reassembly_messages,
         )
-        self._told_at = -TELL_EVERY
+        self._warned_at = -WARNING_INTERVAL
         self._sent = self._received = self._dropped = self._refused = 0
 
     async def start(self) -> None:
@@ -72,9 +72,9 @@ class OriginalPeers(asyncio.DatagramProtocol):
         try:
             transport, _ = await self._loop.create_datagram_endpoint(lambda: self, local_addr=own)
             family = transport.get_extra_info("socket").family
-            for place in self._settings.original_addresses():
+            for address in self._settings.original_addresses():
                 found = await self._loop.getaddrinfo(
-                    *place, family=family, type=socket.SOCK_DGRAM, flags=socket.AI_V4MAPPED
+                    *address, family=family, type=socket.SOCK_DGRAM, flags=socket.AI_V4MAPPED
                 )
                 self._peers.append(found[0][4])
         except OSError as error:
@@ -104,34 +104,34 @@ class OriginalPeers(asyncio.DatagramProtocol):
                 raise ValueError("it has no topic")
             topic = TopicExpression.of(notification.topic, DIALECT_SIMPLE)
             message = NotificationMessage(topic, notification.payload)
-            identification = f"{self._life}:{offset}"
-            made = list(datagrams(message, identification, self._settings.fragment_size, partial=partial))
+            identification = f"{self._instance}:{offset}"
+            encoded = list(datagrams(message, identification, self._settings.fragment_size, partial=partial))
         except (ValueError, SoapFault) as error:
             self._dropped += 1
-            self._tell("a notification does not go to nodes of the original: %s", error)
+            self._warn("a notification does not go to nodes of the original: %s", error)
             return
-        size = sum(map(len, made))
-        if self._waiting_bytes + size > self._settings.queue_bytes:
+        size = sum(map(len, encoded))
+        if self._queued_bytes + size > self._settings.queue_bytes:
             self._dropped += 1
-            self._tell("a notification does not go to nodes of the original: %s", "routing.queue_bytes wait")
+            self._warn("a notification does not go to nodes of the original: %s", "routing.queue_bytes wait")
             return
-        self._waiting += made
-        self._waiting_bytes += size
+        self._queue += encoded
+        self._queued_bytes += size
         if self._timer is None:
             self._flush()
 
     def _flush(self) -> None:
         self._timer = None
         burst = 0
-        while self._transport is not None and self._waiting and burst < BURST:
-            data = self._waiting.popleft()
+        while self._transport is not None and self._queue and burst < BURST_BYTES:
+            data = self._queue.popleft()
             burst += len(data)
             for peer in self._peers:
                 self._transport.sendto(data, peer)
                 self._sent += 1
-        self._waiting_bytes -= burst
+        self._queued_bytes -= burst
         if burst:
-            self._timer = self._loop.call_later(PAUSE, self._flush)
+            self._timer = self._loop.call_later(BURST_PAUSE, self._flush)
 
     def error_received(self, exc: Exception) -> None:
         """A port is closed there; nothing else is known of them."""
@@ -142,32 +142,32 @@ class OriginalPeers(asyncio.DatagramProtocol):
         """Take one datagram from anybody."""
         if all(addr[0] != peer[0] for peer in self._peers):
             self._refused += 1
-            self._tell("a datagram from %s is dropped: routing.originals does not name it", addr[0])
+            self._warn("a datagram from %s is dropped: routing.originals does not name it", addr[0])
             return
         self._received += 1
         try:
             packed = parse_packed(parse_message_xml(data, self._limits), self._limits)
-            self._take(packed, addr[0])
+            self._receive(packed, addr[0])
         except (SoapFault, ValueError) as error:
             self._refused += 1
-            self._tell("a datagram of the original at %s cannot be read: %s", addr[0], error)
+            self._warn("a datagram of the original at %s cannot be read: %s", addr[0], error)
 
-    def _take(self, packed: PackedNotification, host: str) -> None:
+    def _receive(self, packed: PackedNotification, host: str) -> None:
         message, partial = packed.message, packed.package is not None and packed.package.partial
         if packed.package is None or not packed.package.split:
             self._publish_soon(message, ORIGINAL | PARTIAL * partial)
             return
         topic = None if message.topic is None else message.topic.topic
-        found = self._pieces.add((host, topic), fragment_of(packed), self._loop.time())
-        if isinstance(found, Whole):
+        found = self._reassembly.add((host, topic), fragment_of(packed), self._loop.time())
+        if isinstance(found, CompleteMessage):
             if len(found.content) > self._limits.body:
                 raise ValueError(f"the whole message has {len(found.content)} bytes (server.body_limit)")
-            self._publish_soon(whole_message(message, found.content, self._limits), ORIGINAL)
+            self._publish_soon(complete_message(message, found.content, self._limits), ORIGINAL)
         elif isinstance(found, Piece):
             self._publish_soon(piece_message(message, found.fragment), ORIGINAL)
 
     def _publish_soon(self, message: NotificationMessage, routing: int) -> None:
-        if len(self._publishing) >= MOST_PUBLISHING:
+        if len(self._publishing) >= MAX_PUBLISHING:
             self._dropped += 1
             return
         task = self._loop.create_task(self._publish_one(message, routing))
@@ -179,25 +179,25 @@ class OriginalPeers(asyncio.DatagramProtocol):
             await self._publish([message], routing)
         except SoapFault as error:
             self._refused += 1
-            self._tell("a notification of the original is not published: %s", error)
+            self._warn("a notification of the original is not published: %s", error)
 
-    def _tell(self, words: str, *parts: object) -> None:
+    def _warn(self, message: str, *arguments: object) -> None:
         """Write to the log, not more than once a minute: datagrams are many."""
         now = self._loop.time()
-        if now - self._told_at >= TELL_EVERY:
-            self._told_at = now
-            log.warning(words, *parts)
+        if now - self._warned_at >= WARNING_INTERVAL:
+            self._warned_at = now
+            log.warning(message, *arguments)
 
     def figures(self) -> dict[str, int]:
         """What an operator may want to know."""
         return {
             "sent": self._sent,
             "received": self._received,
-            "waiting_bytes": self._waiting_bytes,
+            "waiting_bytes": self._queued_bytes,
             "dropped": self._dropped,
             "refused": self._refused,
-            "incomplete": len(self._pieces),
-            "timed_out": self._pieces.timed_out,
+            "incomplete": len(self._reassembly),
+            "timed_out": self._reassembly.timed_out,
         }
 
     async def close(self) -> None:

@@ -131,9 +131,9 @@ def _sent(simulation: Simulation) -> tuple[int, int]:
     return simulation.traffic.messages.total(), simulation.traffic.bytes.total()
 
 
-def _told(simulation: Simulation) -> int:
+def _interest_messages(simulation: Simulation) -> int:
     """What was told and asked, without the comparison of versions that goes on all the time."""
-    return simulation.traffic.messages["Interest"] + simulation.traffic.messages["Ask"]
+    return simulation.traffic.messages["Interest"] + simulation.traffic.messages["InterestRequest"]
 
 
 def check_converged(simulation: Simulation, random: Random) -> None:
@@ -143,11 +143,11 @@ def check_converged(simulation: Simulation, random: Random) -> None:
         wanting = simulation.wanting(topic)
         clusters = {simulation.nodes[name].cluster for name in wanting}
         for node in simulation.running():
-            way = node.router.way(topic)
+            route = node.router.route(topic)
             near = {name for name in wanting if simulation.nodes[name].cluster == node.cluster}
-            far = bool(way.cross if node.router.view.leads else way.up)
-            if set(way.nodes) != near - {node.name} or far != bool(clusters - {node.cluster}):
-                raise AssertionError(f"{node.name} has not the right way for {topic}: {way}")
+            far = bool(route.cross if node.router.view.is_representative else route.up)
+            if set(route.nodes) != near - {node.name} or far != bool(clusters - {node.cluster}):
+                raise AssertionError(f"{node.name} has the wrong route for {topic}: {route}")
 
 
 def _one_subscription(simulation: Simulation) -> dict[str, float]:
@@ -176,7 +176,7 @@ def _representative_dies(simulation: Simulation) -> dict[str, float]:
     cluster = simulation.topology().clusters[0]
     publisher, topic = cluster.nodes[-1].name, Topic.parse("New:T")
     far = simulation.nodes[next(name for name in reversed(simulation.nodes))]
-    began, before = simulation.now, _told(simulation)
+    began, before = simulation.now, _interest_messages(simulation)
     assert cluster.representative is not None
     simulation.kill(cluster.representative, noticed_after=NOTICED)
     while simulation.now < began + 10:
@@ -188,14 +188,14 @@ def _representative_dies(simulation: Simulation) -> dict[str, float]:
     simulation.run(3.0)
     return {
         "failover: traffic resumed, s": gap,
-        "failover: messages": float(_told(simulation) - before),
+        "failover: messages": float(_interest_messages(simulation) - before),
     }
 
 
 def _state(simulation: Simulation) -> dict[str, float]:
     nodes = list(simulation.running())
-    leading = next(node for node in nodes if node.router.view.leads)
-    ordinary = next(node for node in nodes if not node.router.view.leads)
+    leading = next(node for node in nodes if node.router.view.is_representative)
+    ordinary = next(node for node in nodes if not node.router.view.is_representative)
     return {
         "state: ordinary node, patterns": float(ordinary.router.figures()["patterns"]),
         "state: representative, patterns": float(leading.router.figures()["patterns"]),

@@ -268,7 +268,7 @@ async def test_who_sent_once_and_is_no_member_any_more_is_forgotten(monkeypatch:
         for number, sender in enumerate(senders):
             if number == 2:
                 assert receiver.links.figures()["udp"]["senders"] == 2
-                monkeypatch.setattr(udp, "FORGET_AFTER", 0.0)
+                monkeypatch.setattr(udp, "FORGET_SECONDS", 0.0)
                 receiver.links.set_members({"b": places[2]})
             sender.links.set_members({"r": places[0]})
             sender.links.send("r", b"x", reliable=False)

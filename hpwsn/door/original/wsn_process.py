@@ -21,8 +21,8 @@ from hpwsn.door.soap.operation import Context, message_id, routing
 from hpwsn.door.soap.owner_proxy import OwnerProxy
 from hpwsn.door.soap.soap_door import SoapDoor
 from hpwsn.notification import PARTIAL
-from hpwsn.routing.wire.fragments import Reassembly, Whole
-from hpwsn.routing.wire.original_fragments import fragment_of, whole_message
+from hpwsn.routing.wire.fragments import CompleteMessage, Reassembly
+from hpwsn.routing.wire.original_fragments import complete_message, fragment_of
 from hpwsn.settings import RoutingSettings
 from hpwsn_client.wsn.formats.original import (
     RESPONSE_ACTION,
@@ -57,8 +57,8 @@ class OriginalDoor:
         self._endpoints = PushEndpoints(context.broker)
         self._reassembly = Reassembly(
             timeout=settings.reassembly_timeout,
-            most_bytes=settings.reassembly_bytes,
-            most_messages=settings.reassembly_messages,
+            max_bytes=settings.reassembly_bytes,
+            max_messages=settings.reassembly_messages,
         )
 
     def routes(self) -> list[web.RouteDef]:
@@ -115,14 +115,14 @@ class OriginalDoor:
         topic = request.message.topic
         now = asyncio.get_running_loop().time()
         found = self._reassembly.add(None if topic is None else topic.topic, fragment, now)
-        if not isinstance(found, Whole):
+        if not isinstance(found, CompleteMessage):
             return None
         if len(found.content) > self._context.limits.body:
             raise faults.TooLarge(
                 f"the reassembled message has {len(found.content)} bytes;"
                 f" at most {self._context.limits.body} are accepted (server.body_limit)"
             )
-        return whole_message(request.message, found.content, self._context.limits)
+        return complete_message(request.message, found.content, self._context.limits)
 
 
 def _refuse_soap_12(envelope: Envelope) -> None:

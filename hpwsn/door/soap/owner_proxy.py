@@ -28,7 +28,7 @@ from hpwsn.broker.subscriptions.resource_addresses import mark_of
 from hpwsn.door.soap.proxied_answers import TOKEN_HEADER
 from hpwsn.door.soap.soap_door import SoapDoor, response_of, version_hint
 from hpwsn.routing.membership.credentials import peer_context, shared_secret
-from hpwsn.routing.membership.signing import SIGNATURE, Signer, Unsigned, Verifier
+from hpwsn.routing.membership.signing import SIGNATURE, InvalidSignature, Signer, Verifier
 from hpwsn.routing.topology.topology import Member, Topology
 from hpwsn.settings import Config
 from hpwsn_client.wsn.operations.messages import Unsubscribe, encode_message
@@ -67,7 +67,7 @@ class OwnerProxy:
         self._owners: dict[str, Member] | None = None
         self._signer = Signer(secret)
         # Any client may send the same request unsigned, so that an attacker gains nothing by a replay.
-        self._verifier = Verifier(secret, window=settings.clock_window, once=False)
+        self._verifier = Verifier(secret, window=settings.clock_window, reject_replays=False)
         self._soap = soap
         self._limits = limits
         self._timeout = settings.forward_timeout
@@ -117,7 +117,7 @@ class OwnerProxy:
         if mark != self._mark:
             raise faults.Busy(
                 f"node {request.headers.get(VIA_HEADER, '?')} forwarded this request to node {self._name},"
-                " which does not own the resource; correct the owner's URL (cluster.url or server.public_url)",
+                " which does not own the resource; correct its owner's URL (cluster.url, server.public_url)",
                 retry_after=RETRY_AFTER,
             )
         self._soap.proxied_answers.mark(request)
@@ -126,7 +126,7 @@ class OwnerProxy:
     def _check(self, request: web.Request, data: bytes) -> None:
         try:
             self._verifier.check(request.method, request.raw_path, request.headers, data, now=time.time())
-        except Unsigned as error:
+        except InvalidSignature as error:
             log.warning(
                 "refused the request for %s that %s forwarded: %s", request.path, request.remote, error
             )

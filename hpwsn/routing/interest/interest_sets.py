@@ -17,7 +17,7 @@ from hpwsn_client.wsn.soap.names import DIALECT_FULL
 from hpwsn_client.wsn.topics.topic_expressions import Topic, TopicExpression, TopicPattern
 
 
-class Table:
+class PatternTable:
     """Patterns by where they match: at one topic, below one, or anywhere in a namespace."""
 
     __slots__ = ("_below", "_exact", "_wild", "texts")
@@ -79,15 +79,15 @@ class Table:
         return self._below, Topic(pattern.namespace, tuple(name for _, name in pattern.steps))
 
 
-class Merged:
+class MergedPatterns:
     """Patterns, counted; `outermost` are those that no other one covers."""
 
-    __slots__ = ("_counts", "_hidden", "_shown", "changed", "outermost")
+    __slots__ = ("_counts", "_covered_index", "_outermost_index", "changed", "outermost")
 
     def __init__(self) -> None:
         self._counts: dict[str, int] = {}
-        self._shown: OverlapIndex[str] = OverlapIndex(False)
-        self._hidden: OverlapIndex[str] = OverlapIndex(False)
+        self._outermost_index: OverlapIndex[str] = OverlapIndex(False)
+        self._covered_index: OverlapIndex[str] = OverlapIndex(False)
         self.outermost: set[str] = set()
         self.changed: set[str] = set()
         """The patterns that became outermost, or no longer are; whoever looks at them empties it."""
@@ -100,7 +100,7 @@ class Merged:
         count = self._counts.get(text, 0)
         self._counts[text] = count + 1
         if not count:
-            self._settle(text)
+            self._insert(text)
         return not count
 
     def discard(self, text: str) -> bool:
@@ -111,39 +111,49 @@ class Merged:
             return False
         del self._counts[text]
         if text in self.outermost:
-            self._show(text, False)
-            for below in [below for below in self._near(self._hidden, text) if _covers(text, below)]:
-                self._hidden.discard(_expression(below), below)
-                self._settle(below)
+            self._set_outermost(text, False)
+            for below in [
+                below for below in self._candidates(self._covered_index, text) if _covers(text, below)
+            ]:
+                self._covered_index.discard(_expression(below), below)
+                self._insert(below)
         else:
-            self._hidden.discard(_expression(text), text)
+            self._covered_index.discard(_expression(text), text)
         return True
 
-    def _settle(self, text: str) -> None:
+    def _insert(self, text: str) -> None:
         """Find the place of a pattern that has none."""
-        if any(_covers(other, text) for other in self._near(self._shown, text)):
-            self._hidden.add(_expression(text), text)
+        if any(_covers(other, text) for other in self._candidates(self._outermost_index, text)):
+            self._covered_index.add(_expression(text), text)
             return
-        for below in [below for below in self._near(self._shown, text) if _covers(text, below)]:
-            self._show(below, False)
-            self._hidden.add(_expression(below), below)
-        self._show(text, True)
+        for below in [
+            below for below in self._candidates(self._outermost_index, text) if _covers(text, below)
+        ]:
+            self._set_outermost(below, False)
+            self._covered_index.add(_expression(below), below)
+        self._set_outermost(text, True)
 
-    def _show(self, text: str, shown: bool) -> None:
+    def _set_outermost(self, text: str, shown: bool) -> None:
         # A pattern that comes and goes between two looks is no change.
         self.changed ^= {text}
         if shown:
             self.outermost.add(text)
-            self._shown.add(_expression(text), text)
+            self._outermost_index.add(_expression(text), text)
         else:
             self.outermost.discard(text)
-            self._shown.discard(_expression(text), text)
+            self._outermost_index.discard(_expression(text), text)
 
-    def _near(self, index: OverlapIndex[str], text: str) -> Iterator[str]:
+    def _candidates(self, index: OverlapIndex[str], text: str) -> Iterator[str]:
         if text == EVERYTHING:
-            return iter([each for each in self._counts if (each in self.outermost) == (index is self._shown)])
+            return iter(
+                [
+                    each
+                    for each in self._counts
+                    if (each in self.outermost) == (index is self._outermost_index)
+                ]
+            )
         found = dict.fromkeys(index.candidates(_expression(text)))
-        if EVERYTHING in self.outermost and index is self._shown:
+        if EVERYTHING in self.outermost and index is self._outermost_index:
             found[EVERYTHING] = None
         return iter(found)
 
@@ -160,13 +170,13 @@ def _expression(text: str) -> TopicExpression:
     return TopicExpression(DIALECT_FULL, text, (), patterns)
 
 
-class Statement:
+class Advertisement:
     """What is told of a merged set: its versions, at most `most` patterns in each."""
 
     __slots__ = ("_merged", "_most", "complete", "incarnation", "subject", "texts", "version")
 
     def __init__(
-        self, subject: Subject, incarnation: int, merged: Merged, most: int, version: int = 1
+        self, subject: Subject, incarnation: int, merged: MergedPatterns, most: int, version: int = 1
     ) -> None:
         self.subject = subject
         self.incarnation = incarnation
@@ -177,12 +187,12 @@ class Statement:
         merged.changed = set()
         self.texts = set(coarsen(merged.outermost, most))
 
-    def whole(self) -> Interest:
+    def snapshot(self) -> Interest:
         """The version as a whole."""
         texts = tuple(sorted(self.texts))
         return Interest(self.subject, self.incarnation, self.version, 0, texts, (), self.complete)
 
-    def next(self, complete: bool = True) -> Interest | None:
+    def delta(self, complete: bool = True) -> Interest | None:
         """The next version as a difference, where something has changed since the last."""
         added, removed = self._difference()
         if not added and not removed and complete == self.complete:
@@ -214,7 +224,7 @@ class Statement:
         return added, (changed & self.texts) - self._merged.outermost
 
 
-class Heard:
+class ReceivedInterest:
     """An interest that another node told."""
 
     __slots__ = ("complete", "incarnation", "source", "table", "version")
@@ -224,9 +234,9 @@ class Heard:
         self.version = message.version
         self.complete = message.complete
         self.source = source
-        self.table = Table(message.added)
+        self.table = PatternTable(message.added)
 
-    def take(self, message: Interest) -> tuple[set[str], set[str]] | None:
+    def apply(self, message: Interest) -> tuple[set[str], set[str]] | None:
         """Take a later version of the same incarnation: what was added and removed; None where it cannot be.
 
         A difference must build on the version that is here; a whole can always be taken.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hpwsn.routing.interest.interest_sets import Heard, Merged, Statement, Table
+from hpwsn.routing.interest.interest_sets import Advertisement, MergedPatterns, PatternTable, ReceivedInterest
 from hpwsn.routing.topology.cluster_view import View
 from hpwsn.routing.wire.router_messages import Interest, Scope, Subject, Version
 from hpwsn_client.wsn.topics.topic_expressions import Topic
@@ -22,34 +22,38 @@ def key_of(subject: Subject) -> Subject:
     return FOREIGN if subject.scope is Scope.FOREIGN else subject
 
 
-class Lead:
+class AggregatedInterest:
     """What a representative puts together: the interest of its cluster, and that of all others."""
 
-    __slots__ = ("cluster", "foreign", "missing", "of_cluster", "of_foreign")
+    __slots__ = ("cluster", "cluster_patterns", "foreign", "foreign_patterns", "missing")
 
     def __init__(self, name: str, cluster: str, incarnation: int, most: int, version: int) -> None:
         self.missing: set[Subject] = set()
         """Who was there at its beginning and has not been heard: until then more may be wanted."""
-        self.of_cluster = Merged()
-        self.of_foreign = Merged()
-        self.cluster = Statement(Subject(Scope.CLUSTER, cluster), incarnation, self.of_cluster, most, version)
-        self.foreign = Statement(Subject(Scope.FOREIGN, name), incarnation, self.of_foreign, most, version)
+        self.cluster_patterns = MergedPatterns()
+        self.foreign_patterns = MergedPatterns()
+        self.cluster = Advertisement(
+            Subject(Scope.CLUSTER, cluster), incarnation, self.cluster_patterns, most, version
+        )
+        self.foreign = Advertisement(
+            Subject(Scope.FOREIGN, name), incarnation, self.foreign_patterns, most, version
+        )
 
-    def merged(self, scope: Scope) -> Merged:
+    def merged(self, scope: Scope) -> MergedPatterns:
         """Where an interest of that scope is counted."""
-        return self.of_cluster if scope is Scope.NODE else self.of_foreign
+        return self.cluster_patterns if scope is Scope.NODE else self.foreign_patterns
 
 
-class Told:
+class KnownInterest:
     """All that a node knows of interest."""
 
     def __init__(self, name: str, incarnation: int, max_patterns: int) -> None:
         self.me = Subject(Scope.NODE, name)
-        self.local = Table()
-        self._merged = Merged()
-        self.own = Statement(self.me, incarnation, self._merged, max_patterns)
-        self.heard: dict[Subject, Heard] = {}
-        self.lead: Lead | None = None
+        self.local = PatternTable()
+        self._merged = MergedPatterns()
+        self.own = Advertisement(self.me, incarnation, self._merged, max_patterns)
+        self.received: dict[Subject, ReceivedInterest] = {}
+        self.aggregated: AggregatedInterest | None = None
         self.generation = 0
         self._most = max_patterns
         self._versions = 1
@@ -59,7 +63,7 @@ class Told:
         if not self._merged.add(text):
             return False
         self.local.add(text)
-        self._count(self.me, (text,), ())
+        self._update_aggregates(self.me, (text,), ())
         return True
 
     def release(self, text: str) -> bool:
@@ -67,104 +71,112 @@ class Told:
         if not self._merged.discard(text):
             return False
         self.local.discard(text)
-        self._count(self.me, (), (text,))
+        self._update_aggregates(self.me, (), (text,))
         return True
 
     def wants(self, subject: Subject, topic: Topic | None, source: str | None) -> bool | None:
         """Whether the subject wants the topic; None where who speaks for it now may still say so."""
-        heard = self.heard.get(subject)
-        if heard is None:
+        received = self.received.get(subject)
+        if received is None:
             return None
-        if heard.table.wants(topic):
+        if received.table.wants(topic):
             return True
-        return False if heard.complete and source in (heard.source, None) else None
+        return False if received.complete and source in (received.source, None) else None
 
-    def take(self, sender: str, message: Interest) -> tuple[int, bool] | None:
+    def receive(self, sender: str, message: Interest) -> tuple[int, bool] | None:
         """Take an interest: the version before, 0 for none, and whether it is news; None if it cannot be."""
         key = key_of(message.subject)
-        heard = self.heard.get(key)
-        if heard is None or heard.incarnation != message.incarnation or self._new_source(heard, sender, key):
+        received = self.received.get(key)
+        if (
+            received is None
+            or received.incarnation != message.incarnation
+            or self._new_source(received, sender, key)
+        ):
             if message.base:
                 return None
             self.forget(key)
-            heard = self.heard[key] = Heard(message, sender)
-            if self.lead is not None:
-                self.lead.missing.discard(key)
-            self._count(key, heard.table.texts, ())
+            received = self.received[key] = ReceivedInterest(message, sender)
+            if self.aggregated is not None:
+                self.aggregated.missing.discard(key)
+            self._update_aggregates(key, received.table.texts, ())
             return 0, True
-        before = heard.version
+        before = received.version
         if message.version <= before:
             return before, False
-        changed = heard.take(message)
+        changed = received.apply(message)
         if changed is None:
             return None
-        self._count(key, *changed)
+        self._update_aggregates(key, *changed)
         return before, True
 
-    def _new_source(self, heard: Heard, sender: str, key: Subject) -> bool:
+    def _new_source(self, received: ReceivedInterest, sender: str, key: Subject) -> bool:
         """Whether another node states it now; a node's own interest is its own whoever relays it."""
-        return key.scope is not Scope.NODE and heard.source != sender
+        return key.scope is not Scope.NODE and received.source != sender
 
-    def lacks(self, entry: Version, sender: str) -> bool:
+    def is_behind(self, entry: Version, sender: str) -> bool:
         """Whether the sender has a version that should be asked for."""
         key = key_of(entry.subject)
-        heard = self.heard.get(key)
-        if heard is None or heard.incarnation != entry.incarnation:
+        received = self.received.get(key)
+        if received is None or received.incarnation != entry.incarnation:
             return True
-        return entry.version > heard.version or self._new_source(heard, sender, key)
+        return entry.version > received.version or self._new_source(received, sender, key)
 
     def forget(self, key: Subject) -> None:
         """Forget an interest, and do not wait for it."""
-        if self.lead is not None:
-            self.lead.missing.discard(key)
-        heard = self.heard.pop(key, None)
-        if heard is not None:
-            self._count(key, (), heard.table.texts)
+        if self.aggregated is not None:
+            self.aggregated.missing.discard(key)
+        received = self.received.pop(key, None)
+        if received is not None:
+            self._update_aggregates(key, (), received.table.texts)
 
-    def _count(self, key: Subject, added: Iterable[str], removed: Iterable[str]) -> None:
+    def _update_aggregates(self, key: Subject, added: Iterable[str], removed: Iterable[str]) -> None:
         self.generation += 1
-        if self.lead is None or key is FOREIGN:
+        if self.aggregated is None or key is FOREIGN:
             return
-        merged = self.lead.merged(key.scope)
+        merged = self.aggregated.merged(key.scope)
         for text in added:
             merged.add(text)
         for text in removed:
             merged.discard(text)
 
-    def begin_to_lead(self, view: View) -> None:
+    def start_aggregating(self, view: View) -> None:
         """Put together what a representative tells."""
         assert view.cluster is not None
         self._versions += 1
         # Later stints of the same process must be newer than what it told in earlier ones.
         version = self._versions << 32
-        self.lead = Lead(self.me.name, view.cluster, self.own.incarnation, self._most, version)
-        self._count(self.me, self.local.texts, ())
-        for key, heard in self.heard.items():
-            self._count(key, heard.table.texts, ())
+        self.aggregated = AggregatedInterest(
+            self.me.name, view.cluster, self.own.incarnation, self._most, version
+        )
+        self._update_aggregates(self.me, self.local.texts, ())
+        for key, received in self.received.items():
+            self._update_aggregates(key, received.table.texts, ())
         nodes = {Subject(Scope.NODE, name) for name in view.peers()}
         clusters = {Subject(Scope.CLUSTER, name) for name in view.others}
-        self.lead.missing = (nodes | clusters) - self.heard.keys()
-        self.lead.cluster.next(self.cluster_complete())
-        self.lead.foreign.next(self.foreign_complete())
+        self.aggregated.missing = (nodes | clusters) - self.received.keys()
+        self.aggregated.cluster.delta(self.cluster_complete())
+        self.aggregated.foreign.delta(self.foreign_complete())
 
-    def cease_to_lead(self) -> None:
+    def stop_aggregating(self) -> None:
         """Keep what other clusters want until the next representative says so."""
-        assert self.lead is not None
-        foreign, self.lead = self.lead.foreign.whole(), None
-        for key in [key for key in self.heard if key.scope is Scope.CLUSTER]:
+        assert self.aggregated is not None
+        foreign, self.aggregated = self.aggregated.foreign.snapshot(), None
+        for key in [key for key in self.received if key.scope is Scope.CLUSTER]:
             self.forget(key)
-        self.heard[FOREIGN] = Heard(foreign, self.me.name)
+        self.received[FOREIGN] = ReceivedInterest(foreign, self.me.name)
         self.generation += 1
 
     def cluster_complete(self) -> bool:
         """Whether all nodes have been heard that were there when this one began to lead."""
-        return self.lead is not None and not any(each.scope is Scope.NODE for each in self.lead.missing)
+        return self.aggregated is not None and not any(
+            each.scope is Scope.NODE for each in self.aggregated.missing
+        )
 
     def foreign_complete(self) -> bool:
         """Whether all clusters have been heard that were there when this one began to lead."""
-        heard = (its for key, its in self.heard.items() if key.scope is Scope.CLUSTER)
+        received = (its for key, its in self.received.items() if key.scope is Scope.CLUSTER)
         return (
-            self.lead is not None
-            and not any(each.scope is Scope.CLUSTER for each in self.lead.missing)
-            and all(its.complete for its in heard)
+            self.aggregated is not None
+            and not any(each.scope is Scope.CLUSTER for each in self.aggregated.missing)
+            and all(its.complete for its in received)
         )

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from hpwsn.routing.interest.known_interest import FOREIGN, Told
+from hpwsn.routing.interest.known_interest import FOREIGN, KnownInterest
 from hpwsn.routing.topology.cluster_view import View, Viewer
 from hpwsn.routing.wire.binary import MalformedMessage
 from hpwsn.routing.wire.router_messages import Scope, Subject
@@ -23,10 +23,10 @@ class Targets(NamedTuple):
     """Who must acknowledge a reliable publication, and of whom that is not known yet."""
 
     wanted: frozenset[Subject]
-    unsure: frozenset[Subject]
+    unknown: frozenset[Subject]
 
 
-class Way(NamedTuple):
+class Route(NamedTuple):
     """Where publications of a topic go."""
 
     text: str | None
@@ -40,8 +40,8 @@ class Way(NamedTuple):
     """The representative, where this node is not it and other clusters want it."""
     cross: tuple[str, ...]
     """The representatives of other clusters that want it, where this node represents its own."""
-    of_nodes: Targets
-    of_clusters: Targets
+    node_targets: Targets
+    cluster_targets: Targets
 
     @property
     def wanted(self) -> bool:
@@ -49,78 +49,88 @@ class Way(NamedTuple):
         return bool(self.nodes or self.up or self.cross)
 
 
-class Ways:
+class Routes:
     """The ways from one node."""
 
-    def __init__(self, told: Told, viewer: Viewer, max_ways: int) -> None:
-        self._told = told
+    def __init__(self, known_interest: KnownInterest, viewer: Viewer, max_routes: int) -> None:
+        self._known_interest = known_interest
         self._viewer = viewer
-        self._most = max_ways
-        self._ways: dict[Topic | None, Way] = {}
+        self._most = max_routes
+        self._routes: dict[Topic | None, Route] = {}
         self._generation = -1
 
     def __len__(self) -> int:
-        return len(self._ways)
+        return len(self._routes)
 
-    def of(self, topic: Topic | None) -> Way:
+    def of(self, topic: Topic | None) -> Route:
         """The way for a topic, or for what has none."""
-        if self._generation != self._told.generation or len(self._ways) > self._most:
-            self._ways.clear()
-            self._generation = self._told.generation
-        way = self._ways.get(topic)
-        if way is None:
-            way = self._ways[topic] = self._find(topic)
-        return way
+        if self._generation != self._known_interest.generation or len(self._routes) > self._most:
+            self._routes.clear()
+            self._generation = self._known_interest.generation
+        route = self._routes.get(topic)
+        if route is None:
+            route = self._routes[topic] = self._find(topic)
+        return route
 
-    def _find(self, topic: Topic | None) -> Way:
-        told, view = self._told, self._viewer.view
-        of_nodes, of_clusters = self._nodes(topic, view), self._clusters(topic, view)
-        nodes = tuple(name for name in view.alive if Subject(Scope.NODE, name) in of_nodes.wanted)
-        beyond = () if view.leads else _there(view.representative) if self._foreign(topic, view) else ()
-        cross = (
-            its for name, its in view.others.items() if Subject(Scope.CLUSTER, name) in of_clusters.wanted
+    def _find(self, topic: Topic | None) -> Route:
+        known_interest, view = self._known_interest, self._viewer.view
+        node_targets, cluster_targets = self._nodes(topic, view), self._clusters(topic, view)
+        nodes = tuple(name for name in view.alive if Subject(Scope.NODE, name) in node_targets.wanted)
+        beyond = (
+            ()
+            if view.is_representative
+            else _present(view.representative)
+            if self._foreign(topic, view)
+            else ()
         )
-        return Way(
+        cross = (
+            its for name, its in view.others.items() if Subject(Scope.CLUSTER, name) in cluster_targets.wanted
+        )
+        return Route(
             None if topic is None else str(topic),
-            told.local.wants(topic),
+            known_interest.local.wants(topic),
             nodes,
             tuple(name for name in nodes if name not in beyond),
             beyond,
-            _there(*cross) if view.leads else (),
-            of_nodes,
-            of_clusters,
+            _present(*cross) if view.is_representative else (),
+            node_targets,
+            cluster_targets,
         )
 
     def _foreign(self, topic: Topic | None, view: View) -> bool:
-        return bool(view.others and self._told.wants(FOREIGN, topic, view.representative))
+        return bool(view.others and self._known_interest.wants(FOREIGN, topic, view.representative))
 
     def _nodes(self, topic: Topic | None, view: View) -> Targets:
-        answers = {name: self._told.wants(Subject(Scope.NODE, name), topic, None) for name in view.peers()}
-        return _targets(Scope.NODE, answers)
+        acknowledgements = {
+            name: self._known_interest.wants(Subject(Scope.NODE, name), topic, None) for name in view.peers()
+        }
+        return _targets(Scope.NODE, acknowledgements)
 
     def _clusters(self, topic: Topic | None, view: View) -> Targets:
         """The other clusters, or all of them as one where this node does not represent its own."""
-        if view.leads:
+        if view.is_representative:
             wants = {
-                name: self._told.wants(Subject(Scope.CLUSTER, name), topic, its)
+                name: self._known_interest.wants(Subject(Scope.CLUSTER, name), topic, its)
                 for name, its in view.others.items()
             }
             return _targets(Scope.CLUSTER, wants)
         if view.cluster is None:
             return Targets(frozenset(), frozenset((FOREIGN,)))
         # The representative knows better; as long as it may say yes, it is asked.
-        beyond = bool(view.others) and self._told.wants(FOREIGN, topic, view.representative) is not False
+        beyond = (
+            bool(view.others) and self._known_interest.wants(FOREIGN, topic, view.representative) is not False
+        )
         return Targets(frozenset((FOREIGN,) if beyond else ()), frozenset())
 
 
-def _targets(scope: Scope, answers: Mapping[str, bool | None]) -> Targets:
+def _targets(scope: Scope, acknowledgements: Mapping[str, bool | None]) -> Targets:
     return Targets(
-        frozenset(Subject(scope, name) for name, wants in answers.items() if wants),
-        frozenset(Subject(scope, name) for name, wants in answers.items() if wants is None),
+        frozenset(Subject(scope, name) for name, wants in acknowledgements.items() if wants),
+        frozenset(Subject(scope, name) for name, wants in acknowledgements.items() if wants is None),
     )
 
 
-def _there(*names: str | None) -> tuple[str, ...]:
+def _present(*names: str | None) -> tuple[str, ...]:
     return tuple(name for name in names if name is not None)
 
 

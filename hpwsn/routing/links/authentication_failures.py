@@ -8,8 +8,8 @@ from typing import Any
 
 log = logging.getLogger(__name__)
 
-EVERY = 60.0
-MOST = 1000
+LOG_INTERVAL = 60.0
+MAX_HOSTS = 1000
 
 
 _WRONG_SECRET = (
@@ -19,27 +19,27 @@ _WRONG_SECRET = (
 _GARBAGE = "a connection from %s to the port for links is ended: %s"
 
 
-class Strangers:
+class AuthenticationFailures:
     """Remembers whom the log has named lately."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._noted: dict[tuple[str, str], float] = {}
+        self._logged: dict[tuple[str, str], float] = {}
 
-    def note(self, name: str, address: Any) -> None:
+    def report_wrong_secret(self, name: str, address: Any) -> None:
         """Somebody there has another secret."""
         self._write(_WRONG_SECRET, address, name[:80])
 
-    def note_garbage(self, error: ValueError, address: Any) -> None:
+    def report_unreadable(self, error: ValueError, address: Any) -> None:
         """Somebody there speaks another protocol."""
         self._write(_GARBAGE, address, str(error)[:200])
 
-    def _write(self, words: str, address: Any, what: str) -> None:
+    def _write(self, message: str, address: Any, what: str) -> None:
         now = self._clock()
         host = address[0] if isinstance(address, tuple) else str(address)
-        if now - self._noted.get((words, host), -EVERY) < EVERY:
+        if now - self._logged.get((message, host), -LOG_INTERVAL) < LOG_INTERVAL:
             return
-        if len(self._noted) >= MOST:
-            self._noted.clear()
-        self._noted[words, host] = now
-        log.warning(words, host, what)
+        if len(self._logged) >= MAX_HOSTS:
+            self._logged.clear()
+        self._logged[message, host] = now
+        log.warning(message, host, what)

@@ -21,7 +21,7 @@ from hpwsn.routing.links.udp_sending import Address, LinkOptions
 
 log = logging.getLogger(__name__)
 
-TRIES = 20
+BIND_ATTEMPTS = 20
 MAPPED = socket.AI_V4MAPPED
 """From a port of IPv6 that is for every address, those of IPv4 are reached too."""
 
@@ -44,20 +44,20 @@ class Links:
         self._port = port
         self._name = name
         self._members: dict[str, tuple[str, int]] = {}
-        self._looking: dict[str, asyncio.Task[None]] = {}
+        self._lookups: dict[str, asyncio.Task[None]] = {}
         self._udp = UdpLinks(name, secret, options, on_message)
         self._tcp = TcpLinks(name, secret, options, on_message, on_state)
 
     async def start(self) -> tuple[str, int]:
         """Take the port for both; where that is."""
-        for attempt in range(TRIES):
+        for attempt in range(BIND_ATTEMPTS):
             listener = self._listen()
             port = int(listener.getsockname()[1])
             try:
                 await self._udp.start(self._host, port)
             except OSError as error:
                 listener.close()
-                if self._port or attempt == TRIES - 1 or error.errno != errno.EADDRINUSE:
+                if self._port or attempt == BIND_ATTEMPTS - 1 or error.errno != errno.EADDRINUSE:
                     raise self._cannot_listen(error) from error
                 continue
             await self._tcp.start(listener)
@@ -84,47 +84,50 @@ class Links:
         """Who there is, and where; this node itself is left out."""
         for gone in self._members.keys() - members.keys():
             self._forget(gone)
-        for name, place in members.items():
-            if name == self._name or self._members.get(name) == place:
+        for name, address in members.items():
+            if name == self._name or self._members.get(name) == address:
                 continue
-            self._members[name] = place
-            self._find(name, place)
+            self._members[name] = address
+            self._resolve(name, address)
 
     def _forget(self, name: str) -> None:
         del self._members[name]
-        if (looking := self._looking.pop(name, None)) is not None:
-            looking.cancel()
+        if (lookup := self._lookups.pop(name, None)) is not None:
+            lookup.cancel()
         self._udp.remove_member(name)
         self._tcp.remove_member(name)
 
-    def _find(self, name: str, place: tuple[str, int]) -> None:
+    def _resolve(self, name: str, address: tuple[str, int]) -> None:
         try:
             found = socket.getaddrinfo(
-                *place, family=self._udp.family, type=socket.SOCK_DGRAM, flags=socket.AI_NUMERICHOST | MAPPED
+                *address,
+                family=self._udp.family,
+                type=socket.SOCK_DGRAM,
+                flags=socket.AI_NUMERICHOST | MAPPED,
             )
         except socket.gaierror:
-            if (earlier := self._looking.pop(name, None)) is not None:
+            if (earlier := self._lookups.pop(name, None)) is not None:
                 earlier.cancel()
-            self._looking[name] = asyncio.get_running_loop().create_task(self._look_up(name, place))
+            self._lookups[name] = asyncio.get_running_loop().create_task(self._look_up(name, address))
         else:
-            self._found(name, found[0][4])
+            self._set_address(name, found[0][4])
 
-    async def _look_up(self, name: str, place: tuple[str, int]) -> None:
+    async def _look_up(self, name: str, address: tuple[str, int]) -> None:
         pause = 0.5
         while True:
             try:
                 found = await asyncio.get_running_loop().getaddrinfo(
-                    *place, family=self._udp.family, type=socket.SOCK_DGRAM, flags=MAPPED
+                    *address, family=self._udp.family, type=socket.SOCK_DGRAM, flags=MAPPED
                 )
             except OSError as error:
-                log.warning("node %s is at %s, which cannot be found: %s", name, place[0], error)
+                log.warning("node %s is at %s, which cannot be found: %s", name, address[0], error)
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, 30.0)
             else:
-                self._found(name, found[0][4])
+                self._set_address(name, found[0][4])
                 return
 
-    def _found(self, name: str, address: Address) -> None:
+    def _set_address(self, name: str, address: Address) -> None:
         self._udp.set_member(name, address)
         self._tcp.set_member(name, address)
 
@@ -141,13 +144,13 @@ class Links:
         """What an operator may want to know."""
         return {"udp": self._udp.figures(), "tcp": self._tcp.figures()}
 
-    async def close(self, within: float = 1.0) -> None:
+    async def close(self, timeout_seconds: float = 1.0) -> None:
         """End all links; what waits has so long to go."""
-        for looking in self._looking.values():
-            looking.cancel()
+        for lookup in self._lookups.values():
+            lookup.cancel()
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(within):
+            async with asyncio.timeout(timeout_seconds):
                 while self._udp.figures()["waiting_bytes"]:  # noqa: ASYNC110
                     await asyncio.sleep(0.005)
-        await self._tcp.close(within)
+        await self._tcp.close(timeout_seconds)
         self._udp.close()

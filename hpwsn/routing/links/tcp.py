@@ -16,11 +16,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import cast
 
-from hpwsn.routing.links.authentication_failures import Strangers
-from hpwsn.routing.links.tcp_sending import GREET_WITHIN, TcpLink, tune
+from hpwsn.routing.links.authentication_failures import AuthenticationFailures
+from hpwsn.routing.links.tcp_sending import GREETING_TIMEOUT, TcpLink, tune
 from hpwsn.routing.links.udp import OnMessage
 from hpwsn.routing.links.udp_sending import Address, LinkOptions
-from hpwsn.routing.wire.fragments import Reassembly, Whole
+from hpwsn.routing.wire.fragments import CompleteMessage, Reassembly
 from hpwsn.routing.wire.frames import (
     Frame,
     Kind,
@@ -67,10 +67,10 @@ class _Receiving(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
         tune(self._transport)
         self._links.connections.add(self)
-        self._impatience = asyncio.get_running_loop().call_later(GREET_WITHIN, self._transport.abort)
+        self._greeting_timer = asyncio.get_running_loop().call_later(GREETING_TIMEOUT, self._transport.abort)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._impatience.cancel()
+        self._greeting_timer.cancel()
         self._links.connections.discard(self)
 
     def abort(self) -> None:
@@ -86,19 +86,19 @@ class _Receiving(asyncio.Protocol):
                 else:
                     self._data(frame, self._key)
         except WrongTag:
-            self._links.stranger(frame.sender, self._transport)
+            self._links.report_wrong_secret(frame.sender, self._transport)
             self._refuse(frame)
         except ValueError as error:
-            self._links.garbage(error, self._transport)
+            self._links.report_unreadable(error, self._transport)
             self._transport.close()
         else:
-            self._report()
+            self._send_feedback()
 
     def _greeted(self, frame: Frame) -> None:
         frame.check(greeting_key(self._links.secret, frame.sender, self._links.name))
         if frame.kind is not Kind.HELLO:
             raise MalformedFrame(f"a {frame.kind.name} before any greeting")
-        self._impatience.cancel()
+        self._greeting_timer.cancel()
         self.member, self._session = frame.sender, frame.session
         self._stream = self._links.stream(frame.sender, *parse_pair(frame.body))
         answer = secrets.randbits(64)
@@ -130,11 +130,11 @@ class _Receiving(asyncio.Protocol):
         stream.wanted += 1
         self._links.frames_received += 1
         for fragment in parse_fragments(frame.body):
-            whole = stream.reassembly.add(None, fragment, 0.0)
-            if isinstance(whole, Whole):
-                self._links.on_message(self.member, whole.content)
+            complete = stream.reassembly.add(None, fragment, 0.0)
+            if isinstance(complete, CompleteMessage):
+                self._links.on_message(self.member, complete.content)
 
-    def _report(self) -> None:
+    def _send_feedback(self) -> None:
         if self._key is not None and self._stream.wanted > self._reported:
             self._reported = self._stream.wanted
             self._write(Kind.FEEDBACK, encode_pair(self._reported, 0), self._key)
@@ -164,7 +164,7 @@ class TcpLinks:
         self._links: dict[str, TcpLink] = {}
         self._streams: dict[str, _Stream] = {}
         self._ending: set[asyncio.Task[int]] = set()
-        self._strangers = Strangers(asyncio.get_running_loop().time)
+        self._authentication_failures = AuthenticationFailures(asyncio.get_running_loop().time)
 
     async def start(self, listener: socket.socket) -> None:
         """Accept connections."""
@@ -176,14 +176,14 @@ class TcpLinks:
         self._identification += 1
         return self._identification
 
-    def stranger(self, name: str, transport: asyncio.Transport) -> None:
+    def report_wrong_secret(self, name: str, transport: asyncio.Transport) -> None:
         """Somebody with another secret is at the other end."""
-        self._strangers.note(name, transport.get_extra_info("peername"))
+        self._authentication_failures.report_wrong_secret(name, transport.get_extra_info("peername"))
 
-    def garbage(self, error: ValueError, transport: asyncio.Transport) -> None:
+    def report_unreadable(self, error: ValueError, transport: asyncio.Transport) -> None:
         """What came from the other end cannot be read."""
         self.refused += 1
-        self._strangers.note_garbage(error, transport.get_extra_info("peername"))
+        self._authentication_failures.report_unreadable(error, transport.get_extra_info("peername"))
 
     def greeted(self, connection: _Receiving) -> None:
         """End connections of the same member that have greeted only: that could be a recording."""
@@ -196,7 +196,7 @@ class TcpLinks:
         self._addresses[member] = address
         link = self._links.get(member)
         if link is not None and link.address != address:
-            link.move(address)
+            link.set_address(address)
 
     def remove_member(self, member: str) -> None:
         """Forget a member that is no more, with what waits for it."""
@@ -228,7 +228,7 @@ class TcpLinks:
         known = self._streams.get(member)
         if known is not None and known.number == number:
             return known
-        assembly = Reassembly(timeout=1.0, most_bytes=self.options.reassembly_bytes, most_messages=4)
+        assembly = Reassembly(timeout=1.0, max_bytes=self.options.reassembly_bytes, max_messages=4)
         return _Stream(number, first, assembly)
 
     def current(self, member: str, stream: _Stream) -> _Stream:
@@ -251,10 +251,10 @@ class TcpLinks:
             "members": {name: "up" if link.up else "down" for name, link in self._links.items()},
         }
 
-    async def close(self, within: float = 1.0) -> None:
+    async def close(self, timeout_seconds: float = 1.0) -> None:
         """End all links, if possible after what waits has gone."""
         self._server.close()
-        await asyncio.gather(*(link.close(within) for link in self._links.values()), *self._ending)
+        await asyncio.gather(*(link.close(timeout_seconds) for link in self._links.values()), *self._ending)
         for connection in tuple(self.connections):
             connection.abort()
         while self.connections:  # noqa: ASYNC110

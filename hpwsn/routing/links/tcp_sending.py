@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-PIECE = 256 * 1024
-BODY = 128 * 1024
+FRAGMENT_BYTES = 256 * 1024
+FRAME_BYTES = 128 * 1024
 """Bytes past which a frame takes no further message."""
 RETRY_FIRST, RETRY_MAX = 0.05, 1.0
-GREET_WITHIN = 5.0
-UNHEARD_FOR = 10_000
+GREETING_TIMEOUT = 5.0
+USER_TIMEOUT_MS = 10_000
 """Milliseconds after which the system gives up a connection whose other side confirms nothing."""
 
 
@@ -64,7 +64,7 @@ class _Sending(asyncio.Protocol):
         link = self._link
         key = greeting_key(link.links.secret, link.links.name, link.member)
         self.write(Kind.HELLO, 0, encode_pair(link.stream, link.first), key)
-        self._impatience = asyncio.get_running_loop().call_later(GREET_WITHIN, self._transport.abort)
+        self._greeting_timer = asyncio.get_running_loop().call_later(GREETING_TIMEOUT, self._transport.abort)
 
     def write(self, kind: Kind, counter: int, body: bytes, key: bytes) -> None:
         """Send one frame."""
@@ -77,7 +77,7 @@ class _Sending(asyncio.Protocol):
                 frame = parse_frame(record)
                 self._take(frame)
         except WrongTag:
-            self._link.links.stranger(self._link.member, self._transport)
+            self._link.links.report_wrong_secret(self._link.member, self._transport)
             self._transport.abort()
         except ValueError as error:
             log.warning("the link to %s ends: %s", self._link.member, error)
@@ -92,7 +92,7 @@ class _Sending(asyncio.Protocol):
         frame.check(greeting_key(link.links.secret, link.member, link.links.name))
         if frame.session != self.session or frame.kind is not Kind.WELCOME or self.key is not None:
             raise MalformedFrame(f"an unexpected {frame.kind.name}")
-        self._impatience.cancel()
+        self._greeting_timer.cancel()
         answer, wanted = parse_pair(frame.body)
         self.key = session_key(link.links.secret, link.links.name, link.member, self.session, answer)
         link.welcomed(self, wanted)
@@ -105,7 +105,7 @@ class _Sending(asyncio.Protocol):
         self._link.pump()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._impatience.cancel()
+        self._greeting_timer.cancel()
         if not self.ended.done():
             self.ended.set_result(None)
 
@@ -128,25 +128,25 @@ class TcpLink:
         self.reconnects = 0
         self._bodies: deque[bytes] = deque()
         self._next = 0  # the number of the next frame to be written to the connection
-        self._joining: list[bytes] = []
-        self._joined = 0
+        self._next_body: list[bytes] = []
+        self._next_body_bytes = 0
         self._flushing = False
         self._open: _Sending | None = None
         self._connection: _Sending | None = None
         """The open connection, once the member has answered on it."""
-        self._told: bool | None = None
+        self._reported_up: bool | None = None
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     def send(self, payload: bytes) -> bool:
         """Take a message; False where too much waits already."""
         if self.waiting_bytes + len(payload) > self.links.options.queue_bytes and self.waiting_bytes:
             return False
-        for fragment in split_message(self.links.identify(), payload, PIECE):
+        for fragment in split_message(self.links.identify(), payload, FRAGMENT_BYTES):
             entry = encode_fragment(fragment)
-            self._joining.append(entry)
-            self._joined += len(entry)
+            self._next_body.append(entry)
+            self._next_body_bytes += len(entry)
             self.waiting_bytes += len(entry)
-            if self._joined >= BODY:
+            if self._next_body_bytes >= FRAME_BYTES:
                 self._close_body()
         if not self._flushing:
             self._flushing = True
@@ -159,9 +159,9 @@ class TcpLink:
         self.pump()
 
     def _close_body(self) -> None:
-        if self._joining:
-            self._bodies.append(b"".join(self._joining))
-            self._joining, self._joined = [], 0
+        if self._next_body:
+            self._bodies.append(b"".join(self._next_body))
+            self._next_body, self._next_body_bytes = [], 0
 
     def pump(self) -> None:
         """Write what the connection takes."""
@@ -188,14 +188,14 @@ class TcpLink:
         self._next = wanted
         self._connection = connection
         self.pump()
-        self._tell(True)
+        self._report_state(True)
 
     async def _run(self) -> None:
         pause = RETRY_FIRST
         while True:
             if await self._connect():
                 pause = RETRY_FIRST
-            self._tell(False)
+            self._report_state(False)
             await asyncio.sleep(pause * random.uniform(0.8, 1.2))
             pause = min(2 * pause, RETRY_MAX)
 
@@ -203,7 +203,7 @@ class TcpLink:
         """Live through one connection; whether the member answered."""
         loop = asyncio.get_running_loop()
         try:
-            async with asyncio.timeout(GREET_WITHIN):
+            async with asyncio.timeout(GREETING_TIMEOUT):
                 _, connection = await loop.create_connection(
                     lambda: _Sending(self), self.address[0], self.address[1]
                 )
@@ -219,22 +219,22 @@ class TcpLink:
         self.reconnects += 1
         return connection.key is not None
 
-    def _tell(self, up: bool) -> None:
+    def _report_state(self, up: bool) -> None:
         self.up = up
-        if self._told is not up:
-            self._told = up
+        if self._reported_up is not up:
+            self._reported_up = up
             self.links.on_state(self.member, up)
 
-    def move(self, address: Address) -> None:
+    def set_address(self, address: Address) -> None:
         """The member is elsewhere now."""
         self.address = address
         if self._connection is not None:
             self._connection.abort()
 
-    async def close(self, within: float = 0.0) -> int:
+    async def close(self, timeout_seconds: float = 0.0) -> int:
         """Stop, if possible after what waits was confirmed; how many bytes were left."""
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(within):
+            async with asyncio.timeout(timeout_seconds):
                 while self.waiting_bytes and self.up:  # noqa: ASYNC110
                     await asyncio.sleep(0.005)
         self._task.cancel()
@@ -251,4 +251,4 @@ def tune(transport: asyncio.Transport) -> None:
     with contextlib.suppress(OSError):
         own.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         own.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        own.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNHEARD_FOR)
+        own.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, USER_TIMEOUT_MS)

@@ -15,9 +15,9 @@ import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from hpwsn.routing.links.authentication_failures import Strangers
-from hpwsn.routing.links.udp_sending import GREET_AGAIN, Address, LinkOptions, Outgoing
-from hpwsn.routing.wire.fragments import LAST_INDEX, Reassembly, Whole, split_message
+from hpwsn.routing.links.authentication_failures import AuthenticationFailures
+from hpwsn.routing.links.udp_sending import GREETING_INTERVAL, Address, LinkOptions, OutgoingSession
+from hpwsn.routing.wire.fragments import LAST_INDEX, CompleteMessage, Reassembly, split_message
 from hpwsn.routing.wire.frames import (
     ENTRY_OVERHEAD,
     Frame,
@@ -39,10 +39,10 @@ from hpwsn.routing.wire.pacing import SMALLEST_WINDOW, cost
 
 log = logging.getLogger(__name__)
 
-REPORT_WITHIN = 0.005
-REPORT_AFTER = 64 * 1024
-ACTIVE_FOR = 5.0
-FORGET_AFTER = 60.0
+FEEDBACK_DELAY = 0.005
+FEEDBACK_BYTES = 64 * 1024
+ACTIVE_SECONDS = 5.0
+FORGET_SECONDS = 60.0
 OnMessage = Callable[[str, bytes], None]
 
 
@@ -65,7 +65,7 @@ class _Incoming:
     """What is known of a member that sends: its session, and one that it asked for and has not used yet."""
 
     current: _Session | None = None
-    asked: _Session | None = None
+    requested: _Session | None = None
     reset_at: float = 0.0
 
 
@@ -85,17 +85,17 @@ class UdpLinks(asyncio.DatagramProtocol):
         self.family = socket.AF_INET
         self._sender = name.encode()
         self._on_message = on_message
-        self._strangers = Strangers(self.loop.time)
-        self._outgoing: dict[str, Outgoing] = {}
+        self._authentication_failures = AuthenticationFailures(self.loop.time)
+        self._outgoing: dict[str, OutgoingSession] = {}
         self._incoming: dict[str, _Incoming] = {}
         self._reassembly = Reassembly(
             timeout=options.reassembly_timeout,
-            most_bytes=options.reassembly_bytes,
-            most_messages=options.reassembly_messages,
+            max_bytes=options.reassembly_bytes,
+            max_messages=options.reassembly_messages,
         )
         self._identification = secrets.randbits(48)
         self._buffer = 0
-        self._report_after = SMALLEST_WINDOW // 4
+        self._feedback_bytes = SMALLEST_WINDOW // 4
         self._sent = self._received = self._messages_sent = self._messages_received = 0
         self._dropped = self._refused = self._replayed = 0
 
@@ -113,7 +113,7 @@ class UdpLinks(asyncio.DatagramProtocol):
         """Where a member is; another address begins another session."""
         known = self._outgoing.get(member)
         if known is None:
-            self._outgoing[member] = Outgoing(self, member, address)
+            self._outgoing[member] = OutgoingSession(self, member, address)
         elif known.address != address:
             known.address = address
             known.reset()
@@ -160,7 +160,7 @@ class UdpLinks(asyncio.DatagramProtocol):
             self._refused += 1
         except WrongTag:
             self._refused += 1
-            self._strangers.note(frame.sender, addr)
+            self._authentication_failures.report_wrong_secret(frame.sender, addr)
 
     def error_received(self, exc: Exception) -> None:
         """A member's port is closed, or the network is away: the pacing notices."""
@@ -170,7 +170,7 @@ class UdpLinks(asyncio.DatagramProtocol):
             self._data(frame, address)
         elif frame.kind is Kind.FEEDBACK:
             if (outgoing := self._outgoing.get(frame.sender)) is not None:
-                outgoing.heard(frame)
+                outgoing.feedback(frame)
         else:
             frame.check(greeting_key(self.secret, frame.sender, self.name))
             self._greeting(frame, address)
@@ -187,30 +187,34 @@ class UdpLinks(asyncio.DatagramProtocol):
 
     def _welcome(self, frame: Frame, address: Address) -> None:
         if frame.sender not in self._incoming:
-            self._forget_silent()
+            self._forget_inactive()
         incoming = self._incoming.setdefault(frame.sender, _Incoming())
         session = next(
-            (s for s in (incoming.current, incoming.asked) if s is not None and s.number == frame.session),
+            (
+                s
+                for s in (incoming.current, incoming.requested)
+                if s is not None and s.number == frame.session
+            ),
             None,
         )
         if session is None:
             answer = secrets.randbits(64)
             key = session_key(self.secret, frame.sender, self.name, frame.session, answer)
-            session = incoming.asked = _Session(frame.session, answer, key, heard=self.loop.time())
+            session = incoming.requested = _Session(frame.session, answer, key, heard=self.loop.time())
         body = encode_pair(session.answer, self._window())
         self.write(Kind.WELCOME, frame.session, 0, body, self.greeting_to(frame.sender), address)
 
-    def _forget_silent(self) -> None:
+    def _forget_inactive(self) -> None:
         """Forget who is no member, or never was, and says nothing any more."""
-        since = self.loop.time() - FORGET_AFTER
+        since = self.loop.time() - FORGET_SECONDS
         for name, incoming in list(self._incoming.items()):
-            sessions = (incoming.current, incoming.asked)
+            sessions = (incoming.current, incoming.requested)
             if name not in self._outgoing and all(s is None or s.heard < since for s in sessions):
-                self._stop_reports(self._incoming.pop(name))
+                self._cancel_feedback(self._incoming.pop(name))
 
     @staticmethod
-    def _stop_reports(incoming: _Incoming) -> None:
-        for session in (incoming.current, incoming.asked):
+    def _cancel_feedback(incoming: _Incoming) -> None:
+        for session in (incoming.current, incoming.requested):
             if session is not None and session.report is not None:
                 session.report.cancel()
 
@@ -224,25 +228,25 @@ class UdpLinks(asyncio.DatagramProtocol):
         self._received += 1
         session.received += 1
         now = session.heard = self.loop.time()
-        self._report_soon(session, cost(len(frame.signed)), address)
+        self._schedule_feedback(session, cost(len(frame.signed)), address)
         for fragment in parse_fragments(frame.body):
-            whole = self._reassembly.add((frame.sender, session.number), fragment, now)
-            if isinstance(whole, Whole):
+            complete = self._reassembly.add((frame.sender, session.number), fragment, now)
+            if isinstance(complete, CompleteMessage):
                 self._messages_received += 1
-                self._on_message(frame.sender, whole.content)
+                self._on_message(frame.sender, complete.content)
 
     def _session(self, frame: Frame, address: Address) -> _Session | None:
         incoming = self._incoming.setdefault(frame.sender, _Incoming()) if self._knows(frame.sender) else None
         if incoming is None:
             return None
-        current, asked = incoming.current, incoming.asked
+        current, requested = incoming.current, incoming.requested
         if current is not None and frame.session == current.number:
             frame.check(current.key)
             return current
-        if asked is not None and frame.session == asked.number:
-            frame.check(asked.key)
-            incoming.current, incoming.asked = asked, None
-            return asked
+        if requested is not None and frame.session == requested.number:
+            frame.check(requested.key)
+            incoming.current, incoming.requested = requested, None
+            return requested
         self._reset(incoming, frame, address)
         return None
 
@@ -254,32 +258,32 @@ class UdpLinks(asyncio.DatagramProtocol):
         now = self.loop.time()
         if now < incoming.reset_at:
             return
-        incoming.reset_at = now + GREET_AGAIN / 2
+        incoming.reset_at = now + GREETING_INTERVAL / 2
         self.write(Kind.RESET, frame.session, 0, b"", self.greeting_to(frame.sender), address)
 
-    def _report_soon(self, session: _Session, size: int, address: Address) -> None:
+    def _schedule_feedback(self, session: _Session, size: int, address: Address) -> None:
         session.unreported += size
-        if session.unreported >= self._report_after:
-            self._report(session, address)
+        if session.unreported >= self._feedback_bytes:
+            self._send_feedback(session, address)
         elif session.report is None:
-            session.report = self.loop.call_later(REPORT_WITHIN, self._report, session, address)
+            session.report = self.loop.call_later(FEEDBACK_DELAY, self._send_feedback, session, address)
 
-    def _report(self, session: _Session, address: Address) -> None:
+    def _send_feedback(self, session: _Session, address: Address) -> None:
         if session.report is not None:
             session.report.cancel()
             session.report = None
         session.unreported = 0
         window = self._window()
-        self._report_after = min(window // 4, REPORT_AFTER)
+        self._feedback_bytes = min(window // 4, FEEDBACK_BYTES)
         body = encode_pair(session.replay.highest, window)
         self.write(Kind.FEEDBACK, session.number, session.received, body, session.key, address)
 
     def _window(self) -> int:
-        since = self.loop.time() - ACTIVE_FOR
+        since = self.loop.time() - ACTIVE_SECONDS
         active = sum(
             1
             for incoming in self._incoming.values()
-            for session in (incoming.asked or incoming.current,)
+            for session in (incoming.requested or incoming.current,)
             if session is not None and session.heard > since
         )
         return max(self._buffer // 2 // max(active, 2), SMALLEST_WINDOW)
@@ -310,5 +314,5 @@ class UdpLinks(asyncio.DatagramProtocol):
         for outgoing in self._outgoing.values():
             outgoing.close()
         for incoming in self._incoming.values():
-            self._stop_reports(incoming)
+            self._cancel_feedback(incoming)
         self._transport.close()

@@ -34,13 +34,13 @@ class LinkOptions:
     reassembly_messages: int = 1024
 
 
-GREET_AGAIN = 0.2
-STALL = 0.5
+GREETING_INTERVAL = 0.2
+STALL_TIMEOUT = 0.5
 """Seconds without a word of the receiver; less, and a receiver that has no turn on a busy machine counts."""
 Address = tuple[Any, ...]
 
 
-class Outgoing:
+class OutgoingSession:
     """Our session to one member, and what waits for it."""
 
     def __init__(self, links: UdpLinks, member: str, address: Address) -> None:
@@ -83,7 +83,7 @@ class Outgoing:
         while self._waiting and self._pacer.may_send():
             self._send_one(self._key)
         if self._timer is None:
-            self._timer = self._links.loop.call_later(STALL, self._stalled)
+            self._timer = self._links.loop.call_later(STALL_TIMEOUT, self._stalled)
 
     def _send_one(self, key: bytes) -> None:
         waiting, room = self._waiting, self._links.room
@@ -100,7 +100,7 @@ class Outgoing:
     def _greet(self) -> None:
         key = self._links.greeting_to(self.member)
         self._links.write(Kind.HELLO, self.session, 0, encode_pair(0, 0), key, self.address)
-        pause = min(GREET_AGAIN * 2**self._greetings, 2.0)
+        pause = min(GREETING_INTERVAL * 2**self._greetings, 2.0)
         self._greetings = min(self._greetings + 1, 10)
         self._timer = self._links.loop.call_later(pause, self._greet)
 
@@ -111,24 +111,24 @@ class Outgoing:
         self._stop_timer()
         links = self._links
         self._key = session_key(links.secret, links.name, self.member, self.session, answer)
-        self._pacer.heard(-1, 0, window)
+        self._pacer.feedback(-1, 0, window)
         self.flush()
 
-    def heard(self, frame: Frame) -> None:
+    def feedback(self, frame: Frame) -> None:
         """The member says how far it has come."""
         if self._key is None or frame.session != self.session:
             return
         frame.check(self._key)
         highest, allowed = parse_pair(frame.body)
-        self._pacer.heard(highest, frame.counter, allowed)
+        self._pacer.feedback(highest, frame.counter, allowed)
         self._stop_timer()
-        if self._pacer.under_way:
-            self._timer = self._links.loop.call_later(STALL, self._stalled)
+        if self._pacer.in_flight:
+            self._timer = self._links.loop.call_later(STALL_TIMEOUT, self._stalled)
         self.flush()
 
     def _stalled(self) -> None:
         self._timer = None
-        if not self._pacer.under_way:
+        if not self._pacer.in_flight:
             return
         self._links.stalls += 1
         if self._pacer.stalled():

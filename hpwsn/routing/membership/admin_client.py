@@ -21,26 +21,26 @@ import aiohttp
 from yarl import URL
 
 from hpwsn.errors import HpwsnError
-from hpwsn.routing.membership.signing import SIGNATURE, Signer, Unsigned
+from hpwsn.routing.membership.signing import SIGNATURE, InvalidSignature, Signer
 from hpwsn_client.errors import reason_of
 
 log = logging.getLogger(__name__)
 
 _LONGEST_LINE = 64 * 1024**2
 _UNAUTHORIZED = 401
-_WORTH_TELLING = 1.0
+_WARN_CLOCK_BEHIND = 1.0
 """Seconds; a request that was under way when the admin node began is refused for less."""
 
 
-class AdminAway(HpwsnError):
+class AdminUnreachable(HpwsnError):
     """The admin node cannot be reached, or says nothing that can be read."""
 
 
 class AdminRefused(HpwsnError):
     """The admin node says no; `status` is HTTP's."""
 
-    def __init__(self, status: int, words: str) -> None:
-        super().__init__(words)
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
         self.status = status
 
 
@@ -62,44 +62,46 @@ class AdminClient:
         self._tls = tls
         self._signer = Signer(secret)
         self._session: aiohttp.ClientSession | None = None
-        self.behind = 0.0
+        self.clock_lag = 0.0
 
-    async def call(self, method: str, path: str, body: object = None, *, within: float) -> dict[str, Any]:
+    async def call(
+        self, method: str, path: str, body: object = None, *, timeout_seconds: float
+    ) -> dict[str, Any]:
         """Ask, and return what it answers."""
         data = b"" if body is None else json.dumps(body).encode()
         try:
-            return await self._ask(method, path, data, within)
+            return await self._send(method, path, data, timeout_seconds)
         except _ClockBehind:
-            return await self._ask(method, path, data, within)
+            return await self._send(method, path, data, timeout_seconds)
 
-    async def _ask(self, method: str, path: str, data: bytes, within: float) -> dict[str, Any]:
+    async def _send(self, method: str, path: str, data: bytes, timeout_seconds: float) -> dict[str, Any]:
         headers, nonce = self._headers(method, path, data)
         try:
-            async with asyncio.timeout(within):
+            async with asyncio.timeout(timeout_seconds):
                 request = self._open().request(method, self._address(path), data=data, headers=headers)
                 async with request as answer:
                     content = await answer.read()
-                    return self._checked(answer, nonce, content)
+                    return self._check_answer(answer, nonce, content)
         except (aiohttp.ClientError, OSError) as error:
-            raise self._away(error, within) from error
+            raise self._unreachable(error, timeout_seconds) from error
 
-    async def lines(self, path: str, *, within: float) -> AsyncGenerator[dict[str, Any], None]:
+    async def lines(self, path: str, *, timeout_seconds: float) -> AsyncGenerator[dict[str, Any], None]:
         """What it says on and on; each line must come within a time of the one before."""
         headers, nonce = self._headers("GET", path, b"")
         try:
-            async with asyncio.timeout(within):
+            async with asyncio.timeout(timeout_seconds):
                 answer = await self._open().get(self._address(path), headers=headers)
             async with answer:
                 if answer.status != 200:
-                    self._checked(answer, nonce, await answer.read())
+                    self._check_answer(answer, nonce, await answer.read())
                 number = 0
-                async for line in _lines(answer.content, within):
-                    yield json.loads(self._signer.open_line(nonce, number, line))
+                async for line in _lines(answer.content, timeout_seconds):
+                    yield json.loads(self._signer.verify_line(nonce, number, line))
                     number += 1
-        except Unsigned as error:
+        except InvalidSignature as error:
             raise AdminRefused(_UNAUTHORIZED, str(error)) from error
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            raise self._away(error, within) from error
+            raise self._unreachable(error, timeout_seconds) from error
 
     def _open(self) -> aiohttp.ClientSession:
         if self._session is None:
@@ -113,44 +115,46 @@ class AdminClient:
 
     def _headers(self, method: str, path: str, data: bytes) -> tuple[dict[str, str], str]:
         nonce = secrets.token_hex(16)
-        now = time.time() + self.behind
+        now = time.time() + self.clock_lag
         headers = self._signer.headers(method, path, data, now=now, nonce=nonce)
         return {**headers, "Content-Type": "application/json"}, nonce
 
-    def _checked(self, answer: aiohttp.ClientResponse, nonce: str, content: bytes) -> dict[str, Any]:
-        said = _object(content)
-        words = str(said.get("error") or f"HTTP {answer.status}")
+    def _check_answer(self, answer: aiohttp.ClientResponse, nonce: str, content: bytes) -> dict[str, Any]:
+        document = _object(content)
+        message = str(document.get("error") or f"HTTP {answer.status}")
         signature = answer.headers.get(SIGNATURE, "")
         if answer.status != _UNAUTHORIZED or signature:
             try:
                 self._signer.check_answer(nonce, answer.status, content, signature)
-            except Unsigned as error:
-                raise AdminRefused(_UNAUTHORIZED, f"{error} (it says: {words})") from error
-            if answer.status == _UNAUTHORIZED and type(said.get("now")) is float:
-                self._set_clock(said["now"])
-                raise _ClockBehind(_UNAUTHORIZED, words)
+            except InvalidSignature as error:
+                raise AdminRefused(_UNAUTHORIZED, f"{error} (it says: {message})") from error
+            if answer.status == _UNAUTHORIZED and type(document.get("now")) is float:
+                self._set_clock(document["now"])
+                raise _ClockBehind(_UNAUTHORIZED, message)
         if answer.status == _UNAUTHORIZED:
-            self.behind = 0.0  # our clock may have been set meanwhile
+            self.clock_lag = 0.0  # our clock may have been set meanwhile
         if answer.status >= 400:
-            raise AdminRefused(answer.status, words)
-        return said
+            raise AdminRefused(answer.status, message)
+        return document
 
     def _set_clock(self, now: float) -> None:
         """Sign by the admin node's clock from now on: ours would be refused until it has caught up."""
-        self.behind = now - time.time()
-        if self.behind >= _WORTH_TELLING:
+        self.clock_lag = now - time.time()
+        if self.clock_lag >= _WARN_CLOCK_BEHIND:
             log.warning(
                 "the clock of this host is %.1f s behind that of the admin node %s; set it",
-                self.behind,
+                self.clock_lag,
                 self.url,
             )
 
-    def _away(self, error: Exception, within: float) -> AdminAway:
+    def _unreachable(self, error: Exception, timeout_seconds: float) -> AdminUnreachable:
         if isinstance(error, aiohttp.ClientConnectorError):
             reason = reason_of(error.os_error)
         else:
-            reason = f"no answer within {within:g} s" if isinstance(error, TimeoutError) else str(error)
-        return AdminAway(f"the admin node {self.url} is away: {reason or type(error).__name__}")
+            reason = (
+                f"no answer within {timeout_seconds:g} s" if isinstance(error, TimeoutError) else str(error)
+            )
+        return AdminUnreachable(f"the admin node {self.url} is away: {reason or type(error).__name__}")
 
     async def close(self) -> None:
         """End all connections."""
@@ -159,10 +163,10 @@ class AdminClient:
             self._session = None
 
 
-async def _lines(content: aiohttp.StreamReader, within: float) -> AsyncIterator[bytes]:
+async def _lines(content: aiohttp.StreamReader, timeout_seconds: float) -> AsyncIterator[bytes]:
     buffer = b""
     while True:
-        async with asyncio.timeout(within):
+        async with asyncio.timeout(timeout_seconds):
             chunk = await content.readany()
         if not chunk:
             raise ConnectionResetError("it ended the stream")
@@ -175,7 +179,7 @@ async def _lines(content: aiohttp.StreamReader, within: float) -> AsyncIterator[
 
 def _object(content: bytes) -> dict[str, Any]:
     try:
-        said = json.loads(content)
+        document = json.loads(content)
     except ValueError:
         return {}
-    return said if isinstance(said, dict) else {}
+    return document if isinstance(document, dict) else {}

@@ -35,7 +35,7 @@ def peer_authorities(authorities: str) -> ssl.SSLContext:
         ) from error
 
 
-_LONGEST = 4096
+_MAX_SECRET = 4096
 
 
 def shared_secret(settings: ClusterSettings) -> bytes:
@@ -60,15 +60,15 @@ def _from_file(name: str) -> str:
         return ""
     try:
         with Path(name).open(encoding="utf-8") as file:
-            secret = file.read(_LONGEST + 1)
+            secret = file.read(_MAX_SECRET + 1)
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8"
         remedy = "name a file that this user can read"
         raise SettingError("cluster.secret_file", name, f"cannot be read: {reason}; {remedy}") from error
-    if len(secret) > _LONGEST:
+    if len(secret) > _MAX_SECRET:
         raise SettingError(
             "cluster.secret_file",
             name,
-            f"holds more than {_LONGEST} characters, too many for a secret; name the file of the secret",
+            f"holds more than {_MAX_SECRET} characters, too many for a secret; name the file of the secret",
         )
     return secret

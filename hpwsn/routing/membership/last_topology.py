@@ -38,7 +38,7 @@ class LastTopology:
 
     def save(self, topology: Topology) -> None:
         """Write it, in one step."""
-        write_whole(self.path, json.dumps({"admin": self._admin, "topology": topology.encode()}))
+        write_atomically(self.path, json.dumps({"admin": self._admin, "topology": topology.encode()}))
 
 
 def identity_of(directory: Path) -> str:
@@ -46,13 +46,13 @@ def identity_of(directory: Path) -> str:
     path = directory / "node-id"
     try:
         if not path.exists():
-            write_whole(path, secrets.token_hex(16))
+            write_atomically(path, secrets.token_hex(16))
         return path.read_text("ascii").strip()
     except (OSError, ValueError) as error:
         raise HpwsnError(f"the node's identity {path} cannot be used: {error}; remove the file") from error
 
 
-def write_whole(path: Path, text: str) -> None:
+def write_atomically(path: Path, text: str) -> None:
     """Replace a file so that it is never seen half written, not even after the machine's end."""
     temporary = path.with_name(f"{path.name}.new")
     with temporary.open("w", encoding="utf-8") as file:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from hpwsn.errors import HpwsnError
-from hpwsn.routing.membership.admin_client import AdminAway, AdminClient, AdminRefused, node_path
+from hpwsn.routing.membership.admin_client import AdminClient, AdminRefused, AdminUnreachable, node_path
 from hpwsn.routing.membership.credentials import peer_context, shared_secret
 from hpwsn.routing.membership.last_topology import LastTopology, identity_of
 from hpwsn.routing.topology.topology import MalformedTopology, Member, Topology, apply_changes
@@ -27,13 +27,13 @@ from hpwsn.settings import Config
 
 log = logging.getLogger(__name__)
 
-GOODBYE_WITHIN = 2.0
+DEREGISTER_TIMEOUT = 2.0
 """Seconds that a node which stops waits for the admin node to know; without it, silence tells."""
 
-SAVE_AFTER = 0.1
+SAVE_DELAY = 0.1
 """Seconds until a topology that came is on disk."""
 
-_TAKEN = 409
+_NAME_TAKEN = 409
 
 
 class Membership:
@@ -52,28 +52,28 @@ class Membership:
         self._session = secrets.token_hex(8)
         self._identity = identity_of(directory)
         self._heartbeat = config.cluster.heartbeat
-        self._patience = config.cluster.heartbeat * config.cluster.missed
+        self._timeout = config.cluster.heartbeat * config.cluster.missed
         self._registered = False
         self._ever_registered = False
         self._closing = False
         self._saved = True
         self._refusal: AdminRefused | None = None
-        self._away_since: float | None = None
+        self._unreachable_since: float | None = None
         self._tried = asyncio.Event()
-        self._suspected: dict[str, float] = {}
+        self._suspected_at: dict[str, float] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
         """Register, or go on with the last topology if the admin node is away; a taken name is an error."""
-        self._spawn(self._stay())
+        self._start_task(self._run())
         with suppress(TimeoutError):
             async with asyncio.timeout(self._settings.start_wait):
                 await self._tried.wait()
-        if self._refusal is not None and self._refusal.status == _TAKEN:
+        if self._refusal is not None and self._refusal.status == _NAME_TAKEN:
             await self._stop()
             raise HpwsnError(f"the admin node {self._client.url} refuses this node: {self._refusal}")
         if self.topology is None:
-            self._resume()
+            self._load_last_topology()
 
     async def close(self) -> None:
         """Leave the cluster."""
@@ -83,9 +83,9 @@ class Membership:
         # An admin node that is just back knows this one from its own state, before it has registered again.
         # The stream stays open until it is told: its end looks like a death.
         if self._ever_registered:
-            with suppress(AdminAway, AdminRefused):
+            with suppress(AdminUnreachable, AdminRefused):
                 path = node_path(self.me.name, session=self._session)
-                await self._client.call("DELETE", path, within=GOODBYE_WITHIN)
+                await self._client.call("DELETE", path, timeout_seconds=DEREGISTER_TIMEOUT)
         await self._stop()
 
     def problem(self) -> str | None:
@@ -104,7 +104,9 @@ class Membership:
             "cluster": self.me.cluster,
             "admin": self._client.url,
             "registered": int(self._registered),
-            "admin_away": 0.0 if self._away_since is None else round(time.monotonic() - self._away_since, 3),
+            "admin_away": 0.0
+            if self._unreachable_since is None
+            else round(time.monotonic() - self._unreachable_since, 3),
             "topology_version": topology.version,
             "nodes_alive": sum(member.alive for member in topology),
         }
@@ -112,16 +114,16 @@ class Membership:
     def suspect(self, name: str) -> None:
         """Have the admin node look after a peer that seems to be gone, not more than once a heartbeat."""
         now = time.monotonic()
-        if self._registered and now - self._suspected.get(name, 0.0) >= self._heartbeat:
-            self._suspected[name] = now
-            self._spawn(self._report(name))
+        if self._registered and now - self._suspected_at.get(name, 0.0) >= self._heartbeat:
+            self._suspected_at[name] = now
+            self._start_task(self._report(name))
 
     async def _report(self, name: str) -> None:
-        with suppress(AdminAway, AdminRefused):
-            await self._client.call("POST", node_path(name, "suspect"), within=self._patience)
+        with suppress(AdminUnreachable, AdminRefused):
+            await self._client.call("POST", node_path(name, "suspect"), timeout_seconds=self._timeout)
 
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
+    def _start_task(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(coroutine)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -135,7 +137,7 @@ class Membership:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _resume(self) -> None:
+    def _load_last_topology(self) -> None:
         """Put the last topology in force."""
         topology = self._last.load()
         if topology is None:
@@ -144,16 +146,16 @@ class Membership:
         log.warning("the topology of version %d, saved before, is in force", topology.version)
         self._take(topology)
 
-    async def _stay(self) -> None:
+    async def _run(self) -> None:
         while not self._closing:
             try:
                 await self._register()
                 self._tried.set()
-                await _first_end(self._beat(), self._follow())
-            except AdminAway as error:
-                self._note_away(error)
+                await _until_first_ends(self._send_heartbeats(), self._follow())
+            except AdminUnreachable as error:
+                self._log_unreachable(error)
             except AdminRefused as error:
-                self._note_refused(error)
+                self._log_refused(error)
             except Exception:
                 log.exception("membership failed; it is tried again")
             self._registered = False
@@ -174,41 +176,41 @@ class Membership:
             "identity": self._identity,
             "session": self._session,
         }
-        answer = await self._client.call("POST", "/api/nodes", announced, within=self._patience)
+        answer = await self._client.call("POST", "/api/nodes", announced, timeout_seconds=self._timeout)
         try:
             self._heartbeat = float(answer["heartbeat"])
-            self._patience = self._heartbeat * int(answer["missed"])
+            self._timeout = self._heartbeat * int(answer["missed"])
             topology = Topology.parse(answer["topology"])
         except (KeyError, TypeError, ValueError) as error:
-            raise AdminAway(f"{self._client.url} answers as no admin node does: {error!r}") from error
+            raise AdminUnreachable(f"{self._client.url} answers as no admin node does: {error!r}") from error
         self._registered = self._ever_registered = True
-        self._refusal = self._away_since = None
+        self._refusal = self._unreachable_since = None
         log.info("registered as %s of cluster %s at %s", self.me.name, self.me.cluster, self._client.url)
         self._accept(topology)
 
-    async def _beat(self) -> None:
+    async def _send_heartbeats(self) -> None:
         """Tell that this node lives, until the admin node does not know it any more."""
         path = node_path(self.me.name, "heartbeat", session=self._session)
         while True:
             await asyncio.sleep(self._heartbeat)
-            await self._client.call("PUT", path, within=self._patience)
+            await self._client.call("PUT", path, timeout_seconds=self._timeout)
 
     async def _follow(self) -> None:
         """Take each topology that is pushed, until the stream ends or falls silent."""
         version = self.topology.version if self.topology else 0
         path = node_path(self.me.name, "stream", session=self._session, after=str(version))
-        async with aclosing(self._client.lines(path, within=self._patience)) as lines:
+        async with aclosing(self._client.lines(path, timeout_seconds=self._timeout)) as lines:
             async for line in lines:
                 if "beat" not in line:
-                    self._accept(self._pushed(line))
+                    self._accept(self._parse_pushed(line))
 
-    def _pushed(self, line: dict[str, Any]) -> Topology:
+    def _parse_pushed(self, line: dict[str, Any]) -> Topology:
         try:
             if "after" in line:
                 return apply_changes(self.topology or Topology(), line)
             return Topology.parse(line.get("topology"))
         except MalformedTopology as error:
-            raise AdminAway(f"{self._client.url} pushed a topology that is none: {error}") from error
+            raise AdminUnreachable(f"{self._client.url} pushed a topology that is none: {error}") from error
 
     def _accept(self, topology: Topology) -> None:
         if topology == self.topology:
@@ -216,11 +218,11 @@ class Membership:
         self._take(topology)
         if self._saved:
             self._saved = False
-            self._spawn(self._save())
+            self._start_task(self._save())
 
     async def _save(self) -> None:
         """Put the topology on disk, the last of several that come in a short time."""
-        await asyncio.sleep(SAVE_AFTER)
+        await asyncio.sleep(SAVE_DELAY)
         self._saved = True
         assert self.topology is not None
         try:
@@ -232,12 +234,12 @@ class Membership:
         self.topology = topology
         self._on_topology(topology)
 
-    def _note_away(self, error: AdminAway) -> None:
-        if self._away_since is None and not self._closing:
-            self._away_since = time.monotonic()
+    def _log_unreachable(self, error: AdminUnreachable) -> None:
+        if self._unreachable_since is None and not self._closing:
+            self._unreachable_since = time.monotonic()
             log.warning("%s; the last topology stays in force, and it is tried again", error)
 
-    def _note_refused(self, error: AdminRefused) -> None:
+    def _log_refused(self, error: AdminRefused) -> None:
         """New words are for the log; a session that is not known there is simply registered again."""
         if error.status == 404:
             log.warning("the admin node has given this node up: %s", error)
@@ -247,9 +249,9 @@ class Membership:
         self._refusal = error
 
 
-async def _first_end(*works: Coroutine[Any, Any, None]) -> None:
+async def _until_first_ends(*coroutines: Coroutine[Any, Any, None]) -> None:
     """Run all until the first of them ends, and end as it did."""
-    tasks = [asyncio.ensure_future(work) for work in works]
+    tasks = [asyncio.ensure_future(coroutine) for coroutine in coroutines]
     try:
         ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         ended.pop().result()

@@ -17,15 +17,15 @@ TIME = "Hpwsn-Time"
 NONCE = "Hpwsn-Nonce"
 SIGNATURE = "Hpwsn-Signature"
 
-_REMEMBERED = 1_000_000
+_MAX_NONCES = 1_000_000
 _LONGEST_NONCE = 64
 
 
-class Unsigned(Exception):
+class InvalidSignature(Exception):
     """A request or an answer that is not from this cluster, or not from now; the words are for its sender."""
 
 
-class TooEarly(Unsigned):
+class TooEarly(InvalidSignature):
     """A request of this cluster that was signed before the verifier began, as by a clock that is behind.
 
     It may be one of the verifier's former life, sent again; an answer to its `nonce` that tells the time
@@ -58,38 +58,40 @@ class Signer:
     def check_answer(self, nonce: str, status: int, body: bytes, signature: str) -> None:
         """Refuse an answer that was not given by one who knows the secret to this very request."""
         if not _same(_mac(self._key, "answer", str(status), nonce, "", body), signature):
-            raise Unsigned("the answer is not signed with our cluster.secret")
+            raise InvalidSignature("the answer is not signed with our cluster.secret")
 
-    def open_line(self, nonce: str, number: int, line: bytes) -> bytes:
+    def verify_line(self, nonce: str, number: int, line: bytes) -> bytes:
         """What the line of this number says in the answer to a request."""
         signature, _, content = line.rstrip(b"\n").partition(b" ")
         mac = _mac(self._key, "line", str(number), nonce, "", content)
         if not _same(mac, signature.decode("latin-1")):
-            raise Unsigned("a line of the answer is not signed with our cluster.secret")
+            raise InvalidSignature("a line of the answer is not signed with our cluster.secret")
         return content
 
 
 class Verifier:
     """Checks requests, and signs the answers to them; `once` is whether one that is repeated is refused."""
 
-    def __init__(self, secret: bytes, *, window: float, began: float = 0.0, once: bool = True) -> None:
+    def __init__(
+        self, secret: bytes, *, window: float, began: float = 0.0, reject_replays: bool = True
+    ) -> None:
         self._key = derive_key(secret)
-        self._once = once
+        self._reject_replays = reject_replays
         self._window = window
         self._began = began
-        self._seen: OrderedDict[str, float] = OrderedDict()
+        self._used_nonces: OrderedDict[str, float] = OrderedDict()
 
     def check(self, method: str, target: str, headers: Mapping[str, str], body: bytes, *, now: float) -> str:
         """The nonce of a request that may be believed; Unsigned says why another may not."""
         time, nonce = headers.get(TIME, ""), headers.get(NONCE, "")
         if not (time and nonce and SIGNATURE in headers):
-            raise Unsigned(f"the request is not signed: it has no {TIME}, {NONCE} and {SIGNATURE}")
+            raise InvalidSignature(f"the request is not signed: it has no {TIME}, {NONCE} and {SIGNATURE}")
         if not _same(_mac(self._key, method, target, time, nonce, body), headers[SIGNATURE]):
-            raise Unsigned("the signature is wrong: the sender has another cluster.secret")
+            raise InvalidSignature("the signature is wrong: the sender has another cluster.secret")
         self._check_time(float(time), now)
         if float(time) < self._began:
             raise TooEarly(self._began - float(time), nonce)
-        if self._once:
+        if self._reject_replays:
             self._check_nonce(nonce, now)
         return nonce
 
@@ -97,26 +99,26 @@ class Verifier:
         """The signature of the answer to the request of this nonce."""
         return _mac(self._key, "answer", str(status), nonce, "", body)
 
-    def seal_line(self, nonce: str, number: int, content: bytes) -> bytes:
+    def sign_line(self, nonce: str, number: int, content: bytes) -> bytes:
         """A line of an answer that goes on."""
         return f"{_mac(self._key, 'line', str(number), nonce, '', content)} ".encode() + content + b"\n"
 
     def _check_time(self, time: float, now: float) -> None:
         if abs(now - time) > self._window:
-            raise Unsigned(
+            raise InvalidSignature(
                 f"the request was signed {abs(now - time):.0f} s {'before' if time < now else 'after'} now,"
                 f" more than cluster.clock_window ({self._window:g} s): set the clocks of both hosts"
             )
 
     def _check_nonce(self, nonce: str, now: float) -> None:
         # Nonces of requests too old to be believed by their time need no memory.
-        while self._seen and next(iter(self._seen.values())) < now - 2 * self._window:
-            self._seen.popitem(last=False)
-        if nonce in self._seen or len(nonce) > _LONGEST_NONCE:
-            raise Unsigned("this very request was received before")
-        self._seen[nonce] = now
-        if len(self._seen) > _REMEMBERED:
-            self._seen.popitem(last=False)
+        while self._used_nonces and next(iter(self._used_nonces.values())) < now - 2 * self._window:
+            self._used_nonces.popitem(last=False)
+        if nonce in self._used_nonces or len(nonce) > _LONGEST_NONCE:
+            raise InvalidSignature("this very request was received before")
+        self._used_nonces[nonce] = now
+        if len(self._used_nonces) > _MAX_NONCES:
+            self._used_nonces.popitem(last=False)
 
 
 def _mac(key: bytes, kind: str, target: str, time: str, nonce: str, body: bytes) -> str:

@@ -24,14 +24,14 @@ from typing import Generic, TypeVar
 from hpwsn.notification import Notification
 from hpwsn.routing.wire.router_messages import PublicationId
 
-MOST = 100_000
+MAX_REPEATS = 100_000
 
 
 class Repeats:
     """Who was the first to publish under each id."""
 
-    def __init__(self, most: int = MOST) -> None:
-        self._most = most
+    def __init__(self, most: int = MAX_REPEATS) -> None:
+        self._max = most
         self._first: OrderedDict[bytes, str] = OrderedDict()
 
     def is_repeated(self, notification: Notification, origin: str) -> bool:
@@ -42,7 +42,7 @@ class Repeats:
             notification.payload, digest_size=16, key=blake2b(notification.message_id.encode()).digest()
         ).digest()
         first = self._first.setdefault(key, origin)
-        if len(self._first) > self._most:
+        if len(self._first) > self._max:
             self._first.popitem(last=False)
         return first != origin
 
@@ -57,11 +57,11 @@ _CHUNK_MASK = (1 << _CHUNK_BITS) - 1
 class _Sources(Generic[T]):
     """Something for each source, the longest unused forgotten beyond a bound."""
 
-    __slots__ = ("_most", "all")
+    __slots__ = ("_max", "all")
 
     def __init__(self, most: int) -> None:
         self.all: OrderedDict[Source, T] = OrderedDict()
-        self._most = most
+        self._max = most
 
     def get(self, source: Source) -> T | None:
         found = self.all.get(source)
@@ -70,7 +70,7 @@ class _Sources(Generic[T]):
         return found
 
     def put(self, source: Source, value: T) -> T:
-        while len(self.all) >= self._most:
+        while len(self.all) >= self._max:
             self.all.popitem(last=False)
         self.all[source] = value
         return value

@@ -15,59 +15,61 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 
 from hpwsn.routing.interest.known_interest import FOREIGN
-from hpwsn.routing.interest.routes import Ways, next_hops
+from hpwsn.routing.interest.routes import Routes, next_hops
 from hpwsn.routing.topology.cluster_view import View, Viewer
 from hpwsn.routing.wire.effects import Abandoned, Effect, RouterSettings, Send
 from hpwsn.routing.wire.router_messages import Leg, Publication, PublicationId, Scope, Subject
 from hpwsn_client.wsn.topics.topic_expressions import Topic
 
-_RESENT_AT_ONCE = 1000
-_SPAN = 100
+_MAX_RESENT_AT_ONCE = 1000
+_NUMBER_SPAN = 100
 
 
 @dataclass(slots=True)
-class _Kept:
+class _Unacknowledged:
     number: int
     topic: Topic | None
     payload: bytes
     flags: int
     pending: set[Subject]
-    unsure: set[Subject]
+    unknown: set[Subject]
     wait: float
 
     def drop(self, subject: Subject) -> bool:
         """Forget one that must acknowledge; whether it was there."""
-        there = subject in self.pending or subject in self.unsure
+        there = subject in self.pending or subject in self.unknown
         self.pending.discard(subject)
-        self.unsure.discard(subject)
+        self.unknown.discard(subject)
         return there
 
 
 class Outbox:
     """What is kept, in the order of numbers."""
 
-    def __init__(self, name: str, epoch: int, ways: Ways, viewer: Viewer, settings: RouterSettings) -> None:
+    def __init__(
+        self, name: str, epoch: int, routes: Routes, viewer: Viewer, settings: RouterSettings
+    ) -> None:
         self._name = name
         self._epoch = epoch
-        self._ways = ways
+        self._routes = routes
         self._viewer = viewer
         self._settings = settings
-        self._kept: dict[int, _Kept] = {}
+        self._unacknowledged: dict[int, _Unacknowledged] = {}
         self._order: deque[int] = deque()
-        self._unsure: set[int] = set()
+        self._unknown: set[int] = set()
         self._due: list[tuple[float, int]] = []
         self._newest = -1
         self.bytes = 0
         self.resent = 0
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._unacknowledged)
 
     @property
     def floor(self) -> int | None:
         """The lowest number that is kept."""
         order = self._order
-        while order and order[0] not in self._kept:
+        while order and order[0] not in self._unacknowledged:
             order.popleft()
         return order[0] if order else None
 
@@ -77,34 +79,34 @@ class Outbox:
         most = self._settings.max_unacknowledged
         floor = self.floor
         return (
-            len(self._kept) >= most
+            len(self._unacknowledged) >= most
             or self.bytes >= self._settings.max_unacknowledged_bytes
-            or (floor is not None and self._newest - floor >= most * _SPAN)
+            or (floor is not None and self._newest - floor >= most * _NUMBER_SPAN)
         )
 
-    def keep(
+    def add(
         self, topic: Topic | None, number: int, payload: bytes, flags: int, now: float
     ) -> Iterator[Effect]:
         """Keep a publication where somebody must acknowledge it, and send it."""
-        way = self._ways.of(topic)
-        wanted = {*way.of_nodes.wanted, *way.of_clusters.wanted}
-        unsure = {*way.of_nodes.unsure, *way.of_clusters.unsure}
+        route = self._routes.of(topic)
+        wanted = {*route.node_targets.wanted, *route.cluster_targets.wanted}
+        unknown = {*route.node_targets.unknown, *route.cluster_targets.unknown}
         if number <= self._newest:
             # What is sent states the lowest number that is kept, so a lower one would be taken for known.
             raise ValueError(f"the number {number} of a reliable publication is not above {self._newest}")
         self._newest = number
-        if not (wanted or unsure):
+        if not (wanted or unknown):
             return
-        kept = _Kept(number, topic, payload, flags, wanted, unsure, self._settings.resend_after)
-        self._kept[number] = kept
+        entry = _Unacknowledged(number, topic, payload, flags, wanted, unknown, self._settings.resend_after)
+        self._unacknowledged[number] = entry
         self._order.append(number)
         self.bytes += len(payload)
-        if unsure:
-            self._unsure.add(number)
-        heappush(self._due, (now + kept.wait, number))
-        yield from self._send(kept, wanted)
+        if unknown:
+            self._unknown.add(number)
+        heappush(self._due, (now + entry.wait, number))
+        yield from self._send(entry, wanted)
 
-    def _send(self, kept: _Kept, subjects: Iterable[Subject]) -> Iterator[Effect]:
+    def _send(self, entry: _Unacknowledged, subjects: Iterable[Subject]) -> Iterator[Effect]:
         hops: dict[Leg, dict[str, None]] = {Leg.UP: {}, Leg.CROSS: {}, Leg.DIRECT: {}}
         for subject, hop in next_hops(subjects, self._viewer.view):
             hops[_LEG[subject.scope]][hop] = None
@@ -112,32 +114,32 @@ class Outbox:
             # The representative takes what goes up for itself as well.
             to = tuple(name for name in names if leg is not Leg.DIRECT or name not in hops[Leg.UP])
             if to:
-                yield Send(to, self._publication(kept, leg), stream=True)
+                yield Send(to, self._publication(entry, leg), stream=True)
 
-    def _publication(self, kept: _Kept, leg: Leg) -> Publication:
-        id_ = PublicationId(self._name, self._epoch, kept.number)
-        text = None if kept.topic is None else str(kept.topic)
-        return Publication(id_, text, kept.payload, kept.flags, leg, 0, self.floor or 0)
+    def _publication(self, entry: _Unacknowledged, leg: Leg) -> Publication:
+        id_ = PublicationId(self._name, self._epoch, entry.number)
+        text = None if entry.topic is None else str(entry.topic)
+        return Publication(id_, text, entry.payload, entry.flags, leg, 0, self.floor or 0)
 
     def acknowledged(self, leg: Leg, sender: str, numbers: Iterable[int]) -> None:
         """Another node is done with these."""
-        subjects = self._answering(leg, sender)
+        subjects = self._subjects_of(leg, sender)
         for number in numbers:
-            kept = self._kept.get(number)
-            if kept is not None:
+            entry = self._unacknowledged.get(number)
+            if entry is not None:
                 for subject in subjects:
-                    kept.drop(subject)
-                self._finish(kept)
+                    entry.drop(subject)
+                self._finish(entry)
 
-    def again(self, leg: Leg, sender: str, numbers: Iterable[int]) -> Iterator[Effect]:
+    def resend_requested(self, leg: Leg, sender: str, numbers: Iterable[int]) -> Iterator[Effect]:
         """Another node wants these once more."""
-        subjects = self._answering(leg, sender)
+        subjects = self._subjects_of(leg, sender)
         for number in numbers:
-            kept = self._kept.get(number)
-            if kept is not None:
-                yield from self._resend(kept, [each for each in subjects if each in kept.pending])
+            entry = self._unacknowledged.get(number)
+            if entry is not None:
+                yield from self._resend(entry, [each for each in subjects if each in entry.pending])
 
-    def _answering(self, leg: Leg, sender: str) -> list[Subject]:
+    def _subjects_of(self, leg: Leg, sender: str) -> list[Subject]:
         """For whom the sender speaks on that leg."""
         node = Subject(Scope.NODE, sender)
         if leg is Leg.DIRECT:
@@ -147,98 +149,100 @@ class Outbox:
         cluster = self._viewer.cluster_of(sender)
         return [Subject(Scope.CLUSTER, cluster)] if cluster is not None else []
 
-    def _resend(self, kept: _Kept, subjects: Iterable[Subject]) -> Iterator[Effect]:
-        for effect in self._send(kept, subjects):
+    def _resend(self, entry: _Unacknowledged, subjects: Iterable[Subject]) -> Iterator[Effect]:
+        for effect in self._send(entry, subjects):
             self.resent += 1
             yield effect
 
-    def _finish(self, kept: _Kept) -> None:
-        if not kept.unsure:
-            self._unsure.discard(kept.number)
-            if not kept.pending:
-                del self._kept[kept.number]
-                self.bytes -= len(kept.payload)
+    def _finish(self, entry: _Unacknowledged) -> None:
+        if not entry.unknown:
+            self._unknown.discard(entry.number)
+            if not entry.pending:
+                del self._unacknowledged[entry.number]
+                self.bytes -= len(entry.payload)
 
     # What changes.
 
     def tick(self, now: float) -> Iterator[Effect]:
         """Send again what has waited too long."""
         sent = 0
-        while self._due and self._due[0][0] <= now and sent < _RESENT_AT_ONCE:
+        while self._due and self._due[0][0] <= now and sent < _MAX_RESENT_AT_ONCE:
             _, number = heappop(self._due)
-            kept = self._kept.get(number)
-            if kept is not None:
+            entry = self._unacknowledged.get(number)
+            if entry is not None:
                 sent += 1
-                kept.wait = min(kept.wait * 2, self._settings.resend_most)
-                heappush(self._due, (now + kept.wait, number))
-                yield from self._resend(kept, kept.pending)
+                entry.wait = min(entry.wait * 2, self._settings.resend_max)
+                heappush(self._due, (now + entry.wait, number))
+                yield from self._resend(entry, entry.pending)
 
     def interest_changed(self) -> Iterator[Effect]:
         """See whether those of whom it was not known want it."""
-        for number in sorted(self._unsure):
-            yield from self._ask_again(self._kept[number])
+        for number in sorted(self._unknown):
+            yield from self._resolve_unknown(self._unacknowledged[number])
 
-    def _ask_again(self, kept: _Kept) -> Iterator[Effect]:
-        way = self._ways.of(kept.topic)
-        wanted = kept.unsure & (way.of_nodes.wanted | way.of_clusters.wanted)
-        kept.unsure &= way.of_nodes.unsure | way.of_clusters.unsure
-        kept.pending |= wanted
-        yield from self._send(kept, wanted)
-        self._finish(kept)
+    def _resolve_unknown(self, entry: _Unacknowledged) -> Iterator[Effect]:
+        route = self._routes.of(entry.topic)
+        wanted = entry.unknown & (route.node_targets.wanted | route.cluster_targets.wanted)
+        entry.unknown &= route.node_targets.unknown | route.cluster_targets.unknown
+        entry.pending |= wanted
+        yield from self._send(entry, wanted)
+        self._finish(entry)
 
     def link_up(self, peer: str) -> Iterator[Effect]:
         """What was under way to the peer when its link broke may be lost."""
-        for kept in list(self._kept.values()):
-            lost = [subject for subject, hop in next_hops(kept.pending, self._viewer.view) if hop == peer]
-            yield from self._resend(kept, lost)
+        for entry in list(self._unacknowledged.values()):
+            lost = [subject for subject, hop in next_hops(entry.pending, self._viewer.view) if hop == peer]
+            yield from self._resend(entry, lost)
 
     def view_changed(self, before: View, view: View) -> Iterator[Effect]:
         """Forget who is not waited for, and send along the new ways."""
         gone = {Subject(Scope.NODE, name) for name in set(before.peers()) - set(view.peers())}
         gone |= {Subject(Scope.CLUSTER, name) for name in before.others.keys() - view.others.keys()}
-        for kept in list(self._kept.values()):
+        for entry in list(self._unacknowledged.values()):
             if before.cluster is None:
-                yield from self._aim(kept)
+                yield from self._set_first_targets(entry)
                 continue
-            for subject in [each for each in gone if kept.drop(each)]:
-                yield Abandoned(kept.number, subject.name)
-            self._turn(kept, view)
-            yield from self._resend(kept, [each for each in kept.pending if moved(each, before, view)])
-            yield from self._ask_again(kept)
+            for subject in [each for each in gone if entry.drop(each)]:
+                yield Abandoned(entry.number, subject.name)
+            self._retarget_clusters(entry, view)
+            yield from self._resend(
+                entry, [each for each in entry.pending if route_changed(each, before, view)]
+            )
+            yield from self._resolve_unknown(entry)
 
-    def _aim(self, kept: _Kept) -> Iterator[Effect]:
+    def _set_first_targets(self, entry: _Unacknowledged) -> Iterator[Effect]:
         """Find out who wants what came before the first topology."""
-        way = self._ways.of(kept.topic)
-        kept.pending = {*way.of_nodes.wanted, *way.of_clusters.wanted}
-        kept.unsure = {*way.of_nodes.unsure, *way.of_clusters.unsure}
-        yield from self._send(kept, kept.pending)
-        self._finish(kept)
+        route = self._routes.of(entry.topic)
+        entry.pending = {*route.node_targets.wanted, *route.cluster_targets.wanted}
+        entry.unknown = {*route.node_targets.unknown, *route.cluster_targets.unknown}
+        yield from self._send(entry, entry.pending)
+        self._finish(entry)
 
-    def _turn(self, kept: _Kept, view: View) -> None:
+    def _retarget_clusters(self, entry: _Unacknowledged, view: View) -> None:
         """Count other clusters one by one where this node represents its own, else together."""
-        way = self._ways.of(kept.topic)
-        if view.leads and kept.drop(FOREIGN):
-            kept.pending |= way.of_clusters.wanted
-            kept.unsure |= way.of_clusters.unsure
-            if kept.unsure:
-                self._unsure.add(kept.number)
-        elif not view.leads:
-            clusters = [each for each in kept.pending | kept.unsure if each.scope is Scope.CLUSTER]
+        route = self._routes.of(entry.topic)
+        if view.is_representative and entry.drop(FOREIGN):
+            entry.pending |= route.cluster_targets.wanted
+            entry.unknown |= route.cluster_targets.unknown
+            if entry.unknown:
+                self._unknown.add(entry.number)
+        elif not view.is_representative:
+            clusters = [each for each in entry.pending | entry.unknown if each.scope is Scope.CLUSTER]
             for each in clusters:
-                kept.drop(each)
-                kept.pending.add(FOREIGN)
+                entry.drop(each)
+                entry.pending.add(FOREIGN)
             if not view.others and view.cluster is not None:
-                kept.drop(FOREIGN)
+                entry.drop(FOREIGN)
 
 
 _LEG = {Scope.NODE: Leg.DIRECT, Scope.CLUSTER: Leg.CROSS, Scope.FOREIGN: Leg.UP}
 
 
-def moved(subject: Subject, before: View, view: View) -> bool:
+def route_changed(subject: Subject, before: View, view: View) -> bool:
     """Whether the way to it has changed."""
     scope, name = subject
     if scope is Scope.NODE:
         return name in view.alive and view.alive[name] != before.alive.get(name)
     if scope is Scope.CLUSTER:
-        return not before.leads or view.others.get(name) != before.others.get(name)
-    return view.representative != before.representative or before.leads
+        return not before.is_representative or view.others.get(name) != before.others.get(name)
+    return view.representative != before.representative or before.is_representative

@@ -24,48 +24,48 @@ class View:
     representative: str | None = None
     alive: Mapping[str, float] = field(default_factory=dict)
     """The other nodes of its cluster, with when each registered."""
-    waited_for: frozenset[str] = frozenset()
+    in_grace: frozenset[str] = frozenset()
     """Nodes of its cluster that are dead, left or not listed, and may come back."""
     others: Mapping[str, str | None] = field(default_factory=dict)
     """The other clusters, each with its representative where it has one."""
 
     @property
-    def leads(self) -> bool:
+    def is_representative(self) -> bool:
         """Whether this node represents its cluster."""
         return self.representative == self.name
 
     def peers(self) -> Iterator[str]:
         """The other nodes of the cluster, with those that are waited for."""
         yield from self.alive
-        yield from self.waited_for
+        yield from self.in_grace
 
 
-class _Waiting:
+class _GracePeriods:
     """Since when each of some names has been missed."""
 
     def __init__(self, grace: float) -> None:
         self._grace = grace
         self._since: dict[str, float] = {}
-        self._waited_for: frozenset[str] = frozenset()
+        self._in_grace: frozenset[str] = frozenset()
 
-    def missed(self, names: set[str], now: float) -> None:
+    def set_missing(self, names: set[str], now: float) -> None:
         """These are missed now, and no others."""
         self._since = {name: self._since.get(name, now) for name in names}
-        self._look(now)
+        self._update(now)
 
     @property
     def names(self) -> frozenset[str]:
         """Those that are waited for."""
-        return self._waited_for
+        return self._in_grace
 
     def tick(self, now: float) -> bool:
         """Whether one of them has been waited for long enough."""
-        before = self._waited_for
-        self._look(now)
-        return self._waited_for != before
+        before = self._in_grace
+        self._update(now)
+        return self._in_grace != before
 
-    def _look(self, now: float) -> None:
-        self._waited_for = frozenset(n for n, since in self._since.items() if now - since < self._grace)
+    def _update(self, now: float) -> None:
+        self._in_grace = frozenset(n for n, since in self._since.items() if now - since < self._grace)
 
 
 class Viewer:
@@ -74,37 +74,37 @@ class Viewer:
     def __init__(self, name: str, dead_grace: float) -> None:
         self._name = name
         self._grace = dead_grace
-        self._nodes = _Waiting(dead_grace)
-        self._clusters = _Waiting(dead_grace)
+        self._nodes = _GracePeriods(dead_grace)
+        self._clusters = _GracePeriods(dead_grace)
         self._topology = Topology()
-        self._recently = float("inf")
+        self._left_since = float("inf")
         self.view = View(name)
 
     def topology_changed(self, topology: Topology, now: float, utc: float | None = None) -> View:
         """The view of a topology; without the time of day nobody knows who has left just now."""
         self._topology = topology
-        self._recently = float("inf") if utc is None else utc - self._grace
+        self._left_since = float("inf") if utc is None else utc - self._grace
         before, me = self.view, topology.member(self._name)
         cluster = me.cluster if me else before.cluster
         known = set(before.peers()) if cluster == before.cluster else set()
-        self._nodes.missed(set(self._missed_nodes(cluster, known)), now)
-        self._clusters.missed(set(self._missed_clusters(cluster, set(before.others))), now)
-        return self._look(cluster)
+        self._nodes.set_missing(set(self._missing_nodes(cluster, known)), now)
+        self._clusters.set_missing(set(self._missing_clusters(cluster, set(before.others))), now)
+        return self._update(cluster)
 
     def tick(self, now: float) -> View | None:
         """The view where time has changed it: one that was waited for no longer is."""
         changed = [each.tick(now) for each in (self._nodes, self._clusters)]
-        return self._look(self.view.cluster) if any(changed) else None
+        return self._update(self.view.cluster) if any(changed) else None
 
     def cluster_of(self, name: str) -> str | None:
         """The cluster of a node."""
         member = self._topology.member(name)
         return member.cluster if member else None
 
-    def _look(self, cluster: str | None) -> View:
+    def _update(self, cluster: str | None) -> View:
         alive = {member.name: member.since for member in self._of(cluster) if member.alive}
         alive.pop(self._name, None)
-        living = {each.name for each in self._topology.clusters if _lives(each)} | self._clusters.names
+        living = {each.name for each in self._topology.clusters if _is_alive(each)} | self._clusters.names
         self.view = View(
             self._name,
             cluster,
@@ -119,21 +119,21 @@ class Viewer:
         found = self._topology.cluster(cluster) if cluster is not None else None
         return found.nodes if found else ()
 
-    def _missed_nodes(self, cluster: str | None, known: set[str]) -> Iterator[str]:
+    def _missing_nodes(self, cluster: str | None, known: set[str]) -> Iterator[str]:
         """The nodes of the cluster that are listed as dead, or were known and left or are not listed."""
         for member in self._of(cluster):
-            missed = not member.alive and (self._may_come_back(member) or member.name in known)
-            if missed and member.name != self._name:
+            set_missing = not member.alive and (self._may_come_back(member) or member.name in known)
+            if set_missing and member.name != self._name:
                 yield member.name
         yield from (name for name in known if self._topology.member(name) is None)
 
     def _may_come_back(self, member: Member) -> bool:
-        return member.state == "dead" or (member.state == "left" and member.since > self._recently)
+        return member.state == "dead" or (member.state == "left" and member.since > self._left_since)
 
-    def _missed_clusters(self, own: str | None, known: set[str]) -> Iterator[str]:
+    def _missing_clusters(self, own: str | None, known: set[str]) -> Iterator[str]:
         for each in self._topology.clusters:
-            missed = each.name in known or any(map(self._may_come_back, each.nodes))
-            if each.name != own and not _lives(each) and missed:
+            set_missing = each.name in known or any(map(self._may_come_back, each.nodes))
+            if each.name != own and not _is_alive(each) and set_missing:
                 yield each.name
         yield from (name for name in known if self._topology.cluster(name) is None and name != own)
 
@@ -142,5 +142,5 @@ class Viewer:
         return found.name if found else None
 
 
-def _lives(cluster: Cluster) -> bool:
+def _is_alive(cluster: Cluster) -> bool:
     return any(node.alive for node in cluster.nodes)

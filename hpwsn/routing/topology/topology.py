@@ -30,14 +30,16 @@ def changes(before: Topology, after: Topology) -> dict[str, Any]:
     }
 
 
-def apply_changes(before: Topology, told: Mapping[str, Any]) -> Topology:
+def apply_changes(before: Topology, change: Mapping[str, Any]) -> Topology:
     """The topology after the changes; MalformedTopology where they are changes of another."""
-    if told.get("after") != before.version:
-        raise MalformedTopology(f"these are changes of version {told.get('after')}, not of {before.version}")
-    gone = told.get("gone", [])
+    if change.get("after") != before.version:
+        raise MalformedTopology(
+            f"these are changes of version {change.get('after')}, not of {before.version}"
+        )
+    gone = change.get("gone", [])
     if not isinstance(gone, list):
         raise MalformedTopology("'gone' is a list of names of clusters")
-    partly = Topology.parse(told.get("topology"))
+    partly = Topology.parse(change.get("topology"))
     left = {one.name: one for one in before.clusters if one.name not in gone}
     left.update((one.name, one) for one in partly.clusters)
     return Topology(partly.version, tuple(left[name] for name in sorted(left)))

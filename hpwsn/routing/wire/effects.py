@@ -53,7 +53,7 @@ class RouterSettings:
     max_unacknowledged_bytes: int = 64 * MIB
     resend_after: float = 5.0
     """How long an acknowledgement may take; doubled each time, up to `resend_most`."""
-    resend_most: float = 60.0
+    resend_max: float = 60.0
     dead_grace: float = 60.0
     """How long what is reliable is kept for a node or cluster that is dead or gone."""
     refresh: float = 10.0
@@ -62,7 +62,7 @@ class RouterSettings:
     """How long changes of interest are gathered before they are told, save the first after a pause."""
     max_patterns: int = 10_000
     """Patterns in one interest; beyond it neighbours are merged into what covers them all."""
-    max_ways: int = 10_000
+    max_routes: int = 10_000
     """Topics whose way is remembered."""
     window: int = 8192
     """Numbers of an origin, back from the newest, among which a duplicate is known."""

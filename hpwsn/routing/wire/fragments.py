@@ -68,7 +68,7 @@ def cut_text(text: bytes, room: int) -> list[bytes]:
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
+class CompleteMessage:
     """A message that is complete."""
 
     content: bytes
@@ -92,12 +92,12 @@ class _Incomplete:
 class Reassembly:
     """Puts pieces together, of any number of senders."""
 
-    def __init__(self, *, timeout: float, most_bytes: int, most_messages: int) -> None:
+    def __init__(self, *, timeout: float, max_bytes: int, max_messages: int) -> None:
         self._timeout = timeout
-        self._most_bytes = most_bytes
-        self._most_messages = most_messages
+        self._max_bytes = max_bytes
+        self._max_messages = max_messages
         self._incomplete: OrderedDict[Hashable, _Incomplete] = OrderedDict()
-        self._over: OrderedDict[Hashable, None] = OrderedDict()
+        self._finished: OrderedDict[Hashable, None] = OrderedDict()
         self.bytes = 0
         self.completed = 0
         self.duplicates = 0
@@ -108,13 +108,13 @@ class Reassembly:
     def __len__(self) -> int:
         return len(self._incomplete)
 
-    def add(self, sender: Hashable, fragment: Fragment, now: float) -> Whole | Piece | None:
+    def add(self, sender: Hashable, fragment: Fragment, now: float) -> CompleteMessage | Piece | None:
         """Take one piece; what it completes, or itself where it may go on alone, or nothing yet."""
         if not fragment.split:
-            return Whole(fragment.content)
+            return CompleteMessage(fragment.content)
         self.expire(now)
         key = (sender, fragment.identification)
-        if key in self._over:
+        if key in self._finished:
             self.duplicates += 1
             return None
         message = self._incomplete.get(key) or _Incomplete(now)
@@ -131,7 +131,9 @@ class Reassembly:
             return None
         if fragment.partial:
             return Piece(fragment)
-        return Whole(b"".join(message.pieces[i] for i in range(len(message.pieces)))) if done else None
+        return (
+            CompleteMessage(b"".join(message.pieces[i] for i in range(len(message.pieces)))) if done else None
+        )
 
     def _fits(self, message: _Incomplete, fragment: Fragment) -> bool:
         index = fragment.index
@@ -156,7 +158,7 @@ class Reassembly:
 
     def _make_room(self, newest: Hashable) -> bool:
         """Give up what waited longest until all is within the bounds; whether the newest is still there."""
-        while self.bytes > self._most_bytes or len(self._incomplete) > self._most_messages:
+        while self.bytes > self._max_bytes or len(self._incomplete) > self._max_messages:
             oldest = next(iter(self._incomplete))
             self._end(oldest)
             self.crowded_out += 1
@@ -176,6 +178,6 @@ class Reassembly:
     def _end(self, key: Hashable) -> None:
         # A piece that comes after the end, late or twice, must not begin the message anew.
         self.bytes -= self._incomplete.pop(key).size
-        self._over[key] = None
-        if len(self._over) > 4 * self._most_messages:
-            self._over.popitem(last=False)
+        self._finished[key] = None
+        if len(self._finished) > 4 * self._max_messages:
+            self._finished.popitem(last=False)

@@ -35,7 +35,7 @@ from enum import IntEnum
 
 from hpwsn.routing.wire.fragments import LAST_INDEX, Fragment
 
-LONGEST = 1 << 20
+MAX_RECORD = 1 << 20
 
 
 def encode_record(frame: bytes) -> bytes:
@@ -55,8 +55,8 @@ class Records:
         at = 0
         while len(self._buffer) - at >= 4:
             length = int.from_bytes(self._buffer[at : at + 4], "big")
-            if length > LONGEST:
-                raise ValueError(f"a record of {length} bytes is longer than {LONGEST}")
+            if length > MAX_RECORD:
+                raise ValueError(f"a record of {length} bytes is longer than {MAX_RECORD}")
             if len(self._buffer) - at - 4 < length:
                 break
             yield bytes(self._buffer[at + 4 : at + 4 + length])
@@ -64,13 +64,13 @@ class Records:
         del self._buffer[:at]
 
 
-WIDTH = 4096
+REPLAY_WIDTH = 4096
 
 
 class ReplayWindow:
     """Which of the last counters have been seen, as bits below the highest."""
 
-    def __init__(self, width: int = WIDTH) -> None:
+    def __init__(self, width: int = REPLAY_WIDTH) -> None:
         self._mask = (1 << width) - 1
         self._width = width
         self._seen = 0
@@ -89,13 +89,13 @@ class ReplayWindow:
         return True
 
 
-MARK = b"HW\x01"
+MAGIC = b"HW\x01"
 TAG = 16
 _HEAD = struct.Struct(">3sBQQB")
 _ENTRY = struct.Struct(">BQII")
 _GREETING = struct.Struct(">QQ")
 _SPLIT, _MORE, _PARTIAL = 1, 2, 4
-_BELOW = b"hpwsn routing 1"
+_HKDF_SALT = b"hpwsn routing 1"
 
 
 class Kind(IntEnum):
@@ -146,7 +146,7 @@ def session_key(secret: bytes, sender: str, receiver: str, session: int, answer:
 
 
 def _derive(secret: bytes, *parts: bytes) -> bytes:
-    extracted = hmac.digest(_BELOW, secret, "sha256")
+    extracted = hmac.digest(_HKDF_SALT, secret, "sha256")
     info = b"".join(len(part).to_bytes(2, "big") + part for part in parts)
     return hmac.digest(extracted, info + b"\x01", "sha256")
 
@@ -157,7 +157,7 @@ def _tag(key: bytes, signed: bytes) -> bytes:
 
 def encode_frame(kind: Kind, sender: bytes, session: int, counter: int, body: bytes, key: bytes) -> bytes:
     """Write a frame; the sender's name is its UTF-8, of 1 to 255 bytes."""
-    signed = _HEAD.pack(MARK, kind, session, counter, len(sender)) + sender + body
+    signed = _HEAD.pack(MAGIC, kind, session, counter, len(sender)) + sender + body
     return signed + _tag(key, signed)
 
 
@@ -174,9 +174,9 @@ def parse_frame(data: bytes) -> Frame:
     """Read a frame as far as that needs no key."""
     if len(data) < _HEAD.size + TAG:
         raise MalformedFrame(f"{len(data)} bytes are too few for a frame")
-    mark, kind, session, counter, length = _HEAD.unpack_from(data)
-    if mark != MARK:
-        raise MalformedFrame(f"it begins with {mark!r}, and a frame of this version with {MARK!r}")
+    magic, kind, session, counter, length = _HEAD.unpack_from(data)
+    if magic != MAGIC:
+        raise MalformedFrame(f"it begins with {magic!r}, and a frame of this version with {MAGIC!r}")
     body = _HEAD.size + length
     if not length or body > len(data) - TAG:
         raise MalformedFrame(f"the sender's name has {length} bytes of {len(data)}")

@@ -24,7 +24,7 @@ from hpwsn_client.wsn.soap.xml import (
     parse_xml,
 )
 
-PIECE_ROOM = 200
+PIECE_OVERHEAD = 200
 """Bytes that the element of a piece takes beside its text and its identification."""
 
 
@@ -84,12 +84,12 @@ def fragment_of(notification: PackedNotification) -> Fragment:
     )
 
 
-def whole_message(piece: NotificationMessage, content: bytes, limits: Limits) -> NotificationMessage:
+def complete_message(piece: NotificationMessage, content: bytes, limits: Limits) -> NotificationMessage:
     """The notification that pieces like this one were cut from: an element where the text is one."""
-    return NotificationMessage(piece.topic, whole_payload(content, limits), piece.producer)
+    return NotificationMessage(piece.topic, complete_payload(content, limits), piece.producer)
 
 
-def whole_payload(content: bytes, limits: Limits = STORED_LIMITS) -> bytes:
+def complete_payload(content: bytes, limits: Limits = STORED_LIMITS) -> bytes:
     """The payload of a Message with that content."""
     if content.lstrip()[:1] == b"<":
         try:
@@ -120,7 +120,7 @@ def piece_payloads(content: bytes, identification: str, room: int) -> list[bytes
     if len(content) <= room:
         return []
     escaped = escape(content.decode()).encode()
-    text_room = room - PIECE_ROOM - len(escape_attribute(identification).encode())
+    text_room = room - PIECE_OVERHEAD - len(escape_attribute(identification).encode())
     pieces = cut_text(escaped, max(text_room, 64))
     if len(pieces) > LAST_INDEX + 1:
         return []

@@ -13,10 +13,10 @@ from collections import deque
 
 FIRST_WINDOW = 64 * 1024
 SMALLEST_WINDOW = 20 * 1024
-GIVE_UP = 5
-JUDGED = 16
+MAX_STALLS = 5
+ADJUST_INTERVAL = 16
 """Datagrams after which the window is judged anew."""
-BEARABLE = 0.12
+TOLERATED_LOSS = 0.12
 """The share of lost datagrams that a bad network may lose anyway, however slowly one sends."""
 
 
@@ -31,41 +31,41 @@ class Pacer:
     def __init__(self) -> None:
         self._sent: deque[tuple[int, int]] = deque()
         self._highest = -1
-        self._judged, self._missing = -1, 0
+        self._adjusted_at, self._missing = -1, 0
         self.window = FIRST_WINDOW
-        self.under_way = 0
+        self.in_flight = 0
         self.stalls = 0
 
     def may_send(self) -> bool:
         """Whether one more datagram may go."""
-        return self.under_way < self.window
+        return self.in_flight < self.window
 
     def sent(self, counter: int, size: int) -> None:
         """Note a datagram that went."""
         self._sent.append((counter, cost(size)))
-        self.under_way += cost(size)
+        self.in_flight += cost(size)
 
-    def heard(self, highest: int, received: int, allowed: int) -> None:
+    def feedback(self, highest: int, received: int, allowed: int) -> None:
         """The receiver has got so many, up to that counter, and lets so much be under way."""
         if highest < self._highest:
             return
         self._highest = highest
         self.stalls = 0
         while self._sent and self._sent[0][0] <= highest:
-            self.under_way -= self._sent.popleft()[1]
-        if highest - self._judged >= JUDGED:
-            self._judge(highest, highest + 1 - received)
+            self.in_flight -= self._sent.popleft()[1]
+        if highest - self._adjusted_at >= ADJUST_INTERVAL:
+            self._adjust_window(highest, highest + 1 - received)
         self.window = max(min(self.window, allowed), SMALLEST_WINDOW)
 
-    def _judge(self, highest: int, missing: int) -> None:
-        lost = (missing - self._missing) / (highest - self._judged)
-        self.window = self.window // 2 if lost > BEARABLE else self.window * 2
-        self._judged, self._missing = highest, missing
+    def _adjust_window(self, highest: int, missing: int) -> None:
+        lost = (missing - self._missing) / (highest - self._adjusted_at)
+        self.window = self.window // 2 if lost > TOLERATED_LOSS else self.window * 2
+        self._adjusted_at, self._missing = highest, missing
 
     def stalled(self) -> bool:
         """Nothing was heard for a while: take all for lost, go on slower; whether that is still of use."""
         self._sent.clear()
-        self.under_way = 0
+        self.in_flight = 0
         self.window = max(self.window // 2, SMALLEST_WINDOW)
         self.stalls += 1
-        return self.stalls < GIVE_UP
+        return self.stalls < MAX_STALLS

@@ -21,7 +21,7 @@ from hpwsn_client.wsn.topics.topic_expressions import Topic
 _HEAD = struct.Struct(">BIIqH")
 _VERSION = 1
 _TEXT = text_payload("").partition(b">")[0]
-BESIDE = 320
+PIECE_HEADERS = 320
 """Bytes of a datagram that a piece's frame, publication and names may take beside its content."""
 
 
@@ -54,7 +54,7 @@ def parse_payload(topic: str | None, payload: bytes) -> Notification:
 def pieces(notification: Notification, identification: str, fragment_size: int) -> Iterator[Notification]:
     """The pieces of a notification, each a notification for one datagram; itself where it fits into one."""
     content, start, end = notification.content, notification.start, notification.end
-    room = max(fragment_size - BESIDE - start - (len(content) - end), fragment_size // 4)
+    room = max(fragment_size - PIECE_HEADERS - start - (len(content) - end), fragment_size // 4)
     cut = piece_payloads(_message_content(notification), identification, room)
     if not cut:
         yield notification

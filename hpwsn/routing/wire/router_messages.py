@@ -19,15 +19,15 @@ from hpwsn.routing.wire.publication import Flag, Leg, Publication, PublicationId
 
 __all__ = [
     "Ack",
-    "Again",
-    "Ask",
     "Flag",
     "Interest",
+    "InterestRequest",
     "Leg",
     "MalformedMessage",
     "Message",
     "Publication",
     "PublicationId",
+    "ResendRequest",
     "Scope",
     "Subject",
     "Version",
@@ -60,7 +60,7 @@ class Ack:
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
+class ResendRequest:
     """The sender wants these reliable publications once more on that leg: it has a new way for them."""
 
     leg: Leg
@@ -118,13 +118,13 @@ class Versions:
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class InterestRequest:
     """The sender wants these interests whole."""
 
     subjects: tuple[Subject, ...]
 
 
-Message = Publication | Ack | Again | Interest | Versions | Ask
+Message = Publication | Ack | ResendRequest | Interest | Versions | InterestRequest
 
 
 def encode_messages(messages: Iterable[Message]) -> bytes:
@@ -175,13 +175,13 @@ def _parse_publication(reader: Reader) -> Publication:
     )
 
 
-def _encode_numbers(message: Ack | Again) -> bytes:
+def _encode_numbers(message: Ack | ResendRequest) -> bytes:
     return b"".join(
         (bytes((message.leg,)), name(message.origin), u64s((message.epoch,)), u64s(message.numbers))
     )
 
 
-def _parse_numbers(reader: Reader, kind: type[Ack] | type[Again]) -> Ack | Again:
+def _parse_numbers(reader: Reader, kind: type[Ack] | type[ResendRequest]) -> Ack | ResendRequest:
     leg, origin, (epoch,) = _leg(reader.byte()), reader.name(), reader.u64s(1)
     count = reader.left // 8
     if not 0 < count <= MAX_NUMBERS:
@@ -228,15 +228,15 @@ def _parse_versions(reader: Reader) -> Versions:
     return Versions(tuple(entries))
 
 
-def _encode_ask(message: Ask) -> bytes:
+def _encode_ask(message: InterestRequest) -> bytes:
     return b"".join(bytes((scope,)) + name(subject) for scope, subject in message.subjects)
 
 
-def _parse_ask(reader: Reader) -> Ask:
+def _parse_ask(reader: Reader) -> InterestRequest:
     subjects: list[Subject] = []
     while not reader.done:
         subjects.append(_subject(reader))
-    return Ask(tuple(subjects))
+    return InterestRequest(tuple(subjects))
 
 
 def _subject(reader: Reader) -> Subject:
@@ -265,15 +265,15 @@ def _scope(number: int) -> Scope:
 _ENCODERS: dict[type, tuple[int, Callable[..., bytes]]] = {
     Publication: (1, _encode_publication),
     Ack: (2, _encode_numbers),
-    Again: (3, _encode_numbers),
+    ResendRequest: (3, _encode_numbers),
     Interest: (4, _encode_interest),
     Versions: (5, _encode_versions),
-    Ask: (6, _encode_ask),
+    InterestRequest: (6, _encode_ask),
 }
 _PARSERS: dict[int, Callable[[Reader], Message]] = {
     1: _parse_publication,
     2: lambda reader: _parse_numbers(reader, Ack),
-    3: lambda reader: _parse_numbers(reader, Again),
+    3: lambda reader: _parse_numbers(reader, ResendRequest),
     4: _parse_interest,
     5: _parse_versions,
     6: _parse_ask,

@@ -97,7 +97,7 @@ class Simulation:
         self._streams: dict[tuple[str, str], float] = {}
         self._sessions: Counter[tuple[str, str]] = Counter()
         self._apart: frozenset[str] = frozenset()
-        self._told: dict[str, tuple[float, int]] = {}
+        self._topology_sent: dict[str, tuple[float, int]] = {}
         self._representatives: dict[str, str] = {}
         self._version = 0
 
@@ -239,8 +239,8 @@ class Simulation:
         topology = self.topology()
         for node in self.running():
             arrives = self.now + self._delay(self._conditions.between_clusters)
-            arrives = max(arrives, self._told.get(node.name, (0.0, 0))[0])
-            self._told[node.name] = (arrives, self._version)
+            arrives = max(arrives, self._topology_sent.get(node.name, (0.0, 0))[0])
+            self._topology_sent[node.name] = (arrives, self._version)
             self.at(arrives, partial(self._hear, node, topology))
 
     def _hear(self, node: Node, topology: Topology) -> None:

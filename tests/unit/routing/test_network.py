@@ -16,7 +16,7 @@ from hpwsn_client.wsn.topics.topic_expressions import Topic
 
 TOPICS = [Topic.parse(text) for text in ("A", "A:B", "A:B:C", "A:D", "E", "E:F:G")]
 EXPRESSIONS = ["A", "A:B", "A/B", "A//*", "*", "//G", "E//.", "A/*/C", "E|A/D", ""]
-PATIENT = RouterSettings(dead_grace=1e6, resend_after=3.0, resend_most=20.0)
+PATIENT = RouterSettings(dead_grace=1e6, resend_after=3.0, resend_max=20.0)
 
 
 def check_interest(simulation: Simulation) -> None:
@@ -24,14 +24,14 @@ def check_interest(simulation: Simulation) -> None:
     for topic in TOPICS:
         wanting = {name for name in simulation.wanting(topic) if simulation.nodes[name].running}
         for node in simulation.running():
-            way, view = node.router.way(topic), node.router.view
+            route, view = node.router.route(topic), node.router.view
             clusters = {simulation.nodes[name].cluster for name in wanting} - {node.cluster}
             near = {name for name in wanting if simulation.nodes[name].cluster == node.cluster}
-            assert set(way.nodes) == near - {node.name}
-            assert {simulation.nodes[name].cluster for name in way.cross} == (
-                clusters if view.leads else set()
+            assert set(route.nodes) == near - {node.name}
+            assert {simulation.nodes[name].cluster for name in route.cross} == (
+                clusters if view.is_representative else set()
             )
-            assert bool(way.up) == (bool(clusters) and not view.leads)
+            assert bool(route.up) == (bool(clusters) and not view.is_representative)
 
 
 def check_idle(simulation: Simulation) -> None:
@@ -292,7 +292,7 @@ def test_beyond_the_bound_a_router_says_that_it_is_full_until_others_acknowledge
 
 
 def test_one_router_survives_a_thousand_topics_with_bounded_memory() -> None:
-    simulation = three_clusters(given=RouterSettings(max_ways=50, max_patterns=20))
+    simulation = three_clusters(given=RouterSettings(max_routes=50, max_patterns=20))
     for number in range(100):
         simulation.subscribe("c1n1", f"T:x{number}")
     simulation.run(1)

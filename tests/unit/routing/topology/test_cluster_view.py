@@ -29,7 +29,7 @@ def topology(since: float) -> Topology:
 def test_a_node_that_starts_waits_for_those_who_left_just_before(ago: float, waits: bool) -> None:
     viewer = Viewer("me", dead_grace=60.0)
     view = viewer.topology_changed(topology(NOON - ago), 5.0, NOON)
-    assert view.waited_for == ({"peer"} if waits else set())
+    assert view.in_grace == ({"peer"} if waits else set())
     assert set(view.others) == ({"b"} if waits else set())
 
 
@@ -39,6 +39,6 @@ def test_it_does_not_wait_for_them_longer_than_for_the_dead() -> None:
     assert viewer.tick(64.0) is None
     view = viewer.tick(65.0)
     assert view is not None
-    assert not view.waited_for and not view.others
+    assert not view.in_grace and not view.others
     again = viewer.topology_changed(topology(NOON - 1), 66.0, NOON + 61)
-    assert not again.waited_for and not again.others
+    assert not again.in_grace and not again.others

@@ -34,20 +34,20 @@ _TOPOLOGIES = st.builds(
 
 @given(_TOPOLOGIES, _TOPOLOGIES)
 def test_changes_lead_from_any_topology_to_any_other(before: Topology, after: Topology) -> None:
-    told = json.loads(json.dumps(changes(before, after)))
-    assert apply_changes(before, told) == after
+    change = json.loads(json.dumps(changes(before, after)))
+    assert apply_changes(before, change) == after
 
 
 def test_a_change_of_one_cluster_tells_that_one_alone() -> None:
     before = Topology(1, (cluster("a", {"x": 1}), cluster("b", {"x": 1}), cluster("c", {"x": 1})))
     after = Topology(2, (cluster("a", {"x": 1}), cluster("b", {"x": 2})))
-    told = changes(before, after)
-    assert [one["name"] for one in told["topology"]["clusters"]] == ["b"]
-    assert told["gone"] == ["c"]
+    change = changes(before, after)
+    assert [one["name"] for one in change["topology"]["clusters"]] == ["b"]
+    assert change["gone"] == ["c"]
 
 
 @pytest.mark.parametrize(
-    "told",
+    "change",
     [
         {},
         {"after": 2, "topology": {"version": 3, "clusters": []}},
@@ -56,6 +56,6 @@ def test_a_change_of_one_cluster_tells_that_one_alone() -> None:
         {"after": 1, "topology": {"version": 3, "clusters": []}, "gone": "a"},
     ],
 )
-def test_changes_of_another_topology_and_garbage_are_refused(told: dict[str, Any]) -> None:
+def test_changes_of_another_topology_and_garbage_are_refused(change: dict[str, Any]) -> None:
     with pytest.raises(MalformedTopology):
-        apply_changes(Topology(1), told)
+        apply_changes(Topology(1), change)

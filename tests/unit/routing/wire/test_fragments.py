@@ -12,10 +12,10 @@ from lxml import etree
 from hpwsn.routing.wire.fragments import (
     LAST_INDEX,
     OVERHEAD,
+    CompleteMessage,
     Fragment,
     Piece,
     Reassembly,
-    Whole,
     cut_text,
     split_message,
 )
@@ -25,7 +25,7 @@ contents = st.binary(min_size=1, max_size=400)
 
 
 def reassembly(**changes: float) -> Reassembly:
-    return Reassembly(**{"timeout": 5.0, "most_bytes": 1 << 20, "most_messages": 100, **changes})  # type: ignore[arg-type]
+    return Reassembly(**{"timeout": 5.0, "max_bytes": 1 << 20, "max_messages": 100, **changes})  # type: ignore[arg-type]
 
 
 @given(st.lists(contents, min_size=1, max_size=5), st.integers(1, 50), st.randoms(), st.integers(1, 3))
@@ -43,7 +43,7 @@ def test_messages_of_many_senders_arrive_once_whatever_the_order_and_however_oft
     arrived = [
         (sender, whole.content)
         for sender, piece in pieces
-        if isinstance(whole := receiver.add(sender, piece, 0.0), Whole)
+        if isinstance(whole := receiver.add(sender, piece, 0.0), CompleteMessage)
     ]
     assert sorted(arrived) == list(enumerate(sent))
     assert (receiver.bytes, len(receiver)) == (0, 0)
@@ -77,7 +77,7 @@ def test_a_piece_that_comes_after_its_message_was_given_up_begins_nothing() -> N
 def test_the_memory_stays_within_its_bound_whatever_comes(
     arrivals: list[tuple[int, int, bool, bytes]],
 ) -> None:
-    receiver = reassembly(most_bytes=1000, most_messages=3)
+    receiver = reassembly(max_bytes=1000, max_messages=3)
     for identification, index, more, content in arrivals:
         receiver.add("a", Fragment(identification, content, True, more, False, index), 0.0)
         assert receiver.bytes <= 1000
@@ -85,17 +85,17 @@ def test_the_memory_stays_within_its_bound_whatever_comes(
 
 
 def test_the_message_that_waited_longest_makes_room_for_the_newest() -> None:
-    receiver = reassembly(most_messages=2)
+    receiver = reassembly(max_messages=2)
     parts = [list(split_message(number, b"abcd", 2)) for number in range(3)]
     for first, _ in parts:
         receiver.add("a", first, 0.0)
     assert receiver.crowded_out == 1
     results = [receiver.add("a", second, 0.0) for _, second in parts]
-    assert results == [None, Whole(b"abcd"), Whole(b"abcd")]
+    assert results == [None, CompleteMessage(b"abcd"), CompleteMessage(b"abcd")]
 
 
 def test_a_message_that_alone_is_over_the_bound_is_given_up_for_good() -> None:
-    receiver = reassembly(most_bytes=1000)
+    receiver = reassembly(max_bytes=1000)
     pieces = list(split_message(1, bytes(2000), 400))
     assert [receiver.add("a", piece, 0.0) for piece in pieces] == [None] * 5
     assert (receiver.bytes, receiver.crowded_out) == (0, 1)
@@ -110,7 +110,7 @@ def test_with_partial_delivery_each_piece_comes_out_once_and_nothing_is_kept_of_
         return
     twice = pieces * 2
     chance.shuffle(twice)
-    receiver = reassembly(most_bytes=len(pieces) * OVERHEAD)
+    receiver = reassembly(max_bytes=len(pieces) * OVERHEAD)
     out = [each.fragment for piece in twice if isinstance(each := receiver.add("a", piece, 0.0), Piece)]
     assert sorted(out, key=lambda piece: piece.index) == pieces
 
@@ -125,7 +125,7 @@ def test_a_piece_that_contradicts_the_others_is_left_out(index: int, more: bool)
         receiver.add("a", piece, 0.0)
     assert receiver.add("a", Fragment(1, b"x", True, more, False, index), 0.0) is None
     assert receiver.malformed == 1
-    assert receiver.add("a", pieces[0], 0.0) == Whole(b"abc")
+    assert receiver.add("a", pieces[0], 0.0) == CompleteMessage(b"abc")
 
 
 def test_the_largest_index_is_99999_and_more_pieces_are_refused() -> None:

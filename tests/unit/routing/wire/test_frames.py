@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from hpwsn.routing.wire.fragments import LAST_INDEX, Fragment
 from hpwsn.routing.wire.frames import (
-    MARK,
+    MAGIC,
     Kind,
     MalformedFrame,
     WrongTag,
@@ -70,7 +70,7 @@ def test_a_frame_that_is_cut_is_refused(body: bytes, data: st.DataObject) -> Non
 
 @given(st.binary(max_size=100))
 def test_garbage_is_malformed_or_has_a_wrong_tag(garbage: bytes) -> None:
-    for data in (garbage, MARK + garbage):
+    for data in (garbage, MAGIC + garbage):
         with pytest.raises((MalformedFrame, WrongTag)):
             parse_frame(data).check(KEY)
 

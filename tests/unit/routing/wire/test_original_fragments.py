@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from hpwsn.routing.wire.fragments import Piece, Reassembly, Whole
+from hpwsn.routing.wire.fragments import CompleteMessage, Piece, Reassembly
 from hpwsn.routing.wire.original_fragments import (
+    complete_message,
     datagrams,
     fragment_of,
     pack,
     piece_message,
     piece_payloads,
-    whole_message,
 )
 from hpwsn_client.wsn.formats.original import (
     CreateEndpoint,
@@ -49,11 +49,11 @@ def through_the_wire(packed: PackedNotification) -> PackedNotification:
 def arrive(message: NotificationMessage, room: int, chance: random.Random) -> list[NotificationMessage]:
     pieces = [through_the_wire(packed) for packed in pack(message, "1235324366:344", room)]
     chance.shuffle(pieces)
-    receiver = Reassembly(timeout=1, most_bytes=1 << 20, most_messages=4)
+    receiver = Reassembly(timeout=1, max_bytes=1 << 20, max_messages=4)
     return [
-        whole_message(piece.message, whole.content, DEFAULT_LIMITS)
+        complete_message(piece.message, whole.content, DEFAULT_LIMITS)
         for piece in pieces
-        if isinstance(whole := receiver.add("a", fragment_of(piece), 0.0), Whole)
+        if isinstance(whole := receiver.add("a", fragment_of(piece), 0.0), CompleteMessage)
     ]
 
 
@@ -116,18 +116,18 @@ def test_datagrams_fit_and_give_the_message_back(
     sent = list(datagrams(NotificationMessage(TOPIC, payload), "1:2", size))
     assert all(len(data) <= size for data in sent)
     chance.shuffle(sent)
-    receiver = Reassembly(timeout=1, most_bytes=1 << 20, most_messages=4)
+    receiver = Reassembly(timeout=1, max_bytes=1 << 20, max_messages=4)
     read = [parse_packed(parse_xml(data)) for data in sent]
     taken = [receiver.add("a", fragment_of(packed), 0.0) for packed in read]
-    (whole,) = [each for each in taken if isinstance(each, Whole)]
-    back = whole_message(read[0].message, whole.content, DEFAULT_LIMITS)
+    (whole,) = [each for each in taken if isinstance(each, CompleteMessage)]
+    back = complete_message(read[0].message, whole.content, DEFAULT_LIMITS)
     assert "".join(etree.fromstring(back.payload).itertext()) == element.text
 
 
 def test_a_partial_piece_becomes_a_notification_of_its_own() -> None:
     message = NotificationMessage(TOPIC, text_payload("<&>" * 100))
     first, *_ = pack(message, "1:<2>", 64, partial=True)
-    receiver = Reassembly(timeout=1, most_bytes=1 << 20, most_messages=4)
+    receiver = Reassembly(timeout=1, max_bytes=1 << 20, max_messages=4)
     piece = receiver.add("a", fragment_of(through_the_wire(first)), 0.0)
     assert isinstance(piece, Piece)
     handed = piece_message(message, piece.fragment)
@@ -154,10 +154,10 @@ def test_datagrams_give_a_payload_back_as_it_was_published(
     for payload in (sent.payload, b"<o>%b%b</o>" % (sent.payload, b"<!-- long -->" * 60)):
         made = list(datagrams(NotificationMessage(TOPIC, payload), "1:2", size))
         chance.shuffle(made)
-        receiver = Reassembly(timeout=1, most_bytes=1 << 20, most_messages=4)
+        receiver = Reassembly(timeout=1, max_bytes=1 << 20, max_messages=4)
         read = [parse_packed(parse_message_xml(each)) for each in made]
         taken = [receiver.add("a", fragment_of(packed), 0.0) for packed in read]
-        (whole,) = [each for each in taken if isinstance(each, Whole)]
-        back = whole_message(read[0].message, whole.content, DEFAULT_LIMITS)
+        (whole,) = [each for each in taken if isinstance(each, CompleteMessage)]
+        back = complete_message(read[0].message, whole.content, DEFAULT_LIMITS)
         assert published.canonical(back.payload) == published.canonical(payload)
         assert published.qnames(back.payload) == published.qnames(payload)

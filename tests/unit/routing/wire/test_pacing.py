@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpwsn.routing.wire.pacing import FIRST_WINDOW, GIVE_UP, JUDGED, SMALLEST_WINDOW, Pacer, cost
+from hpwsn.routing.wire.pacing import ADJUST_INTERVAL, FIRST_WINDOW, MAX_STALLS, SMALLEST_WINDOW, Pacer, cost
 
 MUCH = 1 << 30
 
@@ -14,9 +14,9 @@ def test_what_is_under_way_stays_within_the_window_and_goes_on_as_the_receiver_r
     while pacer.may_send():
         pacer.sent(counter, 8000)
         counter += 1
-    assert FIRST_WINDOW <= pacer.under_way < FIRST_WINDOW + cost(8000)
-    pacer.heard(0, 1, MUCH)
-    assert pacer.under_way == (counter - 1) * cost(8000)
+    assert FIRST_WINDOW <= pacer.in_flight < FIRST_WINDOW + cost(8000)
+    pacer.feedback(0, 1, MUCH)
+    assert pacer.in_flight == (counter - 1) * cost(8000)
 
 
 @given(st.lists(st.integers(-1, 100)), st.integers(0, MUCH))
@@ -25,9 +25,9 @@ def test_reports_in_any_order_leave_what_lies_beyond_the_highest(reports: list[i
     for counter in range(50):
         pacer.sent(counter, 100)
     for highest in reports:
-        pacer.heard(highest, highest + 1, allowed)
+        pacer.feedback(highest, highest + 1, allowed)
     beyond = 49 - max(reports, default=-1)
-    assert pacer.under_way == max(beyond, 0) * cost(100)
+    assert pacer.in_flight == max(beyond, 0) * cost(100)
     assert pacer.window >= SMALLEST_WINDOW
 
 
@@ -36,7 +36,7 @@ def test_the_window_doubles_while_nearly_all_arrives_up_to_what_the_receiver_all
     allowed = 5 * FIRST_WINDOW
     windows = []
     for turn in range(1, 5):
-        pacer.heard(turn * JUDGED - 1, turn * (JUDGED - 1), allowed)
+        pacer.feedback(turn * ADJUST_INTERVAL - 1, turn * (ADJUST_INTERVAL - 1), allowed)
         windows.append(pacer.window)
     assert windows == [2 * FIRST_WINDOW, 4 * FIRST_WINDOW, allowed, allowed]
 
@@ -44,17 +44,17 @@ def test_the_window_doubles_while_nearly_all_arrives_up_to_what_the_receiver_all
 def test_the_window_halves_where_much_is_lost_and_never_goes_below_the_smallest() -> None:
     pacer = Pacer()
     for turn in range(1, 10):
-        pacer.heard(turn * JUDGED - 1, turn * JUDGED * 2 // 3, MUCH)
+        pacer.feedback(turn * ADJUST_INTERVAL - 1, turn * ADJUST_INTERVAL * 2 // 3, MUCH)
     assert pacer.window == SMALLEST_WINDOW
 
 
 def test_silence_halves_the_window_and_after_some_turns_a_new_greeting_is_due() -> None:
     pacer = Pacer()
-    for turn in range(1, GIVE_UP + 1):
+    for turn in range(1, MAX_STALLS + 1):
         pacer.sent(turn, 8000)
-        assert pacer.stalled() is (turn < GIVE_UP)
+        assert pacer.stalled() is (turn < MAX_STALLS)
         assert pacer.may_send()
-    pacer.heard(GIVE_UP, GIVE_UP + 1, 0)
+    pacer.feedback(MAX_STALLS, MAX_STALLS + 1, 0)
     assert pacer.stalls == 0
-    pacer.sent(GIVE_UP + 1, SMALLEST_WINDOW)
+    pacer.sent(MAX_STALLS + 1, SMALLEST_WINDOW)
     assert not pacer.may_send()

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpwsn.routing.interest.interest_sets import Merged, Table
+from hpwsn.routing.interest.interest_sets import MergedPatterns, PatternTable
 from hpwsn.routing.wire.binary import MalformedMessage
 from hpwsn.routing.wire.patterns import (
     EVERYTHING,
@@ -71,8 +71,8 @@ def test_patterns_that_would_take_long_to_compare_count_as_different() -> None:
 def test_coarsening_loses_nothing_and_keeps_its_bound(some: list[str], most: int, topic: Topic) -> None:
     coarse = coarsen(set(some), most)
     assert len(coarse) <= most
-    if Table(some).wants(topic):
-        assert Table(coarse).wants(topic)
+    if PatternTable(some).wants(topic):
+        assert PatternTable(coarse).wants(topic)
 
 
 def test_neighbours_are_merged_into_their_parent() -> None:
@@ -98,7 +98,7 @@ def test_expressions_become_patterns_as_the_node_reads_them() -> None:
 def test_merging_keeps_what_is_wanted_whatever_comes_and_goes(
     changes: list[tuple[bool, str]], some: list[Topic]
 ) -> None:
-    merged, held = Merged(), []
+    merged, held = MergedPatterns(), []
     for add, text in changes:
         if add:
             merged.add(text)
@@ -106,9 +106,9 @@ def test_merging_keeps_what_is_wanted_whatever_comes_and_goes(
         elif text in held:
             merged.discard(text)
             held.remove(text)
-        outermost = Table(merged.outermost)
+        outermost = PatternTable(merged.outermost)
         assert merged.outermost <= set(held)
-        assert all(outermost.wants(topic) == Table(held).wants(topic) for topic in some)
+        assert all(outermost.wants(topic) == PatternTable(held).wants(topic) for topic in some)
     assert not any(
         covers(parse_pattern(one), parse_pattern(other))
         for one in merged.outermost - {EVERYTHING}
@@ -118,7 +118,7 @@ def test_merging_keeps_what_is_wanted_whatever_comes_and_goes(
 
 @given(st.lists(texts | st.just(EVERYTHING), max_size=12), topics)
 def test_a_table_answers_as_its_patterns_do(some: list[str], topic: Topic) -> None:
-    table = Table(some)
+    table = PatternTable(some)
     expected = EVERYTHING in some or any(parse_pattern(text).matches(topic) for text in some if text)
     assert table.wants(topic) == expected
     for text in some:

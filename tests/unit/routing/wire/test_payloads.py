@@ -10,7 +10,7 @@ from lxml import etree
 from hpwsn.notification import FOREIGN, PARTIAL, Notification
 from hpwsn.routing.publications.duplicates import Repeats
 from hpwsn.routing.wire.binary import MalformedMessage
-from hpwsn.routing.wire.payloads import BESIDE, encode_payload, parse_payload, pieces
+from hpwsn.routing.wire.payloads import PIECE_HEADERS, encode_payload, parse_payload, pieces
 from hpwsn_client.wsn.operations.notifications import (
     NotificationMessage,
     encode_content,
@@ -62,7 +62,7 @@ def test_pieces_fit_a_datagram_are_notifications_and_together_are_what_was_publi
     assert len(cut) > 1
     joined = ""
     for index, piece in enumerate(cut):
-        assert len(encode_payload(piece)) <= size - BESIDE + 100
+        assert len(encode_payload(piece)) <= size - PIECE_HEADERS + 100
         message = parse_notification_message(parse_xml(join_notification(piece.content)))
         assert message.payload == piece.payload
         part = etree.fromstring(piece.payload)

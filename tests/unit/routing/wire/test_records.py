@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpwsn.routing.wire.frames import LONGEST, Records, encode_record
+from hpwsn.routing.wire.frames import MAX_RECORD, Records, encode_record
 
 
 @given(st.lists(st.binary(max_size=30), max_size=6), st.integers(1, 9))
@@ -16,6 +16,6 @@ def test_frames_come_out_whole_at_every_split(frames: list[bytes], step: int) ->
 
 
 def test_a_length_beyond_the_longest_frame_is_refused_at_once() -> None:
-    assert list(Records().feed(LONGEST.to_bytes(4, "big"))) == []
+    assert list(Records().feed(MAX_RECORD.to_bytes(4, "big"))) == []
     with pytest.raises(ValueError, match="longer than"):
-        list(Records().feed((LONGEST + 1).to_bytes(4, "big")))
+        list(Records().feed((MAX_RECORD + 1).to_bytes(4, "big")))

@@ -6,14 +6,14 @@ from hypothesis import strategies as st
 
 from hpwsn.routing.wire.router_messages import (
     Ack,
-    Again,
-    Ask,
     Interest,
+    InterestRequest,
     Leg,
     MalformedMessage,
     Message,
     Publication,
     PublicationId,
+    ResendRequest,
     Scope,
     Subject,
     Version,
@@ -47,9 +47,9 @@ messages: st.SearchStrategy[Message] = st.one_of(
     publications,
     interests,
     st.builds(Ack, st.sampled_from(Leg), names, u64, numbers),
-    st.builds(Again, st.sampled_from(Leg), names, u64, numbers),
+    st.builds(ResendRequest, st.sampled_from(Leg), names, u64, numbers),
     st.builds(Versions, st.lists(st.builds(Version, subjects, u64, u64), max_size=4).map(tuple)),
-    st.builds(Ask, st.lists(subjects, max_size=4).map(tuple)),
+    st.builds(InterestRequest, st.lists(subjects, max_size=4).map(tuple)),
 )
 
 
