@@ -1,1 +1,1 @@
-"""Which nodes want which topics, and the routes that follow from it. Pure."""
+"""Interest: which nodes want which topics, and the routes that follow from it. Pure."""

@@ -1,9 +1,10 @@
-"""Interest: sets of topic patterns that somebody wants, merged, versioned, and asked about topics. Pure.
+"""Sets of topic patterns: which topics are wanted, and how a set is sent to another node. Pure.
 
-A Table answers whether a topic is wanted, by look-ups and not by a walk over patterns. A Merged set counts
-patterns and leaves out those that others cover, change by change. A Statement is what a node tells of such a
-set: versions, each told as a difference or as a whole. A Heard is the other side of it: it takes differences
-only on the very version that they build on. Knows neither nodes nor time.
+A PatternTable answers with look-ups whether a topic is wanted; it does not visit every pattern.
+MergedPatterns counts patterns, and maintains the set of those that no other pattern covers. An
+Advertisement is the sending side of such a set: its versions as snapshots and deltas. A ReceivedInterest is
+the receiving side: it applies a delta only to the version that the delta is based on. The module knows
+neither nodes nor time.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from hpwsn_client.wsn.topics.topic_expressions import Topic, TopicExpression, To
 
 
 class PatternTable:
-    """Patterns by where they match: at one topic, below one, or anywhere in a namespace."""
+    """Patterns, indexed by what they match: one topic, a subtree, or topics anywhere in a namespace."""
 
     __slots__ = ("_below", "_exact", "_wild", "texts")
 
@@ -44,7 +45,7 @@ class PatternTable:
         return wild is not None and any(pattern.matches(topic) for pattern in wild.values())
 
     def add(self, text: str) -> None:
-        """Take in a pattern."""
+        """Add a pattern; adding it twice has no effect."""
         if text in self.texts:
             return
         place = None if text == EVERYTHING else self._place(text)
@@ -56,7 +57,7 @@ class PatternTable:
             self._wild.setdefault(pattern.namespace, {})[text] = pattern
 
     def discard(self, text: str) -> None:
-        """Let a pattern go."""
+        """Remove a pattern, if it is in the table."""
         if text not in self.texts:
             return
         self.texts.discard(text)
@@ -70,7 +71,7 @@ class PatternTable:
                 del self._wild[namespace]
 
     def _place(self, text: str) -> tuple[set[Topic], Topic] | None:
-        """The set and the topic that stand for a pattern without wildcards."""
+        """Return the set and the topic that represent a pattern; None for a pattern with wildcards."""
         pattern = parse_pattern(text)
         if pattern.topic is not None:
             return self._exact, pattern.topic
@@ -80,7 +81,7 @@ class PatternTable:
 
 
 class MergedPatterns:
-    """Patterns, counted; `outermost` are those that no other one covers."""
+    """Counted patterns; `outermost` contains those that no other pattern covers."""
 
     __slots__ = ("_counts", "_covered_index", "_outermost_index", "changed", "outermost")
 
@@ -90,13 +91,13 @@ class MergedPatterns:
         self._covered_index: OverlapIndex[str] = OverlapIndex(False)
         self.outermost: set[str] = set()
         self.changed: set[str] = set()
-        """The patterns that became outermost, or no longer are; whoever looks at them empties it."""
+        """Patterns that were added to or removed from `outermost`; the reader of this set empties it."""
 
     def __len__(self) -> int:
         return len(self._counts)
 
     def add(self, text: str) -> bool:
-        """Count a pattern; whether it is new here."""
+        """Increment the count of a pattern; return whether the pattern is new."""
         count = self._counts.get(text, 0)
         self._counts[text] = count + 1
         if not count:
@@ -104,7 +105,7 @@ class MergedPatterns:
         return not count
 
     def discard(self, text: str) -> bool:
-        """Count a pattern less; whether it is gone."""
+        """Decrement the count of a pattern; return whether it is 0 now."""
         count = self._counts[text] - 1
         if count:
             self._counts[text] = count
@@ -122,7 +123,7 @@ class MergedPatterns:
         return True
 
     def _insert(self, text: str) -> None:
-        """Find the place of a pattern that has none."""
+        """Put a pattern into the index of outermost or of covered patterns."""
         if any(_covers(other, text) for other in self._candidates(self._outermost_index, text)):
             self._covered_index.add(_expression(text), text)
             return
@@ -134,7 +135,7 @@ class MergedPatterns:
         self._set_outermost(text, True)
 
     def _set_outermost(self, text: str, shown: bool) -> None:
-        # A pattern that comes and goes between two looks is no change.
+        # A pattern that is added and removed between two reads is not a change.
         self.changed ^= {text}
         if shown:
             self.outermost.add(text)
@@ -165,13 +166,13 @@ def _covers(one: str, other: str) -> bool:
 
 
 def _expression(text: str) -> TopicExpression:
-    """As the index wants it; EVERYTHING has no place there."""
+    """Return a pattern as the expression that the index expects; EVERYTHING is not in the index."""
     patterns = () if text == EVERYTHING else (parse_pattern(text),)
     return TopicExpression(DIALECT_FULL, text, (), patterns)
 
 
 class Advertisement:
-    """What is told of a merged set: its versions, at most `most` patterns in each."""
+    """The versions of a merged set, as they are sent to other nodes; each has at most `most` patterns."""
 
     __slots__ = ("_merged", "_most", "complete", "incarnation", "subject", "texts", "version")
 
@@ -188,12 +189,12 @@ class Advertisement:
         self.texts = set(coarsen(merged.outermost, most))
 
     def snapshot(self) -> Interest:
-        """The version as a whole."""
+        """Return the current version with all its patterns."""
         texts = tuple(sorted(self.texts))
         return Interest(self.subject, self.incarnation, self.version, 0, texts, (), self.complete)
 
     def delta(self, complete: bool = True) -> Interest | None:
-        """The next version as a difference, where something has changed since the last."""
+        """Begin the next version, and return its changes; None if nothing has changed."""
         added, removed = self._difference()
         if not added and not removed and complete == self.complete:
             return None
@@ -217,7 +218,7 @@ class Advertisement:
         if not changed:
             return set(), set()
         if len(self._merged.outermost) > self._most or len(self.texts) >= self._most:
-            # Merged neighbours cannot be told apart change by change.
+            # Above the limit patterns are coarsened, which cannot be done change by change.
             wanted = coarsen(self._merged.outermost, self._most)
             return set(wanted - self.texts), set(self.texts - wanted)
         added = (changed & self._merged.outermost) - self.texts
@@ -225,7 +226,7 @@ class Advertisement:
 
 
 class ReceivedInterest:
-    """An interest that another node told."""
+    """The interest that another node has advertised, and the node that sent it (`source`)."""
 
     __slots__ = ("complete", "incarnation", "source", "table", "version")
 
@@ -237,9 +238,9 @@ class ReceivedInterest:
         self.table = PatternTable(message.added)
 
     def apply(self, message: Interest) -> tuple[set[str], set[str]] | None:
-        """Take a later version of the same incarnation: what was added and removed; None where it cannot be.
+        """Apply a later version of the same incarnation; return the added and the removed patterns.
 
-        A difference must build on the version that is here; a whole can always be taken.
+        Return None for a delta whose base is not the current version. A snapshot always applies.
         """
         if message.base and message.base != self.version:
             return None

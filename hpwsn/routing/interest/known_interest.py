@@ -1,7 +1,8 @@
-"""The interests that a node has heard, by their subjects, and its own: who wants a topic. Pure.
+"""All interest that a node knows: its own, and that of other nodes and clusters by subject. Pure.
 
-Owns the state of the exchange and what may be concluded from it; what is sent, and when, is exchange's part.
-Of a change of any interest, `generation` tells those who remember answers.
+This module owns the state of the exchange and answers whether a subject wants a topic; `interest_exchange`
+decides what is sent and when. `generation` changes with every interest, so that callers can drop cached
+answers.
 """
 
 from __future__ import annotations
@@ -14,38 +15,17 @@ from hpwsn.routing.wire.router_messages import Interest, Scope, Subject, Version
 from hpwsn_client.wsn.topics.topic_expressions import Topic
 
 FOREIGN = Subject(Scope.FOREIGN, "*")
-"""Whoever states it: there is one, and the last stays in force until the next representative has spoken."""
+"""The interest of all other clusters, whichever representative sent it; it is valid until the next one
+sends."""
 
 
 def key_of(subject: Subject) -> Subject:
-    """What an interest is kept under."""
+    """Return the key of a subject's interest; all FOREIGN subjects share one."""
     return FOREIGN if subject.scope is Scope.FOREIGN else subject
 
 
-class AggregatedInterest:
-    """What a representative puts together: the interest of its cluster, and that of all others."""
-
-    __slots__ = ("cluster", "cluster_patterns", "foreign", "foreign_patterns", "missing")
-
-    def __init__(self, name: str, cluster: str, incarnation: int, most: int, version: int) -> None:
-        self.missing: set[Subject] = set()
-        """Who was there at its beginning and has not been heard: until then more may be wanted."""
-        self.cluster_patterns = MergedPatterns()
-        self.foreign_patterns = MergedPatterns()
-        self.cluster = Advertisement(
-            Subject(Scope.CLUSTER, cluster), incarnation, self.cluster_patterns, most, version
-        )
-        self.foreign = Advertisement(
-            Subject(Scope.FOREIGN, name), incarnation, self.foreign_patterns, most, version
-        )
-
-    def merged(self, scope: Scope) -> MergedPatterns:
-        """Where an interest of that scope is counted."""
-        return self.cluster_patterns if scope is Scope.NODE else self.foreign_patterns
-
-
 class KnownInterest:
-    """All that a node knows of interest."""
+    """All interest that a node knows; `aggregated` is None unless it is the representative."""
 
     def __init__(self, name: str, incarnation: int, max_patterns: int) -> None:
         self.me = Subject(Scope.NODE, name)
@@ -59,7 +39,7 @@ class KnownInterest:
         self._versions = 1
 
     def want(self, text: str) -> bool:
-        """Count a pattern of this node; whether that is news."""
+        """Add a pattern of this node; return whether the node did not want it before."""
         if not self._merged.add(text):
             return False
         self.local.add(text)
@@ -67,7 +47,7 @@ class KnownInterest:
         return True
 
     def release(self, text: str) -> bool:
-        """Count a pattern of this node less; whether that is news."""
+        """Remove a pattern of this node; return whether the node no longer wants it."""
         if not self._merged.discard(text):
             return False
         self.local.discard(text)
@@ -75,7 +55,7 @@ class KnownInterest:
         return True
 
     def wants(self, subject: Subject, topic: Topic | None, source: str | None) -> bool | None:
-        """Whether the subject wants the topic; None where who speaks for it now may still say so."""
+        """Whether the subject wants the topic; None if its interest is not known completely yet."""
         received = self.received.get(subject)
         if received is None:
             return None
@@ -84,7 +64,10 @@ class KnownInterest:
         return False if received.complete and source in (received.source, None) else None
 
     def receive(self, sender: str, message: Interest) -> tuple[int, bool] | None:
-        """Take an interest: the version before, 0 for none, and whether it is news; None if it cannot be."""
+        """Store an advertised interest.
+
+        Return the version before (0 for none) and whether the interest is new; None if a snapshot is needed.
+        """
         key = key_of(message.subject)
         received = self.received.get(key)
         if (
@@ -110,11 +93,11 @@ class KnownInterest:
         return before, True
 
     def _new_source(self, received: ReceivedInterest, sender: str, key: Subject) -> bool:
-        """Whether another node states it now; a node's own interest is its own whoever relays it."""
+        """Whether the source has changed; a node is the source of its own interest, even if it is relayed."""
         return key.scope is not Scope.NODE and received.source != sender
 
     def is_behind(self, entry: Version, sender: str) -> bool:
-        """Whether the sender has a version that should be asked for."""
+        """Whether the sender has a newer version than this node."""
         key = key_of(entry.subject)
         received = self.received.get(key)
         if received is None or received.incarnation != entry.incarnation:
@@ -122,7 +105,7 @@ class KnownInterest:
         return entry.version > received.version or self._new_source(received, sender, key)
 
     def forget(self, key: Subject) -> None:
-        """Forget an interest, and do not wait for it."""
+        """Forget an interest; aggregation no longer waits for it."""
         if self.aggregated is not None:
             self.aggregated.missing.discard(key)
         received = self.received.pop(key, None)
@@ -140,10 +123,10 @@ class KnownInterest:
             merged.discard(text)
 
     def start_aggregating(self, view: View) -> None:
-        """Put together what a representative tells."""
+        """Begin to aggregate, because this node is the representative now."""
         assert view.cluster is not None
         self._versions += 1
-        # Later stints of the same process must be newer than what it told in earlier ones.
+        # When the same process becomes the representative again, its versions must be higher than before.
         version = self._versions << 32
         self.aggregated = AggregatedInterest(
             self.me.name, view.cluster, self.own.incarnation, self._most, version
@@ -158,7 +141,8 @@ class KnownInterest:
         self.aggregated.foreign.delta(self.foreign_complete())
 
     def stop_aggregating(self) -> None:
-        """Keep what other clusters want until the next representative says so."""
+        """Stop aggregating; the interest of other clusters stays valid until the next representative sends
+        it."""
         assert self.aggregated is not None
         foreign, self.aggregated = self.aggregated.foreign.snapshot(), None
         for key in [key for key in self.received if key.scope is Scope.CLUSTER]:
@@ -167,16 +151,39 @@ class KnownInterest:
         self.generation += 1
 
     def cluster_complete(self) -> bool:
-        """Whether all nodes have been heard that were there when this one began to lead."""
+        """Whether the interest of all nodes that were present when aggregation began has arrived."""
         return self.aggregated is not None and not any(
             each.scope is Scope.NODE for each in self.aggregated.missing
         )
 
     def foreign_complete(self) -> bool:
-        """Whether all clusters have been heard that were there when this one began to lead."""
+        """Whether the interest of all clusters that were present when aggregation began has arrived."""
         received = (its for key, its in self.received.items() if key.scope is Scope.CLUSTER)
         return (
             self.aggregated is not None
             and not any(each.scope is Scope.CLUSTER for each in self.aggregated.missing)
             and all(its.complete for its in received)
         )
+
+
+class AggregatedInterest:
+    """What a representative aggregates: the interest of its cluster, and that of all other clusters."""
+
+    __slots__ = ("cluster", "cluster_patterns", "foreign", "foreign_patterns", "missing")
+
+    def __init__(self, name: str, cluster: str, incarnation: int, most: int, version: int) -> None:
+        self.missing: set[Subject] = set()
+        """Nodes and clusters whose interest has not arrived since aggregation began; it is incomplete until
+        then."""
+        self.cluster_patterns = MergedPatterns()
+        self.foreign_patterns = MergedPatterns()
+        self.cluster = Advertisement(
+            Subject(Scope.CLUSTER, cluster), incarnation, self.cluster_patterns, most, version
+        )
+        self.foreign = Advertisement(
+            Subject(Scope.FOREIGN, name), incarnation, self.foreign_patterns, most, version
+        )
+
+    def merged(self, scope: Scope) -> MergedPatterns:
+        """Return the aggregate that includes an interest of this scope."""
+        return self.cluster_patterns if scope is Scope.NODE else self.foreign_patterns

@@ -1,8 +1,8 @@
-"""The way of a publication: who wants its topic, and by whom it gets there. Pure.
+"""The route of a publication: which nodes want its topic, and the next hops to them. Pure.
 
-Every publication of a clustered node asks for its way, so it is one look-up by the topic: ways are
-remembered, boundedly, until any interest or the topology changes. Within the cluster a publication goes
-straight to the nodes that want it; other clusters are reached through the representative.
+Every publication of a clustered node needs its route, so that a route is one look-up by topic. Routes are
+cached, up to a limit, until an interest or the topology changes. Within a cluster a publication goes
+directly to the nodes that want it; other clusters are reached through the representative.
 """
 
 from __future__ import annotations
@@ -20,40 +20,40 @@ from hpwsn_client.wsn.topics.topic_expressions import Topic
 
 
 class Targets(NamedTuple):
-    """Who must acknowledge a reliable publication, and of whom that is not known yet."""
+    """Subjects that must acknowledge a reliable publication, and those whose interest is not known yet."""
 
     wanted: frozenset[Subject]
     unknown: frozenset[Subject]
 
 
 class Route(NamedTuple):
-    """Where publications of a topic go."""
+    """The next hops of the publications on a topic."""
 
     text: str | None
     local: bool
-    """Whether this node wants it."""
+    """Whether this node wants the topic."""
     nodes: tuple[str, ...]
-    """The other nodes of the cluster that want it."""
+    """The other nodes of the cluster that want the topic."""
     direct: tuple[str, ...]
-    """Those of them that this node sends its own to, beside `up`."""
+    """The nodes of `nodes` that this node sends its own publications to; `up` is excluded."""
     up: tuple[str, ...]
-    """The representative, where this node is not it and other clusters want it."""
+    """The representative, if this node is not it and other clusters want the topic."""
     cross: tuple[str, ...]
-    """The representatives of other clusters that want it, where this node represents its own."""
+    """If this node is the representative: those of the other clusters that want the topic."""
     node_targets: Targets
     cluster_targets: Targets
 
     @property
     def wanted(self) -> bool:
-        """Whether any other node wants it."""
+        """Whether any other node wants the topic."""
         return bool(self.nodes or self.up or self.cross)
 
 
 class Routes:
-    """The ways from one node."""
+    """The routes from one node."""
 
     def __init__(self, known_interest: KnownInterest, viewer: Viewer, max_routes: int) -> None:
-        self._known_interest = known_interest
+        self._known = known_interest
         self._viewer = viewer
         self._most = max_routes
         self._routes: dict[Topic | None, Route] = {}
@@ -63,17 +63,17 @@ class Routes:
         return len(self._routes)
 
     def of(self, topic: Topic | None) -> Route:
-        """The way for a topic, or for what has none."""
-        if self._generation != self._known_interest.generation or len(self._routes) > self._most:
+        """Return the route for a topic; None stands for publications without a topic."""
+        if self._generation != self._known.generation or len(self._routes) > self._most:
             self._routes.clear()
-            self._generation = self._known_interest.generation
+            self._generation = self._known.generation
         route = self._routes.get(topic)
         if route is None:
             route = self._routes[topic] = self._find(topic)
         return route
 
     def _find(self, topic: Topic | None) -> Route:
-        known_interest, view = self._known_interest, self._viewer.view
+        known_interest, view = self._known, self._viewer.view
         node_targets, cluster_targets = self._nodes(topic, view), self._clusters(topic, view)
         nodes = tuple(name for name in view.alive if Subject(Scope.NODE, name) in node_targets.wanted)
         beyond = (
@@ -98,28 +98,27 @@ class Routes:
         )
 
     def _foreign(self, topic: Topic | None, view: View) -> bool:
-        return bool(view.others and self._known_interest.wants(FOREIGN, topic, view.representative))
+        return bool(view.others and self._known.wants(FOREIGN, topic, view.representative))
 
     def _nodes(self, topic: Topic | None, view: View) -> Targets:
         acknowledgements = {
-            name: self._known_interest.wants(Subject(Scope.NODE, name), topic, None) for name in view.peers()
+            name: self._known.wants(Subject(Scope.NODE, name), topic, None) for name in view.peers()
         }
         return _targets(Scope.NODE, acknowledgements)
 
     def _clusters(self, topic: Topic | None, view: View) -> Targets:
-        """The other clusters, or all of them as one where this node does not represent its own."""
+        """Return the other clusters as targets; a node that is not the representative has FOREIGN for all
+        of them."""
         if view.is_representative:
             wants = {
-                name: self._known_interest.wants(Subject(Scope.CLUSTER, name), topic, its)
+                name: self._known.wants(Subject(Scope.CLUSTER, name), topic, its)
                 for name, its in view.others.items()
             }
             return _targets(Scope.CLUSTER, wants)
         if view.cluster is None:
             return Targets(frozenset(), frozenset((FOREIGN,)))
-        # The representative knows better; as long as it may say yes, it is asked.
-        beyond = (
-            bool(view.others) and self._known_interest.wants(FOREIGN, topic, view.representative) is not False
-        )
+        # Unless the answer is a certain no, the publication goes to the representative, which decides.
+        beyond = bool(view.others) and self._known.wants(FOREIGN, topic, view.representative) is not False
         return Targets(frozenset((FOREIGN,) if beyond else ()), frozenset())
 
 
@@ -135,7 +134,7 @@ def _present(*names: str | None) -> tuple[str, ...]:
 
 
 def next_hops(subjects: Iterable[Subject], view: View) -> Iterator[tuple[Subject, str]]:
-    """Whom to send to for each, where somebody is there."""
+    """Yield the next hop of each subject that can be reached now."""
     for subject in subjects:
         scope, name = subject
         if scope is Scope.NODE:
@@ -148,10 +147,10 @@ def next_hops(subjects: Iterable[Subject], view: View) -> Iterator[tuple[Subject
 
 @lru_cache(16384)
 def topic_of(text: str | None) -> Topic | None:
-    """The topic of a message."""
+    """Parse the topic of a publication; None for a publication without a topic."""
     if text is None:
         return None
     try:
         return Topic.parse(text)
     except InvalidTopicExpressionFault as error:
-        raise MalformedMessage(f"a publication has no topic: {error}") from error
+        raise MalformedMessage(f"the topic of a publication is malformed: {error}") from error

@@ -1,7 +1,8 @@
-"""Publications that are not reliable: each goes its way once, and nobody keeps it. Pure.
+"""Best-effort publications: each is sent once along its route, and not kept. Pure.
 
-Whoever carries a publication on raises its leg, so that it ends after three steps whatever the nodes believe
-of the topology, and knows by its id what came before.
+A node that forwards a publication sets the next leg and increments the hop count. A publication therefore
+ends after three hops, even if nodes have different topologies. Duplicates are recognised by the publication
+id.
 """
 
 from __future__ import annotations
@@ -19,23 +20,23 @@ _MOST_HOPS = 3
 
 
 class BestEffort:
-    """What this node sends, delivers and carries on without keeping it."""
+    """Sends, delivers and forwards best-effort publications."""
 
     def __init__(self, routes: Routes, viewer: Viewer, settings: RouterSettings) -> None:
         self._routes = routes
         self._viewer = viewer
-        # Apart, since one that was delivered straight may still have to be carried on for another.
+        # Separate windows: a publication that was delivered here may still have to be forwarded.
         self._delivered = RecentNumbers(settings.window, settings.max_origins)
         self._relayed = RecentNumbers(settings.window, settings.max_origins)
         self.duplicates = 0
 
     @property
     def origins(self) -> int:
-        """Of how many origins recent numbers are remembered."""
+        """The number of origins whose recent publications are remembered."""
         return len(self._delivered) + len(self._relayed)
 
     def publish(self, id_: PublicationId, topic: Topic | None, payload: bytes, flags: int) -> list[Effect]:
-        """One of this node."""
+        """Send a publication of this node."""
         route = self._routes.of(topic)
         if not route.wanted:
             return []
@@ -43,7 +44,7 @@ class BestEffort:
         return list(_forward(Publication(id_, route.text, payload, flags), legs))
 
     def take(self, publication: Publication) -> Iterator[Effect]:
-        """One of another node: deliver it here, and carry it on."""
+        """Handle a publication of another node: deliver it here, and forward it."""
         route = self._routes.of(topic_of(publication.topic))
         if route.local:
             if self._delivered.is_new(publication.id):
@@ -59,12 +60,12 @@ class BestEffort:
         elif self._viewer.view.is_representative:
             yield from _forward(publication, ((Leg.CROSS, route.cross),))
         else:
-            # Another represents the cluster by now, and its origin has not heard of it.
+            # Another node is the representative now, and the origin does not know it yet.
             yield from _forward(publication, ((Leg.UP, route.up),))
 
 
 def _forward(publication: Publication, legs: Iterable[tuple[Leg, tuple[str, ...]]]) -> Iterator[Effect]:
-    """Send it on each leg that somebody is on; between clusters always by TCP."""
+    """Send a publication on each leg that has receivers; between clusters always over TCP."""
     id_, topic, payload, flags, _, hops, floor = publication
     stream = bool(flags & Flag.STREAM)
     for leg, to in legs:

@@ -1,17 +1,12 @@
-"""Which publications came before, in bounded memory. Pure.
+"""Detection of duplicate publications, in bounded memory. Pure.
 
-Two kinds, since they come again for different reasons. What is best effort is never sent again on
-purpose, so a window back from the newest number of its origin knows what the network or a change of ways
-doubled; what is older than the window counts as known. What is reliable is sent again until it is
-acknowledged, however late, so every number is known from the floor on that its origin states: below it
-nothing is ever sent again.
-
-Publications that a publisher sent to two nodes under one MessageId, told by what they hold. Pure.
-
-A publisher whose node died under way sends the same again to another, and both may have stored it. Of the
-same id and content, what one origin published is taken, and what another did is a repetition; the
-messages of one Notify share its id and may be equal, so the same origin is never its own repetition.
-Bounded: the oldest are forgotten.
+RecentNumbers is for best-effort publications. They are never resent on purpose, so that a window of numbers
+per source is enough; a number below the window counts as a duplicate. StoredNumbers is for reliable
+publications. They are resent until they are acknowledged, however late, so that all numbers from the floor
+of the source on are remembered; the source never resends a number below its floor. Repeats recognises a
+message that a publisher sent to two nodes with the same MessageId, for example because the first node died.
+It compares id and content. Equal messages from one origin are not duplicates, because the messages of one
+Notify share its id.
 """
 
 from __future__ import annotations
@@ -24,29 +19,6 @@ from typing import Generic, TypeVar
 from hpwsn.notification import Notification
 from hpwsn.routing.wire.router_messages import PublicationId
 
-MAX_REPEATS = 100_000
-
-
-class Repeats:
-    """Who was the first to publish under each id."""
-
-    def __init__(self, most: int = MAX_REPEATS) -> None:
-        self._max = most
-        self._first: OrderedDict[bytes, str] = OrderedDict()
-
-    def is_repeated(self, notification: Notification, origin: str) -> bool:
-        """Whether another origin has published the same under the same id; else this one has now."""
-        if notification.message_id is None:
-            return False
-        key = blake2b(
-            notification.payload, digest_size=16, key=blake2b(notification.message_id.encode()).digest()
-        ).digest()
-        first = self._first.setdefault(key, origin)
-        if len(self._first) > self._max:
-            self._first.popitem(last=False)
-        return first != origin
-
-
 Source = tuple[str, int]
 T = TypeVar("T")
 
@@ -55,7 +27,7 @@ _CHUNK_MASK = (1 << _CHUNK_BITS) - 1
 
 
 class _Sources(Generic[T]):
-    """Something for each source, the longest unused forgotten beyond a bound."""
+    """A value per source; above the limit, the least recently used source is forgotten."""
 
     __slots__ = ("_max", "all")
 
@@ -85,7 +57,7 @@ class _Window:
 
 
 class RecentNumbers:
-    """The best-effort publications of the last `size` numbers of each source."""
+    """The last `size` numbers of the best-effort publications of each source."""
 
     def __init__(self, size: int, max_sources: int) -> None:
         self._size = size
@@ -96,7 +68,7 @@ class RecentNumbers:
         return len(self._sources.all)
 
     def is_new(self, publication: PublicationId) -> bool:
-        """Whether it has not come before; from now on it has."""
+        """Whether a publication is new; the next call with it returns False."""
         origin, epoch, number = publication
         source = (origin, epoch)
         window = self._sources.get(source)
@@ -115,7 +87,7 @@ class RecentNumbers:
 
 
 class _Numbers:
-    """A set of numbers, dense from some floor on: one int of bits for each thousand."""
+    """A set of numbers from a floor on, as one integer of bits for each 1024 numbers."""
 
     __slots__ = ("chunks", "floor")
 
@@ -141,7 +113,7 @@ class _Numbers:
 
 
 class StoredNumbers:
-    """The reliable publications that this node has stored, or is about to."""
+    """The reliable publications that this node has stored, or is storing."""
 
     def __init__(self, max_sources: int) -> None:
         self._sources: _Sources[_Numbers] = _Sources(max_sources)
@@ -152,32 +124,32 @@ class StoredNumbers:
 
     @property
     def storing(self) -> int:
-        """How many have been handed out and are not committed yet."""
+        """The number of publications that are delivered and not committed yet."""
         return len(self._storing)
 
     def begin(self, publication: PublicationId) -> bool:
-        """Whether it is to be handed out: it is neither stored nor about to be."""
+        """Begin to store a publication; False if it is stored or being stored already."""
         if publication in self._storing or self.has(publication):
             return False
         self._storing[publication] = None
         return True
 
     def has(self, publication: PublicationId) -> bool:
-        """Whether it is stored."""
+        """Whether a publication is stored."""
         numbers = self._sources.get(publication[:2])
         return numbers is not None and publication.number in numbers
 
     def stored(self, publication: PublicationId) -> None:
-        """It is committed."""
+        """Record that a publication is committed."""
         self._storing.pop(publication, None)
         self._numbers(publication).add(publication.number)
 
     def refused(self, publication: PublicationId) -> None:
-        """It could not be stored, and may come again."""
+        """Record that a publication could not be stored; it may arrive again."""
         self._storing.pop(publication, None)
 
     def raise_floor(self, publication: PublicationId, floor: int) -> None:
-        """The origin will never send again what is below the floor."""
+        """Record that the origin will never resend a number below the floor."""
         if floor:
             self._numbers(publication).raise_floor(floor)
 
@@ -186,6 +158,30 @@ class StoredNumbers:
         return self._sources.get(source) or self._sources.put(source, _Numbers())
 
     def floors(self) -> Iterator[PublicationId]:
-        """The floor of each source, as the number of an id: what is below need not be kept anywhere."""
+        """Yield the floor of each source as the number of an id; lower numbers need not be stored."""
         for (origin, epoch), numbers in self._sources.all.items():
             yield PublicationId(origin, epoch, numbers.floor)
+
+
+MAX_REPEATS = 100_000
+"""The most ids in memory; the oldest are forgotten."""
+
+
+class Repeats:
+    """The first origin of each message id and content."""
+
+    def __init__(self, most: int = MAX_REPEATS) -> None:
+        self._max = most
+        self._first: OrderedDict[bytes, str] = OrderedDict()
+
+    def is_repeated(self, notification: Notification, origin: str) -> bool:
+        """Whether another origin published the same content with the same id before; remember this one."""
+        if notification.message_id is None:
+            return False
+        key = blake2b(
+            notification.payload, digest_size=16, key=blake2b(notification.message_id.encode()).digest()
+        ).digest()
+        first = self._first.setdefault(key, origin)
+        if len(self._first) > self._max:
+            self._first.popitem(last=False)
+        return first != origin

@@ -1,10 +1,11 @@
-"""The reliable publications of this node, kept until all who want them have them. Pure.
+"""The outbox: reliable publications of this node, kept until all targets have acknowledged them. Pure.
 
-Those who must acknowledge are the nodes of the cluster that want it, and the other clusters: each by its own
-name where this node represents its cluster, else all together through the representative. Where it is not
-known yet whether somebody wants it, that counts as pending and is sent once it is known. What is pending is
-sent again when the way to it changes, when the representative asks, and when time runs out. Nothing leaves
-without an acknowledgement but what is for a node or cluster that is no longer waited for, and that is told.
+Targets are the nodes of the cluster that want the topic, and the other clusters. The representative counts
+each other cluster as a target; other nodes count all of them as one target (FOREIGN), which the
+representative acknowledges. A node or cluster whose interest is unknown counts as a target until its
+interest is known. An unacknowledged publication is sent again when its route changes, when a node requests
+it, and after a timeout. A publication is dropped without an acknowledgement only if its last targets were
+gone for longer than the grace period; this is reported as Abandoned.
 """
 
 from __future__ import annotations
@@ -36,15 +37,15 @@ class _Unacknowledged:
     wait: float
 
     def drop(self, subject: Subject) -> bool:
-        """Forget one that must acknowledge; whether it was there."""
-        there = subject in self.pending or subject in self.unknown
+        """Remove a target; return whether the publication had it."""
+        found = subject in self.pending or subject in self.unknown
         self.pending.discard(subject)
         self.unknown.discard(subject)
-        return there
+        return found
 
 
 class Outbox:
-    """What is kept, in the order of numbers."""
+    """The unacknowledged publications of a node, in the order of their numbers."""
 
     def __init__(
         self, name: str, epoch: int, routes: Routes, viewer: Viewer, settings: RouterSettings
@@ -67,7 +68,7 @@ class Outbox:
 
     @property
     def floor(self) -> int | None:
-        """The lowest number that is kept."""
+        """The lowest unacknowledged number; None if there is none."""
         order = self._order
         while order and order[0] not in self._unacknowledged:
             order.popleft()
@@ -75,7 +76,7 @@ class Outbox:
 
     @property
     def full(self) -> bool:
-        """Whether it holds as much as it may, or reaches too far back."""
+        """Whether a limit is reached: publications, bytes, or the span of numbers."""
         most = self._settings.max_unacknowledged
         floor = self.floor
         return (
@@ -87,13 +88,15 @@ class Outbox:
     def add(
         self, topic: Topic | None, number: int, payload: bytes, flags: int, now: float
     ) -> Iterator[Effect]:
-        """Keep a publication where somebody must acknowledge it, and send it."""
+        """Send a publication, and keep it if it has targets."""
         route = self._routes.of(topic)
         wanted = {*route.node_targets.wanted, *route.cluster_targets.wanted}
         unknown = {*route.node_targets.unknown, *route.cluster_targets.unknown}
         if number <= self._newest:
-            # What is sent states the lowest number that is kept, so a lower one would be taken for known.
-            raise ValueError(f"the number {number} of a reliable publication is not above {self._newest}")
+            # Messages carry the floor, so that receivers would treat a lower number as a duplicate.
+            raise ValueError(
+                f"reliable publication {number} is not newer than {self._newest}; publish in increasing order"
+            )
         self._newest = number
         if not (wanted or unknown):
             return
@@ -111,7 +114,7 @@ class Outbox:
         for subject, hop in next_hops(subjects, self._viewer.view):
             hops[_LEG[subject.scope]][hop] = None
         for leg, names in hops.items():
-            # The representative takes what goes up for itself as well.
+            # The representative also delivers what it receives on the leg UP.
             to = tuple(name for name in names if leg is not Leg.DIRECT or name not in hops[Leg.UP])
             if to:
                 yield Send(to, self._publication(entry, leg), stream=True)
@@ -122,7 +125,7 @@ class Outbox:
         return Publication(id_, text, entry.payload, entry.flags, leg, 0, self.floor or 0)
 
     def acknowledged(self, leg: Leg, sender: str, numbers: Iterable[int]) -> None:
-        """Another node is done with these."""
+        """Handle acknowledgements of another node."""
         subjects = self._subjects_of(leg, sender)
         for number in numbers:
             entry = self._unacknowledged.get(number)
@@ -132,7 +135,7 @@ class Outbox:
                 self._finish(entry)
 
     def resend_requested(self, leg: Leg, sender: str, numbers: Iterable[int]) -> Iterator[Effect]:
-        """Another node wants these once more."""
+        """Send publications again that another node requests."""
         subjects = self._subjects_of(leg, sender)
         for number in numbers:
             entry = self._unacknowledged.get(number)
@@ -140,7 +143,7 @@ class Outbox:
                 yield from self._resend(entry, [each for each in subjects if each in entry.pending])
 
     def _subjects_of(self, leg: Leg, sender: str) -> list[Subject]:
-        """For whom the sender speaks on that leg."""
+        """Return the targets for which the sender answers on this leg."""
         node = Subject(Scope.NODE, sender)
         if leg is Leg.DIRECT:
             return [node]
@@ -161,10 +164,10 @@ class Outbox:
                 del self._unacknowledged[entry.number]
                 self.bytes -= len(entry.payload)
 
-    # What changes.
+    # Timeouts, and changes of interest, links and topology.
 
     def tick(self, now: float) -> Iterator[Effect]:
-        """Send again what has waited too long."""
+        """Send publications again whose acknowledgement is overdue."""
         sent = 0
         while self._due and self._due[0][0] <= now and sent < _MAX_RESENT_AT_ONCE:
             _, number = heappop(self._due)
@@ -176,7 +179,7 @@ class Outbox:
                 yield from self._resend(entry, entry.pending)
 
     def interest_changed(self) -> Iterator[Effect]:
-        """See whether those of whom it was not known want it."""
+        """Check the targets whose interest was unknown."""
         for number in sorted(self._unknown):
             yield from self._resolve_unknown(self._unacknowledged[number])
 
@@ -189,13 +192,13 @@ class Outbox:
         self._finish(entry)
 
     def link_up(self, peer: str) -> Iterator[Effect]:
-        """What was under way to the peer when its link broke may be lost."""
+        """Send everything again that was in flight to the peer when its link broke."""
         for entry in list(self._unacknowledged.values()):
             lost = [subject for subject, hop in next_hops(entry.pending, self._viewer.view) if hop == peer]
             yield from self._resend(entry, lost)
 
     def view_changed(self, before: View, view: View) -> Iterator[Effect]:
-        """Forget who is not waited for, and send along the new ways."""
+        """Remove targets after their grace period, and send along new routes."""
         gone = {Subject(Scope.NODE, name) for name in set(before.peers()) - set(view.peers())}
         gone |= {Subject(Scope.CLUSTER, name) for name in before.others.keys() - view.others.keys()}
         for entry in list(self._unacknowledged.values()):
@@ -211,7 +214,7 @@ class Outbox:
             yield from self._resolve_unknown(entry)
 
     def _set_first_targets(self, entry: _Unacknowledged) -> Iterator[Effect]:
-        """Find out who wants what came before the first topology."""
+        """Set the targets of a publication that was added before the first topology."""
         route = self._routes.of(entry.topic)
         entry.pending = {*route.node_targets.wanted, *route.cluster_targets.wanted}
         entry.unknown = {*route.node_targets.unknown, *route.cluster_targets.unknown}
@@ -219,7 +222,7 @@ class Outbox:
         self._finish(entry)
 
     def _retarget_clusters(self, entry: _Unacknowledged, view: View) -> None:
-        """Count other clusters one by one where this node represents its own, else together."""
+        """Replace FOREIGN by the single clusters if this node is the representative now, or the reverse."""
         route = self._routes.of(entry.topic)
         if view.is_representative and entry.drop(FOREIGN):
             entry.pending |= route.cluster_targets.wanted
@@ -239,7 +242,7 @@ _LEG = {Scope.NODE: Leg.DIRECT, Scope.CLUSTER: Leg.CROSS, Scope.FOREIGN: Leg.UP}
 
 
 def route_changed(subject: Subject, before: View, view: View) -> bool:
-    """Whether the way to it has changed."""
+    """Whether the next hop to a subject has changed."""
     scope, name = subject
     if scope is Scope.NODE:
         return name in view.alive and view.alive[name] != before.alive.get(name)

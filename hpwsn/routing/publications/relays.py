@@ -1,11 +1,12 @@
-"""Reliable publications of others that this node carries on, until it can acknowledge them. Pure.
+"""Relayed publications: reliable publications of other nodes that this node forwards and later
+acknowledges. Pure.
 
-A representative takes what its nodes send up and carries it to other clusters; one that takes from
-another cluster gives it to its nodes. It acknowledges when all behind it have. It keeps no payload: where
-the way to somebody changes or becomes known, it asks whoever sent the publication for it once more.
-Forgetting one is safe, since its origin has it and sends it again. Bounded by number and by age.
-
-Acknowledgements gathered, so that those to one node for one origin travel in one message. Pure.
+A representative forwards publications of its nodes to other clusters, and those of other clusters to its
+nodes. It acknowledges a publication when all its own targets have acknowledged. It keeps no payload: if a
+route changes or an interest becomes known, it requests the publication again from the node that sent it. A
+relay may forget a publication, because the origin keeps it and sends it again; entries are limited in
+number and age. `Acknowledgements` collects the acknowledgements for one node and origin, so that they
+travel in one message.
 """
 
 from __future__ import annotations
@@ -31,38 +32,6 @@ from hpwsn.routing.wire.router_messages import (
 )
 from hpwsn_client.wsn.topics.topic_expressions import Topic
 
-
-class Acknowledgements:
-    """Acks and requests to send again that are to be sent."""
-
-    def __init__(self) -> None:
-        self._pending: dict[tuple[type[Ack] | type[ResendRequest], str, Leg, str, int], list[int]] = {}
-
-    def ack(self, to: str, leg: Leg, publication: PublicationId) -> None:
-        """This node is done with it."""
-        self._add(Ack, to, leg, publication)
-
-    def request_resend(self, to: str, leg: Leg, publication: PublicationId) -> None:
-        """This node wants it once more."""
-        self._add(ResendRequest, to, leg, publication)
-
-    def _add(
-        self, kind: type[Ack] | type[ResendRequest], to: str, leg: Leg, publication: PublicationId
-    ) -> None:
-        origin, epoch, number = publication
-        self._pending.setdefault((kind, to, leg, origin, epoch), []).append(number)
-
-    def take(self) -> Iterator[Effect]:
-        """All that has gathered."""
-        if not self._pending:
-            return
-        pending, self._pending = self._pending, {}
-        for (kind, to, leg, origin, epoch), numbers in pending.items():
-            for at in range(0, len(numbers), MAX_NUMBERS):
-                part = tuple(numbers[at : at + MAX_NUMBERS])
-                yield Send((to,), kind(leg, origin, epoch, part), stream=True)
-
-
 _Key = tuple[PublicationId, Leg]
 _NEXT_LEG = {Leg.UP: Leg.CROSS, Leg.CROSS: Leg.DIRECT}
 
@@ -77,7 +46,7 @@ class _Relayed:
 
 
 class Relays:
-    """What is carried, the longest untouched first."""
+    """The relayed publications; the least recently used is first."""
 
     def __init__(
         self,
@@ -99,7 +68,10 @@ class Relays:
         return len(self._relayed)
 
     def relay(self, sender: str, publication: Publication, storing: bool, now: float) -> Iterator[Effect]:
-        """Carry it on to all who have not acknowledged; `storing` where this node itself must first."""
+        """Forward a publication to all targets that have not acknowledged it.
+
+        `storing` means that this node itself is a target, because it still has to store the publication.
+        """
         key = (publication.id, publication.leg)
         relayed = self._relayed.get(key)
         if relayed is None:
@@ -132,11 +104,11 @@ class Relays:
             return route.node_targets
         if view.is_representative:
             return route.cluster_targets
-        # It was taken for the representative, and will be told that it is, or of its cluster at all.
+        # The sender believes that this node is the representative; its own topology may be late.
         return Targets(frozenset(), frozenset((FOREIGN,)))
 
     def _resolve_unknown(self, key: _Key, relayed: _Relayed) -> set[Subject]:
-        """Of whom it is known by now that they want it; the others of whom it is known are dropped."""
+        """Return the new targets among those whose interest was unknown; drop those that do not want it."""
         if not relayed.unknown:
             return set()
         wanted, unknown = self._targets(key[1], self._routes.of(relayed.topic))
@@ -159,16 +131,16 @@ class Relays:
         self._unknown.discard(key)
 
     def acknowledged(self, subject: Subject | None, leg: Leg, publications: Iterable[PublicationId]) -> None:
-        """A node behind this one is done with what it got on that leg."""
+        """Handle acknowledgements of a target on this leg."""
         for publication in publications:
-            for key in ((publication, taken) for taken, given in _NEXT_LEG.items() if given is leg):
+            for key in ((publication, received) for received, sent in _NEXT_LEG.items() if sent is leg):
                 relayed = self._relayed.get(key)
                 if relayed is not None and subject is not None:
                     relayed.pending.discard(subject)
                     self._finish(key, relayed)
 
     def stored(self, publication: PublicationId) -> None:
-        """This node itself has stored it."""
+        """Record that this node itself has stored a publication."""
         for leg in _NEXT_LEG:
             relayed = self._relayed.get((publication, leg))
             if relayed is not None:
@@ -176,17 +148,17 @@ class Relays:
                 self._finish((publication, leg), relayed)
 
     def resend_requested(self, leg: Leg, publications: Iterable[PublicationId]) -> None:
-        """A node behind this one wants what it got on that leg once more: ask for it in turn."""
+        """Pass a target's resend request on to the node that sent the publication."""
         for publication in publications:
-            for taken, given in _NEXT_LEG.items():
-                relayed = self._relayed.get((publication, taken))
-                if relayed is not None and given is leg:
-                    self._acknowledgements.request_resend(relayed.upstream, taken, publication)
+            for received, sent in _NEXT_LEG.items():
+                relayed = self._relayed.get((publication, received))
+                if relayed is not None and sent is leg:
+                    self._acknowledgements.request_resend(relayed.upstream, received, publication)
 
-    # What changes.
+    # Timeouts, and changes of interest and topology.
 
     def interest_changed(self) -> None:
-        """See whether those of whom it was not known want it."""
+        """Check the targets whose interest was unknown."""
         for key in list(self._unknown):
             relayed = self._relayed[key]
             if self._resolve_unknown(key, relayed):
@@ -194,15 +166,15 @@ class Relays:
             self._finish(key, relayed)
 
     def view_changed(self, before: View, view: View) -> Iterator[Abandoned]:
-        """Forget who is not waited for, which is told, and ask again for what has a new way."""
+        """Remove targets after their grace period, and request publications again whose route has changed."""
         gone = {Subject(Scope.NODE, name) for name in set(before.peers()) - set(view.peers())}
         gone |= {Subject(Scope.CLUSTER, name) for name in before.others.keys() - view.others.keys()}
         for key, relayed in list(self._relayed.items()):
             if before.is_representative and not view.is_representative and key[1] is Leg.UP:
-                # The nodes of the cluster turn to the next representative.
+                # The nodes of the cluster send to the next representative.
                 self._forget(key)
                 continue
-            # The origin is told that all is done: nobody but this node knows whom it did not reach.
+            # The origin receives an acknowledgement; only this node knows the target that was not reached.
             yield from (Abandoned(key[0].number, subject.name) for subject in relayed.pending & gone)
             relayed.pending -= gone
             relayed.unknown -= gone
@@ -212,10 +184,41 @@ class Relays:
             self._finish(key, relayed)
 
     def tick(self, now: float) -> None:
-        """Forget what nobody has touched for long."""
+        """Forget publications that have not been used for three times the longest resend interval."""
         age = 3 * self._settings.resend_max
         while self._relayed:
             key, relayed = next(iter(self._relayed.items()))
             if now - relayed.touched < age:
                 return
             self._forget(key)
+
+
+class Acknowledgements:
+    """Acknowledgements and resend requests that are not sent yet."""
+
+    def __init__(self) -> None:
+        self._pending: dict[tuple[type[Ack] | type[ResendRequest], str, Leg, str, int], list[int]] = {}
+
+    def ack(self, to: str, leg: Leg, publication: PublicationId) -> None:
+        """Acknowledge a publication to a node."""
+        self._add(Ack, to, leg, publication)
+
+    def request_resend(self, to: str, leg: Leg, publication: PublicationId) -> None:
+        """Request a publication again from a node."""
+        self._add(ResendRequest, to, leg, publication)
+
+    def _add(
+        self, kind: type[Ack] | type[ResendRequest], to: str, leg: Leg, publication: PublicationId
+    ) -> None:
+        origin, epoch, number = publication
+        self._pending.setdefault((kind, to, leg, origin, epoch), []).append(number)
+
+    def take(self) -> Iterator[Effect]:
+        """Yield the collected messages, and clear them."""
+        if not self._pending:
+            return
+        pending, self._pending = self._pending, {}
+        for (kind, to, leg, origin, epoch), numbers in pending.items():
+            for at in range(0, len(numbers), MAX_NUMBERS):
+                part = tuple(numbers[at : at + MAX_NUMBERS])
+                yield Send((to,), kind(leg, origin, epoch, part), stream=True)

@@ -1,9 +1,8 @@
-"""The router of a node: events in, effects out, with neither I/O nor a clock. Pure.
+"""The router of a node: events in, effects out, without I/O and without a clock. Pure.
 
-It joins the parts: the view of the topology, the exchange of interest, the ways of publications, and what is
-kept until it is acknowledged. Every method that takes `now` (seconds of a clock that only grows) gives back
-what is to be done, in order. The same class runs in a node and, a thousand times, in the simulation (spec,
-parts 8 to 10).
+It combines the view of the topology, the exchange of interest, the routes, the outbox and the relays. Every
+method that takes `now` (seconds of a monotonic clock) returns the effects to be executed, in order. The
+same class runs in a node and in the simulation of a thousand nodes (spec/hpwsn.md, parts 8 to 10).
 """
 
 from __future__ import annotations
@@ -39,10 +38,10 @@ from hpwsn_client.wsn.topics.topic_expressions import Topic
 
 
 class Router:
-    """One node's part in carrying publications.
+    """Routes the publications of one node.
 
-    `incarnation` differs for each start of the process (the time in microseconds); `epoch` is the life
-    of the journal whose offsets are the numbers of publications: random, kept with it, new when it is new.
+    `incarnation` is different for each start of the process (the time in microseconds). `epoch` identifies
+    the journal whose offsets are the numbers of publications: it is random and stored in the journal.
     """
 
     def __init__(
@@ -64,7 +63,7 @@ class Router:
         self._best_effort = BestEffort(self._routes, self._viewer, settings)
         self._stored = StoredNumbers(settings.max_origins)
         self._awaiting_ack: dict[PublicationId, set[str]] = {}
-        """Who waits for this node's own acknowledgement of what it is storing."""
+        """The nodes that wait for an acknowledgement of each publication that is being stored."""
         self._broken: set[str] = set()
         self._generation = 0
         self._duplicates = 0
@@ -74,10 +73,10 @@ class Router:
         """The topology as this node sees it."""
         return self._viewer.view
 
-    # Who is there, and who wants what here.
+    # Topology and local interest.
 
     def topology_changed(self, topology: Topology, now: float, utc: float | None = None) -> list[Effect]:
-        """Take up a topology; all local interest should be known before the first."""
+        """Use a new topology; local interest should be complete before the first one."""
         before = self.view
         return self._view_changed(before, self._viewer.topology_changed(topology, now, utc))
 
@@ -88,47 +87,48 @@ class Router:
         return self._complete(effects)
 
     def want(self, expressions: Expressions, now: float) -> list[Effect]:
-        """Count one more here that wants topics that match all the expressions; with none, everything."""
-        news = [
+        """Add local interest in the topics that match all expressions; without expressions, in all topics."""
+        changed = [
             self._known_interest.want(text)
             for text in patterns_of(expressions, self._settings.simple_subtree)
         ]
-        return self._complete(self._interest_exchange.local_changed(now)) if any(news) else []
+        return self._complete(self._interest_exchange.local_changed(now)) if any(changed) else []
 
     def release(self, expressions: Expressions, now: float) -> list[Effect]:
-        """Count one less."""
-        news = [
+        """Remove local interest that was added with the same expressions."""
+        changed = [
             self._known_interest.release(text)
             for text in patterns_of(expressions, self._settings.simple_subtree)
         ]
-        return self._complete(self._interest_exchange.local_changed(now)) if any(news) else []
+        return self._complete(self._interest_exchange.local_changed(now)) if any(changed) else []
 
     @property
     def heard(self) -> int:
-        """A number that changes with every interest that is heard."""
+        """A number that changes with every received interest."""
         return self._known_interest.generation
 
     def wanted_elsewhere(self) -> set[str]:
-        """The patterns that other nodes want, as far as is known here."""
+        """Return the patterns that other nodes want, as far as this node knows."""
         return {text for heard in self._known_interest.received.values() for text in heard.table.texts}
 
     # Publications.
 
     def wanted(self, topic: Topic | None) -> bool:
-        """Whether another node wants it, as far as is known: one look-up."""
+        """Whether another node is known to want the topic; this is one look-up."""
         return self._routes.of(topic).wanted
 
     def route(self, topic: Topic | None) -> Route:
-        """Where publications of the topic go from here."""
+        """Return the route of a topic."""
         return self._routes.of(topic)
 
     def publish(
         self, topic: Topic | None, number: int, payload: bytes, now: float, flags: int = Flag.NONE
     ) -> list[Effect]:
-        """Send a publication of this node on its way.
+        """Send a publication of this node.
 
-        A reliable one is kept until all who want it have it. Look at `full` first: it is taken in any case.
-        Numbers of reliable ones must grow, so after a restart those that are published again come first.
+        A reliable publication is kept until all targets have acknowledged it. Check `full` before: this
+        method accepts every publication. Numbers of reliable publications must increase, so that after a
+        restart the unacknowledged ones must be published first.
         """
         if flags & Flag.RELIABLE:
             return list(self._outbox.add(topic, number, payload, flags, now))
@@ -136,21 +136,21 @@ class Router:
 
     @property
     def full(self) -> bool:
-        """Whether no more reliable publication should be taken now."""
+        """Whether the outbox is full; do not publish reliable publications then."""
         return self._outbox.full
 
     @property
     def floor(self) -> int | None:
-        """The number of the oldest reliable publication that is still kept; None where none is.
+        """The number of the oldest unacknowledged publication of this node; None without one.
 
-        After a restart the reliable ones from there on are to be published again, under the same numbers.
+        After a restart, publish the reliable publications from this number on again, with the same numbers.
         """
         return self._outbox.floor
 
-    # What comes from others.
+    # Messages of other nodes.
 
     def received(self, sender: str, message: Message, now: float) -> list[Effect]:
-        """A message of another node, whose name the link has made sure of."""
+        """Handle a message of another node; the link has authenticated the sender."""
         if isinstance(message, Publication):
             return self._complete(
                 self._receive_reliable(sender, message, now)
@@ -170,7 +170,7 @@ class Router:
         return self._receive_acknowledgement(sender, message)
 
     def _receive_reliable(self, sender: str, publication: Publication, now: float) -> Iterator[Effect]:
-        """A reliable one: deliver it once, acknowledge it when it is stored, and carry it on."""
+        """Deliver a reliable publication once, forward it, and acknowledge it when it is stored."""
         id_, leg = publication.id, publication.leg
         if id_.origin == self.name:
             return
@@ -211,7 +211,7 @@ class Router:
         return Subject(Scope.CLUSTER, cluster) if cluster is not None else None
 
     def stored(self, publications: Iterable[PublicationId], now: float) -> list[Effect]:
-        """Reliable publications that were delivered here have been committed."""
+        """Acknowledge delivered publications, which the journal has committed."""
         for publication in publications:
             self._stored.stored(publication)
             for sender in self._awaiting_ack.pop(publication, ()):
@@ -220,26 +220,27 @@ class Router:
         return self._complete(())
 
     def refused(self, publications: Iterable[PublicationId]) -> None:
-        """They could not be committed; they are delivered again when they come again."""
+        """Forget publications that the journal could not commit; they are delivered again when they are
+        resent."""
         for publication in publications:
             self._stored.refused(publication)
             self._awaiting_ack.pop(publication, None)
 
     def restore(self, stored: Iterable[PublicationId], floors: Iterable[PublicationId] = ()) -> None:
-        """After a restart: what is stored already, and the number below which each origin sends none."""
+        """Restore the state after a restart: the stored publications, and the floor of each origin."""
         for publication in stored:
             self._stored.stored(publication)
         for floor in floors:
             self._stored.raise_floor(floor, floor.number)
 
     def floors(self) -> Iterator[PublicationId]:
-        """For each origin the number below which no ids need be kept."""
+        """Return for each origin the number below which no ids need be stored."""
         return self._stored.floors()
 
     # Links and time.
 
     def link_changed(self, member: str, up: bool, now: float) -> list[Effect]:
-        """The TCP link to a node came up, or broke."""
+        """Handle a TCP link that came up or broke."""
         if not up:
             self._broken.add(member)
             return []
@@ -250,7 +251,7 @@ class Router:
         return self._complete(effects)
 
     def tick(self, now: float) -> list[Effect]:
-        """Time has passed; to be called every 20 to 100 milliseconds."""
+        """Run everything that is due; call this every 20 to 100 milliseconds."""
         before = self.view
         view = self._viewer.tick(now)
         effects = [] if view is None else self._view_changed(before, view)
@@ -260,7 +261,7 @@ class Router:
         return self._complete(effects)
 
     def _complete(self, effects: Iterable[Effect]) -> list[Effect]:
-        """The effects, with what follows from a change of interest, and the answers that have gathered."""
+        """Add the effects of a changed interest, and the collected acknowledgements."""
         done = list(effects)
         if self._generation != self._known_interest.generation:
             self._generation = self._known_interest.generation
@@ -270,7 +271,7 @@ class Router:
         return done
 
     def figures(self) -> dict[str, int]:
-        """Counts of what is held now, and of what was."""
+        """Return the counters for /status and /metrics."""
         heard = self._known_interest.received.values()
         return {
             "interests": len(heard),
