@@ -1,1 +1,1 @@
-"""How nodes carry notifications to each other: topology, interest, the router, fragments and links."""
+"""Routing of notifications between nodes: topology, interest, the router, and links."""

@@ -1,10 +1,11 @@
-"""Nodes of the original beside this one, by UDP in its own XML form (spec/hpwsn.md, part 9).
+"""Links to nodes of the original HPwsn, over UDP in its XML form (spec/hpwsn.md, part 9).
 
-Each datagram is a NotificationMessage with its Package, whole or a piece. What is published here goes to all
-of them, since they tell nobody what they want; what they send is published here, and goes to none of them
-again. Pieces are put together; where they say `partial` each is handed out by itself as it comes. The form
-knows no acknowledgement and no key: what is lost is lost, and whoever can write the address of such a node
-on a datagram is believed, so others than those named are refused and the rest is up to the network.
+Each datagram is a NotificationMessage with its Package, complete or a piece. Notifications that are
+published here go to all of these nodes, because they do not advertise their interest. Notifications that
+they send are published here, and are not sent back to any of them. Pieces are reassembled; a piece with
+`partial` is delivered separately. The format has no acknowledgement and no authentication. Lost datagrams
+are not repeated, and datagrams from addresses that routing.originals does not name are dropped. A forged
+sender address is not detected; protect the network.
 """
 
 from __future__ import annotations
@@ -34,16 +35,16 @@ log = logging.getLogger(__name__)
 
 BURST_BYTES = 64 * 1024
 BURST_PAUSE = 0.002
-"""Nobody reports what has arrived, so a burst that any receiver's buffer holds goes out at a time."""
+"""Seconds between two bursts; there is no feedback, so that a burst must fit any receiver's buffer."""
 MAX_PUBLISHING = 1000
-"""Notifications of theirs that are on the way into the journal at once."""
+"""The most received notifications that are being published at once."""
 WARNING_INTERVAL = 60.0
 
 Publish = Callable[[Sequence[NotificationMessage], int], Coroutine[Any, Any, object]]
 
 
 class OriginalPeers(asyncio.DatagramProtocol):
-    """All traffic with nodes of the original."""
+    """The traffic with all nodes of the original."""
 
     def __init__(self, settings: RoutingSettings, host: str, limits: Limits, publish: Publish) -> None:
         self._settings = settings
@@ -67,7 +68,7 @@ class OriginalPeers(asyncio.DatagramProtocol):
         self._sent = self._received = self._dropped = self._refused = 0
 
     async def start(self) -> None:
-        """Find them, and take the port."""
+        """Bind the port, and resolve the addresses of the nodes."""
         own = (self._host, self._settings.original_port)
         try:
             transport, _ = await self._loop.create_datagram_endpoint(lambda: self, local_addr=own)
@@ -79,18 +80,18 @@ class OriginalPeers(asyncio.DatagramProtocol):
                 self._peers.append(found[0][4])
         except OSError as error:
             raise HpwsnError(
-                f"nodes of the original cannot be reached from {own[0]}:{own[1]}: {error};"
-                " see routing.originals, routing.original_port and routing.host"
+                f"cannot open the links to nodes of the original from {own[0]}:{own[1]}: {error};"
+                " check routing.originals, routing.original_port and routing.host"
             ) from error
         self._transport = transport
         self._flush()
         address = transport.get_extra_info("sockname")
-        log.info("nodes of the original reach this one by UDP at %s:%d", *address[:2])
+        log.info("listening for nodes of the original over UDP at %s:%d", *address[:2])
 
-    # What goes to them.
+    # Sending.
 
     def committed(self, first: int, runs: Sequence[Run]) -> None:
-        """Send on what was committed here; what has no topic cannot be said in their form."""
+        """Send committed notifications; the format cannot express a notification without a topic."""
         for run in runs:
             if run.target is None and not run.routing & (FOREIGN | ORIGINAL):
                 for offset, notification in enumerate(run, first):
@@ -108,12 +109,15 @@ class OriginalPeers(asyncio.DatagramProtocol):
             encoded = list(datagrams(message, identification, self._settings.fragment_size, partial=partial))
         except (ValueError, SoapFault) as error:
             self._dropped += 1
-            self._warn("a notification does not go to nodes of the original: %s", error)
+            self._warn("a notification is not sent to nodes of the original: %s", error)
             return
         size = sum(map(len, encoded))
         if self._queued_bytes + size > self._settings.queue_bytes:
             self._dropped += 1
-            self._warn("a notification does not go to nodes of the original: %s", "routing.queue_bytes wait")
+            self._warn(
+                "a notification is not sent to nodes of the original: %s",
+                "the queue is full (routing.queue_bytes)",
+            )
             return
         self._queue += encoded
         self._queued_bytes += size
@@ -134,15 +138,15 @@ class OriginalPeers(asyncio.DatagramProtocol):
             self._timer = self._loop.call_later(BURST_PAUSE, self._flush)
 
     def error_received(self, exc: Exception) -> None:
-        """A port is closed there; nothing else is known of them."""
+        """Ignore errors of the network, for example a closed port."""
 
-    # What they send.
+    # Receiving.
 
     def datagram_received(self, data: bytes, addr: Any) -> None:
-        """Take one datagram from anybody."""
+        """Handle a datagram from any sender."""
         if all(addr[0] != peer[0] for peer in self._peers):
             self._refused += 1
-            self._warn("a datagram from %s is dropped: routing.originals does not name it", addr[0])
+            self._warn("a datagram from %s is dropped: the address is not in routing.originals", addr[0])
             return
         self._received += 1
         try:
@@ -150,7 +154,7 @@ class OriginalPeers(asyncio.DatagramProtocol):
             self._receive(packed, addr[0])
         except (SoapFault, ValueError) as error:
             self._refused += 1
-            self._warn("a datagram of the original at %s cannot be read: %s", addr[0], error)
+            self._warn("a datagram from the original at %s is malformed: %s", addr[0], error)
 
     def _receive(self, packed: PackedNotification, host: str) -> None:
         message, partial = packed.message, packed.package is not None and packed.package.partial
@@ -161,7 +165,10 @@ class OriginalPeers(asyncio.DatagramProtocol):
         found = self._reassembly.add((host, topic), fragment_of(packed), self._loop.time())
         if isinstance(found, CompleteMessage):
             if len(found.content) > self._limits.body:
-                raise ValueError(f"the whole message has {len(found.content)} bytes (server.body_limit)")
+                raise ValueError(
+                    f"the reassembled message has {len(found.content)} bytes; at most {self._limits.body}"
+                    " are accepted (server.body_limit)"
+                )
             self._publish_soon(complete_message(message, found.content, self._limits), ORIGINAL)
         elif isinstance(found, Piece):
             self._publish_soon(piece_message(message, found.fragment), ORIGINAL)
@@ -179,17 +186,17 @@ class OriginalPeers(asyncio.DatagramProtocol):
             await self._publish([message], routing)
         except SoapFault as error:
             self._refused += 1
-            self._warn("a notification of the original is not published: %s", error)
+            self._warn("a notification from the original was not published: %s", error)
 
     def _warn(self, message: str, *arguments: object) -> None:
-        """Write to the log, not more than once a minute: datagrams are many."""
+        """Log a warning, at most once a minute."""
         now = self._loop.time()
         if now - self._warned_at >= WARNING_INTERVAL:
             self._warned_at = now
             log.warning(message, *arguments)
 
     def figures(self) -> dict[str, int]:
-        """What an operator may want to know."""
+        """Return the counters for /status and /metrics."""
         return {
             "sent": self._sent,
             "received": self._received,
@@ -201,7 +208,7 @@ class OriginalPeers(asyncio.DatagramProtocol):
         }
 
     async def close(self) -> None:
-        """Give the port free; what waits to be sent is lost, and what came is stored."""
+        """Close the socket; queued datagrams are lost, received notifications are still published."""
         if self._timer is not None:
             self._timer.cancel()
         if self._transport is not None:

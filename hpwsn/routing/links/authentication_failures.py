@@ -1,4 +1,5 @@
-"""Who sends what nobody with the cluster secret wrote: told in the log, for each host once a minute."""
+"""Log messages about frames with a wrong secret or an unknown protocol, at most one a minute for each
+host."""
 
 from __future__ import annotations
 
@@ -13,26 +14,26 @@ MAX_HOSTS = 1000
 
 
 _WRONG_SECRET = (
-    "frames from %s, which calls itself %r, are dropped: they were not written with this cluster's"
-    " secret; compare cluster.secret on both nodes"
+    "frames from %s with the name %r are dropped: their tags were not made with this cluster's secret;"
+    " compare cluster.secret on both nodes"
 )
-_GARBAGE = "a connection from %s to the port for links is ended: %s"
+_UNREADABLE = "closed a connection from %s to the port for links: %s"
 
 
 class AuthenticationFailures:
-    """Remembers whom the log has named lately."""
+    """Logs failures, and remembers which hosts were logged recently."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._logged: dict[tuple[str, str], float] = {}
 
     def report_wrong_secret(self, name: str, address: Any) -> None:
-        """Somebody there has another secret."""
+        """Log that a frame was authenticated with another secret."""
         self._write(_WRONG_SECRET, address, name[:80])
 
     def report_unreadable(self, error: ValueError, address: Any) -> None:
-        """Somebody there speaks another protocol."""
-        self._write(_GARBAGE, address, str(error)[:200])
+        """Log that the peer does not speak the protocol of links."""
+        self._write(_UNREADABLE, address, str(error)[:200])
 
     def _write(self, message: str, address: Any, what: str) -> None:
         now = self._clock()

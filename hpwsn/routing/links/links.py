@@ -1,7 +1,8 @@
-"""The links of a node to all members: one way to send a message, by UDP or by TCP, and one way in.
+"""The links of a node to all members: one method sends a message over UDP or TCP, one callback receives.
 
-Both take the same port number. Owns which transport a message takes and where members are; refuses what goes
-to nobody known. Names of hosts are looked up when the members change, never while sending.
+Both transports use the same port number. This module chooses the transport of a message and knows the
+addresses of the members; it refuses messages to unknown members. Host names are resolved when the members
+change, never while sending.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ log = logging.getLogger(__name__)
 
 BIND_ATTEMPTS = 20
 MAPPED = socket.AI_V4MAPPED
-"""From a port of IPv6 that is for every address, those of IPv4 are reached too."""
+"""A socket that is bound to all addresses of IPv6 reaches addresses of IPv4 too."""
 
 
 class Links:
-    """All links of one node; made, used and closed in one event loop."""
+    """All links of one node; create, use and close them in one event loop."""
 
     def __init__(
         self,
@@ -49,7 +50,7 @@ class Links:
         self._tcp = TcpLinks(name, secret, options, on_message, on_state)
 
     async def start(self) -> tuple[str, int]:
-        """Take the port for both; where that is."""
+        """Bind the port for both transports; return host and port."""
         for attempt in range(BIND_ATTEMPTS):
             listener = self._listen()
             port = int(listener.getsockname()[1])
@@ -76,12 +77,12 @@ class Links:
 
     def _cannot_listen(self, error: OSError) -> HpwsnError:
         return HpwsnError(
-            f"cannot take {self._host}:{self._port} for links to other nodes: {error.strerror or error};"
+            f"cannot bind {self._host}:{self._port} for links to other nodes: {error.strerror or error};"
             " set routing.host and routing.port to an address of this machine and a free port (0 finds one)"
         )
 
     def set_members(self, members: Mapping[str, tuple[str, int]]) -> None:
-        """Who there is, and where; this node itself is left out."""
+        """Set the members and their addresses; this node itself is ignored."""
         for gone in self._members.keys() - members.keys():
             self._forget(gone)
         for name, address in members.items():
@@ -120,7 +121,7 @@ class Links:
                     *address, family=self._udp.family, type=socket.SOCK_DGRAM, flags=MAPPED
                 )
             except OSError as error:
-                log.warning("node %s is at %s, which cannot be found: %s", name, address[0], error)
+                log.warning("the host of node %s, %s, cannot be resolved: %s", name, address[0], error)
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, 30.0)
             else:
@@ -132,20 +133,20 @@ class Links:
         self._tcp.set_member(name, address)
 
     def send(self, member: str, payload: bytes, *, reliable: bool) -> bool:
-        """Send a message, over TCP where it is reliable or too long for UDP; False where it is not taken."""
+        """Send a message, over TCP if it is reliable or too long for UDP; False if it is refused."""
         by_udp = not reliable and len(payload) <= self._udp.longest
         return (self._udp if by_udp else self._tcp).send(member, payload)
 
     def waiting(self, member: str) -> int:
-        """Bytes that wait for a member."""
+        """Return the bytes in the queues for a member."""
         return self._udp.waiting(member) + self._tcp.waiting(member)
 
     def figures(self) -> dict[str, Any]:
-        """What an operator may want to know."""
+        """Return the counters for /status and /metrics."""
         return {"udp": self._udp.figures(), "tcp": self._tcp.figures()}
 
     async def close(self, timeout_seconds: float = 1.0) -> None:
-        """End all links; what waits has so long to go."""
+        """Close all links, after the queues are empty or the timeout is over."""
         for lookup in self._lookups.values():
             lookup.cancel()
         with contextlib.suppress(TimeoutError):

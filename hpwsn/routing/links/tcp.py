@@ -1,9 +1,9 @@
-"""TCP links: to each member one connection that carries our frames, opened when there is something to send.
+"""TCP links: one connection to each member carries frames; it is opened when there is something to send.
 
-A link is a stream of numbered frames that outlives its connections: what was not confirmed is sent again, in
-order, over the next one, and the receiver says in its welcome from where, so nothing comes twice while both
-sides live. What waits is bounded in bytes; past that a message is refused to its sender. The answers
-(welcome, how far frames have come) go back on the same connection.
+A link is a stream of numbered frames that outlives its connections. Unconfirmed frames are sent again, in
+order, over the next connection. The receiver's Welcome contains the next expected frame, so that nothing is
+received twice while both processes live. Queues are limited in bytes; above the limit a message is refused.
+Welcome and Feedback return on the same connection.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ OnState = Callable[[str, bool], None]
 
 @dataclass(slots=True)
 class _Stream:
-    """How far a member's stream has come, whichever connection brought it."""
+    """The position in a member's stream, across its connections."""
 
     number: int
     wanted: int
@@ -52,14 +52,14 @@ class _Stream:
 
 
 class _Receiving(asyncio.Protocol):
-    """One connection by which a member sends."""
+    """A connection on which a member sends to this node."""
 
     def __init__(self, links: TcpLinks) -> None:
         self._links = links
         self._records = Records()
         self.member = ""
         self.proved = False
-        """Whether a frame came that only one who read our welcome could write."""
+        """Whether a frame arrived that proves that the sender has read our Welcome."""
         self._key: bytes | None = None
         self._stream: _Stream
 
@@ -74,7 +74,7 @@ class _Receiving(asyncio.Protocol):
         self._links.connections.discard(self)
 
     def abort(self) -> None:
-        """End the connection at once."""
+        """Close the connection immediately."""
         self._transport.abort()
 
     def data_received(self, data: bytes) -> None:
@@ -97,7 +97,7 @@ class _Receiving(asyncio.Protocol):
     def _greeted(self, frame: Frame) -> None:
         frame.check(greeting_key(self._links.secret, frame.sender, self._links.name))
         if frame.kind is not Kind.HELLO:
-            raise MalformedFrame(f"a {frame.kind.name} before any greeting")
+            raise MalformedFrame(f"a {frame.kind.name} frame came before a greeting")
         self._greeting_timer.cancel()
         self.member, self._session = frame.sender, frame.session
         self._stream = self._links.stream(frame.sender, *parse_pair(frame.body))
@@ -108,7 +108,7 @@ class _Receiving(asyncio.Protocol):
         self._links.greeted(self)
 
     def _refuse(self, frame: Frame) -> None:
-        # The other side cannot read this either, and so learns that the secrets differ.
+        # The tag of this Reset is wrong for the other side too, which tells it that the secrets differ.
         self.member, self._session = frame.sender, frame.session
         self._links.refused += 1
         self._write(Kind.RESET, b"", self._greeting())
@@ -119,14 +119,14 @@ class _Receiving(asyncio.Protocol):
 
     def _data(self, frame: Frame, key: bytes) -> None:
         if frame.kind is not Kind.DATA or (frame.sender, frame.session) != (self.member, self._session):
-            raise MalformedFrame(f"a {frame.kind.name} frame of {frame.sender!r} in another's session")
+            raise MalformedFrame(f"a {frame.kind.name} frame of {frame.sender!r} is not of this session")
         frame.check(key)
         self.proved = True
         stream = self._stream = self._links.current(self.member, self._stream)
         if frame.counter > stream.wanted:
-            raise MalformedFrame(f"frame {frame.counter} came where {stream.wanted} was next")
+            raise MalformedFrame(f"frame {frame.counter} arrived, and {stream.wanted} was expected")
         if frame.counter < stream.wanted:
-            return  # an earlier connection has brought it meanwhile
+            return  # it has arrived on an earlier connection
         stream.wanted += 1
         self._links.frames_received += 1
         for fragment in parse_fragments(frame.body):
@@ -167,39 +167,39 @@ class TcpLinks:
         self._authentication_failures = AuthenticationFailures(asyncio.get_running_loop().time)
 
     async def start(self, listener: socket.socket) -> None:
-        """Accept connections."""
+        """Accept connections on the listening socket."""
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(lambda: _Receiving(self), sock=listener)
 
     def identify(self) -> int:
-        """A number for the next message."""
+        """Return the identification of the next message."""
         self._identification += 1
         return self._identification
 
     def report_wrong_secret(self, name: str, transport: asyncio.Transport) -> None:
-        """Somebody with another secret is at the other end."""
+        """Log that the peer has another secret."""
         self._authentication_failures.report_wrong_secret(name, transport.get_extra_info("peername"))
 
     def report_unreadable(self, error: ValueError, transport: asyncio.Transport) -> None:
-        """What came from the other end cannot be read."""
+        """Count and log bytes that are not a valid frame."""
         self.refused += 1
         self._authentication_failures.report_unreadable(error, transport.get_extra_info("peername"))
 
     def greeted(self, connection: _Receiving) -> None:
-        """End connections of the same member that have greeted only: that could be a recording."""
+        """Close other connections of the member that only sent a greeting, which could be a replay."""
         for other in tuple(self.connections):
             if other is not connection and other.member == connection.member and not other.proved:
                 other.abort()
 
     def set_member(self, member: str, address: Address) -> None:
-        """Where a member is; what waits for it goes to its new address."""
+        """Set the address of a member; its queue goes to the new address."""
         self._addresses[member] = address
         link = self._links.get(member)
         if link is not None and link.address != address:
             link.set_address(address)
 
     def remove_member(self, member: str) -> None:
-        """Forget a member that is no more, with what waits for it."""
+        """Remove a member and its queue."""
         self._addresses.pop(member, None)
         self._streams.pop(member, None)
         if (link := self._links.pop(member, None)) is not None:
@@ -208,7 +208,7 @@ class TcpLinks:
             task.add_done_callback(self._ending.discard)
 
     def send(self, member: str, payload: bytes) -> bool:
-        """Send a message; False where it is refused, since too much waits or the member is unknown."""
+        """Send a message; False if the queue is full or the member is unknown."""
         link = self._links.get(member)
         if link is None and (address := self._addresses.get(member)) is not None:
             link = self._links[member] = TcpLink(self, member, address)
@@ -219,12 +219,12 @@ class TcpLinks:
         return True
 
     def waiting(self, member: str) -> int:
-        """Bytes that wait for a member, or for its word that they came."""
+        """Return the bytes that a member has not confirmed yet."""
         link = self._links.get(member)
         return 0 if link is None else link.waiting_bytes
 
     def stream(self, member: str, number: int, first: int) -> _Stream:
-        """The stream that a greeting names; nothing changes before it brings a frame."""
+        """Return the stream of a greeting; it becomes current with its first frame."""
         known = self._streams.get(member)
         if known is not None and known.number == number:
             return known
@@ -232,14 +232,14 @@ class TcpLinks:
         return _Stream(number, first, assembly)
 
     def current(self, member: str, stream: _Stream) -> _Stream:
-        """A frame came in that stream, which is the member's from now on, or was already."""
+        """Make a stream the member's current one, because a frame arrived in it; return the current one."""
         known = self._streams.get(member)
         if known is None or known.number != stream.number:
             known = self._streams[member] = stream
         return known
 
     def figures(self) -> dict[str, object]:
-        """What an operator may want to know."""
+        """Return the counters for /status and /metrics."""
         return {
             "frames_sent": self.frames_sent,
             "frames_received": self.frames_received,
@@ -252,7 +252,7 @@ class TcpLinks:
         }
 
     async def close(self, timeout_seconds: float = 1.0) -> None:
-        """End all links, if possible after what waits has gone."""
+        """Close all links, after the queues are empty or the timeout is over."""
         self._server.close()
         await asyncio.gather(*(link.close(timeout_seconds) for link in self._links.values()), *self._ending)
         for connection in tuple(self.connections):

@@ -1,7 +1,7 @@
-"""What goes to one member by TCP: a stream of numbered frames that outlives its connections.
+"""The sending side of a TCP link: a stream of numbered frames to one member that outlives its connections.
 
-What was not confirmed is sent again, in order, over the next connection, and the receiver says in its welcome
-from where. What waits is bounded in bytes; past that a message is refused to its sender.
+Unconfirmed frames are sent again, in order, over the next connection, from the frame that the receiver's
+Welcome names. The queue is limited in bytes; above the limit a message is refused.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ log = logging.getLogger(__name__)
 
 FRAGMENT_BYTES = 256 * 1024
 FRAME_BYTES = 128 * 1024
-"""Bytes past which a frame takes no further message."""
+"""Bytes after which no further message is added to a frame."""
 RETRY_FIRST, RETRY_MAX = 0.05, 1.0
 GREETING_TIMEOUT = 5.0
 USER_TIMEOUT_MS = 10_000
-"""Milliseconds after which the system gives up a connection whose other side confirms nothing."""
+"""Milliseconds after which the kernel closes a connection whose peer acknowledges nothing."""
 
 
 class _Sending(asyncio.Protocol):
-    """One connection of a link to a member."""
+    """A connection of a link to a member."""
 
     def __init__(self, link: TcpLink) -> None:
         self._link = link
@@ -67,7 +67,7 @@ class _Sending(asyncio.Protocol):
         self._greeting_timer = asyncio.get_running_loop().call_later(GREETING_TIMEOUT, self._transport.abort)
 
     def write(self, kind: Kind, counter: int, body: bytes, key: bytes) -> None:
-        """Send one frame."""
+        """Write one frame."""
         frame = encode_frame(kind, self._link.links.sender, self.session, counter, body, key)
         self._transport.write(encode_record(frame))
 
@@ -80,7 +80,7 @@ class _Sending(asyncio.Protocol):
             self._link.links.report_wrong_secret(self._link.member, self._transport)
             self._transport.abort()
         except ValueError as error:
-            log.warning("the link to %s ends: %s", self._link.member, error)
+            log.warning("closed the link to node %s: %s", self._link.member, error)
             self._transport.abort()
 
     def _take(self, frame: Frame) -> None:
@@ -91,7 +91,7 @@ class _Sending(asyncio.Protocol):
             return
         frame.check(greeting_key(link.links.secret, link.member, link.links.name))
         if frame.session != self.session or frame.kind is not Kind.WELCOME or self.key is not None:
-            raise MalformedFrame(f"an unexpected {frame.kind.name}")
+            raise MalformedFrame(f"the {frame.kind.name} frame is unexpected")
         self._greeting_timer.cancel()
         answer, wanted = parse_pair(frame.body)
         self.key = session_key(link.links.secret, link.links.name, link.member, self.session, answer)
@@ -110,12 +110,12 @@ class _Sending(asyncio.Protocol):
             self.ended.set_result(None)
 
     def abort(self) -> None:
-        """End the connection at once."""
+        """Close the connection immediately."""
         self._transport.abort()
 
 
 class TcpLink:
-    """What goes to one member, whichever connection carries it."""
+    """The stream of frames to one member, across its connections."""
 
     def __init__(self, links: TcpLinks, member: str, address: Address) -> None:
         self.links = links
@@ -127,18 +127,18 @@ class TcpLink:
         self.waiting_bytes = 0
         self.reconnects = 0
         self._bodies: deque[bytes] = deque()
-        self._next = 0  # the number of the next frame to be written to the connection
+        self._next = 0  # the number of the next frame to write
         self._next_body: list[bytes] = []
         self._next_body_bytes = 0
         self._flushing = False
         self._open: _Sending | None = None
         self._connection: _Sending | None = None
-        """The open connection, once the member has answered on it."""
+        """The open connection, after the member's Welcome."""
         self._reported_up: bool | None = None
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     def send(self, payload: bytes) -> bool:
-        """Take a message; False where too much waits already."""
+        """Queue a message; False if the queue is full."""
         if self.waiting_bytes + len(payload) > self.links.options.queue_bytes and self.waiting_bytes:
             return False
         for fragment in split_message(self.links.identify(), payload, FRAGMENT_BYTES):
@@ -164,7 +164,7 @@ class TcpLink:
             self._next_body, self._next_body_bytes = [], 0
 
     def pump(self) -> None:
-        """Write what the connection takes."""
+        """Write frames until the connection's buffer is full."""
         connection = self._connection
         if connection is None or connection.key is None:
             return
@@ -175,15 +175,15 @@ class TcpLink:
             self._next += 1
 
     def confirmed(self, upto: int) -> None:
-        """The member has all frames before this one."""
+        """Remove the frames before this number, which the member has received."""
         while self.first < upto and self._bodies:
             self.waiting_bytes -= len(self._bodies.popleft())
             self.first += 1
 
     def welcomed(self, connection: _Sending, wanted: int) -> None:
-        """A connection is ready; the member wants to go on from that frame."""
+        """Use a connection whose member has sent a Welcome; continue with the frame that it expects."""
         if not self.first <= wanted <= self.first + len(self._bodies):
-            raise MalformedFrame(f"frame {wanted} is wanted, and there is {self.first} and later")
+            raise MalformedFrame(f"the member expects frame {wanted}, and the first one here is {self.first}")
         self.confirmed(wanted)
         self._next = wanted
         self._connection = connection
@@ -200,7 +200,7 @@ class TcpLink:
             pause = min(2 * pause, RETRY_MAX)
 
     async def _connect(self) -> bool:
-        """Live through one connection; whether the member answered."""
+        """Run one connection until it ends; return whether the member sent a Welcome."""
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(GREETING_TIMEOUT):
@@ -226,13 +226,14 @@ class TcpLink:
             self.links.on_state(self.member, up)
 
     def set_address(self, address: Address) -> None:
-        """The member is elsewhere now."""
+        """Use a new address of the member."""
         self.address = address
         if self._connection is not None:
             self._connection.abort()
 
     async def close(self, timeout_seconds: float = 0.0) -> int:
-        """Stop, if possible after what waits was confirmed; how many bytes were left."""
+        """Close the link after the queue is confirmed or the timeout is over; return the unconfirmed
+        bytes."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout_seconds):
                 while self.waiting_bytes and self.up:  # noqa: ASYNC110
@@ -246,7 +247,7 @@ class TcpLink:
 
 
 def tune(transport: asyncio.Transport) -> None:
-    """Have small frames go at once, and a silent other side be noticed."""
+    """Send small frames without delay, and detect a silent peer."""
     own = transport.get_extra_info("socket")
     with contextlib.suppress(OSError):
         own.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -1,9 +1,9 @@
-"""UDP links: one socket to and from every member of the cluster, paced, authenticated, in sessions.
+"""UDP links: one socket for all members of the cluster, with pacing, authentication and sessions.
 
-To each member there is a session of our own, begun by a greeting (frames.py); what is sent before the answer
-waits, in order and within a bound. Several small messages share a datagram, large ones are split over many.
-What is lost is lost: who cannot bear that uses TCP. A frame with a wrong tag, of an unknown session or with a
-counter that was seen is dropped and counted.
+This node has a session to each member, which starts with a greeting (hpwsn.routing.wire.frames). Messages
+before the answer are queued, in order and up to a limit. Several small messages share a datagram, and large
+ones are split. Lost datagrams are not repeated; messages that must arrive use TCP. Frames with a wrong tag,
+an unknown session or a used counter are dropped and counted.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ OnMessage = Callable[[str, bytes], None]
 
 @dataclass(slots=True)
 class _Session:
-    """A session in which a member sends to us."""
+    """A session in which a member sends to this node."""
 
     number: int
     answer: int
@@ -62,7 +62,7 @@ class _Session:
 
 @dataclass(slots=True)
 class _Incoming:
-    """What is known of a member that sends: its session, and one that it asked for and has not used yet."""
+    """The sessions of a member that sends: the current one, and a requested one that is not used yet."""
 
     current: _Session | None = None
     requested: _Session | None = None
@@ -70,7 +70,7 @@ class _Incoming:
 
 
 class UdpLinks(asyncio.DatagramProtocol):
-    """All UDP of a node."""
+    """All UDP links of a node."""
 
     def __init__(self, name: str, secret: bytes, options: LinkOptions, on_message: OnMessage) -> None:
         self.name = name
@@ -80,7 +80,7 @@ class UdpLinks(asyncio.DatagramProtocol):
         self.room = options.fragment_size - overhead(name)
         pieces = min(LAST_INDEX + 1, options.queue_bytes // options.fragment_size)
         self.longest = pieces * (self.room - ENTRY_OVERHEAD)
-        """Bytes of the longest message that can be numbered in pieces and may wait."""
+        """The bytes of the longest message that fits the queue and the number of pieces."""
         self.stalls = 0
         self.family = socket.AF_INET
         self._sender = name.encode()
@@ -100,7 +100,7 @@ class UdpLinks(asyncio.DatagramProtocol):
         self._dropped = self._refused = self._replayed = 0
 
     async def start(self, host: str, port: int) -> None:
-        """Take the port."""
+        """Bind the port."""
         transport, _ = await self.loop.create_datagram_endpoint(lambda: self, local_addr=(host, port))
         self._transport = transport
         own: socket.socket = transport.get_extra_info("socket")
@@ -110,7 +110,7 @@ class UdpLinks(asyncio.DatagramProtocol):
         self._buffer = own.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF)
 
     def set_member(self, member: str, address: Address) -> None:
-        """Where a member is; another address begins another session."""
+        """Set the address of a member; a new address starts a new session."""
         known = self._outgoing.get(member)
         if known is None:
             self._outgoing[member] = OutgoingSession(self, member, address)
@@ -119,12 +119,12 @@ class UdpLinks(asyncio.DatagramProtocol):
             known.reset()
 
     def remove_member(self, member: str) -> None:
-        """Forget a member that is no more; what it sends is taken as long as it does."""
+        """Remove a member and its queue; frames that it still sends are accepted."""
         if (known := self._outgoing.pop(member, None)) is not None:
             self._dropped += known.close()
 
     def send(self, member: str, payload: bytes) -> bool:
-        """Send a message; False where it is dropped, since too much waits or the member is unknown."""
+        """Send a message; False if the queue is full or the member is unknown."""
         outgoing = self._outgoing.get(member)
         self._identification += 1
         fragments = split_message(self._identification, payload, self.room - ENTRY_OVERHEAD)
@@ -136,23 +136,23 @@ class UdpLinks(asyncio.DatagramProtocol):
         return True
 
     def waiting(self, member: str) -> int:
-        """Bytes that wait for a member."""
+        """Return the bytes in the queue for a member."""
         outgoing = self._outgoing.get(member)
         return 0 if outgoing is None else outgoing.waiting_bytes
 
     def greeting_to(self, member: str) -> bytes:
-        """The key of our greetings to a member."""
+        """Return the key of this node's greetings to a member."""
         return greeting_key(self.secret, self.name, member)
 
     def write(self, kind: Kind, session: int, counter: int, body: bytes, key: bytes, address: Address) -> int:
-        """Send one frame; its size."""
+        """Send one frame; return its size."""
         data = encode_frame(kind, self._sender, session, counter, body, key)
         self._transport.sendto(data, address)
         self._sent += 1
         return len(data)
 
     def datagram_received(self, data: bytes, addr: Address) -> None:
-        """Take one frame from anybody."""
+        """Handle a datagram from any sender."""
         try:
             frame = parse_frame(data)
             self._take(frame, addr)
@@ -163,7 +163,7 @@ class UdpLinks(asyncio.DatagramProtocol):
             self._authentication_failures.report_wrong_secret(frame.sender, addr)
 
     def error_received(self, exc: Exception) -> None:
-        """A member's port is closed, or the network is away: the pacing notices."""
+        """Ignore errors of the network: pacing detects that nothing arrives."""
 
     def _take(self, frame: Frame, address: Address) -> None:
         if frame.kind is Kind.DATA:
@@ -205,7 +205,7 @@ class UdpLinks(asyncio.DatagramProtocol):
         self.write(Kind.WELCOME, frame.session, 0, body, self.greeting_to(frame.sender), address)
 
     def _forget_inactive(self) -> None:
-        """Forget who is no member, or never was, and says nothing any more."""
+        """Forget senders that are not members and have been silent for FORGET_SECONDS."""
         since = self.loop.time() - FORGET_SECONDS
         for name, incoming in list(self._incoming.items()):
             sessions = (incoming.current, incoming.requested)
@@ -289,7 +289,7 @@ class UdpLinks(asyncio.DatagramProtocol):
         return max(self._buffer // 2 // max(active, 2), SMALLEST_WINDOW)
 
     def figures(self) -> dict[str, int]:
-        """What an operator may want to know."""
+        """Return the counters for /status and /metrics."""
         assembly = self._reassembly
         return {
             "datagrams_sent": self._sent,
@@ -310,7 +310,7 @@ class UdpLinks(asyncio.DatagramProtocol):
         }
 
     def close(self) -> None:
-        """Give the port free; what waits is lost."""
+        """Close the socket; queued messages are lost."""
         for outgoing in self._outgoing.values():
             outgoing.close()
         for incoming in self._incoming.values():

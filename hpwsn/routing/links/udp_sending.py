@@ -1,10 +1,8 @@
-"""What goes to one member by UDP: our session with it, the pacing, and what waits.
+"""The sending side of a UDP link: the session to one member, its pacing and its queue.
 
-A session begins with a greeting that is repeated until it is answered; what is sent before the answer
-waits, in order and within a bound. Several small messages share a datagram. When nothing is heard for a
-while it goes on slower, and after some such turns the session begins anew.
-
-What the links of a node are told, apart from who the members are.
+A session starts with a greeting that is repeated until it is answered. Messages before the answer are
+queued, in order and up to a limit. Several small messages share a datagram. Without feedback the session
+slows down, and after several stalls it starts again. `LinkOptions` has the sizes and times of all links.
 """
 
 from __future__ import annotations
@@ -22,26 +20,14 @@ if TYPE_CHECKING:
     from hpwsn.routing.links.udp import UdpLinks
 
 
-@dataclass(frozen=True, slots=True)
-class LinkOptions:
-    """Sizes and times of links; the settings `routing` give them."""
-
-    fragment_size: int = 8000
-    buffer_bytes: int = 4 << 20
-    queue_bytes: int = 64 << 20
-    reassembly_timeout: float = 5.0
-    reassembly_bytes: int = 64 << 20
-    reassembly_messages: int = 1024
-
-
 GREETING_INTERVAL = 0.2
 STALL_TIMEOUT = 0.5
-"""Seconds without a word of the receiver; less, and a receiver that has no turn on a busy machine counts."""
+"""Seconds without feedback that count as a stall; a receiver on a busy machine can take almost as long."""
 Address = tuple[Any, ...]
 
 
 class OutgoingSession:
-    """Our session to one member, and what waits for it."""
+    """The session to one member, and its queue."""
 
     def __init__(self, links: UdpLinks, member: str, address: Address) -> None:
         self._links = links
@@ -61,7 +47,7 @@ class OutgoingSession:
         self._greetings = 0
 
     def send(self, entries: list[bytes], size: int) -> bool:
-        """Take the fragments of one message, all or none."""
+        """Queue the fragments of a message; False if they do not all fit."""
         if self.waiting_bytes + size > self._links.options.queue_bytes:
             return False
         self._waiting += entries
@@ -72,7 +58,7 @@ class OutgoingSession:
         return True
 
     def flush(self) -> None:
-        """Send what the pacing allows; greet first where there is no session."""
+        """Send what pacing allows; without a session, greet first."""
         self._flushing = False
         if not self._waiting:
             return
@@ -105,7 +91,7 @@ class OutgoingSession:
         self._timer = self._links.loop.call_later(pause, self._greet)
 
     def welcomed(self, answer: int, window: int) -> None:
-        """The member has answered: the session begins."""
+        """Begin the session, because the member has sent a Welcome."""
         if self._key is not None:
             return
         self._stop_timer()
@@ -115,7 +101,7 @@ class OutgoingSession:
         self.flush()
 
     def feedback(self, frame: Frame) -> None:
-        """The member says how far it has come."""
+        """Handle the Feedback of the member."""
         if self._key is None or frame.session != self.session:
             return
         frame.check(self._key)
@@ -137,7 +123,7 @@ class OutgoingSession:
             self.reset()
 
     def reset(self) -> None:
-        """Begin another session with what waits."""
+        """Start a new session; the queue is kept."""
         self._stop_timer()
         self._begin()
         self.flush()
@@ -148,9 +134,21 @@ class OutgoingSession:
             self._timer = None
 
     def close(self) -> int:
-        """Stop; how many fragments were left."""
+        """Close the session; return the number of fragments in the queue."""
         self._stop_timer()
         left = len(self._waiting)
         self._waiting.clear()
         self.waiting_bytes = 0
         return left
+
+
+@dataclass(frozen=True, slots=True)
+class LinkOptions:
+    """Sizes and times of links, from the settings `routing`."""
+
+    fragment_size: int = 8000
+    buffer_bytes: int = 4 << 20
+    queue_bytes: int = 64 << 20
+    reassembly_timeout: float = 5.0
+    reassembly_bytes: int = 64 << 20
+    reassembly_messages: int = 1024

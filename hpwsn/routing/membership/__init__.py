@@ -1,1 +1,1 @@
-"""A node as a member of its cluster: registration, heartbeats, signed requests, the last topology."""
+"""Membership of a node in its cluster: registration, heartbeats, signed requests, the last topology."""

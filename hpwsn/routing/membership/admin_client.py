@@ -1,8 +1,8 @@
-"""Signed requests to the admin node, and its answers checked; membership decides what to ask and when.
+"""The HTTP client for the admin node: it signs requests and verifies the answers.
 
-Owns the HTTP client, and turns whatever goes wrong into two errors: the admin node is away, or it refused.
-An answer that is not signed with our secret is a refusal too, since nobody in it is to be believed. An admin
-node is reached directly, never through a proxy of the environment.
+It raises two errors: AdminUnreachable and AdminRefused. An answer that is not signed with this cluster's
+secret counts as refused, because its content cannot be trusted. The client connects directly, never through
+a proxy of the environment.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ log = logging.getLogger(__name__)
 _LONGEST_LINE = 64 * 1024**2
 _UNAUTHORIZED = 401
 _WARN_CLOCK_BEHIND = 1.0
-"""Seconds; a request that was under way when the admin node began is refused for less."""
+"""Seconds of lag above which a warning is logged; a request in flight at the admin's start has less."""
 
 
 class AdminUnreachable(HpwsnError):
-    """The admin node cannot be reached, or says nothing that can be read."""
+    """The admin node cannot be reached, or its answer is malformed."""
 
 
 class AdminRefused(HpwsnError):
-    """The admin node says no; `status` is HTTP's."""
+    """The admin node refused the request; `status` is the HTTP status."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -45,17 +45,17 @@ class AdminRefused(HpwsnError):
 
 
 def node_path(name: str, *rest: str, **query: str) -> str:
-    """The path of a node in the admin's API."""
+    """Return the path of a node in the admin API."""
     path = "/".join(("/api/nodes", quote(name, safe=""), *rest))
     return f"{path}?{urlencode(query)}" if query else path
 
 
 class _ClockBehind(AdminRefused):
-    """The admin node began after the time that our clock tells, and has told its own."""
+    """The request was signed before the start of the admin node, which has sent its own time."""
 
 
 class AdminClient:
-    """The admin node at a URL, from the side of a node; `behind` is how far our clock is behind its own."""
+    """The admin node at a URL; `clock_lag` is the lag of this node's clock in seconds."""
 
     def __init__(self, url: str, secret: bytes, tls: ssl.SSLContext | None) -> None:
         self.url = url.rstrip("/")
@@ -67,7 +67,7 @@ class AdminClient:
     async def call(
         self, method: str, path: str, body: object = None, *, timeout_seconds: float
     ) -> dict[str, Any]:
-        """Ask, and return what it answers."""
+        """Send a request, and return the JSON object of the answer."""
         data = b"" if body is None else json.dumps(body).encode()
         try:
             return await self._send(method, path, data, timeout_seconds)
@@ -86,7 +86,7 @@ class AdminClient:
             raise self._unreachable(error, timeout_seconds) from error
 
     async def lines(self, path: str, *, timeout_seconds: float) -> AsyncGenerator[dict[str, Any], None]:
-        """What it says on and on; each line must come within a time of the one before."""
+        """Yield the lines of a stream; each must arrive within the timeout after the one before."""
         headers, nonce = self._headers("GET", path, b"")
         try:
             async with asyncio.timeout(timeout_seconds):
@@ -127,22 +127,23 @@ class AdminClient:
             try:
                 self._signer.check_answer(nonce, answer.status, content, signature)
             except InvalidSignature as error:
-                raise AdminRefused(_UNAUTHORIZED, f"{error} (it says: {message})") from error
+                raise AdminRefused(_UNAUTHORIZED, f"{error}; its message is: {message}") from error
             if answer.status == _UNAUTHORIZED and type(document.get("now")) is float:
                 self._set_clock(document["now"])
                 raise _ClockBehind(_UNAUTHORIZED, message)
         if answer.status == _UNAUTHORIZED:
-            self.clock_lag = 0.0  # our clock may have been set meanwhile
+            self.clock_lag = 0.0  # the clock may have been set
         if answer.status >= 400:
             raise AdminRefused(answer.status, message)
         return document
 
     def _set_clock(self, now: float) -> None:
-        """Sign by the admin node's clock from now on: ours would be refused until it has caught up."""
+        """Sign with the admin node's time, because it would refuse this node's time until it has caught
+        up."""
         self.clock_lag = now - time.time()
         if self.clock_lag >= _WARN_CLOCK_BEHIND:
             log.warning(
-                "the clock of this host is %.1f s behind that of the admin node %s; set it",
+                "the clock of this host lags %.1f s behind that of the admin node %s; set the clock",
                 self.clock_lag,
                 self.url,
             )
@@ -154,10 +155,12 @@ class AdminClient:
             reason = (
                 f"no answer within {timeout_seconds:g} s" if isinstance(error, TimeoutError) else str(error)
             )
-        return AdminUnreachable(f"the admin node {self.url} is away: {reason or type(error).__name__}")
+        return AdminUnreachable(
+            f"the admin node {self.url} cannot be reached: {reason or type(error).__name__}"
+        )
 
     async def close(self) -> None:
-        """End all connections."""
+        """Close all connections."""
         if self._session is not None:
             await self._session.close()
             self._session = None
@@ -169,10 +172,10 @@ async def _lines(content: aiohttp.StreamReader, timeout_seconds: float) -> Async
         async with asyncio.timeout(timeout_seconds):
             chunk = await content.readany()
         if not chunk:
-            raise ConnectionResetError("it ended the stream")
+            raise ConnectionResetError("the admin node closed the stream")
         *whole, buffer = (buffer + chunk).split(b"\n")
         if len(buffer) > _LONGEST_LINE:
-            raise ValueError("a line of its stream does not end")
+            raise ValueError(f"a line of the stream is longer than {_LONGEST_LINE} bytes")
         for line in whole:
             yield line
 

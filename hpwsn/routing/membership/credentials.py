@@ -1,9 +1,9 @@
-"""The cluster secret, from the settings or from the file that they name.
+"""The credentials of a node within its cluster: the cluster secret, and TLS to the admin node and to other
+nodes.
 
-TLS from this node to the admin node and to other nodes, where their addresses are https.
-
-They are checked against the system's authorities, or those of `cluster.ca_file`. To nodes that ask for a
-certificate this node shows the one of its own port.
+The secret comes from a setting, or from the file that a setting names. The certificates of https addresses
+are verified with the system's authorities, or with those of `cluster.ca_file`. If the other side requests a
+client certificate, the node sends the certificate of its own port.
 """
 
 from __future__ import annotations
@@ -14,32 +14,11 @@ from pathlib import Path
 from hpwsn.errors import HpwsnError, SettingError
 from hpwsn.settings import ClusterSettings, Config
 
-
-def peer_context(config: Config) -> ssl.SSLContext:
-    """What connections to https addresses are secured with."""
-    server = config.server
-    context = peer_authorities(config.cluster.ca_file)
-    if server.tls_certificate:
-        context.load_cert_chain(server.tls_certificate, server.tls_key or server.tls_certificate)
-    return context
-
-
-def peer_authorities(authorities: str) -> ssl.SSLContext:
-    """A context that trusts the authorities of a file; the system's where it has no name."""
-    try:
-        return ssl.create_default_context(cafile=authorities or None)
-    except (ssl.SSLError, OSError) as error:
-        reason = getattr(error, "reason", None) or error.strerror or error
-        raise SettingError(
-            "cluster.ca_file", authorities, f"holds no certificates: {reason}; name a PEM file of authorities"
-        ) from error
-
-
 _MAX_SECRET = 4096
 
 
 def shared_secret(settings: ClusterSettings) -> bytes:
-    """The secret; an error tells how to give one."""
+    """Return the cluster secret; raise an error that says how to set it."""
     secret = settings.secret if settings.secret else _from_file(settings.secret_file)
     if settings.secret_file and not secret.strip():
         raise SettingError(
@@ -49,8 +28,8 @@ def shared_secret(settings: ClusterSettings) -> bytes:
         raise SettingError("cluster.secret", "***", "is blank; set HPWSN_CLUSTER_SECRET to the secret")
     if not secret.strip():
         raise HpwsnError(
-            "a cluster needs a secret, the same for the admin node and all nodes: put one into a file"
-            " and name it in cluster.secret_file, or give HPWSN_CLUSTER_SECRET"
+            "a cluster needs a secret, the same for the admin node and all nodes; write one into a file"
+            " and name the file in cluster.secret_file, or set HPWSN_CLUSTER_SECRET"
         )
     return secret.strip().encode()
 
@@ -69,6 +48,28 @@ def _from_file(name: str) -> str:
         raise SettingError(
             "cluster.secret_file",
             name,
-            f"holds more than {_MAX_SECRET} characters, too many for a secret; name the file of the secret",
+            f"contains more than {_MAX_SECRET} characters, which is too long; name the file of the secret",
         )
     return secret
+
+
+def peer_context(config: Config) -> ssl.SSLContext:
+    """Return the TLS context for connections to https addresses."""
+    server = config.server
+    context = peer_authorities(config.cluster.ca_file)
+    if server.tls_certificate:
+        context.load_cert_chain(server.tls_certificate, server.tls_key or server.tls_certificate)
+    return context
+
+
+def peer_authorities(authorities: str) -> ssl.SSLContext:
+    """Return a context that trusts the authorities in a file; with an empty name, those of the system."""
+    try:
+        return ssl.create_default_context(cafile=authorities or None)
+    except (ssl.SSLError, OSError) as error:
+        reason = getattr(error, "reason", None) or error.strerror or error
+        raise SettingError(
+            "cluster.ca_file",
+            authorities,
+            f"contains no certificates: {reason}; name a PEM file of authorities",
+        ) from error

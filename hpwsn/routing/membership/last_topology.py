@@ -1,7 +1,8 @@
-"""What a member keeps in its data directory: the last topology, and who it is among nodes of its name.
+"""The files of a member in its data directory: the last topology, and the identity of the node.
 
-The topology is a copy for a start without the admin node; damaged, or of another admin node, it counts as
-none. The identity is made once, so that a node that restarts can take its name back from its former process.
+The topology is used if the node starts while the admin node cannot be reached. A damaged file, or one of
+another admin node, is ignored. The identity is created once, so that a restarted node can claim its name
+again.
 """
 
 from __future__ import annotations
@@ -19,30 +20,30 @@ log = logging.getLogger(__name__)
 
 
 class LastTopology:
-    """The file of the topology that was last in force, and the admin node that it is from."""
+    """The file of the last topology, with the URL of its admin node."""
 
     def __init__(self, directory: Path, admin: str) -> None:
         self.path = directory / "topology.json"
         self._admin = admin
 
     def load(self) -> Topology | None:
-        """The topology that was saved, None where there is none of this admin node."""
+        """Return the saved topology; None without one of this admin node."""
         try:
             saved = json.loads(self.path.read_text("utf-8"))
             return Topology.parse(saved["topology"]) if saved["admin"] == self._admin else None
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError) as error:
-            log.warning("the saved topology in %s cannot be used: %s", self.path, error)
+            log.warning("ignored the saved topology in %s: %s", self.path, error)
             return None
 
     def save(self, topology: Topology) -> None:
-        """Write it, in one step."""
+        """Save the topology atomically."""
         write_atomically(self.path, json.dumps({"admin": self._admin, "topology": topology.encode()}))
 
 
 def identity_of(directory: Path) -> str:
-    """The identity that the data directory gives its node, made at the first call."""
+    """Return the identity in a data directory; the first call creates it."""
     path = directory / "node-id"
     try:
         if not path.exists():
@@ -53,7 +54,7 @@ def identity_of(directory: Path) -> str:
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Replace a file so that it is never seen half written, not even after the machine's end."""
+    """Replace a file; readers see the old or the new content, even after a power failure."""
     temporary = path.with_name(f"{path.name}.new")
     with temporary.open("w", encoding="utf-8") as file:
         file.write(text)

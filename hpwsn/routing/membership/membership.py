@@ -1,9 +1,9 @@
-"""A node as a member of its cluster: it registers with the admin node, is heard, and follows the topology.
+"""Membership: the node registers with the admin node, sends heartbeats, and follows the topology.
 
-Two heartbeats: the node's own requests, and the lines of a stream by which the admin node also pushes each
-new topology. Whichever fails, the node registers again, under the same session, until it is heard. Meanwhile
-the last topology is in force, after a restart the one in the data directory. It deregisters when it stops.
-ARCHITECTURE, Cluster.
+There are two heartbeats: the requests of the node, and the lines of a stream on which the admin node also
+pushes each new topology. If one fails, the node registers again with the same session until it succeeds.
+Meanwhile the last topology is valid; after a restart, that is the one in the data directory. The node
+deregisters when it stops.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from hpwsn.settings import Config
 log = logging.getLogger(__name__)
 
 DEREGISTER_TIMEOUT = 2.0
-"""Seconds that a node which stops waits for the admin node to know; without it, silence tells."""
+"""Seconds that a stopping node waits to deregister; otherwise the missing heartbeats end its membership."""
 
 SAVE_DELAY = 0.1
-"""Seconds until a topology that came is on disk."""
+"""Seconds until a new topology is saved."""
 
 _NAME_TAKEN = 409
 
 
 class Membership:
-    """Keeps this node a member."""
+    """Keeps this node registered."""
 
     def __init__(self, config: Config, me: Member, on_topology: Callable[[Topology], None]) -> None:
         directory = Path(config.data.dir)
@@ -45,7 +45,7 @@ class Membership:
         self.topology: Topology | None = None
         self._on_topology = on_topology
         self._settings = config.cluster
-        # To read the system's authorities takes longer than all the rest of a registration.
+        # Loading the system's authorities takes longer than the rest of a registration.
         tls = peer_context(config) if config.cluster.admin.lower().startswith("https:") else None
         self._client = AdminClient(config.cluster.admin, shared_secret(config.cluster), tls)
         self._last = LastTopology(directory, self._client.url)
@@ -64,7 +64,8 @@ class Membership:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
-        """Register, or go on with the last topology if the admin node is away; a taken name is an error."""
+        """Register, or use the last topology if the admin node cannot be reached; a taken name is an
+        error."""
         self._start_task(self._run())
         with suppress(TimeoutError):
             async with asyncio.timeout(self._settings.start_wait):
@@ -80,8 +81,8 @@ class Membership:
         self._closing = True
         if not self._registered:
             await self._end_tasks()
-        # An admin node that is just back knows this one from its own state, before it has registered again.
-        # The stream stays open until it is told: its end looks like a death.
+        # After its own restart the admin node knows this node before it has registered again.
+        # The stream stays open until the node is deregistered, because a closed stream looks like a crash.
         if self._ever_registered:
             with suppress(AdminUnreachable, AdminRefused):
                 path = node_path(self.me.name, session=self._session)
@@ -89,15 +90,15 @@ class Membership:
         await self._stop()
 
     def problem(self) -> str | None:
-        """Why the node is no full member, in plain words; None while a topology is in force."""
+        """Return why the node is not a full member; None while it has a topology and is not refused."""
         if self._refusal is not None:
             return f"the admin node {self._client.url} refuses this node: {self._refusal}"
         if self.topology is None:
-            return f"the admin node {self._client.url} is away, and no topology is known"
+            return f"the admin node {self._client.url} cannot be reached, and no topology is known"
         return None
 
     def figures(self) -> dict[str, Any]:
-        """For the status and the metrics."""
+        """Return the counters for /status and /metrics."""
         topology = self.topology or Topology()
         return {
             "name": self.me.name,
@@ -112,7 +113,7 @@ class Membership:
         }
 
     def suspect(self, name: str) -> None:
-        """Have the admin node look after a peer that seems to be gone, not more than once a heartbeat."""
+        """Ask the admin node to check a peer that seems dead, at most once per heartbeat."""
         now = time.monotonic()
         if self._registered and now - self._suspected_at.get(name, 0.0) >= self._heartbeat:
             self._suspected_at[name] = now
@@ -138,12 +139,12 @@ class Membership:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _load_last_topology(self) -> None:
-        """Put the last topology in force."""
+        """Use the saved topology."""
         topology = self._last.load()
         if topology is None:
-            log.warning("no topology is known: until the admin node answers, this node is alone")
+            log.warning("no topology is known; this node works alone until the admin node answers")
             return
-        log.warning("the topology of version %d, saved before, is in force", topology.version)
+        log.warning("using the saved topology of version %d", topology.version)
         self._take(topology)
 
     async def _run(self) -> None:
@@ -157,12 +158,12 @@ class Membership:
             except AdminRefused as error:
                 self._log_refused(error)
             except Exception:
-                log.exception("membership failed; it is tried again")
+                log.exception("an internal error ended the membership; registering again")
             self._registered = False
             self._tried.set()
             if self._closing:
                 return
-            # Not all nodes at once, when an admin node is back.
+            # Jitter, so that not all nodes register at once when the admin node is back.
             await asyncio.sleep(self._heartbeat * random.uniform(0.25, 0.75))
 
     async def _register(self) -> None:
@@ -182,21 +183,23 @@ class Membership:
             self._timeout = self._heartbeat * int(answer["missed"])
             topology = Topology.parse(answer["topology"])
         except (KeyError, TypeError, ValueError) as error:
-            raise AdminUnreachable(f"{self._client.url} answers as no admin node does: {error!r}") from error
+            raise AdminUnreachable(
+                f"the answer of {self._client.url} is not that of an admin node: {error!r}"
+            ) from error
         self._registered = self._ever_registered = True
         self._refusal = self._unreachable_since = None
-        log.info("registered as %s of cluster %s at %s", self.me.name, self.me.cluster, self._client.url)
+        log.info("registered as node %s of cluster %s at %s", self.me.name, self.me.cluster, self._client.url)
         self._accept(topology)
 
     async def _send_heartbeats(self) -> None:
-        """Tell that this node lives, until the admin node does not know it any more."""
+        """Send heartbeats until the admin node refuses one."""
         path = node_path(self.me.name, "heartbeat", session=self._session)
         while True:
             await asyncio.sleep(self._heartbeat)
             await self._client.call("PUT", path, timeout_seconds=self._timeout)
 
     async def _follow(self) -> None:
-        """Take each topology that is pushed, until the stream ends or falls silent."""
+        """Use each pushed topology, until the stream ends or is silent."""
         version = self.topology.version if self.topology else 0
         path = node_path(self.me.name, "stream", session=self._session, after=str(version))
         async with aclosing(self._client.lines(path, timeout_seconds=self._timeout)) as lines:
@@ -210,7 +213,7 @@ class Membership:
                 return apply_changes(self.topology or Topology(), line)
             return Topology.parse(line.get("topology"))
         except MalformedTopology as error:
-            raise AdminUnreachable(f"{self._client.url} pushed a topology that is none: {error}") from error
+            raise AdminUnreachable(f"{self._client.url} pushed a malformed topology: {error}") from error
 
     def _accept(self, topology: Topology) -> None:
         if topology == self.topology:
@@ -221,14 +224,14 @@ class Membership:
             self._start_task(self._save())
 
     async def _save(self) -> None:
-        """Put the topology on disk, the last of several that come in a short time."""
+        """Save the topology; of several in a short time, only the last."""
         await asyncio.sleep(SAVE_DELAY)
         self._saved = True
         assert self.topology is not None
         try:
             await asyncio.to_thread(self._last.save, self.topology)
         except OSError as error:
-            log.warning("the topology cannot be saved in %s: %s", self._last.path, error)
+            log.warning("cannot save the topology in %s: %s", self._last.path, error)
 
     def _take(self, topology: Topology) -> None:
         self.topology = topology
@@ -237,12 +240,12 @@ class Membership:
     def _log_unreachable(self, error: AdminUnreachable) -> None:
         if self._unreachable_since is None and not self._closing:
             self._unreachable_since = time.monotonic()
-            log.warning("%s; the last topology stays in force, and it is tried again", error)
+            log.warning("%s; the last topology stays valid, and registration is retried", error)
 
     def _log_refused(self, error: AdminRefused) -> None:
-        """New words are for the log; a session that is not known there is simply registered again."""
+        """Log a new refusal; after a 404 the node just registers again."""
         if error.status == 404:
-            log.warning("the admin node has given this node up: %s", error)
+            log.warning("the admin node has removed this node: %s", error)
             return
         if str(error) != str(self._refusal):
             log.error("the admin node %s refuses this node: %s", self._client.url, error)
@@ -250,7 +253,7 @@ class Membership:
 
 
 async def _until_first_ends(*coroutines: Coroutine[Any, Any, None]) -> None:
-    """Run all until the first of them ends, and end as it did."""
+    """Run all until the first ends; return or raise as that one did."""
     tasks = [asyncio.ensure_future(coroutine) for coroutine in coroutines]
     try:
         ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

@@ -1,9 +1,10 @@
-"""Who may speak to the admin node, or to another node for a client: requests signed with the secret.
+"""Signatures of requests to the admin node, and of requests that nodes forward to each other. Pure.
 
-A request carries its time, a nonce and an HMAC of method, target, time, nonce and body under a key derived
-from the cluster secret, which itself never travels. An answer is signed over the nonce of its request, so
-that it belongs to no other; of an answer that goes on for ever, each line is. Pure: times and nonces are
-arguments. Refuses what is signed with another secret, too far from now, before the verifier began, or twice.
+A request carries its time, a nonce, and an HMAC of method, target, time, nonce and body. The key is derived
+from the cluster secret, which is never sent. An answer is signed together with the nonce of its request, so
+that it fits no other request; of an endless answer, each line is signed. Times and nonces are arguments.
+The verifier rejects a request that is signed with another secret, too far from the current time, before the
+start of the verifier, or repeated.
 """
 
 from __future__ import annotations
@@ -22,55 +23,59 @@ _LONGEST_NONCE = 64
 
 
 class InvalidSignature(Exception):
-    """A request or an answer that is not from this cluster, or not from now; the words are for its sender."""
+    """A request or an answer is not signed by this cluster, or not recently; the text is for its sender."""
 
 
 class TooEarly(InvalidSignature):
-    """A request of this cluster that was signed before the verifier began, as by a clock that is behind.
+    """A request was signed before the start of the verifier, for example because of a lagging clock.
 
-    It may be one of the verifier's former life, sent again; an answer to its `nonce` that tells the time
-    lets its sender, and nobody who has only recorded it, sign anew.
+    It may be a replay from before a restart. An answer that is signed with its `nonce` and contains the time
+    allows only the original sender to sign again.
     """
 
     def __init__(self, early: float, nonce: str) -> None:
         super().__init__(
-            f"the request was signed {early:.1f} s before this process began: sign it again, or set the clock"
+            f"the request was signed {early:.1f} s before this process began; sign it again, or set the clock"
         )
         self.nonce = nonce
 
 
 def derive_key(secret: bytes) -> bytes:
-    """The key of requests, which tells nothing about the secret's other keys."""
+    """Derive the key for requests; it reveals nothing about the other keys of the secret."""
     return hmac.digest(secret, b"hpwsn 1 requests", "sha256")
 
 
 class Signer:
-    """Signs requests, and checks that answers are answers to them."""
+    """Signs requests, and verifies their answers."""
 
     def __init__(self, secret: bytes) -> None:
         self._key = derive_key(secret)
 
     def headers(self, method: str, target: str, body: bytes, *, now: float, nonce: str) -> dict[str, str]:
-        """The headers of a request; `target` is its path and query as they are on the wire."""
+        """Return the headers of a request; `target` is its path and query as they are sent."""
         time = f"{now:.3f}"
         return {TIME: time, NONCE: nonce, SIGNATURE: _mac(self._key, method, target, time, nonce, body)}
 
     def check_answer(self, nonce: str, status: int, body: bytes, signature: str) -> None:
-        """Refuse an answer that was not given by one who knows the secret to this very request."""
-        if not _same(_mac(self._key, "answer", str(status), nonce, "", body), signature):
-            raise InvalidSignature("the answer is not signed with our cluster.secret")
+        """Raise InvalidSignature unless the answer is signed with the secret for this request."""
+        if not _equal(_mac(self._key, "answer", str(status), nonce, "", body), signature):
+            raise InvalidSignature(
+                "the answer is not signed with this node's cluster.secret; use the same everywhere"
+            )
 
     def verify_line(self, nonce: str, number: int, line: bytes) -> bytes:
-        """What the line of this number says in the answer to a request."""
+        """Return the content of a line of an answer; raise InvalidSignature unless it is signed."""
         signature, _, content = line.rstrip(b"\n").partition(b" ")
         mac = _mac(self._key, "line", str(number), nonce, "", content)
-        if not _same(mac, signature.decode("latin-1")):
-            raise InvalidSignature("a line of the answer is not signed with our cluster.secret")
+        if not _equal(mac, signature.decode("latin-1")):
+            raise InvalidSignature(
+                "a line of the answer is not signed with this node's cluster.secret; use the same everywhere"
+            )
         return content
 
 
 class Verifier:
-    """Checks requests, and signs the answers to them; `once` is whether one that is repeated is refused."""
+    """Verifies requests, and signs their answers; with `reject_replays` it accepts each request once."""
 
     def __init__(
         self, secret: bytes, *, window: float, began: float = 0.0, reject_replays: bool = True
@@ -82,12 +87,16 @@ class Verifier:
         self._used_nonces: OrderedDict[str, float] = OrderedDict()
 
     def check(self, method: str, target: str, headers: Mapping[str, str], body: bytes, *, now: float) -> str:
-        """The nonce of a request that may be believed; Unsigned says why another may not."""
+        """Return the nonce of a valid request, or raise InvalidSignature."""
         time, nonce = headers.get(TIME, ""), headers.get(NONCE, "")
         if not (time and nonce and SIGNATURE in headers):
-            raise InvalidSignature(f"the request is not signed: it has no {TIME}, {NONCE} and {SIGNATURE}")
-        if not _same(_mac(self._key, method, target, time, nonce, body), headers[SIGNATURE]):
-            raise InvalidSignature("the signature is wrong: the sender has another cluster.secret")
+            raise InvalidSignature(
+                f"the request is not signed; send the headers {TIME}, {NONCE} and {SIGNATURE}"
+            )
+        if not _equal(_mac(self._key, method, target, time, nonce, body), headers[SIGNATURE]):
+            raise InvalidSignature(
+                "the signature is wrong: the sender has another cluster.secret; use the same everywhere"
+            )
         self._check_time(float(time), now)
         if float(time) < self._began:
             raise TooEarly(self._began - float(time), nonce)
@@ -96,36 +105,37 @@ class Verifier:
         return nonce
 
     def sign_answer(self, nonce: str, status: int, body: bytes) -> str:
-        """The signature of the answer to the request of this nonce."""
+        """Return the signature of the answer to the request with this nonce."""
         return _mac(self._key, "answer", str(status), nonce, "", body)
 
     def sign_line(self, nonce: str, number: int, content: bytes) -> bytes:
-        """A line of an answer that goes on."""
+        """Return a signed line of an endless answer."""
         return f"{_mac(self._key, 'line', str(number), nonce, '', content)} ".encode() + content + b"\n"
 
     def _check_time(self, time: float, now: float) -> None:
         if abs(now - time) > self._window:
             raise InvalidSignature(
                 f"the request was signed {abs(now - time):.0f} s {'before' if time < now else 'after'} now,"
-                f" more than cluster.clock_window ({self._window:g} s): set the clocks of both hosts"
+                f" more than cluster.clock_window ({self._window:g} s); set the clocks of both hosts"
             )
 
     def _check_nonce(self, nonce: str, now: float) -> None:
-        # Nonces of requests too old to be believed by their time need no memory.
+        # Older requests are rejected by their time, so that their nonces can be forgotten.
         while self._used_nonces and next(iter(self._used_nonces.values())) < now - 2 * self._window:
             self._used_nonces.popitem(last=False)
         if nonce in self._used_nonces or len(nonce) > _LONGEST_NONCE:
-            raise InvalidSignature("this very request was received before")
+            raise InvalidSignature("the same request was received before; sign each request with a new nonce")
         self._used_nonces[nonce] = now
         if len(self._used_nonces) > _MAX_NONCES:
             self._used_nonces.popitem(last=False)
 
 
 def _mac(key: bytes, kind: str, target: str, time: str, nonce: str, body: bytes) -> str:
-    """The parts cannot run into each other: none but the last, a digest, may hold a line feed."""
+    """Return the HMAC of the parts; only the last one, a digest, follows a part that may contain a line
+    feed."""
     text = "\n".join((kind, target, time, nonce, hashlib.sha256(body).hexdigest()))
     return hmac.new(key, text.encode("utf-8", "surrogateescape"), "sha256").hexdigest()
 
 
-def _same(expected: str, given: str) -> bool:
+def _equal(expected: str, given: str) -> bool:
     return hmac.compare_digest(expected.encode(), given.encode("utf-8", "surrogateescape"))

@@ -1,1 +1,1 @@
-"""The nodes, their clusters and representatives, as data and as one node sees them. Pure."""
+"""The topology: nodes, clusters and representatives, and the view of one node. Pure."""

@@ -1,10 +1,10 @@
-"""The topology as one node sees it: its cluster, who represents it, and the other clusters. Pure.
+"""The topology as one node sees it: its cluster, its representative, and the other clusters. Pure.
 
-Owns how long a node or cluster that is dead, or is not listed any more, is waited for: what is reliable is
-kept for it that long, and its interest counts. One that left is waited for as long where this node knew it
-before, or starts shortly after, since a node that is stopped and started has its subscriptions still; one
-that left longer ago is not.
-The work follows the number of clusters and of nodes in the own one, not that of all nodes.
+This module owns the grace period of a node or cluster that is dead, has left or is not listed any more.
+During the grace period reliable publications are kept for it, and its interest counts. A node that left has
+a grace period if this node knew it before, or starts soon after it left, because a restarted node still has
+its subscriptions. The cost depends on the number of clusters and of nodes in the own cluster, not on the
+number of all nodes.
 """
 
 from __future__ import annotations
@@ -17,31 +17,31 @@ from hpwsn.routing.topology.topology import Cluster, Member, Topology
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a node sees; itself is in none of the sets."""
+    """The topology as seen by the node `name`, which is not in any of the sets."""
 
     name: str
     cluster: str | None = None
     representative: str | None = None
     alive: Mapping[str, float] = field(default_factory=dict)
-    """The other nodes of its cluster, with when each registered."""
+    """The other live nodes of the cluster, with the time when each registered."""
     in_grace: frozenset[str] = frozenset()
-    """Nodes of its cluster that are dead, left or not listed, and may come back."""
+    """Nodes of the cluster that are dead, have left or are not listed, within their grace period."""
     others: Mapping[str, str | None] = field(default_factory=dict)
-    """The other clusters, each with its representative where it has one."""
+    """The other clusters with their representatives; None for a cluster without one."""
 
     @property
     def is_representative(self) -> bool:
-        """Whether this node represents its cluster."""
+        """Whether this node is the representative of its cluster."""
         return self.representative == self.name
 
     def peers(self) -> Iterator[str]:
-        """The other nodes of the cluster, with those that are waited for."""
+        """Yield the other nodes of the cluster, including those in their grace period."""
         yield from self.alive
         yield from self.in_grace
 
 
 class _GracePeriods:
-    """Since when each of some names has been missed."""
+    """The names that are missing, and the time since when."""
 
     def __init__(self, grace: float) -> None:
         self._grace = grace
@@ -49,17 +49,17 @@ class _GracePeriods:
         self._in_grace: frozenset[str] = frozenset()
 
     def set_missing(self, names: set[str], now: float) -> None:
-        """These are missed now, and no others."""
+        """Set the names that are missing now."""
         self._since = {name: self._since.get(name, now) for name in names}
         self._update(now)
 
     @property
     def names(self) -> frozenset[str]:
-        """Those that are waited for."""
+        """The names within their grace period."""
         return self._in_grace
 
     def tick(self, now: float) -> bool:
-        """Whether one of them has been waited for long enough."""
+        """Whether a grace period has ended since the last call."""
         before = self._in_grace
         self._update(now)
         return self._in_grace != before
@@ -69,7 +69,7 @@ class _GracePeriods:
 
 
 class Viewer:
-    """Makes the view of one node from topologies and time."""
+    """Computes the view of one node from the topology and the time."""
 
     def __init__(self, name: str, dead_grace: float) -> None:
         self._name = name
@@ -81,7 +81,10 @@ class Viewer:
         self.view = View(name)
 
     def topology_changed(self, topology: Topology, now: float, utc: float | None = None) -> View:
-        """The view of a topology; without the time of day nobody knows who has left just now."""
+        """Return the view of a new topology.
+
+        Without `utc`, a node that left has a grace period only if this node knew it before.
+        """
         self._topology = topology
         self._left_since = float("inf") if utc is None else utc - self._grace
         before, me = self.view, topology.member(self._name)
@@ -92,12 +95,12 @@ class Viewer:
         return self._update(cluster)
 
     def tick(self, now: float) -> View | None:
-        """The view where time has changed it: one that was waited for no longer is."""
+        """Return the new view if a grace period has ended, else None."""
         changed = [each.tick(now) for each in (self._nodes, self._clusters)]
         return self._update(self.view.cluster) if any(changed) else None
 
     def cluster_of(self, name: str) -> str | None:
-        """The cluster of a node."""
+        """Return the cluster of a node; None for an unknown node."""
         member = self._topology.member(name)
         return member.cluster if member else None
 
@@ -120,10 +123,10 @@ class Viewer:
         return found.nodes if found else ()
 
     def _missing_nodes(self, cluster: str | None, known: set[str]) -> Iterator[str]:
-        """The nodes of the cluster that are listed as dead, or were known and left or are not listed."""
+        """Yield the nodes that are dead, and known nodes that left or are not listed."""
         for member in self._of(cluster):
-            set_missing = not member.alive and (self._may_come_back(member) or member.name in known)
-            if set_missing and member.name != self._name:
+            missing = not member.alive and (self._may_come_back(member) or member.name in known)
+            if missing and member.name != self._name:
                 yield member.name
         yield from (name for name in known if self._topology.member(name) is None)
 
@@ -132,8 +135,8 @@ class Viewer:
 
     def _missing_clusters(self, own: str | None, known: set[str]) -> Iterator[str]:
         for each in self._topology.clusters:
-            set_missing = each.name in known or any(map(self._may_come_back, each.nodes))
-            if each.name != own and not _is_alive(each) and set_missing:
+            missing = each.name in known or any(map(self._may_come_back, each.nodes))
+            if each.name != own and not _is_alive(each) and missing:
                 yield each.name
         yield from (name for name in known if self._topology.cluster(name) is None and name != own)
 

@@ -1,1 +1,1 @@
-"""The binary forms between nodes: messages, patterns, frames, fragments, pacing. Pure."""
+"""The wire formats between nodes: messages, patterns, frames, fragments, pacing. Pure."""

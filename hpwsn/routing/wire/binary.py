@@ -1,4 +1,4 @@
-"""Reading and writing the parts of binary messages, never beyond their end. Pure."""
+"""Reading and writing the parts of binary messages; the reader never reads beyond the end. Pure."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ _LENGTH = Struct("!H")
 
 
 class MalformedMessage(ValueError):
-    """Bytes that are no message of ours, with what is wrong with them."""
+    """Bytes that are not a valid message; the text says why."""
 
 
 class Reader:
-    """A place in some bytes, which moves on with what is read."""
+    """Reads values from bytes, one after the other."""
 
     __slots__ = ("_at", "_bytes", "_end")
 
@@ -25,64 +25,66 @@ class Reader:
 
     @property
     def left(self) -> int:
-        """How many bytes are left."""
+        """The number of unread bytes."""
         return self._end - self._at
 
     @property
     def done(self) -> bool:
-        """Whether nothing is left."""
+        """Whether all bytes are read."""
         return self._at >= self._end
 
     def _take(self, length: int) -> int:
-        """The place before the next `length` bytes."""
+        """Advance by `length` bytes; return the position before them."""
         at = self._at
         if length > self._end - at:
-            raise MalformedMessage(f"{length} bytes should follow, and {self._end - at} do")
+            raise MalformedMessage(
+                f"the message is truncated: {length} bytes expected, {self._end - at} left"
+            )
         self._at = at + length
         return at
 
     def part(self, length: int) -> Reader:
-        """A reader of the next bytes."""
+        """Return a reader of the next `length` bytes."""
         at = self._take(length)
         return Reader(self._bytes, at, at + length)
 
     def unpack(self, form: Struct) -> tuple[Any, ...]:
-        """The next values of a fixed form."""
+        """Read the values of a struct."""
         return form.unpack_from(self._bytes, self._take(form.size))
 
     def byte(self) -> int:
-        """The next byte."""
+        """Read a byte."""
         return self._bytes[self._take(1)]
 
     def u64s(self, count: int) -> tuple[int, ...]:
-        """The next numbers of eight bytes."""
+        """Read unsigned numbers of eight bytes."""
         return unpack_from(f"!{count}Q", self._bytes, self._take(8 * count))
 
     def rest(self) -> bytes:
-        """All that is left."""
+        """Read all remaining bytes."""
         at = self._take(self._end - self._at)
         return self._bytes[at : self._end]
 
     def name(self) -> str:
-        """A text after one byte for its length, which is not empty."""
+        """Read a text with one byte for its length; it must not be empty."""
         found = self.text(self.byte())
         if not found:
             raise MalformedMessage("a name is empty")
         return found
 
     def texts(self, count: int) -> tuple[str, ...]:
-        """Texts, each after two bytes for its length."""
+        """Read texts, each with two bytes for its length."""
         if 2 * count > self.left:
-            raise MalformedMessage(f"{count} texts should follow in {self.left} bytes")
+            raise MalformedMessage(f"{count} texts cannot fit into {self.left} bytes")
         return tuple(self.text(self.unpack(_LENGTH)[0]) for _ in range(count))
 
     def finish(self) -> None:
-        """Refuse what is left over."""
+        """Raise MalformedMessage if bytes are left."""
         if not self.done:
-            raise MalformedMessage(f"{self.left} bytes are left over")
+            raise MalformedMessage(f"{self.left} unexpected bytes follow the message")
 
     def text(self, length: int) -> str:
-        """The next bytes as text."""
+        """Read `length` bytes of UTF-8."""
         at = self._take(length)
         try:
             return str(self._bytes[at : at + length], "utf-8")
@@ -91,17 +93,17 @@ class Reader:
 
 
 def name(text: str) -> bytes:
-    """A name after one byte for its length."""
+    """Encode a name with one byte for its length."""
     data = text.encode()
     return bytes((len(data),)) + data
 
 
-def texts(all_of_them: Iterable[str]) -> bytes:
-    """Texts, each after two bytes for its length."""
-    encoded = [text.encode() for text in all_of_them]
+def texts(strings: Iterable[str]) -> bytes:
+    """Encode texts, each with two bytes for its length."""
+    encoded = [text.encode() for text in strings]
     return b"".join(part for data in encoded for part in (_LENGTH.pack(len(data)), data))
 
 
 def u64s(numbers: Sequence[int]) -> bytes:
-    """Numbers of eight bytes each."""
+    """Encode unsigned numbers of eight bytes each."""
     return pack(f"!{len(numbers)}Q", *numbers)

@@ -1,4 +1,4 @@
-"""What a router wants done, in order, and the bounds it works within. Pure."""
+"""The effects that a router returns, and the limits of a router. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MIB = 1024**2
 
 
 class Send(NamedTuple):
-    """Send a message to each of these nodes; `stream` is by TCP, in order, else by UDP."""
+    """Send a message to each of these nodes: with `stream` over TCP and in order, else over UDP."""
 
     to: tuple[str, ...]
     message: Message
@@ -19,10 +19,10 @@ class Send(NamedTuple):
 
 
 class Deliver(NamedTuple):
-    """A publication of another node for this one, never one that came before.
+    """Deliver a publication of another node here; it is not a duplicate.
 
-    Where it is reliable, `Router.stored` is to be called once the journal has committed it together with its
-    id, or `Router.refused` where it cannot.
+    For a reliable publication, call `Router.stored` when the journal has committed it together with its id,
+    or `Router.refused` if the journal cannot commit it.
     """
 
     publication: Publication
@@ -30,10 +30,10 @@ class Deliver(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Abandoned:
-    """A reliable publication that some target (a node or cluster) will never acknowledge.
+    """A reliable publication that a target (a node or cluster) will never acknowledge.
 
-    It is of this node, or this node carries it for its cluster or another. The target has been dead or gone
-    for longer than `RouterSettings.dead_grace`.
+    The publication is of this node, or this node relays it. The target has been dead or gone for longer than
+    `RouterSettings.dead_grace`.
     """
 
     number: int
@@ -45,27 +45,28 @@ Effect = Send | Deliver | Abandoned
 
 @dataclass(frozen=True, slots=True)
 class RouterSettings:
-    """Bounds and times of a router; seconds where nothing else is said."""
+    """Limits and times of a router; times are in seconds."""
 
     simple_subtree: bool = True
     max_unacknowledged: int = 10_000
-    """Reliable publications of this node that are kept for acknowledgement."""
+    """The most unacknowledged publications of this node."""
     max_unacknowledged_bytes: int = 64 * MIB
     resend_after: float = 5.0
-    """How long an acknowledgement may take; doubled each time, up to `resend_most`."""
+    """Time until an unacknowledged publication is resent; doubled each time, up to `resend_max`."""
     resend_max: float = 60.0
     dead_grace: float = 60.0
-    """How long what is reliable is kept for a node or cluster that is dead or gone."""
+    """The grace period: how long publications are kept for a node or cluster that is dead or gone."""
     refresh: float = 10.0
-    """How often nodes compare the versions of the interests they have."""
+    """The interval at which nodes compare the versions of interests."""
     settle: float = 0.02
-    """How long changes of interest are gathered before they are told, save the first after a pause."""
+    """How long changes of interest are collected before they are sent; the first after a pause is sent at
+    once."""
     max_patterns: int = 10_000
-    """Patterns in one interest; beyond it neighbours are merged into what covers them all."""
+    """The most patterns of one interest; above it, patterns are replaced by a pattern that covers them."""
     max_routes: int = 10_000
-    """Topics whose way is remembered."""
+    """The most cached routes."""
     window: int = 8192
-    """Numbers of an origin, back from the newest, among which a duplicate is known."""
+    """The window of numbers of an origin within which duplicates are recognised."""
     max_origins: int = 10_000
     max_relayed: int = 20_000
-    """Reliable publications of others that a representative carries at once."""
+    """The most publications of other nodes that a representative relays at once."""

@@ -1,10 +1,11 @@
-"""Fragments: a message cut into pieces that fit a datagram, and put together again (spec/hpwsn.md, part 9).
+"""Fragments: splitting a message into pieces that fit a datagram, and reassembly (spec/hpwsn.md, part 9).
+Pure.
 
-Every piece says of which message it is (identification), whether the message is split at all, whether more
-follow, whether pieces may be handed out one by one (partial), and its index from 0 to 99999. Pieces may come
-in any order, twice, late, or never, from many senders at once. What is not complete is given up when nothing
-of it came for a while, and all that waits is bounded: the message that waited longest makes room. Owns
-neither form of a fragment on the wire; time is an argument.
+Every piece has the identification of its message, an index from 0 to 99999, and the flags split (the
+message has several pieces), more (this is not the last one) and partial (pieces may be delivered
+separately). Pieces may arrive in any order, twice, late or never, from many senders at once. An incomplete
+message is dropped when no piece arrives within a timeout. Memory is bounded: the least recently used
+message is dropped first. The two wire formats of a fragment are elsewhere, and the time is an argument.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from dataclasses import dataclass, field
 
 LAST_INDEX = 99999
 OVERHEAD = 128
-"""Bytes that a piece counts beside its content, so that many empty ones are bounded too."""
+"""Bytes that count for a piece in addition to its content, so that empty pieces are bounded too."""
 _cut_reference = re.compile(rb"&[^;]{0,9}\Z")
 
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """One piece, or a whole message that is not split."""
+    """A piece of a message, or a complete message that is not split."""
 
     identification: str | int
     content: bytes
@@ -35,15 +36,15 @@ class Fragment:
 def split_message(
     identification: str | int, content: bytes, room: int, *, partial: bool = False
 ) -> Iterator[Fragment]:
-    """The pieces of a message, none with more content than `room`; one, not split, where it fits."""
+    """Yield the pieces of a message, each with at most `room` bytes; a small message is not split."""
     if len(content) <= room:
         yield Fragment(identification, content, partial=partial)
         return
     last = (len(content) - 1) // room
     if last > LAST_INDEX:
         raise ValueError(
-            f"a message of {len(content)} bytes is more than {LAST_INDEX + 1} pieces of {room}:"
-            " send less at once, or allow larger fragments"
+            f"a message of {len(content)} bytes needs more than {LAST_INDEX + 1} pieces of {room} bytes;"
+            " send smaller messages, or increase routing.fragment_size"
         )
     for index in range(last + 1):
         piece = content[index * room : (index + 1) * room]
@@ -51,9 +52,9 @@ def split_message(
 
 
 def cut_text(text: bytes, room: int) -> list[bytes]:
-    """Escaped text in UTF-8, cut where neither a character nor a reference such as &amp; is broken."""
+    """Split escaped UTF-8 text; no character and no reference such as &amp; is broken."""
     if room < 16:
-        raise ValueError(f"pieces of {room} bytes have no room for text")
+        raise ValueError(f"pieces of {room} bytes are too small for text; allow at least 16")
     pieces = []
     at = 0
     while len(text) - at > room:
@@ -69,14 +70,14 @@ def cut_text(text: bytes, room: int) -> list[bytes]:
 
 @dataclass(frozen=True, slots=True)
 class CompleteMessage:
-    """A message that is complete."""
+    """The content of a reassembled message."""
 
     content: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A piece that may be handed out by itself, for the first time."""
+    """A piece that may be delivered separately, and is not a duplicate."""
 
     fragment: Fragment
 
@@ -90,7 +91,7 @@ class _Incomplete:
 
 
 class Reassembly:
-    """Puts pieces together, of any number of senders."""
+    """Reassembles the messages of any number of senders."""
 
     def __init__(self, *, timeout: float, max_bytes: int, max_messages: int) -> None:
         self._timeout = timeout
@@ -109,7 +110,7 @@ class Reassembly:
         return len(self._incomplete)
 
     def add(self, sender: Hashable, fragment: Fragment, now: float) -> CompleteMessage | Piece | None:
-        """Take one piece; what it completes, or itself where it may go on alone, or nothing yet."""
+        """Add a piece; return the message that it completes, the piece if it is partial, or None."""
         if not fragment.split:
             return CompleteMessage(fragment.content)
         self.expire(now)
@@ -157,7 +158,7 @@ class Reassembly:
             message.last = fragment.index
 
     def _make_room(self, newest: Hashable) -> bool:
-        """Give up what waited longest until all is within the bounds; whether the newest is still there."""
+        """Drop the least recently used messages until the limits hold; return whether `newest` remains."""
         while self.bytes > self._max_bytes or len(self._incomplete) > self._max_messages:
             oldest = next(iter(self._incomplete))
             self._end(oldest)
@@ -167,7 +168,7 @@ class Reassembly:
         return True
 
     def expire(self, now: float) -> None:
-        """Give up the messages of which nothing came for the time-out."""
+        """Drop the messages of which no piece arrived within the timeout."""
         while self._incomplete:
             key, message = next(iter(self._incomplete.items()))
             if message.touched > now - self._timeout:
@@ -176,7 +177,7 @@ class Reassembly:
             self.timed_out += 1
 
     def _end(self, key: Hashable) -> None:
-        # A piece that comes after the end, late or twice, must not begin the message anew.
+        # A late or duplicate piece must not start the message again.
         self.bytes -= self._incomplete.pop(key).size
         self._finished[key] = None
         if len(self._finished) > 4 * self._max_messages:

@@ -1,9 +1,9 @@
-"""The original's XML form of fragments: each piece a NotificationMessage with a Package (spec/hpwsn.md).
+"""Fragments in the XML form of the original: each is a NotificationMessage with a Package (spec/hpwsn.md).
 
-What is cut is the content of wsnt:Message, as text: pieces of an element are escaped, since half an element
-is no XML. Owns the way from a packed notification to a fragment and back, and the form in which a piece is
-handed to a subscriber of today (hp:Piece). Refuses an identification that cannot tell messages apart. How
-the elements themselves are read and written is the wire's (hpwsn_client.wsn.formats.original).
+The content of wsnt:Message is split as text. Pieces of an element are escaped, because half an element is
+not XML. This module converts packed notifications to fragments and back, and encodes a piece for a
+subscriber of today (hp:Piece). It rejects an empty identification, which cannot distinguish messages.
+hpwsn_client.wsn.formats.original parses and encodes the elements.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from hpwsn_client.wsn.soap.xml import (
 )
 
 PIECE_OVERHEAD = 200
-"""Bytes that the element of a piece takes beside its text and its identification."""
+"""Bytes of the element of a piece without its text and its identification."""
 
 
 def message_content(message: NotificationMessage) -> bytes:
-    """What the Message of a notification holds: text as text, an element as it is written."""
+    """Return the content of the Message of a notification: its text, or its element as XML."""
     text = message.text
     return message.payload if text is None else text.encode()
 
@@ -37,7 +37,8 @@ def message_content(message: NotificationMessage) -> bytes:
 def pack(
     message: NotificationMessage, identification: str, room: int, *, partial: bool = False
 ) -> Iterator[PackedNotification]:
-    """A notification as the original sends it: whole, or in pieces whose text has at most `room` bytes."""
+    """Yield a notification in the form of the original: complete, or in pieces of at most `room` bytes of
+    text."""
     content = message_content(message)
     escaped = escape(content.decode()).encode()
     if len(content if message.text is None else escaped) <= room:
@@ -45,7 +46,7 @@ def pack(
         return
     pieces = cut_text(escaped, room)
     if len(pieces) > LAST_INDEX + 1:
-        raise InvalidMessage(f"the message is {len(pieces)} pieces, and {LAST_INDEX + 1} are the most")
+        raise InvalidMessage(f"the message has {len(pieces)} pieces; at most {LAST_INDEX + 1} are possible")
     for index, piece in enumerate(pieces):
         part = NotificationMessage(message.topic, _text_element(piece), message.producer)
         package = Package(identification, True, index < len(pieces) - 1, partial, index)
@@ -55,10 +56,10 @@ def pack(
 def datagrams(
     message: NotificationMessage, identification: str, size: int, *, partial: bool = False
 ) -> Iterator[bytes]:
-    """A notification as datagrams of at most `size` bytes for a node of the original."""
+    """Yield a notification as datagrams of at most `size` bytes for a node of the original."""
     empty = NotificationMessage(message.topic, _text_element(b""), message.producer)
-    beside = len(encode_packed(PackedNotification(empty, Package(identification, index=LAST_INDEX))))
-    for packed in pack(message, identification, max(size - beside, 64), partial=partial):
+    overhead = len(encode_packed(PackedNotification(empty, Package(identification, index=LAST_INDEX))))
+    for packed in pack(message, identification, max(size - overhead, 64), partial=partial):
         yield encode_packed(packed)
 
 
@@ -67,12 +68,11 @@ def _text_element(escaped: bytes) -> bytes:
 
 
 def fragment_of(notification: PackedNotification) -> Fragment:
-    """The fragment that a packed notification is."""
+    """Convert a packed notification to a fragment."""
     package = notification.package or Package("")
     if package.split and not package.identification:
         raise InvalidMessage(
-            f"Fragment {package.fragment} is a piece, and its Identification is empty:"
-            " give each message one of its own"
+            f"Fragment {package.fragment} has an empty Identification; give each message its own"
         )
     return Fragment(
         package.identification,
@@ -85,29 +85,29 @@ def fragment_of(notification: PackedNotification) -> Fragment:
 
 
 def complete_message(piece: NotificationMessage, content: bytes, limits: Limits) -> NotificationMessage:
-    """The notification that pieces like this one were cut from: an element where the text is one."""
+    """Return the notification from which a piece was split, with its complete content."""
     return NotificationMessage(piece.topic, complete_payload(content, limits), piece.producer)
 
 
 def complete_payload(content: bytes, limits: Limits = STORED_LIMITS) -> bytes:
-    """The payload of a Message with that content."""
+    """Return the payload for a content: an element if the content is XML, else text."""
     if content.lstrip()[:1] == b"<":
         try:
             return encode_element(parse_xml(content, limits, "utf-8", comments=True))
         except MalformedXml:
-            pass  # then it is text that begins like an element
+            pass  # it is text that begins with <
     return text_payload(content.decode())
 
 
 def piece_message(piece: NotificationMessage, fragment: Fragment) -> NotificationMessage:
-    """A piece that is handed out by itself, as a notification of its own."""
+    """Return a separately delivered piece as a notification."""
     escaped = escape(fragment.content.decode()).encode()
     payload = encode_piece(str(fragment.identification), fragment.index, fragment.more, escaped)
     return NotificationMessage(piece.topic, payload, piece.producer)
 
 
 def encode_piece(identification: str, index: int, more: bool, escaped: bytes) -> bytes:
-    """The element of a piece around its escaped text."""
+    """Encode the element of a piece with its escaped text."""
     head = (
         f'<hp:Piece xmlns:hp="{HPWSN}" identification="{escape_attribute(identification)}"'
         f' index="{index}" more="{more:d}">'
@@ -116,7 +116,7 @@ def encode_piece(identification: str, index: int, more: bool, escaped: bytes) ->
 
 
 def piece_payloads(content: bytes, identification: str, room: int) -> list[bytes]:
-    """The pieces of a Message's content as payloads, none longer than `room`; empty where one is enough."""
+    """Return a content as payloads of at most `room` bytes; empty if no split is needed or possible."""
     if len(content) <= room:
         return []
     escaped = escape(content.decode()).encode()

@@ -1,10 +1,10 @@
-"""Pacing: how many datagrams may be under way to a receiver, so that no buffer on the way overflows. Pure.
+"""Pacing: how many bytes may be in flight to a UDP receiver, so that no buffer on the path overflows. Pure.
 
-The receiver says how far it has come, how many datagrams that were, and how much its own buffer lets be under
-way; the sender counts what it has sent beyond that. A lost datagram counts as arrived once a later one has.
-The sender begins small and doubles while nearly all arrives; where much is lost, something on the way
-overflows and it halves. When nothing is heard for a while, it goes on with half as much, and after several
-such turns it has to greet anew, since the receiver may have begun another life.
+The receiver reports the highest counter, the number of received datagrams, and how much its buffer allows
+in flight. The sender counts what it sent beyond that. A lost datagram counts as arrived when a later one
+has arrived. The window starts small and doubles while nearly everything arrives; it halves when the loss is
+high. Without feedback the sender continues with half the window. After several such stalls the session must
+be greeted again, because the receiver may have restarted.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ FIRST_WINDOW = 64 * 1024
 SMALLEST_WINDOW = 20 * 1024
 MAX_STALLS = 5
 ADJUST_INTERVAL = 16
-"""Datagrams after which the window is judged anew."""
+"""Datagrams after which the window is adjusted again."""
 TOLERATED_LOSS = 0.12
-"""The share of lost datagrams that a bad network may lose anyway, however slowly one sends."""
+"""The share of lost datagrams that does not shrink the window: a bad network loses it at any speed."""
 
 
 def cost(size: int) -> int:
-    """What a datagram takes of a receiver's buffer; the kernel counts whole pages and its own structures."""
+    """Return the bytes of a receiver's buffer that a datagram takes, with the overhead of the kernel."""
     return 2 * size + 1024
 
 
 class Pacer:
-    """Counts what is under way in one session."""
+    """Counts the bytes in flight in one session."""
 
     def __init__(self) -> None:
         self._sent: deque[tuple[int, int]] = deque()
@@ -37,16 +37,16 @@ class Pacer:
         self.stalls = 0
 
     def may_send(self) -> bool:
-        """Whether one more datagram may go."""
+        """Whether another datagram may be sent."""
         return self.in_flight < self.window
 
     def sent(self, counter: int, size: int) -> None:
-        """Note a datagram that went."""
+        """Count a datagram that was sent."""
         self._sent.append((counter, cost(size)))
         self.in_flight += cost(size)
 
     def feedback(self, highest: int, received: int, allowed: int) -> None:
-        """The receiver has got so many, up to that counter, and lets so much be under way."""
+        """Handle feedback: the highest counter, the number of datagrams received, and the bytes allowed."""
         if highest < self._highest:
             return
         self._highest = highest
@@ -63,7 +63,7 @@ class Pacer:
         self._adjusted_at, self._missing = highest, missing
 
     def stalled(self) -> bool:
-        """Nothing was heard for a while: take all for lost, go on slower; whether that is still of use."""
+        """Count everything in flight as lost, and halve the window; False if the session must start again."""
         self._sent.clear()
         self.in_flight = 0
         self.window = max(self.window // 2, SMALLEST_WINDOW)

@@ -1,9 +1,10 @@
-"""Topic patterns as texts between nodes: how they are written, and which covers which. Pure.
+"""Topic patterns as texts between nodes: their syntax, and which pattern covers which. Pure.
 
-A pattern is one alternative of a topic expression (WS-Topics 1.3 section 8), with what the node's settings
-make of it: a Simple expression may stand for its subtree. Written `/A/B`, `/A//*` or `/A//.` (A and all
-below), with `{namespace}` before it where it is not ours; EVERYTHING also wants what has no topic. Two nodes
-that write the same pattern write the same text, so sets of texts can be compared. Refuses any other text.
+A pattern is one alternative of a topic expression (WS-Topics 1.3, section 8), after the node's settings are
+applied: a Simple expression may include its subtree. It is written `/A/B`, `/A//*` or `/A//.` (A and its
+subtree), with a `{namespace}` prefix unless the namespace is that of HPwsn. EVERYTHING also matches
+publications without a topic. Equal patterns have equal texts, so that sets of texts can be compared. The
+parser rejects any other text.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ _NAME = r"(?:\{[^{}]+\})?[^/{}]+"
 _is_pattern = re.compile(rf"(?:\{{([^{{}}]+)\}})?((?://?{_NAME})*)").fullmatch
 _steps = re.compile(rf"(//?)({_NAME})").findall
 
-# Whether one wildcard pattern covers another can take many steps to find out. Beyond these it counts as not
-# covered, which costs a line in a message and nothing else.
+# To decide whether one wildcard pattern covers another can take many steps. Above this limit it counts as not
+# covered, which only makes a message longer by one pattern.
 _MOST_STEPS = 400
 
 
 def encode_pattern(pattern: TopicPattern) -> str:
-    """The text of a pattern."""
+    """Return the text of a pattern."""
     namespace = "" if pattern.namespace == HPWSN_TOPICS else f"{{{pattern.namespace}}}"
     steps = "".join(("//" if deep else "/") + name for deep, name in pattern.steps)
     return f"{namespace}{steps}//." if pattern.subtree else namespace + steps
@@ -39,26 +40,26 @@ def encode_pattern(pattern: TopicPattern) -> str:
 
 @lru_cache(65536)
 def parse_pattern(text: str) -> TopicPattern:
-    """The pattern of a text; not for EVERYTHING."""
+    """Parse the text of a pattern; do not call this for EVERYTHING."""
     found = _is_pattern(text)
     if not found or not found[2] or len(text) > 8192:
-        raise MalformedMessage(f"{text[:80]!r} is no topic pattern")
+        raise MalformedMessage(f"{text[:80]!r} is not a topic pattern; write /A/B, /A//* or /A//.")
     steps = [Step(mark == "//", name) for mark, name in _steps(found[2])]
     subtree = steps[-1] == (True, ".")
     return TopicPattern(found[1] or HPWSN_TOPICS, tuple(steps[:-1] if subtree else steps), subtree)
 
 
 def expressions_of(text: str) -> Expressions:
-    """What a pattern wants, as the expressions of somebody who wants just that."""
+    """Return a pattern as topic expressions; EVERYTHING has none."""
     if text == EVERYTHING:
         return ()
     return (TopicExpression(DIALECT_FULL, text, (), (parse_pattern(text),)),)
 
 
 def patterns_of(expressions: Expressions, simple_subtree: bool) -> tuple[str, ...]:
-    """What somebody wants that wants all the expressions to match; without any it is everything.
+    """Return the patterns of topics that match all expressions; EVERYTHING without expressions.
 
-    Of several expressions the narrowest stands for all: more may be sent than is wanted, never less.
+    Of several expressions only the narrowest is used: more may be sent than is wanted, never less.
     """
     if not expressions:
         return (EVERYTHING,)
@@ -76,14 +77,15 @@ def _breadth(expression: TopicExpression) -> tuple[bool, int]:
 
 
 def fixed_names(pattern: TopicPattern) -> tuple[str, ...]:
-    """The names before the first step that could be several."""
+    """Return the names before the first wildcard."""
     return tuple(
         step.name for step in takewhile(lambda step: not step.deep and step.name != "*", pattern.steps)
     )
 
 
 def covers(one: TopicPattern, other: TopicPattern) -> bool:
-    """Whether every topic that the other matches is matched by the one, as far as can be told soon."""
+    """Whether `one` matches every topic that `other` matches; False if that takes too many steps to
+    decide."""
     if one.namespace != other.namespace:
         return False
     if one.topic is not None:
@@ -93,11 +95,11 @@ def covers(one: TopicPattern, other: TopicPattern) -> bool:
     names = fixed_names(one)
     if len(names) == len(one.steps):
         return names == fixed_names(other)[: len(names)]
-    return _Reading(one).takes_all_of(_Reading(other))
+    return _Automaton(one).includes(_Automaton(other))
 
 
-class _Reading:
-    """A pattern as an automaton over names: bit i of a state says that i steps have been read."""
+class _Automaton:
+    """A pattern as an automaton over names: bit i of a state means that i steps have matched."""
 
     def __init__(self, pattern: TopicPattern) -> None:
         self.names = {step.name for step in pattern.steps} - {"*"}
@@ -107,17 +109,17 @@ class _Reading:
         self._deep |= pattern.subtree << self._last
 
     def after(self, state: int, name: str) -> int:
-        """The state after one more name."""
+        """Return the state after another name."""
         read = sum(1 << at for at, step in enumerate(self._steps) if step.name in ("*", name))
         return (state & read) << 1 | state & self._deep
 
     def ended(self, state: int) -> bool:
-        """Whether the names so far are a topic that the pattern matches."""
+        """Whether the pattern matches the names so far."""
         return bool(state >> self._last)
 
-    def takes_all_of(self, other: _Reading) -> bool:
-        """Whether no names are a topic of the other and none of this."""
-        # Any name that neither pattern has is like any other such name: a blank stands for them.
+    def includes(self, other: _Automaton) -> bool:
+        """Whether this pattern matches all topics of the other."""
+        # All names that are in neither pattern behave the same; a blank stands for them.
         names = [*self.names | other.names, " "]
         seen = waiting = {(1, 1)}
         while waiting and len(seen) < _MOST_STEPS:
@@ -134,7 +136,7 @@ class _Reading:
 
 
 def coarsen(texts: Collection[str], most: int) -> frozenset[str]:
-    """At most so many patterns that cover all of these: the deepest give way to the subtree above them."""
+    """Return at most `most` patterns that cover all of these; the deepest are replaced by a subtree."""
     found = frozenset(texts)
     if len(found) <= most:
         return found
@@ -150,7 +152,7 @@ def coarsen(texts: Collection[str], most: int) -> frozenset[str]:
 
 
 def _cut(pattern: TopicPattern, depth: int) -> TopicPattern:
-    """The subtree that holds the pattern, where it goes deeper."""
+    """Return the subtree at this depth that contains the pattern; a shorter pattern is unchanged."""
     if len(pattern.steps) <= depth:
         return pattern
     fixed = fixed_names(pattern)[:depth]
@@ -158,7 +160,7 @@ def _cut(pattern: TopicPattern, depth: int) -> TopicPattern:
 
 
 def _outermost(texts: Iterable[str]) -> Iterator[str]:
-    """Those that no subtree among them holds."""
+    """Yield the patterns that no subtree among them contains."""
     texts = list(texts)
     roots = {
         (each.namespace, fixed_names(each))

@@ -1,9 +1,10 @@
-"""A notification as the payload of a publication between nodes, version 1, and cut into pieces. Pure.
+"""A notification as the payload of a publication between nodes (version 1), and its pieces. Pure.
 
     version:1 start:4 end:4 time:8 length:2 id  content
 
-The time is in microseconds since the epoch, the id that of the publisher's MessageId header (empty for none);
-the topic travels beside it. Refuses another version and places outside the content.
+The time is in microseconds since the epoch. The id is that of the publisher's MessageId header, and empty
+without one. The topic is not in the payload. The parser rejects other versions, and a start or end outside
+the content.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ _HEAD = struct.Struct(">BIIqH")
 _VERSION = 1
 _TEXT = text_payload("").partition(b">")[0]
 PIECE_HEADERS = 320
-"""Bytes of a datagram that a piece's frame, publication and names may take beside its content."""
+"""Bytes of a datagram reserved for the frame, the publication and the names of a piece."""
 
 
 def encode_payload(notification: Notification) -> bytes:
-    """Write a notification without its topic."""
+    """Encode a notification without its topic."""
     id_ = (notification.message_id or "").encode("utf-8", "replace")[:65535]
     head = _HEAD.pack(
         _VERSION, notification.start, notification.end, round(notification.time * 1e6), len(id_)
@@ -35,24 +36,27 @@ def encode_payload(notification: Notification) -> bytes:
 
 
 def parse_payload(topic: str | None, payload: bytes) -> Notification:
-    """Read a notification that came from another node."""
+    """Parse a notification of another node."""
     if len(payload) < _HEAD.size or payload[0] != _VERSION:
-        raise MalformedMessage(f"a notification begins with {payload[:1]!r}, and should with its version 1")
+        raise MalformedMessage(f"the payload begins with {payload[:1]!r}; it must begin with the version 1")
     _, start, end, time, length = _HEAD.unpack_from(payload)
     at = _HEAD.size + length
     content = payload[at:]
     if not (at <= len(payload) and 0 <= start <= end <= len(content)):
-        raise MalformedMessage(f"a payload from {start} to {end} is not within {len(content)} bytes")
+        raise MalformedMessage(
+            f"the message from {start} to {end} is not within the {len(content)} bytes of the content"
+        )
     try:
         id_ = payload[_HEAD.size : at].decode() or None
-        on = None if topic is None else Topic.parse(topic)
+        parsed = None if topic is None else Topic.parse(topic)
     except (ValueError, SoapFault) as error:
-        raise MalformedMessage(f"a notification cannot be read: {error}") from error
-    return Notification(on, content, start, end, time / 1e6, id_, None, FOREIGN)
+        raise MalformedMessage(f"the notification is malformed: {error}") from error
+    return Notification(parsed, content, start, end, time / 1e6, id_, None, FOREIGN)
 
 
 def pieces(notification: Notification, identification: str, fragment_size: int) -> Iterator[Notification]:
-    """The pieces of a notification, each a notification for one datagram; itself where it fits into one."""
+    """Yield the pieces of a notification, each of which fits one datagram; a small one is yielded
+    unchanged."""
     content, start, end = notification.content, notification.start, notification.end
     room = max(fragment_size - PIECE_HEADERS - start - (len(content) - end), fragment_size // 4)
     cut = piece_payloads(_message_content(notification), identification, room)
@@ -64,7 +68,7 @@ def pieces(notification: Notification, identification: str, fragment_size: int) 
 
 
 def _message_content(notification: Notification) -> bytes:
-    """What the publisher wrote into the Message: plain text where its payload is the element around it."""
+    """Return what the publisher put into the Message: the plain text if the payload only wraps text."""
     payload = notification.payload
     if not payload.startswith(_TEXT):
         return payload

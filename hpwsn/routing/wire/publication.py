@@ -1,4 +1,4 @@
-"""A publication under way between nodes: its id, where on its way it is, and how it is carried. Pure."""
+"""A publication between nodes: its id, its leg, and its flags. Pure."""
 
 from __future__ import annotations
 
@@ -7,32 +7,32 @@ from typing import Final, NamedTuple
 
 
 class Leg(IntEnum):
-    """Where on its way a publication is; each router only ever raises it, so that none can go round."""
+    """The part of the route that a publication is on; together with the hop count it prevents loops."""
 
     DIRECT = 1
-    """To a node that wants it, which is its end; also from a representative down to its nodes."""
+    """To a node that wants it, where the route ends; also from a representative to its nodes."""
     UP = 2
-    """From its origin to the representative of its cluster, to be carried to the clusters that want it."""
+    """From its origin to the representative of the cluster, which sends it to the clusters that want it."""
     CROSS = 3
     """To the representative of another cluster, for its nodes."""
 
 
 class Flag(int):
-    """How a publication wants to be carried; bits, and no enumeration, whose bits cost a microsecond each."""
+    """How a publication is transported; plain bits, because an enum takes a microsecond for each test."""
 
     NONE: Final = 0
     RELIABLE: Final = 1
-    """Kept by its origin until all who want it have stored it."""
+    """Kept by its origin until all targets have stored it."""
     PARTIAL: Final = 2
-    """Its pieces may be handed out one by one."""
+    """Its pieces may be delivered separately."""
     STREAM: Final = 4
-    """By TCP within a cluster too, without being kept."""
+    """Sent over TCP within a cluster too, but not kept."""
 
 
 class PublicationId(NamedTuple):
-    """Unique among all clusters: the node, the life of its journal, and the number there.
+    """An id that is unique in all clusters: the node, the epoch of its journal, and a number.
 
-    Numbers grow; those of reliable publications and those of others are told apart.
+    Numbers increase; reliable and best-effort publications are numbered separately.
     """
 
     origin: str
@@ -41,9 +41,9 @@ class PublicationId(NamedTuple):
 
 
 class Publication(NamedTuple):
-    """A publication under way. `topic` is the text of a Topic, None for none.
+    """A publication between nodes. `topic` is the text of a Topic, or None without a topic.
 
-    Below `floor` its origin will never send a reliable publication again.
+    Its origin will never resend a reliable publication with a number below `floor`.
     """
 
     id: PublicationId
@@ -56,10 +56,10 @@ class Publication(NamedTuple):
 
     @property
     def reliable(self) -> bool:
-        """Whether it must arrive."""
+        """Whether it is kept until it is acknowledged."""
         return bool(self.flags & Flag.RELIABLE)
 
     @property
     def partial(self) -> bool:
-        """Whether its pieces may be handed out one by one."""
+        """Whether its pieces may be delivered separately."""
         return bool(self.flags & Flag.PARTIAL)

@@ -1,9 +1,9 @@
-"""What routers say to each other, and its binary form, version 1. Pure.
+"""The messages between routers, and their binary form (version 1). Pure.
 
-A payload of a link is one byte for the version and then one message or several, each as its kind (one byte),
-the length of its body (four) and the body. Numbers are big-endian, names follow one byte for their length,
-topics and patterns two. Refuses another version, an unknown kind, lengths that do not fit, and what is
-beyond the bounds. How a payload is cut for a datagram, and who sent it, is the links' part.
+A payload of a link is a version byte followed by messages. A message is its kind (one byte), the length of
+its body (four bytes) and the body. Numbers are big-endian. Names have one byte for their length; topics and
+patterns have two. The parser rejects other versions, unknown kinds, wrong lengths, and values above the
+limits. The links split a payload into datagrams and authenticate its sender.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ _INTEREST = Struct("!BBQQQ")
 
 @dataclass(frozen=True, slots=True)
 class Ack:
-    """The sender is done with reliable publications of one origin, as far as the leg says.
+    """Acknowledges reliable publications of one origin.
 
-    DIRECT: it has stored them. UP: it has, and so have other clusters. CROSS: its cluster has.
+    DIRECT: the sender has stored them. UP: the sender and the other clusters have. CROSS: its cluster has.
     """
 
     leg: Leg
@@ -61,7 +61,7 @@ class Ack:
 
 @dataclass(frozen=True, slots=True)
 class ResendRequest:
-    """The sender wants these reliable publications once more on that leg: it has a new way for them."""
+    """Requests reliable publications again on a leg, because the sender has a new route for them."""
 
     leg: Leg
     origin: str
@@ -70,23 +70,23 @@ class ResendRequest:
 
 
 class Scope(IntEnum):
-    """Whose interest it is."""
+    """The kind of subject of an interest."""
 
     NODE = 1
     CLUSTER = 2
     FOREIGN = 3
-    """All clusters but the receiver's own, together."""
+    """All clusters except the receiver's own, together."""
 
 
 class Subject(NamedTuple):
-    """Whose interest it is; `name` is of the node or cluster, and for FOREIGN of who puts it together."""
+    """The subject of an interest; `name` is the node or cluster, for FOREIGN the aggregating node."""
 
     scope: Scope
     name: str
 
 
 class Version(NamedTuple):
-    """The version of an interest, which is counted anew in each incarnation of who states it."""
+    """The version of an interest; versions start again in each incarnation of the source."""
 
     subject: Subject
     incarnation: int
@@ -95,10 +95,10 @@ class Version(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Interest:
-    """The interest of a subject: whole where `base` is 0, else what changed since version `base`.
+    """The interest of a subject: a snapshot if `base` is 0, else the changes since version `base`.
 
-    The patterns are texts (hpwsn.routing.wire.patterns). Where it is not `complete`, more may want
-    something that have not been heard yet.
+    The patterns are texts (hpwsn.routing.wire.patterns). An aggregated interest is not `complete` while the
+    interest of some nodes has not arrived.
     """
 
     subject: Subject
@@ -112,14 +112,14 @@ class Interest:
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """What the sender states or relays at present; the receiver asks for what it has not."""
+    """The versions that the sender has; the receiver requests those that it lacks."""
 
     entries: tuple[Version, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class InterestRequest:
-    """The sender wants these interests whole."""
+    """Requests snapshots of interests."""
 
     subjects: tuple[Subject, ...]
 
@@ -128,7 +128,7 @@ Message = Publication | Ack | ResendRequest | Interest | Versions | InterestRequ
 
 
 def encode_messages(messages: Iterable[Message]) -> bytes:
-    """One payload for some messages."""
+    """Encode messages as one payload."""
     parts = [bytes((VERSION,))]
     for message in messages:
         kind, encode = _ENCODERS[type(message)]
@@ -138,15 +138,17 @@ def encode_messages(messages: Iterable[Message]) -> bytes:
 
 
 def parse_messages(payload: bytes) -> list[Message]:
-    """The messages of a payload."""
+    """Parse the messages of a payload."""
     if not payload or payload[0] != VERSION:
-        raise MalformedMessage(f"a payload begins with the version {VERSION}, and this with {payload[:1]!r}")
+        raise MalformedMessage(
+            f"the payload begins with {payload[:1]!r}; it must begin with the version {VERSION}"
+        )
     reader, messages = Reader(payload, 1), []
     while not reader.done:
         kind, length = reader.unpack(_HEAD)
         parse = _PARSERS.get(kind)
         if parse is None:
-            raise MalformedMessage(f"there is no message of kind {kind}")
+            raise MalformedMessage(f"the message kind {kind} is unknown")
         messages.append(parse(reader.part(length)))
     return messages
 
@@ -168,7 +170,7 @@ def _encode_publication(message: Publication) -> bytes:
 def _parse_publication(reader: Reader) -> Publication:
     flags, leg, hops, epoch, number, floor, source, text = reader.unpack(_PUBLICATION)
     if flags > 7 or not source:
-        raise MalformedMessage(f"a publication has the flags {flags}, and an origin of {source} bytes")
+        raise MalformedMessage(f"a publication has invalid flags {flags} or an origin of {source} bytes")
     origin, topic = reader.text(source), None if text == _NO_TOPIC else reader.text(text)
     return Publication(
         PublicationId(origin, epoch, number), topic, reader.rest(), flags, _leg(leg), hops, floor
@@ -185,7 +187,7 @@ def _parse_numbers(reader: Reader, kind: type[Ack] | type[ResendRequest]) -> Ack
     leg, origin, (epoch,) = _leg(reader.byte()), reader.name(), reader.u64s(1)
     count = reader.left // 8
     if not 0 < count <= MAX_NUMBERS:
-        raise MalformedMessage(f"it names {count} publications; 1 to {MAX_NUMBERS} can be")
+        raise MalformedMessage(f"the message names {count} publications; 1 to {MAX_NUMBERS} are allowed")
     numbers = reader.u64s(count)
     reader.finish()
     return kind(leg, origin, epoch, numbers)
@@ -203,9 +205,13 @@ def _parse_interest(reader: Reader) -> Interest:
     subject = Subject(_scope(scope), reader.name())
     added, removed = reader.unpack(Struct("!II"))
     if added + removed > MAX_PATTERNS:
-        raise MalformedMessage(f"{added + removed} patterns are more than {MAX_PATTERNS}")
+        raise MalformedMessage(
+            f"the interest has {added + removed} patterns; at most {MAX_PATTERNS} are allowed"
+        )
     if complete > 1 or (removed and not base) or base >= version:
-        raise MalformedMessage(f"an interest says complete {complete}, version {version}, base {base}")
+        raise MalformedMessage(
+            f"the interest has inconsistent values: complete {complete}, version {version}, base {base}"
+        )
     message = Interest(
         subject, incarnation, version, base, reader.texts(added), reader.texts(removed), bool(complete)
     )
@@ -252,14 +258,14 @@ def _leg(number: int) -> Leg:
     try:
         return _LEGS[number]
     except KeyError:
-        raise MalformedMessage(f"there is no leg {number}") from None
+        raise MalformedMessage(f"the leg {number} is unknown") from None
 
 
 def _scope(number: int) -> Scope:
     try:
         return _SCOPES[number]
     except KeyError:
-        raise MalformedMessage(f"there is no scope {number}") from None
+        raise MalformedMessage(f"the scope {number} is unknown") from None
 
 
 _ENCODERS: dict[type, tuple[int, Callable[..., bytes]]] = {
