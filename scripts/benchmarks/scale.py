@@ -132,7 +132,7 @@ def _sent(simulation: Simulation) -> tuple[int, int]:
 
 
 def _interest_messages(simulation: Simulation) -> int:
-    """What was told and asked, without the comparison of versions that goes on all the time."""
+    """The messages with interests and requests for them; periodic comparisons of versions do not count."""
     return simulation.traffic.messages["Interest"] + simulation.traffic.messages["InterestRequest"]
 
 

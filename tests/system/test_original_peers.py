@@ -206,4 +206,4 @@ async def test_others_and_what_is_no_notification_are_refused_and_told(beside: B
         return beside.figures()["refused"] == before + 4
 
     await eventually(refused)
-    assert "routing.originals does not name it" in beside.node.log()
+    assert "is not in routing.originals" in beside.node.log()

@@ -52,3 +52,21 @@ def test_python_requires_begins_and_ends_with_the_pythons_that_the_scripts_take(
 def test_the_readme_names_the_oldest_and_the_newest() -> None:
     newest, *_, oldest = supported()
     assert f"Python {oldest} to {newest}" in (ROOT / "README.md").read_text("utf-8")
+
+
+def test_every_data_file_beside_the_modules_is_in_the_distribution() -> None:
+    parser = ConfigParser()
+    parser.read(ROOT / "setup.cfg", "utf-8")
+    declared = {
+        package: [pattern.strip() for pattern in patterns.split(",")]
+        for package, patterns in parser["options.package_data"].items()
+    }
+    files = [
+        file for file in (ROOT / "hpwsn").rglob("*") if file.suffix in (".json", ".toml", ".wsdl", ".xsd")
+    ]
+    missing = [
+        str(file.relative_to(ROOT))
+        for file in files
+        if not any(map(file.match, declared.get(".".join(file.relative_to(ROOT).parts[:-1]), [])))
+    ]
+    assert files and not missing

@@ -62,8 +62,7 @@ class OperationGroup(Service):
 
 
 def operation(model: type, name: str | None = None) -> Any:
-    """Declare an operation for requests of a model; `name` is that of the request if the model has
-    another."""
+    """Declare an operation for requests of a model; `name` is the request's, if it is not the model's."""
     return rpc(model, _returns=None, _body_style="bare", _in_message_name=name or model.__name__)
 
 

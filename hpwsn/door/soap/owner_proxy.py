@@ -1,5 +1,4 @@
-"""The proxy for resources of other nodes: it forwards a request to the owner node and returns the owner's
-answer.
+"""The proxy for resources of other nodes: it forwards a request to the owner and returns its answer.
 
 An id contains a mark of its owner node (hpwsn.broker.subscriptions.resource_addresses), and the topology
 contains the URL of that node. A forwarded request is signed with the cluster secret. The owner treats it

@@ -84,8 +84,7 @@ class SubscriptionLifetime(OperationGroup):
 
     @operation(contract.SetTerminationTime)
     async def set_time(ctx: SpyneContext, call: Call) -> wsrf_rl.SetTerminationTimeResponse:  # noqa: N805
-        """Set a new termination time; as with Renew, a subscription that has just expired becomes live
-        again."""
+        """Set a new termination time; like Renew, it revives a subscription that has just expired."""
         broker = ctx.udc.broker
         broker.subscriptions.get(call.resource)
         request = read(ctx, call, wsrf_rl.SetTerminationTime)

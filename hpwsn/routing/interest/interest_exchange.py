@@ -107,8 +107,7 @@ class InterestExchange:
     # Changes of the topology and of links.
 
     def view_changed(self, before: View, view: View) -> Iterator[Effect]:
-        """Forget nodes that are gone, become or stop being the representative, and request from new
-        sources."""
+        """Forget nodes that are gone, change the role of this node, and use new sources."""
         self._view = view
         self._forget_gone(before, view)
         known = self._known
@@ -137,12 +136,12 @@ class InterestExchange:
     def _become_representative(self, view: View) -> Iterator[Effect]:
         assert self._known.aggregated is not None
         yield from _send(view.others.values(), self._known.aggregated.cluster.snapshot())
-        yield from self._ask_clusters(view.others)
+        yield from self._request_clusters(view.others)
         yield from _send(view.alive, self._versions_for_nodes())
 
     def _stay_representative(self, before: View, view: View) -> Iterator[Effect]:
         changed = [name for name, its in view.others.items() if its and its != before.others.get(name)]
-        yield from self._ask_clusters(changed)
+        yield from self._request_clusters(changed)
         new = [name for name, since in view.alive.items() if before.alive.get(name) != since]
         yield from _send(new, self._versions_for_nodes())
 
@@ -157,7 +156,7 @@ class InterestExchange:
             (view.representative,), InterestRequest((Subject(Scope.FOREIGN, view.representative or ""),))
         )
 
-    def _ask_clusters(self, names: Iterable[str]) -> Iterator[Effect]:
+    def _request_clusters(self, names: Iterable[str]) -> Iterator[Effect]:
         for name in names:
             yield from _send((self._view.others[name],), InterestRequest((Subject(Scope.CLUSTER, name),)))
 
@@ -209,7 +208,7 @@ class InterestExchange:
         if lacking:
             yield from _send((sender,), InterestRequest(tuple(lacking)))
 
-    def ask(self, sender: str, message: InterestRequest) -> Iterator[Effect]:
+    def requested(self, sender: str, message: InterestRequest) -> Iterator[Effect]:
         """Answer a request for snapshots."""
         for subject in message.subjects:
             yield from _send((sender,), self._snapshot_of(subject))
@@ -225,9 +224,9 @@ class InterestExchange:
             return self._known.own.snapshot()
         if aggregated is None:
             return None
-        for statement in (aggregated.cluster, aggregated.foreign):
-            if statement.subject == subject:
-                return statement.snapshot()
+        for advertisement in (aggregated.cluster, aggregated.foreign):
+            if advertisement.subject == subject:
+                return advertisement.snapshot()
         received = self._known.received.get(subject) if subject.scope is Scope.NODE else None
         if received is None:
             return None
@@ -248,8 +247,8 @@ class InterestExchange:
         return its_own or sender == view.representative
 
 
-def _versions(statements: Iterable[Advertisement]) -> Versions:
-    return Versions(tuple(Version(each.subject, each.incarnation, each.version) for each in statements))
+def _versions(advertisements: Iterable[Advertisement]) -> Versions:
+    return Versions(tuple(Version(each.subject, each.incarnation, each.version) for each in advertisements))
 
 
 def _send(to: Iterable[str | None], message: Message | None) -> Iterator[Effect]:

@@ -15,8 +15,7 @@ from hpwsn.routing.wire.router_messages import Interest, Scope, Subject, Version
 from hpwsn_client.wsn.topics.topic_expressions import Topic
 
 FOREIGN = Subject(Scope.FOREIGN, "*")
-"""The interest of all other clusters, whichever representative sent it; it is valid until the next one
-sends."""
+"""The interest of all other clusters; it is valid until the next representative sends its own."""
 
 
 def key_of(subject: Subject) -> Subject:
@@ -141,8 +140,7 @@ class KnownInterest:
         self.aggregated.foreign.delta(self.foreign_complete())
 
     def stop_aggregating(self) -> None:
-        """Stop aggregating; the interest of other clusters stays valid until the next representative sends
-        it."""
+        """Stop aggregating; the interest of other clusters stays valid for now."""
         assert self.aggregated is not None
         foreign, self.aggregated = self.aggregated.foreign.snapshot(), None
         for key in [key for key in self.received if key.scope is Scope.CLUSTER]:
@@ -173,8 +171,7 @@ class AggregatedInterest:
 
     def __init__(self, name: str, cluster: str, incarnation: int, most: int, version: int) -> None:
         self.missing: set[Subject] = set()
-        """Nodes and clusters whose interest has not arrived since aggregation began; it is incomplete until
-        then."""
+        """Nodes and clusters whose interest must still arrive before the aggregate is complete."""
         self.cluster_patterns = MergedPatterns()
         self.foreign_patterns = MergedPatterns()
         self.cluster = Advertisement(

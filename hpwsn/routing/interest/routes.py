@@ -107,8 +107,7 @@ class Routes:
         return _targets(Scope.NODE, acknowledgements)
 
     def _clusters(self, topic: Topic | None, view: View) -> Targets:
-        """Return the other clusters as targets; a node that is not the representative has FOREIGN for all
-        of them."""
+        """Return the other clusters as targets: each, or FOREIGN unless this node represents its own."""
         if view.is_representative:
             wants = {
                 name: self._known.wants(Subject(Scope.CLUSTER, name), topic, its)

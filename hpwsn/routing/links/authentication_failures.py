@@ -1,5 +1,4 @@
-"""Log messages about frames with a wrong secret or an unknown protocol, at most one a minute for each
-host."""
+"""Log messages about a wrong secret or an unknown protocol, one a minute for each host."""
 
 from __future__ import annotations
 

@@ -232,8 +232,7 @@ class TcpLink:
             self._connection.abort()
 
     async def close(self, timeout_seconds: float = 0.0) -> int:
-        """Close the link after the queue is confirmed or the timeout is over; return the unconfirmed
-        bytes."""
+        """Close the link when the queue is confirmed, or after the timeout; return the unconfirmed bytes."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout_seconds):
                 while self.waiting_bytes and self.up:  # noqa: ASYNC110

@@ -57,7 +57,7 @@ class _Session:
     received: int = 0
     unreported: int = 0
     report: asyncio.TimerHandle | None = None
-    heard: float = 0.0
+    last_received: float = 0.0
 
 
 @dataclass(slots=True)
@@ -200,7 +200,9 @@ class UdpLinks(asyncio.DatagramProtocol):
         if session is None:
             answer = secrets.randbits(64)
             key = session_key(self.secret, frame.sender, self.name, frame.session, answer)
-            session = incoming.requested = _Session(frame.session, answer, key, heard=self.loop.time())
+            session = incoming.requested = _Session(
+                frame.session, answer, key, last_received=self.loop.time()
+            )
         body = encode_pair(session.answer, self._window())
         self.write(Kind.WELCOME, frame.session, 0, body, self.greeting_to(frame.sender), address)
 
@@ -209,7 +211,7 @@ class UdpLinks(asyncio.DatagramProtocol):
         since = self.loop.time() - FORGET_SECONDS
         for name, incoming in list(self._incoming.items()):
             sessions = (incoming.current, incoming.requested)
-            if name not in self._outgoing and all(s is None or s.heard < since for s in sessions):
+            if name not in self._outgoing and all(s is None or s.last_received < since for s in sessions):
                 self._cancel_feedback(self._incoming.pop(name))
 
     @staticmethod
@@ -227,7 +229,7 @@ class UdpLinks(asyncio.DatagramProtocol):
             return
         self._received += 1
         session.received += 1
-        now = session.heard = self.loop.time()
+        now = session.last_received = self.loop.time()
         self._schedule_feedback(session, cost(len(frame.signed)), address)
         for fragment in parse_fragments(frame.body):
             complete = self._reassembly.add((frame.sender, session.number), fragment, now)
@@ -284,7 +286,7 @@ class UdpLinks(asyncio.DatagramProtocol):
             1
             for incoming in self._incoming.values()
             for session in (incoming.requested or incoming.current,)
-            if session is not None and session.heard > since
+            if session is not None and session.last_received > since
         )
         return max(self._buffer // 2 // max(active, 2), SMALLEST_WINDOW)
 

@@ -138,8 +138,7 @@ class AdminClient:
         return document
 
     def _set_clock(self, now: float) -> None:
-        """Sign with the admin node's time, because it would refuse this node's time until it has caught
-        up."""
+        """Sign with the admin node's time, because it refuses the lagging time of this node."""
         self.clock_lag = now - time.time()
         if self.clock_lag >= _WARN_CLOCK_BEHIND:
             log.warning(

@@ -1,5 +1,4 @@
-"""The credentials of a node within its cluster: the cluster secret, and TLS to the admin node and to other
-nodes.
+"""The credentials of a node in its cluster: the cluster secret, and TLS to the admin node and other nodes.
 
 The secret comes from a setting, or from the file that a setting names. The certificates of https addresses
 are verified with the system's authorities, or with those of `cluster.ca_file`. If the other side requests a

@@ -64,8 +64,7 @@ class Membership:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
-        """Register, or use the last topology if the admin node cannot be reached; a taken name is an
-        error."""
+        """Register; use the last topology if the admin node is unreachable. A taken name is an error."""
         self._start_task(self._run())
         with suppress(TimeoutError):
             async with asyncio.timeout(self._settings.start_wait):

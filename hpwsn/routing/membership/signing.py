@@ -131,8 +131,7 @@ class Verifier:
 
 
 def _mac(key: bytes, kind: str, target: str, time: str, nonce: str, body: bytes) -> str:
-    """Return the HMAC of the parts; only the last one, a digest, follows a part that may contain a line
-    feed."""
+    """Return the HMAC of the parts, joined by line feeds; the parts contain none, and the body is hashed."""
     text = "\n".join((kind, target, time, nonce, hashlib.sha256(body).hexdigest()))
     return hmac.new(key, text.encode("utf-8", "surrogateescape"), "sha256").hexdigest()
 

@@ -1,5 +1,4 @@
-"""Relayed publications: reliable publications of other nodes that this node forwards and later
-acknowledges. Pure.
+"""Relays: reliable publications of other nodes that this node forwards and later acknowledges. Pure.
 
 A representative forwards publications of its nodes to other clusters, and those of other clusters to its
 nodes. It acknowledges a publication when all its own targets have acknowledged. It keeps no payload: if a
@@ -104,7 +103,7 @@ class Relays:
             return route.node_targets
         if view.is_representative:
             return route.cluster_targets
-        # The sender believes that this node is the representative; its own topology may be late.
+        # The sender treats this node as the representative; the topology of this node may be late.
         return Targets(frozenset(), frozenset((FOREIGN,)))
 
     def _resolve_unknown(self, key: _Key, relayed: _Relayed) -> set[Subject]:

@@ -109,7 +109,7 @@ class Router:
 
     def wanted_elsewhere(self) -> set[str]:
         """Return the patterns that other nodes want, as far as this node knows."""
-        return {text for heard in self._known_interest.received.values() for text in heard.table.texts}
+        return {text for interest in self._known_interest.received.values() for text in interest.table.texts}
 
     # Publications.
 
@@ -165,7 +165,7 @@ class Router:
         if isinstance(message, Versions):
             return self._interest_exchange.versions(sender, message)
         if isinstance(message, InterestRequest):
-            return self._interest_exchange.ask(sender, message)
+            return self._interest_exchange.requested(sender, message)
         assert isinstance(message, Ack | ResendRequest)
         return self._receive_acknowledgement(sender, message)
 
@@ -175,11 +175,11 @@ class Router:
         if id_.origin == self.name:
             return
         self._stored.raise_floor(id_, publication.floor)
-        here = leg is Leg.DIRECT or self._routes.of(topic_of(publication.topic)).local
-        storing = here and not self._stored.has(id_)
+        wanted_here = leg is Leg.DIRECT or self._routes.of(topic_of(publication.topic)).local
+        storing = wanted_here and not self._stored.has(id_)
         if storing and self._stored.begin(id_):
             yield Deliver(publication)
-        elif here:
+        elif wanted_here:
             self._duplicates += 1
         if leg is not Leg.DIRECT:
             yield from self._relays.relay(sender, publication, storing, now)
@@ -220,8 +220,7 @@ class Router:
         return self._complete(())
 
     def refused(self, publications: Iterable[PublicationId]) -> None:
-        """Forget publications that the journal could not commit; they are delivered again when they are
-        resent."""
+        """Forget publications that the journal could not commit; a resend delivers them again."""
         for publication in publications:
             self._stored.refused(publication)
             self._awaiting_ack.pop(publication, None)
@@ -272,10 +271,11 @@ class Router:
 
     def figures(self) -> dict[str, int]:
         """Return the counters for /status and /metrics."""
-        heard = self._known_interest.received.values()
+        received = self._known_interest.received.values()
         return {
-            "interests": len(heard),
-            "patterns": sum(len(each.table.texts) for each in heard) + len(self._known_interest.local.texts),
+            "interests": len(received),
+            "patterns": sum(len(each.table.texts) for each in received)
+            + len(self._known_interest.local.texts),
             "ways": len(self._routes),
             "unacknowledged": len(self._outbox),
             "unacknowledged_bytes": self._outbox.bytes,

@@ -59,8 +59,7 @@ class RouterSettings:
     refresh: float = 10.0
     """The interval at which nodes compare the versions of interests."""
     settle: float = 0.02
-    """How long changes of interest are collected before they are sent; the first after a pause is sent at
-    once."""
+    """How long changes of interest are collected before they are sent; none for the first after a pause."""
     max_patterns: int = 10_000
     """The most patterns of one interest; above it, patterns are replaced by a pattern that covers them."""
     max_routes: int = 10_000

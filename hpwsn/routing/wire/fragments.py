@@ -1,11 +1,11 @@
-"""Fragments: splitting a message into pieces that fit a datagram, and reassembly (spec/hpwsn.md, part 9).
-Pure.
+"""Fragments: splitting a message into pieces that fit a datagram, and reassembly. Pure.
 
-Every piece has the identification of its message, an index from 0 to 99999, and the flags split (the
-message has several pieces), more (this is not the last one) and partial (pieces may be delivered
-separately). Pieces may arrive in any order, twice, late or never, from many senders at once. An incomplete
-message is dropped when no piece arrives within a timeout. Memory is bounded: the least recently used
-message is dropped first. The two wire formats of a fragment are elsewhere, and the time is an argument.
+As in spec/hpwsn.md, part 9, every piece has the identification of its message, an index from 0 to 99999,
+and the flags split (the message has several pieces), more (this is not the last one) and partial (pieces
+may be delivered separately). Pieces may arrive in any order, twice, late or never, from many senders at
+once. An incomplete message is dropped when no piece arrives within a timeout. Memory is bounded: the least
+recently used message is dropped first. The two wire formats of a fragment are elsewhere, and the time is an
+argument.
 """
 
 from __future__ import annotations

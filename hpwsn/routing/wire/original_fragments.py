@@ -37,8 +37,7 @@ def message_content(message: NotificationMessage) -> bytes:
 def pack(
     message: NotificationMessage, identification: str, room: int, *, partial: bool = False
 ) -> Iterator[PackedNotification]:
-    """Yield a notification in the form of the original: complete, or in pieces of at most `room` bytes of
-    text."""
+    """Yield a notification as the original sends it: complete, or in pieces of `room` bytes of text."""
     content = message_content(message)
     escaped = escape(content.decode()).encode()
     if len(content if message.text is None else escaped) <= room:

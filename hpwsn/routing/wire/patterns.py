@@ -84,8 +84,7 @@ def fixed_names(pattern: TopicPattern) -> tuple[str, ...]:
 
 
 def covers(one: TopicPattern, other: TopicPattern) -> bool:
-    """Whether `one` matches every topic that `other` matches; False if that takes too many steps to
-    decide."""
+    """Whether `one` matches every topic of `other`; False if that takes too many steps to decide."""
     if one.namespace != other.namespace:
         return False
     if one.topic is not None:

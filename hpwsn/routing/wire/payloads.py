@@ -55,8 +55,7 @@ def parse_payload(topic: str | None, payload: bytes) -> Notification:
 
 
 def pieces(notification: Notification, identification: str, fragment_size: int) -> Iterator[Notification]:
-    """Yield the pieces of a notification, each of which fits one datagram; a small one is yielded
-    unchanged."""
+    """Yield the pieces of a notification, one per datagram; a small notification is not split."""
     content, start, end = notification.content, notification.start, notification.end
     room = max(fragment_size - PIECE_HEADERS - start - (len(content) - end), fragment_size // 4)
     cut = piece_payloads(_message_content(notification), identification, room)

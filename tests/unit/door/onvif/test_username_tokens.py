@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from hpwsn.door.onvif import username_tokens as onvif_security
+from hpwsn.door.onvif import username_tokens
 from hpwsn.door.onvif.username_tokens import Credentials
 from hpwsn.errors import HpwsnError
 from hpwsn_client.wsn.soap.envelope import SoapVersion, encode_envelope, parse_envelope
@@ -63,7 +63,7 @@ def test_a_nonce_is_remembered_for_as_long_as_its_time_is_near(credentials):
 
 
 def test_a_full_memory_refuses_and_goes_on_when_old_nonces_are_forgotten(credentials, monkeypatch):
-    monkeypatch.setattr(onvif_security, "MAX_NONCES", 2)
+    monkeypatch.setattr(username_tokens, "MAX_NONCES", 2)
     for nonce in (b"1", b"2"):
         credentials.check(message(token(nonce=nonce)), NOW)
     with pytest.raises(SoapFault):

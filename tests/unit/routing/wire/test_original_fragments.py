@@ -91,7 +91,7 @@ def test_the_fragments_are_numbered_as_the_original_does() -> None:
 
 def test_a_piece_without_an_identification_is_refused_with_what_to_do() -> None:
     packed = PackedNotification(NotificationMessage(TOPIC, text_payload("x")), Package("", True, True))
-    with pytest.raises(InvalidMessage, match="give each message one"):
+    with pytest.raises(InvalidMessage, match="give each message its own"):
         fragment_of(packed)
 
 
