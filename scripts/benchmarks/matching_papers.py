@@ -15,9 +15,8 @@ from benchmarks.tools.stream_figures import stream_figures
 
 NOTES = (
     "HPwsn is the default engine; it is not in the papers",
-    "in brackets after a rate: predicate evaluations per event, as the engine's paper counts them",
+    "in brackets: predicate evaluations per event, as the engine's paper counts them",
     "9c: the rate of the slowest block, as if each block had its own core",
-    "the targets are the papers' claims; docs/matching.md explains each missed one",
 )
 
 
@@ -31,17 +30,32 @@ def run(options: Options) -> Table:
         tuple(groups),
         _checks(groups),
         NOTES,
-        body=as_tables(_cells(rows)),
+        body=body_of(rows),
         pictures=pictures_of([asdict(row) for row in rows]),
     )
 
 
-def _cells(rows: Iterable[Row]) -> Iterator[tuple[str, str, str, str]]:
-    """A table for each figure, a line for each point and a column for each series."""
+def body_of(rows: Iterable[Row]) -> str:
+    """The last point of each figure: rates by paper, then the figures that HPwsn is not in."""
+    figures: dict[str, dict[str, list[Row]]] = {}
     for row in rows:
-        title, x, series = row.name.split(" · ")
+        title, x, _ = row.name.split(" · ")
+        figures.setdefault(title, {}).setdefault(x, []).append(row)
+    shown = [(title, *list(points.items())[-1]) for title, points in figures.items()]
+    return as_tables(cell for point in shown for cell in _cells(*point))
+
+
+def _cells(title: str, x: str, rows: Sequence[Row]) -> Iterator[tuple[str, str, str, str]]:
+    series = {row.name.split(" · ")[2]: row for row in rows}
+    if "HPwsn" not in series:
+        texts = (f"{name} {figure(row.value)}" for name, row in series.items())
+        yield "other figures", f"{title}, {x}", "", ", ".join(texts)
+        return
+    of, _, unit = title.partition(", ")
+    paper, _, name = of.partition(" ")
+    for column, row in series.items():
         evaluations = row.note.removesuffix(" evaluations per event")
-        yield title, x, series, f"{figure(row.value)} ({evaluations})" if row.note else figure(row.value)
+        yield f"{paper}, {unit}", f"{name}, {x}", column, f"{figure(row.value)} ({evaluations})"
 
 
 def _checks(groups: Sequence[Sequence[Row]]) -> tuple[Check, ...]:

@@ -40,19 +40,23 @@ def _checks_as_text(table: Table) -> list[str]:
 
 
 def as_markdown(table: Table, plot: str, *, targets: bool = True) -> str:
-    """The table, its plot and its notes for a page; `targets` adds a table of the checks."""
+    """The table, its plot and its notes for a page; `targets` adds the missed ones. The JSON has all."""
     lines = [table.body] if table.body else _rows(table)
     if table.checks and targets:
-        lines += ["", "| check | result | target | met |", "|---|---|---|---|"]
-        lines += [
-            f"| {check.what} | {check.reached} | {check.wanted} | {'yes' if check.met else '**no**'} |"
-            for check in table.checks
-        ]
+        lines += ["", *_targets(table.checks)]
     if not table.pictures:
         lines += ["", f"![{table.title}, {table.unit}]({plot})"]
     if table.notes:
         lines += ["", *(f"- {note}" for note in table.notes)]
     return "\n".join(lines)
+
+
+def _targets(checks: Sequence[Check]) -> list[str]:
+    missed = [check for check in checks if not check.met]
+    if not missed:
+        return [f"All {len(checks)} targets are met."]
+    named = "; ".join(f"{check.what}: {check.reached}, target {check.wanted}" for check in missed)
+    return [f"{len(checks) - len(missed)} of {len(checks)} targets are met. Missed: {named}."]
 
 
 def _rows(table: Table) -> list[str]:

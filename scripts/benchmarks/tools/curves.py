@@ -33,17 +33,16 @@ def _name(kind: str) -> str:
 
 
 def tables_of(rows: Iterable[Row]) -> str:
-    """A table for each kind of subscription, with a column for every candidate."""
+    """One table: a line for every kind and candidate, a column for every number of subscriptions."""
     return as_tables(_cells(rows))
 
 
 def _cells(rows: Iterable[Row]) -> Iterator[tuple[str, str, str, str]]:
     for row in rows:
         if read := _NAME.fullmatch(row.name):
-            kind, line = read[2], ", ".join(filter(None, read.group(1, 3)))
-            yield f"{kind}, µs", line, read[4], figure(row.value)
-            if row.note:
-                yield f"{kind}, µs", line, "", row.note
+            line = f"{', '.join(filter(None, read.group(2, 3)))}: {read[4]}"
+            noted = row.note.partition(";")[0].removesuffix(" matches").removesuffix(".0")
+            yield "µs per event", line, read[1], figure(row.value) + (f" ({noted})" if noted else "")
 
 
 def as_curves(title: str, series: Series, unit: str = "µs per event", across: str = "subscriptions") -> str:

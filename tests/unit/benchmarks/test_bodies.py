@@ -1,6 +1,6 @@
 """Tables for the page that have a column for each case instead of a line."""
 
-from benchmarks import backlog, cluster, durability, fan_out, latency, streams
+from benchmarks import backlog, cluster, durability, fan_out, latency, matching_papers, streams
 from benchmarks.frame import Row
 
 
@@ -61,3 +61,21 @@ def test_a_backlog_shows_four_steps():
     rows = [Row(f"{step} queued", 1.0) for step in range(backlog.STEPS + 1)]
     lines = backlog.body_of(rows).splitlines()[2:]
     assert [line.split()[1] for line in lines] == ["0", "1", "5", "10"]
+
+
+def test_the_papers_figures_show_their_last_points_with_the_evaluations():
+    rows = [
+        Row(
+            f"streams 9a, events/s · predicates {count} · {engine}", 900.0 + count, "37 evaluations per event"
+        )
+        for count in (2, 12)
+        for engine in ("NormalTree", "HPwsn")
+    ]
+    rows += [Row("clusters 5, merged · all · InNode", 753.0), Row("clusters 5, merged · all · Both", 9.0)]
+    rates, others = matching_papers.body_of(rows).split("\n\n")
+    assert rates.splitlines() == [
+        "| streams, events/s | NormalTree | HPwsn |",
+        "|---|---|---|",
+        "| 9a, predicates 12 | 900 (37) | 900 (37) |",
+    ]
+    assert others.endswith("| clusters 5, merged, all | InNode 753, Both 9.00 |")

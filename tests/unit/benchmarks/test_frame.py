@@ -81,7 +81,7 @@ def test_a_table_is_put_between_its_marks_and_nothing_else_is_touched(tmp_path):
     before, _, rest = page.read_text().partition("<!-- bench race -->\n")
     table, _, after = rest.partition("<!-- end race -->")
     assert (before, after) == ("before\n", "\nafter\n<!-- bench x -->\n<!-- end x -->\n")
-    assert as_markdown(TABLE, "plots/race.svg") in table and "| check |" in table
+    assert as_markdown(TABLE, "plots/race.svg") in table and "All 1 targets are met." in table
     assert "old" not in table
 
 
@@ -89,7 +89,13 @@ def test_a_page_with_a_summary_has_the_targets_only_there(tmp_path):
     page = tmp_path / "performance.md"
     page.write_text("<!-- bench summary -->\n<!-- end summary -->\n<!-- bench race -->\n<!-- end race -->\n")
     update_page("race", TABLE, Options(), tmp_path)
-    assert "| slow |" in page.read_text() and "| check |" not in page.read_text()
+    assert "| slow |" in page.read_text() and "targets" not in page.read_text()
+
+
+def test_a_page_names_the_missed_targets_only() -> None:
+    missed = Check("slow, against fast", (0.5,), 2)
+    lines = as_markdown(Table("", "", ((FAST,),), (RATIO, missed)), "").splitlines()
+    assert "1 of 2 targets are met. Missed: slow, against fast: 0.50 ×, target ≥ 2 ×." in lines
 
 
 def test_a_column_that_is_empty_in_every_row_is_left_out():
@@ -136,7 +142,7 @@ def test_a_table_of_curves_puts_its_own_tables_and_pictures_on_its_page(tmp_path
     (tmp_path / "matching.md").write_text(shown, "utf-8")
     rows = (
         Row("1,000 ranges, 3 %: scan", 80.0),
-        Row("1,000 ranges, 3 %: ours", 20.0, "9 ids"),
+        Row("1,000 ranges, 3 %: ours", 20.0, "9.0 matches; 35 µs to add"),
         Row("10,000 ranges, 3 %: scan", 130.0),
         Row("10,000 topic filters: ours", 1.0),
     )
@@ -145,11 +151,9 @@ def test_a_table_of_curves_puts_its_own_tables_and_pictures_on_its_page(tmp_path
     assert written == [tmp_path / "matching.md", tmp_path / "plots" / "matching-ranges-3.svg"]
     assert etree.parse(written[1]).getroot().tag.endswith("svg")
     page = (tmp_path / "matching.md").read_text("utf-8")
-    assert (
-        "| ranges, µs | scan | ours |  |\n|---|---|---|---|\n| 1,000, 3 % | 80.0 | 20.0 | 9 ids |\n" in page
-    )
-    assert "| 10,000, 3 % | 130 |  |  |\n" in page
-    assert "| topic filters, µs | ours |\n" in page
+    assert "| µs per event | 1,000 | 10,000 |\n|---|---|---|\n| ranges, 3 %: scan | 80.0 | 130 |\n" in page
+    assert "| ranges, 3 %: ours | 20.0 (9) |  |\n" in page
+    assert "| topic filters: ours |  | 1.00 |\n" in page
 
 
 def test_every_picture_of_the_matching_page_is_one_that_a_run_draws() -> None:
