@@ -54,7 +54,7 @@ def _cells(title: str, x: str, rows: Sequence[Row]) -> Iterator[tuple[str, str, 
     of, _, unit = title.partition(", ")
     paper, _, name = of.partition(" ")
     for column, row in series.items():
-        evaluations = row.note.removesuffix(" evaluations per event")
+        evaluations = row.note.partition(" ")[0]
         yield f"{paper}, {unit}", f"{name}, {x}", column, f"{figure(row.value)} ({evaluations})"
 
 
