@@ -2,7 +2,7 @@
 
 The text between `<!-- bench NAME -->` and `<!-- end NAME -->` is generated and must not be edited by hand;
 the text around it is never changed. Plots go to docs/plots. On performance.md the targets of all benchmarks
-are in one table, the summary.
+are in one table, the summary; a benchmark that was measured like the summary does not repeat how.
 """
 
 import os
@@ -16,6 +16,7 @@ from benchmarks.frame import Check, Options, Table
 from benchmarks.report import as_markdown, as_svg, write_pictures
 
 DOCS = Path(__file__).parents[2] / "docs"
+_HOW = re.compile("^Measured .*$", re.MULTILINE)
 PAGES = ("performance.md", "scale.md", "matching.md")
 
 
@@ -44,13 +45,13 @@ def update_summary(
     checks: Mapping[str, Sequence[Check]], failed: Sequence[str], options: Options, docs: Path = DOCS
 ) -> None:
     """Put the result of every check of a run of all on the page."""
-    lines = ["| benchmark | check | result | target | met |", "|---|---|---|---|---|"]
+    lines = ["| benchmark | check | result | target |", "|---|---|---|---|"]
     lines += [
-        f"| {name} | {check.what} | {check.reached} | {check.wanted} | {'yes' if check.met else '**no**'} |"
+        f"| {name} | {check.what} | {check.reached} | {check.wanted}{'' if check.met else ', **missed**'} |"
         for name, found in checks.items()
         for check in found
     ]
-    lines += [f"| {name} | | failed | | **no** |" for name in failed]
+    lines += [f"| {name} | | **failed** | |" for name in failed]
     _write(docs / "performance.md", "summary", "\n".join([*lines, "", _measured(options)]))
 
 
@@ -59,9 +60,21 @@ def _markers(page: Path) -> set[str]:
 
 
 def _write(page: Path, name: str, content: str) -> None:
-    place = re.compile(rf"(<!-- bench {name} -->\n).*?(<!-- end {name} -->)", re.DOTALL)
-    text = place.sub(lambda found: f"{found[1]}\n{content}\n\n{found[2]}", page.read_text("utf-8"))
-    page.write_text(text, "utf-8")
+    text = _place(name).sub(lambda found: f"{found[1]}\n{content}\n\n{found[3]}", page.read_text("utf-8"))
+    page.write_text(_measured_once(text), "utf-8")
+
+
+def _measured_once(text: str) -> str:
+    """The page without the lines on how a benchmark was measured that equal that of the summary."""
+    summary = _place("summary").search(text)
+    if summary is None or (how := _HOW.search(summary[2])) is None:
+        return text
+    rest = text[summary.end() :].replace(f"\n{how[0]}\n", "")
+    return text[: summary.end()] + rest
+
+
+def _place(name: str) -> re.Pattern[str]:
+    return re.compile(rf"(<!-- bench {name} -->\n)(.*?)(<!-- end {name} -->)", re.DOTALL)
 
 
 def _measured(options: Options) -> str:

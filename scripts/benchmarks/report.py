@@ -41,7 +41,7 @@ def _checks_as_text(table: Table) -> list[str]:
 
 def as_markdown(table: Table, plot: str, *, targets: bool = True) -> str:
     """The table, its plot and its notes for a page; `targets` adds the missed ones. The JSON has all."""
-    lines = [table.body] if table.body else _rows(table)
+    lines = [table.body or as_rows(table)]
     if table.checks and targets:
         lines += ["", *_targets(table.checks)]
     if not table.pictures:
@@ -59,18 +59,18 @@ def _targets(checks: Sequence[Check]) -> list[str]:
     return [f"{len(checks) - len(missed)} of {len(checks)} targets are met. Missed: {named}."]
 
 
-def _rows(table: Table) -> list[str]:
-    """A line for each row; a column that is empty in all of them is left out."""
+def as_rows(table: Table) -> str:
+    """A line for each row, with the first part of its note; a column without any text is left out."""
     lines = [
-        ["", table.unit, "range", "ratio", table.note_title],
+        ["", table.unit, "ratio", table.note_title.partition(", ")[0]],
         *(
-            [row.name, figure(row.value), row.spread, f"{ratio:.2f}", row.note]
+            [row.name, cell(row), f"{ratio:.2f}", row.note.partition(", ")[0]]
             for row, ratio in table.ratios()
         ),
     ]
     used = [index for index in range(len(lines[0])) if any(line[index] for line in lines[1:])]
     head, *rest = ([line[index] for index in used] for line in lines)
-    return [_line(head), "|---" * len(used) + "|", *map(_line, rest)]
+    return "\n".join([_line(head), "|---" * len(used) + "|", *map(_line, rest)])
 
 
 def _line(cells: Sequence[str]) -> str:

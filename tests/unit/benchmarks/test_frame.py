@@ -107,7 +107,7 @@ def test_a_column_that_is_empty_in_every_row_is_left_out():
         "| busy | 135 | 2.02 |",
     ]
     noted = Table("", "laps/s", ((FAST,),), note_title="server")
-    assert as_markdown(noted, "").startswith("| | laps/s | range | ratio | server |\n")
+    assert as_markdown(noted, "").startswith("| | laps/s | ratio | server |\n")
 
 
 def test_a_table_without_a_place_on_the_page_is_left_out(tmp_path):
@@ -134,7 +134,17 @@ def test_a_summary_tells_of_every_target_and_of_what_failed(tmp_path: Path) -> N
     update_summary(read_checks(tmp_path, ["race"]), ["other"], Options(), tmp_path)
     text = page.read_text()
     assert all(f"| race | {check.what} | {check.reached} |" in text for check in TABLE.checks)
-    assert "| other | | failed |" in text
+    assert "| other | | **failed** |" in text
+
+
+def test_a_benchmark_that_was_measured_like_the_summary_does_not_repeat_how(tmp_path: Path) -> None:
+    page = tmp_path / "performance.md"
+    page.write_text("<!-- bench summary -->\n<!-- end summary -->\n<!-- bench race -->\n<!-- end race -->\n")
+    update_page("race", TABLE, Options(), tmp_path)
+    update_summary({"race": TABLE.checks}, [], Options(), tmp_path)
+    assert page.read_text().count("Measured ") == 1
+    update_page("race", TABLE, Options(rounds=3), tmp_path)
+    assert page.read_text().count("Measured ") == 2
 
 
 def test_a_table_of_curves_puts_its_own_tables_and_pictures_on_its_page(tmp_path: Path) -> None:
