@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from hpwsn.configuration.sources import FLAGS
 from hpwsn.settings import SETTINGS, Setting, sections
+from hpwsn.settings.quantities import Flag, Duration, Size, format_duration, format_size
 
 _INTRODUCTION = """\
 # Configuration
@@ -16,11 +17,10 @@ Every setting has a default. Sources, each overriding the ones before it:
 3. the environment variable `HPWSN_SECTION_KEY`, such as `HPWSN_SERVER_PORT`,
 4. a flag of `hpwsn serve`, or `--set SECTION.KEY=VALUE`.
 
-[`hpwsn check-config`](command-line.md#check-config) checks the settings without starting a node. With
-`--show` it prints every setting, its value and its source.
-
-An unknown variable `HPWSN_…` is an error. Client variables (`HPWSN_URL`, `HPWSN_CA`, and `HPWSN_TOKEN`, which
-is reserved) and the variables that Kubernetes sets for Services named `hpwsn…` are allowed.
+An unknown variable `HPWSN_…` is an error, except those of clients (`HPWSN_URL`, `HPWSN_CA`, and
+`HPWSN_TOKEN`, which is reserved) and those that Kubernetes sets for Services named `hpwsn…`.
+[`hpwsn check-config`](command-line.md#check-config) checks the settings; `--show` prints their values and
+sources, `--reference` this page.
 
 ```toml
 [server]
@@ -34,14 +34,13 @@ retention_age = "7 d"
 
 | value | syntax |
 |---|---|
-| duration | seconds; a string with `ms`, `s`, `min`, `h` or `d`; ISO 8601, such as `"PT10M"` |
-| size | bytes; a string with `KB`, `MB`, `GB`, `TB` (1000^n) or `KiB`, `MiB`, `GiB`, `TiB` (1024^n) |
-| path | absolute, or relative to the working directory |
+| duration | seconds; a string with `ms`, `s`, `min`, `h` or `d`; ISO 8601, such as `"PT10M"`; ≤ 3650 d |
+| size | bytes; a string with `KB`, `MB`, `GB`, `TB` (1000^n), `KiB`, `MiB`, `GiB`, `TiB` (1024^n); ≤ 1024 TiB |
+| path | absolute, or relative to the working directory |"""
 
-`hpwsn check-config --reference` generates this page."""
-
-_RANGE = re.compile(r"a (?:whole number|size|duration) from ")
-"""Omitted from the tables, because the default shows the kind of value."""
+_RANGE = re.compile(r"a (?:whole number|size|duration) from (.*) to (.*)")
+_LARGEST = {format_duration(Duration(0).maximum), format_size(Size(0).maximum)}
+"""Upper bounds that the introduction names."""
 
 
 def reference() -> str:
@@ -60,6 +59,13 @@ def _tables() -> Iterator[str]:
 def _row(setting: Setting) -> str:
     flag = FLAGS.get(setting.key)
     about = f"{setting.about} Flag `{flag}`." if flag else setting.about
-    allowed = _RANGE.sub("", setting.kind.describe())
+    allowed = "" if isinstance(setting.kind, Flag) else _RANGE.sub(_short_range, setting.kind.describe())
     cells = (f"`{setting.name}`", f"`{setting.kind.format(setting.default)}`", allowed, about)
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def _short_range(found: re.Match[str]) -> str:
+    """The bounds that the introduction does not name; the default shows the kind of value."""
+    if found[2] not in _LARGEST:
+        return f"{found[1]}–{found[2]}"
+    return f"≥ {found[1]}" if found[1].split()[0] != "0" else ""

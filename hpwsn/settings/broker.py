@@ -15,12 +15,12 @@ class TopicsSettings:
     url: str = setting(
         "",
         Text("a TOML file, an ldap:// or ldaps:// URL, or empty for open topics"),
-        "Topic file or LDAP directory that lists the allowed topics. If empty, any topic can be used.",
+        "Topic file or LDAP directory that lists the allowed topics.",
     )
     on_remove: str = setting(
         "keep",
         Choice(choices=("keep", "end")),
-        "Subscriptions whose topics are all removed: keep them, or end them.",
+        "Keep or end subscriptions whose topics are all removed.",
     )
     bind_dn: str = setting("", Text("a DN, or empty for anonymous"), "DN that the node binds as.")
     password_file: str = setting("", Text("a file"), "Password of `bind_dn`.")
@@ -32,7 +32,9 @@ class TopicsSettings:
     )
     timeout: float = setting(10.0, Duration(0.1, 3600), "Response timeout of the LDAP server.")
     start_wait: float = setting(
-        5.0, Duration(0, 3600), "How long startup waits for the LDAP server before it uses the saved topics."
+        5.0,
+        Duration(0, 3600),
+        "Maximum wait for the LDAP server at startup, before the saved topics are used.",
     )
     page_size: int = setting(1000, Integer(1, 100_000), "Maximum LDAP entries per page.")
     poll: float = setting(
@@ -63,15 +65,15 @@ class JournalSettings:
     retention_bytes: int = setting(
         1024 * MIB,
         Size(MIB),
-        "Retention by total size; undelivered notifications and dead letters are exempt.",
+        "Retention by total size, with the same exemptions.",
     )
     reserve: int = setting(
         16 * MIB,
         Size(0, 2**40),
-        "Disk space reserved for updates and deletions on a full disk; at most an eighth of the disk.",
+        "Disk space reserved for updates on a full disk; at most an eighth of the disk.",
     )
     max_bytes: int = setting(
-        0, Size(0), "Maximum size of the journal file, beyond which publishers get 503; 0 means no limit."
+        0, Size(0), "Maximum journal file, beyond which publishers get 503; 0 means no limit."
     )
     waiting_limit: int = setting(
         64 * MIB, Size(MIB), "Maximum bytes waiting to be written, beyond which publishers get 503."
@@ -103,7 +105,7 @@ class DeliverySettings:
     overflow: str = setting(
         "dead-letter",
         Choice(choices=("drop-oldest", "reject", "dead-letter")),
-        "Beyond `max_queue`: drop the oldest, reject publishers, or make the oldest dead letters.",
+        "Action beyond `max_queue`.",
     )
     raw_only: bool = setting(
         False, Boolean(), "Push only bare payloads: reject push subscriptions without UseRaw."
@@ -187,7 +189,7 @@ class PullPointsSettings:
     confirm_after: float = setting(
         0.0,
         Duration(0),
-        "Delay after which a returned batch counts as received without another call; 0 means never.",
+        "Delay after which a returned batch counts as received; 0 means never.",
     )
 
 
@@ -210,7 +212,7 @@ class OnvifSettings:
     users_file: str = setting(
         "",
         Text("a file of lines name:password, or empty for no check"),
-        "Users of the ONVIF service, who authenticate with a UsernameToken.",
+        "Users, who authenticate with a UsernameToken.",
     )
     token_window: float = setting(300.0, Duration(1), "Maximum clock difference of a UsernameToken.")
 
@@ -226,10 +228,10 @@ class RegistrationsSettings:
     lifetime: float = setting(
         600.0,
         Duration(1),
-        "Lifetime of the node's subscriptions at publishers on demand; renewed at half of it.",
+        "Lifetime of subscriptions at publishers on demand; renewed at half of it.",
     )
     linger: float = setting(
-        1.0, Duration(0), "Delay before a publisher on demand is paused after its last subscriber leaves."
+        1.0, Duration(0), "Delay before a publisher on demand without subscribers is paused."
     )
 
 

@@ -34,7 +34,7 @@ class BackboneSettings:
     peers: tuple[str, ...] = setting(
         (),
         TextList("a list of topics"),
-        "Topics, with all topics below them, shared with JMS, STOMP, MQTT and AMQP applications.",
+        "Subtrees of topics shared with JMS, STOMP, MQTT and AMQP applications.",
     )
 
 
@@ -52,23 +52,23 @@ class ClusterSettings:
     ca_file: str = setting(
         "",
         Text("a PEM file, or empty for the system's"),
-        "CA certificates for https addresses of the admin node and other nodes.",
+        "CA certificates for the admin node and other nodes.",
     )
     url: str = setting(
         "",
         Url("an http or https URL, or empty for the base of its endpoint references"),
-        "This node's address for other nodes and the admin node, if different from that for clients.",
+        "This node's address for other nodes and the admin node.",
     )
     heartbeat: float = setting(
-        2.0, Duration(0.05, 3600), "Heartbeat interval; nodes use the admin node's value."
+        2.0, Duration(0.05, 3600), "Heartbeat interval; the admin node's value applies."
     )
     missed: int = setting(
-        3, Integer(2, 1000), "Missed heartbeats after which a node is dead; nodes use the admin node's value."
+        3, Integer(2, 1000), "Missed heartbeats after which a node is dead; the admin node's value applies."
     )
     start_wait: float = setting(
         5.0,
         Duration(0, 3600),
-        "How long startup waits for the admin node before the node continues without it.",
+        "Maximum wait for the admin node at startup.",
     )
     clock_window: float = setting(300.0, Duration(1, 86400), "Maximum clock difference between two hosts.")
     forward_timeout: float = setting(
@@ -133,7 +133,7 @@ class RoutingSettings:
     resend_after: float = setting(
         5.0,
         Duration(0.1, 3600),
-        "Delay before unacknowledged notifications are sent again; it doubles each time.",
+        "Delay before the first resend; it doubles each time.",
     )
     dead_grace: float = setting(
         60.0, Duration(0), "How long reliable notifications are kept for a dead or stopped node."

@@ -19,26 +19,24 @@ class ServerSettings:
     public_url: str = setting(
         "",
         Url("an http or https URL, or empty for http://host:port, https with TLS"),
-        "Base URL in endpoint references, if clients use another address, such as a proxy.",
+        "Base URL in endpoint references, for example that of a proxy.",
     )
     body_limit: int = setting(16 * MIB, Size(1024, 2**31), "Maximum request body.")
     depth_limit: int = setting(256, Integer(8, 256), "Maximum depth of elements in a request.")
     attribute_limit: int = setting(256, Integer(8, 100_000), "Maximum attributes per element.")
     message_limit: int = setting(10_000, Integer(1, 1_000_000), "Maximum messages per Notify.")
     request_timeout: float = setting(
-        60.0, Duration(0.1), "Timeout for receiving a request, and for the client to read the response."
+        60.0, Duration(0.1), "Timeout for a request to arrive, and for the client to read the response."
     )
     connections: int = setting(10_000, Integer(1, 1_000_000), "Maximum open connections.")
     drain_timeout: float = setting(
         10.0, Duration(0), "Maximum wait for in-flight requests and deliveries at SIGTERM."
     )
-    fast_lane: bool = setting(
-        True, Boolean(), "Use the shorter code path for common requests; the responses are the same."
-    )
+    fast_lane: bool = setting(True, Boolean(), "Use the shorter code path for common requests.")
     websocket_origins: tuple[str, ...] = setting(
         (),
         TextList("a list of origins, such as https://maps.example.org, or *"),
-        "Origins of other web pages that may open a WebSocket; * means all.",
+        "Web pages of other origins that may open a WebSocket.",
     )
     tls_certificate: str = setting(
         "", Text("a PEM file, or empty for plain HTTP"), "Server certificate with its chain."
@@ -49,7 +47,7 @@ class ServerSettings:
     tls_client_ca: str = setting(
         "",
         Text("a PEM file, or empty for no client certificates"),
-        "CA certificates; clients must present a certificate from one of these CAs.",
+        "CAs of which clients must present a certificate.",
     )
 
     @property

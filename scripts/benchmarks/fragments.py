@@ -43,7 +43,7 @@ def run(options: Options) -> Table:
 
 
 def body_of(rows: Iterable[Row]) -> str:
-    """A line for HPwsn and for the fastest reference, a column for each size, with the CPU time of its notes."""
+    """A line for HPwsn and the fastest reference, a column for each size, with the CPU time."""
     return as_tables(
         ("MB/s", name, size, f"{cell(row)}, {row.note.partition(', ')[0]}")
         for row in rows
