@@ -34,8 +34,8 @@ retention_age = "7 d"
 
 | value | syntax |
 |---|---|
-| duration | seconds; a string with `ms`, `s`, `min`, `h` or `d`; ISO 8601, such as `"PT10M"`; ≤ 3650 d |
-| size | bytes; a string with `KB`, `MB`, `GB`, `TB` (1000^n), `KiB`, `MiB`, `GiB`, `TiB` (1024^n); ≤ 1024 TiB |
+| duration | seconds; text with `ms`, `s`, `min`, `h` or `d`; ISO 8601, such as `"PT10M"`; ≤ 3650 d |
+| size | bytes; text with `KB`, `MB`, `GB`, `TB` (1000^n), `KiB`, `MiB`, `GiB`, `TiB` (1024^n); ≤ 1024 TiB |
 | path | absolute, or relative to the working directory |"""
 
 _RANGE = re.compile(r"a (?:whole number|size|duration) from (.*) to (.*)")
