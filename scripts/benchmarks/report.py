@@ -52,11 +52,9 @@ def as_markdown(table: Table, plot: str, *, targets: bool = True) -> str:
 
 
 def _targets(checks: Sequence[Check]) -> list[str]:
-    missed = [check for check in checks if not check.met]
-    if not missed:
-        return [f"All {len(checks)} targets are met."]
-    named = "; ".join(f"{check.what}: {check.reached}, target {check.wanted}" for check in missed)
-    return [f"{len(checks) - len(missed)} of {len(checks)} targets are met. Missed: {named}."]
+    missed = [f"{check.what}: {check.reached}, target {check.wanted}" for check in checks if not check.met]
+    met = f"Targets met: {len(checks) - len(missed)} of {len(checks)}."
+    return [f"{met} Missed: {'; '.join(missed)}." if missed else met]
 
 
 def as_rows(table: Table) -> str:

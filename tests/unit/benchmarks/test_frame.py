@@ -81,7 +81,7 @@ def test_a_table_is_put_between_its_marks_and_nothing_else_is_touched(tmp_path):
     before, _, rest = page.read_text().partition("<!-- bench race -->\n")
     table, _, after = rest.partition("<!-- end race -->")
     assert (before, after) == ("before\n", "\nafter\n<!-- bench x -->\n<!-- end x -->\n")
-    assert as_markdown(TABLE, "plots/race.svg") in table and "All 1 targets are met." in table
+    assert as_markdown(TABLE, "plots/race.svg") in table and "Targets met: 1 of 1." in table
     assert "old" not in table
 
 
@@ -89,13 +89,13 @@ def test_a_page_with_a_summary_has_the_targets_only_there(tmp_path):
     page = tmp_path / "performance.md"
     page.write_text("<!-- bench summary -->\n<!-- end summary -->\n<!-- bench race -->\n<!-- end race -->\n")
     update_page("race", TABLE, Options(), tmp_path)
-    assert "| slow |" in page.read_text() and "targets" not in page.read_text()
+    assert "| slow |" in page.read_text() and "Targets met" not in page.read_text()
 
 
 def test_a_page_names_the_missed_targets_only() -> None:
     missed = Check("slow, against fast", (0.5,), 2)
     lines = as_markdown(Table("", "", ((FAST,),), (RATIO, missed)), "").splitlines()
-    assert "1 of 2 targets are met. Missed: slow, against fast: 0.50 ×, target ≥ 2 ×." in lines
+    assert "Targets met: 1 of 2. Missed: slow, against fast: 0.50 ×, target ≥ 2 ×." in lines
 
 
 def test_a_column_that_is_empty_in_every_row_is_left_out():
