@@ -51,8 +51,8 @@ def reference() -> str:
 def _tables() -> Iterator[str]:
     for section, owner in sections().items():
         yield f"\n## `[{section}]`\n\n{owner.__doc__}\n"
-        yield "| key | default | allowed | meaning |"
-        yield "|---|---|---|---|"
+        yield "| key | default (allowed) | meaning |"
+        yield "|---|---|---|"
         yield from (_row(one) for one in SETTINGS.values() if one.section == section)
 
 
@@ -60,7 +60,8 @@ def _row(setting: Setting) -> str:
     flag = FLAGS.get(setting.key)
     about = f"{setting.about} Flag `{flag}`." if flag else setting.about
     allowed = "" if isinstance(setting.kind, Flag) else _RANGE.sub(_short_range, setting.kind.describe())
-    cells = (f"`{setting.name}`", f"`{setting.kind.format(setting.default)}`", allowed, about)
+    default = f"`{setting.kind.format(setting.default)}`" + (f" ({allowed})" if allowed else "")
+    cells = (f"`{setting.name}`", default, about)
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 

@@ -14,6 +14,8 @@ Series = dict[str, list[tuple[float, float]]]
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 760, 420, 70, 250, 40, 50
 COLOURS = ("#9c9c9c", "#4878a8", "#d1495b", "#e9a13b", "#66a182", "#6a4c93", "#2e4057")
+LEFT_OUT = ("0.1 %",)
+"""Match ratios that the page does not show."""
 _NAME = re.compile(r"([\d,]+) (\w[^,:]*)(?:, ([^:]+))?: (.+)")
 
 
@@ -39,7 +41,7 @@ def tables_of(rows: Iterable[Row]) -> str:
 
 def _cells(rows: Iterable[Row]) -> Iterator[tuple[str, str, str, str]]:
     for row in rows:
-        if read := _NAME.fullmatch(row.name):
+        if (read := _NAME.fullmatch(row.name)) and read[3] not in LEFT_OUT:
             line = f"{', '.join(filter(None, read.group(2, 3)))}: {read[4]}"
             noted = row.note.partition(";")[0].removesuffix(" matches").removesuffix(".0")
             yield "µs per event", line, read[1], figure(row.value) + (f" ({noted})" if noted else "")
