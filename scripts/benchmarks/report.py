@@ -59,16 +59,26 @@ def _targets(checks: Sequence[Check]) -> list[str]:
 
 def as_rows(table: Table) -> str:
     """A line for each row, with the first part of its note; a column without any text is left out."""
+    head_of_notes, notes = _notes(table)
     lines = [
-        ["", table.unit, "ratio", table.note_title.partition(", ")[0]],
+        ["", table.unit, "ratio", head_of_notes],
         *(
-            [row.name, cell(row), f"{ratio:.2f}", row.note.partition(", ")[0]]
-            for row, ratio in table.ratios()
+            [row.name, cell(row), f"{ratio:.2f}", note]
+            for (row, ratio), note in zip(table.ratios(), notes, strict=True)
         ),
     ]
     used = [index for index in range(len(lines[0])) if any(line[index] for line in lines[1:])]
     head, *rest = ([line[index] for index in used] for line in lines)
     return "\n".join([_line(head), "|---" * len(used) + "|", *map(_line, rest)])
+
+
+def _notes(table: Table) -> tuple[str, list[str]]:
+    """The head and the cells of a column of notes; a unit that all of them have is in the head."""
+    head = table.note_title.partition(", ")[0]
+    notes = [row.note.partition(", ")[0] for row, _ in table.ratios()]
+    if head and all(note.endswith(" µs") for note in notes if note):
+        return f"{head}, µs", [note.removesuffix(" µs") for note in notes]
+    return head, notes
 
 
 def _line(cells: Sequence[str]) -> str:
