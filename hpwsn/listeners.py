@@ -1,6 +1,7 @@
 """Listeners: functions that are called in order when something happens. Only builders connect them.
 
-A listener that fails is logged with its traceback, and the rest are called all the same.
+A listener that fails is logged with its traceback, and the rest are called all the same. A change takes
+effect with the next call.
 """
 
 from __future__ import annotations
@@ -25,11 +26,13 @@ class Listeners(Generic[*Arguments]):
 
     def add(self, listener: Callable[[*Arguments], object]) -> None:
         """Call this function too, after those that were added before."""
-        self._listeners.append(listener)
+        self._listeners = [*self._listeners, listener]
 
     def remove(self, listener: Callable[[*Arguments], object]) -> None:
         """Call this function no more (ValueError if it was not added)."""
-        self._listeners.remove(listener)
+        left = self._listeners.copy()
+        left.remove(listener)
+        self._listeners = left
 
     def __call__(self, *arguments: *Arguments) -> None:
         for listener in self._listeners:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from hpwsn.journal.store.records import Arrival
-from hpwsn.notification import Run
+from hpwsn.notification import Notification, Run
 
 
 class Receive(Protocol):
@@ -24,7 +24,7 @@ class Screened:
     """The result of checking notifications from other processes: new, rejected with the reason, repeated."""
 
     kept: Sequence[Run]
-    refused: Sequence[tuple[Run, str]]
+    refused: Sequence[tuple[Notification, str]]
     repeated: int
     stored: Callable[[int], None]
     """Must be called with the offset of the first kept notification, after all of them are stored."""
@@ -33,7 +33,7 @@ class Screened:
 class Screen(Protocol):
     """Checks notifications that did not arrive through a door of this node."""
 
-    def __call__(self, runs: Sequence[Run], *, checked: bool) -> Screened:
+    def __call__(self, notifications: Sequence[Notification], *, checked: bool) -> Screened:
         """Return those that can be stored; if a door has `checked` them before, only ids are compared."""
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from hpwsn.configuration.sources import FLAGS
 from hpwsn.settings import SETTINGS, Setting, sections
-from hpwsn.settings.quantities import Flag, Duration, Size, format_duration, format_size
+from hpwsn.settings.quantities import Boolean, Duration, Size, format_duration, format_size
 
 _INTRODUCTION = """\
 # Configuration
@@ -58,8 +58,8 @@ def _tables() -> Iterator[str]:
 
 def _row(setting: Setting) -> str:
     flag = FLAGS.get(setting.key)
-    about = f"{setting.about} Flag `{flag}`." if flag else setting.about
-    allowed = "" if isinstance(setting.kind, Flag) else _RANGE.sub(_short_range, setting.kind.describe())
+    about = f"{setting.about} Boolean `{flag}`." if flag else setting.about
+    allowed = "" if isinstance(setting.kind, Boolean) else _RANGE.sub(_short_range, setting.kind.describe())
     default = f"`{setting.kind.format(setting.default)}`" + (f" ({allowed})" if allowed else "")
     cells = (f"`{setting.name}`", default, about)
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"

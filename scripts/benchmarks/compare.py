@@ -43,7 +43,7 @@ from urllib.parse import urlsplit
 
 import uvloop
 
-from benchmarks.tools.cores import on_load_core, pin_server, pinning, unpin
+from benchmarks.tools.cores import on_load_core, pin_server, pinning_notes, unpin
 from benchmarks.tools.raw_load import (
     Load,
     LoadError,
@@ -295,7 +295,7 @@ def as_json(results: Sequence[Result], checkouts: Sequence[Checkout], rounds: in
             "system": platform.platform(),
             "cores": os.cpu_count(),
         },
-        "pinning": pinning(),
+        "pinning": " ".join(pinning_notes()),
         "rounds": rounds,
         **{each.name: {"folder": str(each.folder), "version": each.version()} for each in checkouts},
     }
@@ -471,7 +471,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _report(asked: argparse.Namespace, checkouts: Sequence[Checkout], results: Sequence[Result]) -> None:
     for each in checkouts:
         print(f"{each.name:6}  {each.folder}  {each.version()}")
-    print(f"median (quartiles) of {asked.rounds} rounds; {pinning()}\n\n{as_text(results)}")
+    print(f"median (quartiles) of {asked.rounds} rounds; {" ".join(pinning_notes())}\n\n{as_text(results)}")
     if asked.json is not None:
         asked.json.write_text(as_json(results, checkouts, asked.rounds), "utf-8")
 

@@ -288,9 +288,9 @@ class ActiveMQBackbone:
             self.counts.again += 1
             batch.known.append(id_)
             return
-        runs: Sequence[Run] = self._outbox.own(id_) or decode_frame(message.body)
-        if id_.source != self._outbox.source:
-            runs = self._screened(batch, runs, message.headers.get("checked") == "true")
+        runs: Sequence[Run] | None = self._outbox.own(id_)
+        if runs is None:
+            runs = self._decode(batch, id_, message)
         grown = self._seen.add(id_)
         batch.ranges[grown.source, grown.first] = grown
         batch.frames.append(FrameRange(id_.source, id_.number, id_.number))
@@ -301,10 +301,13 @@ class ActiveMQBackbone:
         else:
             batch.known.append(id_)
 
-    def _screened(self, batch: _Arrived, runs: Sequence[Run], checked: bool) -> Sequence[Run]:
-        screened = self._screen(runs, checked=checked)
-        for run, reason in screened.refused:
-            self._refuse(encode_frame([run]), reason)
+    def _decode(self, batch: _Arrived, id_: FrameId, message: Incoming) -> Sequence[Run]:
+        notifications = decode_frame(message.body)
+        if id_.source == self._outbox.source:
+            return [Run.of(notification) for notification in notifications]
+        screened = self._screen(notifications, checked=message.headers.get("checked") == "true")
+        for notification, reason in screened.refused:
+            self._refuse(encode_frame([notification]), reason)
         if screened.kept:
             batch.stored.append((batch.number, screened.stored))
         return screened.kept

@@ -22,7 +22,7 @@ from hpwsn.backbone.wire.frames import FrameId, encode_frame
 from hpwsn.errors import BackboneUnavailable, JournalUnavailable
 from hpwsn.journal.store.records import SpooledFrame, SpoolSize
 from hpwsn.journal.store.spool import Spool
-from hpwsn.notification import Run, content_size, count_of
+from hpwsn.notification import Run, content_size, count_of, members
 
 log = logging.getLogger(__name__)
 
@@ -256,7 +256,7 @@ class Outbox:
         self._waiting_notifications -= number
         self._number += 1
         id_ = FrameId(self._source, self._number)
-        return Frame(id_, encode_frame(runs), number, publications)
+        return Frame(id_, encode_frame(members(runs)), number, publications)
 
     async def _put_aside(self) -> None:
         """Write in-flight frames to the spool, then publications that would wait long, and answer them."""

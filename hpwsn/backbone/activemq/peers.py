@@ -25,7 +25,7 @@ from hpwsn.backbone.wire.destinations import Address, encode_name, subtree_desti
 from hpwsn.errors import JournalUnavailable
 from hpwsn.journal.journal import Journal
 from hpwsn.journal.store.records import Arrival, Stored
-from hpwsn.notification import Run, count_of
+from hpwsn.notification import Notification, Run, count_of
 from hpwsn_client.wsn.soap.soap_faults import SoapFault
 from hpwsn_client.wsn.soap.xml import Limits
 from hpwsn_client.wsn.topics.topic_expressions import Topic
@@ -224,11 +224,11 @@ class Peers:
             await self._incoming.wait()
             self._incoming.clear()
         batch = [self._arrived[number] for number in range(min(len(self._arrived), AT_ONCE))]
-        found = [run for message in batch if (run := self._decode(message)) is not None]
+        found = [each for message in batch if (each := self._decode(message)) is not None]
         screened = self._screen(found, checked=False)
-        for run, reason in screened.refused:
+        for notification, reason in screened.refused:
             self.counts.refused += 1
-            log.error("a peer's notification on %s is not taken: %s", run.topic, reason)
+            log.error("a peer's notification on %s is not taken: %s", notification.topic, reason)
         self.counts.repeated += screened.repeated
         if screened.kept:
             screened.stored(await self._store(screened.kept))
@@ -258,7 +258,7 @@ class Peers:
         self._from_peers.append((first, last))
         self._passed += 1
 
-    def _decode(self, message: Incoming) -> Run | None:
+    def _decode(self, message: Incoming) -> Notification | None:
         if message.headers.get("origin") == self._node:
             return None
         try:
@@ -271,7 +271,7 @@ class Peers:
                 "a message of a peer to %s is no notification: %s", message.headers.get("destination"), error
             )
             return None
-        return Run.of(notification)
+        return notification
 
     async def _send_out(self) -> None:
         await self._outgoing.wait()

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hpwsn.journal.store.records import FrameRange
-from hpwsn.notification import Notification, Run, members
+from hpwsn.notification import Notification
 from hpwsn_client.wsn.soap.soap_faults import SoapFault
 from hpwsn_client.wsn.topics.topic_expressions import Topic
 
@@ -80,9 +80,9 @@ class FrameId:
         return cls(source, int(number))
 
 
-def encode_frame(runs: Iterable[Run]) -> bytes:
-    """Encode notifications as a message body."""
-    notifications = list(members(runs))
+def encode_frame(notifications: Iterable[Notification]) -> bytes:
+    """Encode some notifications as the body of a frame."""
+    notifications = list(notifications)
     entries = [
         (
             None if n.topic is None else str(n.topic),
@@ -100,19 +100,19 @@ def encode_frame(runs: Iterable[Run]) -> bytes:
     return b"".join((MARK, head, b"\n", *[n.content for n in notifications]))
 
 
-def decode_frame(body: bytes) -> list[Run]:
-    """Decode the notifications of a message body; MalformedFrame if it is not valid."""
+def decode_frame(body: bytes) -> list[Notification]:
+    """Decode the notifications of a body; admission checks their contents."""
     if not body.startswith(MARK):
         raise MalformedFrame(f"a frame begins with {MARK.decode()!r}, and this with {body[:20]!r}")
     end = body.find(b"\n")
     try:
         entries = json.loads(body[len(MARK) : end])
-        runs = [Run.of(each) for each in _notifications(entries, body, end + 1)]
+        notifications = list(_notifications(entries, body, end + 1))
     except (ValueError, TypeError, RecursionError, SoapFault) as error:
         raise MalformedFrame(f"the frame cannot be read: {error}") from error
-    if not runs:
+    if not notifications:
         raise MalformedFrame("the frame holds no notification")
-    return runs
+    return notifications
 
 
 def _notifications(entries: Any, body: bytes, at: int) -> Any:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from hpwsn.backbone.interface import Screened
 from hpwsn.broker.admission.admission import Admission, runs_of
-from hpwsn.notification import Run, members
+from hpwsn.notification import Notification, Run
 from hpwsn_client.wsn.operations.notifications import join_notification, parse_notification_message
 from hpwsn_client.wsn.soap.faults import SoapFault
 from hpwsn_client.wsn.soap.payload_xml import parse_message_xml
@@ -26,29 +26,28 @@ class Arrivals:
         self._clock = clock
         self._limits = limits
 
-    def screen(self, runs: Sequence[Run], *, checked: bool) -> Screened:
-        """The runs that can be stored; checked ones with the same id are one publication."""
+    def screen(self, notifications: Sequence[Notification], *, checked: bool) -> Screened:
+        """The notifications that can be stored; checked ones with the same id are one publication."""
         kept: list[Run] = []
-        refused: list[tuple[Run, str]] = []
+        refused: list[tuple[Notification, str]] = []
         claimed: set[str] = set()
         repeated = 0
-        for run in runs if checked else map(Run.of, members(runs)):
+        for notification in notifications:
             try:
-                candidate = run if checked else self._rebuild(run)
+                run = Run.of(notification) if checked else self._rebuild(notification)
             except (SoapFault, ValueError) as error:
-                refused.append((run, str(error)))
+                refused.append((notification, str(error)))
                 continue
-            if self._is_new(candidate, claimed, checked):
-                kept.append(candidate)
+            if self._is_new(run, claimed, checked):
+                kept.append(run)
             else:
-                repeated += candidate.size
+                repeated += 1
         self._admission.repeated += repeated
         self._admission.refused += len(refused)
         return Screened(kept, refused, repeated, lambda first: self._admission.settle_arrived(first, kept))
 
-    def _rebuild(self, single: Run) -> Run:
+    def _rebuild(self, notification: Notification) -> Run:
         """Parse it as a door would; what the sender says of topic and payload counts for nothing."""
-        (notification,) = single
         element = parse_message_xml(join_notification(notification.content), self._limits)
         message = parse_notification_message(element)
         (run,) = runs_of((message,), notification.message_id, notification.target)

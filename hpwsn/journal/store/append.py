@@ -93,6 +93,11 @@ class _Rows:
         self.log: list[Any] = []
         self.ids: list[Any] = []
         self.routed: list[Any] = []
+        self._begun = 0
+
+    def begin_append(self) -> None:
+        """The runs that follow are another append: an id of theirs is a row of its own."""
+        self._begun = len(self.ids)
 
     def add(self, first: int, run: Run) -> None:
         """Take a run, with next to no work for each of its notifications."""
@@ -107,7 +112,7 @@ class _Rows:
 
     def _add_id(self, first: int, last: int, message_id: str, moment: int) -> None:
         """An id stands for all runs of its request, which come one after another."""
-        if self.ids and self.ids[-2] == message_id and self.ids[-3] == first - 1:
+        if len(self.ids) > self._begun and self.ids[-2] == message_id and self.ids[-3] == first - 1:
             self.ids[-3] = last
         else:
             self.ids += (first, last, message_id, moment)
@@ -117,6 +122,7 @@ def insert_appends(db: sqlite3.Connection, streams: Streams, appends: Sequence[A
     """Write the runs of all appends and the ids that came with them."""
     rows = _Rows(streams)
     for first, runs in appends:
+        rows.begin_append()
         for run in runs:
             rows.add(first, run)
             first += run.size
