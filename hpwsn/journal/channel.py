@@ -7,14 +7,16 @@ outcomes to the loop with one call for each commit, in the order of the log. Onl
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from hpwsn.errors import JournalUnavailable
+from hpwsn.journal.store.records import Arrival
+from hpwsn.journal.store.spool import note_frames
 from hpwsn.journal.store.tables import is_damage
 from hpwsn.journal.store.writer import Change, Work, Writer
 from hpwsn.listeners import Listeners
-from hpwsn.notification import Run, content_size, count_of
+from hpwsn.notification import Run
 
 log = logging.getLogger(__name__)
 
@@ -58,22 +60,26 @@ class Channel:
         self._flush_cursors()
         self._writer = None
 
-    def append(
-        self, runs: Sequence[Run], work_at: Callable[[int], Work] | None = None
-    ) -> asyncio.Future[int]:
-        """Send runs to the writer at the next offsets, with the work that belongs to the first."""
+    def append(self, runs: Sequence[Run], arrival: Arrival | None = None) -> asyncio.Future[int]:
+        """Store runs, all or none, at the next offsets; the future has the first of these.
+
+        What the arrival says is stored in the same transaction.
+        """
         if not runs:
             raise ValueError("an append needs at least one notification")
         future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        number = count_of(runs)
-        size = content_size(runs) + ENTRY_OVERHEAD * number
+        number = sum([run.size for run in runs])
+        size = sum([len(run.payloads) + (len(run.before) + ENTRY_OVERHEAD) * run.size for run in runs])
         if self._writer is None or (self.waiting_bytes and self.waiting_bytes + size > self._max_waiting):
             future.set_exception(self._refusal())
             return future
         first = self._next
         self._next += number
         self.waiting_bytes += size
-        work = None if work_at is None else work_at(first)
+        work = None
+        if arrival is not None:
+            from_peers = number if arrival.from_peers else 0
+            work = note_frames(arrival.frames, arrival.ranges, arrival.time, from_peers)(first)
         self._writer.submit(Change(future, first, runs, number, size, work, grows=True))
         # After a failure answers wait again, so that nothing is promised that cannot be written.
         if not self._wait_for_commit and self.unavailable is None:
@@ -92,8 +98,8 @@ class Channel:
     def advance(self, reader_id: str, offset: int) -> None:
         """Note a cursor; one that comes after the end is lost, and its notifications are delivered again."""
         if self._writer is not None:
-            self._writer.advance(reader_id, offset)
             self._set_timer()
+            self._writer.advance(reader_id, offset)
 
     def hand_back(self, group: list[Change]) -> None:
         """Bring outcomes to the loop; the one method that the writer's thread calls."""

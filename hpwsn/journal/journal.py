@@ -21,7 +21,6 @@ from hpwsn.journal.store import changes
 from hpwsn.journal.store.data_directory import DirectoryLock
 from hpwsn.journal.store.reader import Reader
 from hpwsn.journal.store.records import (
-    Arrival,
     DeadLetter,
     Durability,
     Pruned,
@@ -39,11 +38,11 @@ from hpwsn.journal.store.records import (
 from hpwsn.journal.store.recovery import recover
 from hpwsn.journal.store.reserve import Reserve
 from hpwsn.journal.store.routed import Routed
-from hpwsn.journal.store.spool import Spool, note_frames
+from hpwsn.journal.store.spool import Spool
 from hpwsn.journal.store.tables import check_unclosed, is_damage, open_reader, open_writer, opening_error
 from hpwsn.journal.store.writer import Work, Writer, repeat
 from hpwsn.listeners import Listeners
-from hpwsn.notification import Run, count_of
+from hpwsn.notification import Run
 
 MAX_WAITING = 64 << 20
 RESERVE = 16 << 20
@@ -74,6 +73,9 @@ class Journal:
         self._forgotten: dict[str, None] = {}
         self._channel = Channel(max_waiting=max_waiting, wait_for_commit=durability != "none")
         self._open = False
+        # The two calls of every notification lead straight to the channel, which describes them.
+        self.append = self._channel.append
+        self.advance = self._channel.advance
         self.spool = Spool(self._channel.change, self._query)
         self.routed = Routed(self._channel.change)
         self._writer: Writer
@@ -117,14 +119,6 @@ class Journal:
         self._reading.shutdown()
         self._lock.release()
 
-    def append(self, runs: Sequence[Run], arrival: Arrival | None = None) -> asyncio.Future[int]:
-        """Store runs, all or none, at the next offsets; the future has the first of these."""
-        if arrival is None:
-            return self._channel.append(runs)
-        from_peers = count_of(runs) if arrival.from_peers else 0
-        work_at = note_frames(arrival.frames, arrival.ranges, arrival.time, from_peers)
-        return self._channel.append(runs, work_at)
-
     async def read(self, offsets: Collection[int], *, room: int | None = None) -> list[Stored]:
         """The entries at these offsets, in the order of the log; those that are gone are left out.
 
@@ -160,10 +154,6 @@ class Journal:
     def delete_subscription(self, subscription_id: str) -> asyncio.Future[None]:
         """Remove a subscription."""
         return self._channel.change(changes.delete_subscription(subscription_id))
-
-    def advance(self, reader_id: str, offset: int) -> None:
-        """Move the cursor of a subscription or pull point forward; it is written soon, without an answer."""
-        self._channel.advance(reader_id, offset)
 
     def put_registration(self, record: RegistrationRecord) -> asyncio.Future[None]:
         """Store a publisher's registration or its changed lifetime."""

@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from hpwsn.backbone.interface import Backbone
 from hpwsn.broker.admission.message_ids import MessageIds, Outcome, Span
@@ -26,6 +27,7 @@ from hpwsn.notification import END, Run, count_of, split_payloads
 from hpwsn.topics.tree.tree import TopicTree
 from hpwsn_client.wsn.operations.notifications import MESSAGE_CLOSE, NotificationMessage, encode_content
 from hpwsn_client.wsn.soap import faults
+from hpwsn_client.wsn.topics.topic_expressions import Topic
 
 log = logging.getLogger(__name__)
 
@@ -48,6 +50,21 @@ class Source:
 
 CLIENT = Source()
 """A client that shows nothing."""
+
+
+class Decision(NamedTuple):
+    """That a source may publish runs with some beginning, on the topic that was asked for.
+
+    It holds until a time, and as long as registrations and topics do not change.
+    """
+
+    source: Source
+    asked: Topic | None
+    topic: Topic | None
+    """The tree's own instance of the topic."""
+    generation: int
+    version: int
+    until: float
 
 
 class RegistrationCheck(Protocol):
@@ -89,8 +106,10 @@ class Admission:
         self._content_limit = content_limit
         self._registrations = registrations
         self._ids = MessageIds(id_window)
-        self._decisions: dict[tuple[Source, bytes, int], float] = {}
-        """Until when a source may publish runs with that beginning, by the generation of registrations."""
+        self._short = content_limit - len(MESSAGE_CLOSE)
+        """Bytes of a run below which no notification in it is too large."""
+        self._decisions: dict[bytes, Decision] = {}
+        """By the beginning of a run."""
         self._trouble: str | None = None
         self.limits: list[Limit] = []
         """Asked for every request of a client, in order."""
@@ -146,42 +165,53 @@ class Admission:
         return None
 
     def _check(self, source: Source, run: Run, now: float) -> None:
-        if run.target is None:
-            self._check_source(source, run, now)
-            run.routing &= self.carried
-        else:
+        if run.target is not None:
             # What is posted to a pull point is not published: it needs no registration and stays here.
             run.routing = 0
-        self.check_form(run)
+            self.check_form(run)
+            return
+        run.routing &= self.carried
+        known = self._decisions.get(run.before)
+        if (
+            known is None
+            or known.generation != self._registrations.generation
+            or known.version != self._tree.version
+            or now >= known.until
+            or (known.asked is not run.topic and known.asked != run.topic)
+            or (known.source is not source and known.source != source)
+        ):
+            known = self._decide(source, run)
+        run.topic = known.topic
+        if len(run.before) + len(run.payloads) > self._short:
+            self._check_size(run)
+
+    def _decide(self, source: Source, run: Run) -> Decision:
+        """Raise the fault, or remember that this source may publish runs with that beginning."""
+        registrations = self._registrations
+        until = math.inf
+        if source.registration is not None or registrations.required:
+            until = registrations.check_publisher(run.before, source.registration)
+        topic = None if run.topic is None else self._tree.canonical(run.topic)
+        decision = Decision(source, run.topic, topic, registrations.generation, self._tree.version, until)
+        if len(run.before) <= LONGEST_REMEMBERED:
+            if len(self._decisions) >= MOST_DECISIONS:
+                self._decisions.clear()
+            self._decisions[run.before] = decision
+        return decision
 
     def check_form(self, run: Run) -> None:
         """Raise the fault for an unknown topic or a notification that is too large."""
         if run.topic is not None:
             run.topic = self._tree.canonical(run.topic)
-        around = len(run.before) + len(MESSAGE_CLOSE)
-        if around + len(run.payloads) - len(END) <= self._content_limit:
-            return
-        longest = around + max(map(len, split_payloads(run.payloads)))
+        self._check_size(run)
+
+    def _check_size(self, run: Run) -> None:
+        longest = len(run.before) + max(map(len, split_payloads(run.payloads))) + len(MESSAGE_CLOSE)
         if longest > self._content_limit:
             raise faults.TooLarge(
                 f"a message has {longest} bytes with its escapes and namespaces, and"
                 f" {self._content_limit} are accepted (server.body_limit)"
             )
-
-    def _check_source(self, source: Source, run: Run, now: float) -> None:
-        registrations = self._registrations
-        if source.registration is None and not registrations.required:
-            return
-        key = source, run.before, registrations.generation
-        known = self._decisions.get(key)
-        if known is not None and now < known:
-            return
-        until = registrations.check_publisher(run.before, source.registration)
-        if len(run.before) > LONGEST_REMEMBERED:
-            return
-        if len(self._decisions) >= MOST_DECISIONS:
-            self._decisions.clear()
-        self._decisions[key] = until
 
     async def append(self, runs: Sequence[Run]) -> Span:
         """Store runs that were admitted; returns when they can no longer be lost, and raises Busy else."""
@@ -215,8 +245,9 @@ class Admission:
         return True
 
     def _stored(self, first: int | None, runs: Sequence[Run]) -> Span:
-        self._ids.settle(first, runs)
-        number = count_of(runs)
+        if self._ids.claims:
+            self._ids.settle(first, runs)
+        number = sum([run.size for run in runs])
         self.accepted += number
         if self._trouble is not None:
             self._note_trouble(None)

@@ -35,7 +35,7 @@ class MessageIds:
     def __init__(self, window: float) -> None:
         self._window = window
         self._ids: OrderedDict[str, tuple[float, Outcome]] = OrderedDict()
-        self._claims: dict[str, Outcome] = {}
+        self.claims: dict[str, Outcome] = {}
         """The ids of requests whose append has not ended."""
 
     def find(self, message_id: str, now: float) -> Outcome | None:
@@ -47,14 +47,12 @@ class MessageIds:
     def claim(self, message_id: str, now: float) -> Outcome:
         """Take an id for a request that is about to be appended; settle or release ends the claim."""
         outcome: Outcome = asyncio.get_running_loop().create_future()
-        self._claims[message_id] = outcome
+        self.claims[message_id] = outcome
         self._add(message_id, now, outcome)
         return outcome
 
     def settle(self, first: int | None, runs: Iterable[Run]) -> None:
         """The runs are stored, from offset `first` on: tell their spans to those who repeated an id."""
-        if not self._claims:
-            return
         spans: dict[str, Span] = {}
         for run in runs:
             if (id_ := run.message_id) is not None:
@@ -63,13 +61,13 @@ class MessageIds:
             if first is not None:
                 first += run.size
         for id_, span in spans.items():
-            if (claim := self._claims.pop(id_, None)) is not None:
+            if (claim := self.claims.pop(id_, None)) is not None:
                 claim.set_result(span)
 
     def release(self, runs: Iterable[Run], error: Exception) -> None:
         """The runs are not stored: forget their ids, and fail those who repeated one."""
         for id_ in {run.message_id for run in runs if run.message_id is not None}:
-            if (claim := self._claims.pop(id_, None)) is not None:
+            if (claim := self.claims.pop(id_, None)) is not None:
                 self._ids.pop(id_, None)
                 claim.set_exception(error)
                 claim.exception()  # perhaps nobody waits for it

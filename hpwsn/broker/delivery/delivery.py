@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from hpwsn.broker.delivery.backlog import Backlog, JournalWork, Recent
 from hpwsn.broker.delivery.queue_limits import DEAD_LETTER, Overflow
 from hpwsn.broker.delivery.resend import Once, next_letters, next_present
-from hpwsn.broker.delivery.sending import Attempt, Sender, Senders, Settling, Totals, next_count, worn_out
+from hpwsn.broker.delivery.sending import Attempt, Sender, Senders, Settling, Totals, worn_out
 from hpwsn.broker.lifetimes.message_expiry import LOOKED_AT, sort_out
 from hpwsn.broker.lifetimes.retry import RetryPolicies
 from hpwsn.broker.push.request import Outcome, OutcomeKind
@@ -67,7 +67,6 @@ class Delivery:
         self._work = JournalWork(lambda subscription: self._proceed_later(subscription, JOURNAL_PAUSE))
         self._in_background = self._work.start
         self._settling = Settling()
-        self._settled = self._settling.settled
         self._offered: dict[Subscription, None] = {}
         self._gathered: tuple[Sequence[int], Sequence[Notification]] = ((), ())
         self._closing = False
@@ -116,6 +115,13 @@ class Delivery:
         self._overflow.forget(subscription)
         self._settled(subscription)
 
+    def _settled(self, subscription: Subscription) -> None:
+        if self._settling.waiting:
+            self._settling.settled(subscription)
+
+    def _sender(self, subscription: Subscription) -> Sender:
+        return self._senders.push if subscription.pull_point is None else self._senders.pull
+
     def _cancel_timer(self, subscription: Subscription) -> None:
         timer = self._timers.pop(subscription, None)
         if timer is not None:
@@ -129,13 +135,17 @@ class Delivery:
         if self._closing or subscription.state is not _LIVE:
             self._settled(subscription)
             return
-        if excess := self._overflow.excess(subscription):
-            self._relieve(subscription, excess)
-        elif not cursor.counted:
+        limit = subscription.queue_limit
+        if limit is None or len(cursor.waiting) + cursor.beyond > limit:
+            excess = self._overflow.excess(subscription)
+            if excess:
+                self._relieve(subscription, excess)
+                return
+        if not cursor.counted:
             self._in_background(subscription, self._catch_up(subscription))
         elif subscription in self._timers:
             return
-        elif not subscription.deliverable:
+        elif subscription.paused:
             self._settled(subscription)
         elif subscription.progress.replays or subscription.progress.present:
             self._in_background(subscription, self._send_beside(subscription))
@@ -147,8 +157,8 @@ class Delivery:
             self._settled(subscription)
 
     def _send_next(self, subscription: Subscription) -> None:
-        sender = self._senders.sender(subscription)
-        count = next_count(subscription, sender)
+        sender = self._sender(subscription)
+        count = 1 if subscription.progress.alone else sender.batch(subscription)
         offsets = subscription.cursor.batch(count if subscription.expires is None else max(count, LOOKED_AT))
         notifications = self._gather(offsets)
         if not notifications:
@@ -287,7 +297,7 @@ class Delivery:
             subscription.progress.alone = max(0, subscription.progress.alone - len(found.expired))
             self.totals.expired += len(found.expired)
             self._advance(subscription, found.done)
-        count = next_count(subscription, sender)
+        count = 1 if subscription.progress.alone else sender.batch(subscription)
         return found.offsets[:count], found.notifications[:count]
 
     def expire(self, subscription: Subscription) -> None:
@@ -299,7 +309,7 @@ class Delivery:
             self._in_background(subscription, self._expire(subscription))
 
     async def _expire(self, subscription: Subscription) -> None:
-        cursor, sender, fresh = subscription.cursor, self._senders.sender(subscription), False
+        cursor, sender, fresh = subscription.cursor, self._sender(subscription), False
         while not fresh and (cursor.waiting or cursor.behind) and not self._closing:
             if not cursor.waiting:
                 await self._backlog.look_on(subscription)
@@ -361,7 +371,7 @@ class Delivery:
         self, subscription: Subscription, notification: Notification, done: Callable[[Outcome], None]
     ) -> None:
         """Send one notification that is not in the log, once; whoever asks sees to it that nothing waits."""
-        self._senders.sender(subscription).send(subscription, [], [notification], done)
+        self._sender(subscription).send(subscription, [], [notification], done)
 
     # What goes out once, beside the queue
 
@@ -380,9 +390,10 @@ class Delivery:
         self.wake(subscription)
 
     async def _send_beside(self, subscription: Subscription) -> None:
-        progress, sender = subscription.progress, self._senders.sender(subscription)
+        progress, sender = subscription.progress, self._sender(subscription)
         if progress.replays:
-            once = await next_letters(self._journal, subscription, next_count(subscription, sender))
+            size = 1 if progress.alone else sender.batch(subscription)
+            once = await next_letters(self._journal, subscription, size)
         else:
             size = sender.batch(subscription)
             once = await next_present(self._journal, self._backlog, subscription, size)

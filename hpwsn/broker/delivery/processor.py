@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any
 
 from hpwsn.broker.delivery.backlog import Recent
@@ -16,8 +16,8 @@ from hpwsn.broker.delivery.delivery import Delivery
 from hpwsn.broker.subscriptions.audience import Audience
 from hpwsn.broker.subscriptions.pull_points import PullPoints
 from hpwsn.broker.subscriptions.subscription import Subscriber
-from hpwsn.notification import Notification, Run, count_of, members
-from hpwsn.topics.tree.tree import TopicTree
+from hpwsn.notification import Notification, Run
+from hpwsn.topics.tree.tree import Node, TopicTree
 from hpwsn_client.wsn.soap.faults import SoapFault
 from hpwsn_client.wsn.topics.topic_expressions import Topic
 
@@ -49,7 +49,7 @@ class Processor:
         """Offer the runs of one commit to their subscribers, in order."""
         for topic, group in groupby(runs, _topic_of):
             together = list(group)
-            size = count_of(together)
+            size = sum([run.size for run in together])
             try:
                 self._process(first, topic, together, size)
             except Exception:
@@ -64,13 +64,12 @@ class Processor:
             for run in runs:
                 self._fill(run)
             return
-        if topic is not None:
-            self._keep_current(topic, first + size - 1)
-        wanted = self._audience.match_topic(topic)
+        node = None if topic is None else self._keep_current(topic, first + size - 1)
+        wanted = self._audience.match_topic(topic, node)
         if wanted is None:
-            self._process_each(first, list(members(runs)))
+            self._process_each(first, list(chain.from_iterable(runs)))
         elif wanted:
-            self._recent.put(first, members(runs))
+            self._recent.put(first, chain.from_iterable(runs))
             for subscription in wanted:
                 self._delivery.offer(subscription, range(first, first + size))
 
@@ -96,13 +95,14 @@ class Processor:
                 for subscription in wanted:
                     self._delivery.offer(subscription, range(offset, offset + 1))
 
-    def _keep_current(self, topic: Topic, offset: int) -> None:
+    def _keep_current(self, topic: Topic, offset: int) -> Node[Subscriber] | None:
         try:
-            self._tree.retain(topic, offset)
+            return self._tree.retain(topic, offset)
         except SoapFault as fault:
             log.warning(
                 "notification %d on %s is stored, and its topic has no place: %s", offset, topic, fault
             )
+            return None
 
     def restore_current(self, current: Mapping[str, int] | Iterable[tuple[str, int]]) -> None:
         """Take up each topic's current message after a restart."""

@@ -39,8 +39,12 @@ class Overflow:
 
     def limit(self, subscription: Subscription) -> int:
         """How many may wait for this subscription."""
-        asked = subscription.request.policy.delivery
-        return asked.max_queue if asked and asked.max_queue else self._limits.max_queue
+        if subscription.queue_limit is None:
+            asked = subscription.request.policy.delivery
+            subscription.queue_limit = (
+                asked.max_queue if asked and asked.max_queue else self._limits.max_queue
+            )
+        return subscription.queue_limit
 
     def policy(self, subscription: Subscription) -> str:
         """What to do when more do."""

@@ -202,14 +202,10 @@ class SenderRegistry:
     ) -> None:
         self._ids = ids
         self._peers = peers
-        self._push = push
-        self._pull = pull
+        self.push = push
+        self.pull = pull
         self._pull_points = pull_points
         self._base_url = base_url
-
-    def sender(self, subscription: Subscription) -> Sender:
-        """The way to this subscription's consumer."""
-        return self._push if subscription.pull_point is None else self._pull
 
     def resolve(self, consumer: EndpointReference) -> str | None:
         """The local pull point meant by the reference, or None for a push; a fault for neither."""

@@ -21,7 +21,7 @@ class Settling:
     """Futures by subscription; where nobody waits, a subscription that settles costs one look."""
 
     def __init__(self) -> None:
-        self._waiting: dict[Subscription, list[asyncio.Future[None]]] = {}
+        self.waiting: dict[Subscription, list[asyncio.Future[None]]] = {}
 
     async def wait(self, subscriptions: Iterable[Subscription]) -> None:
         """Wait until each of these has settled."""
@@ -29,22 +29,22 @@ class Settling:
         waiting = []
         for subscription in subscriptions:
             future: asyncio.Future[None] = loop.create_future()
-            self._waiting.setdefault(subscription, []).append(future)
+            self.waiting.setdefault(subscription, []).append(future)
             waiting.append(future)
         if waiting:
             await asyncio.wait(waiting)
 
     def settled(self, subscription: Subscription) -> None:
         """Tell those who wait for it."""
-        if not self._waiting:
+        if not self.waiting:
             return
-        for future in self._waiting.pop(subscription, ()):
+        for future in self.waiting.pop(subscription, ()):
             if not future.done():
                 future.set_result(None)
 
     def close(self) -> None:
         """Let nobody wait any longer."""
-        for subscription in list(self._waiting):
+        for subscription in list(self.waiting):
             self.settled(subscription)
 
 
@@ -70,13 +70,13 @@ class Sender(Protocol):
 
 
 class Senders(Protocol):
-    """Chooses the sender for a consumer."""
+    """The two ways to a consumer: pushes to its address, and the queue of a local pull point."""
+
+    push: Sender
+    pull: Sender
 
     def resolve(self, consumer: EndpointReference) -> str | None:
         """The local pull point meant by the reference, or None for a push; a fault for neither."""
-
-    def sender(self, subscription: Subscription) -> Sender:
-        """The way to this subscription's consumer."""
 
 
 @dataclass(slots=True)
@@ -89,11 +89,6 @@ class Totals:
     buried: int = 0
     dropped: int = 0
     expired: int = 0
-
-
-def next_count(subscription: Subscription, sender: Sender) -> int:
-    """How many go into the next send; one by one after a refusal of several."""
-    return 1 if subscription.progress.alone else sender.batch(subscription)
 
 
 def worn_out(

@@ -15,8 +15,11 @@ from hpwsn.matching.content.content_filters import ContentFilters
 from hpwsn.matching.content.content_group import ContentGroup
 from hpwsn.matching.content.content_index import Engines
 from hpwsn.notification import Notification
-from hpwsn.topics.tree.tree import TopicTree
+from hpwsn.topics.tree.tree import Node, TopicTree
 from hpwsn_client.wsn.topics.topic_expressions import Topic, TopicExpression
+
+MOST_REMEMBERED = 10_000
+"""Topics whose subscribers are remembered."""
 
 
 class Audience:
@@ -27,6 +30,8 @@ class Audience:
         self._content = content
         self._engines = engines
         self._groups: dict[tuple[TopicExpression, ...], ContentGroup[Subscription]] = {}
+        self._versions = (-1, -1)
+        self._matched: dict[Node[Subscriber], list[Subscription] | None] = {}
 
     def enter(self, subscription: Subscription, *, restore: bool = False) -> None:
         """Let it get notifications; the fault of a fixed tree, unless it was there before a restart."""
@@ -59,15 +64,27 @@ class Audience:
             del self._groups[topics]
             self._tree.unsubscribe(topics, group)
 
-    def match_topic(self, topic: Topic | None) -> list[Subscription] | None:
+    def match_topic(
+        self, topic: Topic | None, node: Node[Subscriber] | None = None
+    ) -> list[Subscription] | None:
         """The subscriptions that want every notification on a topic; None if the content counts.
 
-        Notifications have been accepted, so subscribers get them even where the topic was removed since.
+        Notifications have been accepted, so subscribers get them even where the topic was removed since. For
+        the topic's node the answer is remembered until topics or subscribers change.
         """
-        found = self._tree.match(topic, accepted=True)
-        if self._groups and any(isinstance(each, ContentGroup) for each in found):
-            return None
-        return cast(list[Subscription], list(found))
+        versions = self._tree.version, self._tree.interest_version
+        if versions != self._versions:
+            self._versions = versions
+            self._matched.clear()
+        elif node in self._matched:
+            return self._matched[node]
+        found: list[Subscription] | None = None
+        matched = self._tree.match(topic, accepted=True)
+        if not self._groups or not any(isinstance(each, ContentGroup) for each in matched):
+            found = cast(list[Subscription], list(matched))
+        if node is not None and len(self._matched) < MOST_REMEMBERED:
+            self._matched[node] = found
+        return found
 
     def match_each(self, notifications: Sequence[Notification]) -> list[list[Subscription]]:
         """The subscriptions that want each of these, all on one topic; a payload is parsed at most once."""

@@ -100,7 +100,15 @@ class Subscription:
     prepared: Prepared | None = None
     """What its sender keeps for the next send."""
     rejects: bool | None = None
-    """Whether a full queue turns publishers away; None until `overflow` has looked."""
+    """Whether a full queue turns publishers away; None until the queue limits were looked up."""
+    queue_limit: int | None = None
+    """How many notifications may wait; None until the queue limits were looked up."""
+    expires: Duration | None = field(init=False)
+    """How long a notification may wait for the consumer, if that is bounded."""
+
+    def __post_init__(self) -> None:
+        asked = self.request.policy.delivery
+        self.expires = asked.expires if asked is not None else None
 
     @property
     def address(self) -> str:
@@ -121,12 +129,6 @@ class Subscription:
     def producer_properties(self) -> tuple[ContentFilter, ...]:
         """The filters on the properties of the producer, which is this broker."""
         return self.request.filter.producer_properties
-
-    @property
-    def expires(self) -> Duration | None:
-        """How long a notification may wait for the consumer, if that is bounded."""
-        asked = self.request.policy.delivery
-        return asked.expires if asked is not None else None
 
     @property
     def key(self) -> Hashable:

@@ -48,8 +48,12 @@ class Row(NamedTuple):
 
 def rows_of(run: Run) -> Iterator[tuple[bytes, int, int]]:
     """The rows of a run: content, `tail`, and how many notifications each holds."""
-    if run.size == 1 or run.target is not None:
-        start = len(run.before)
+    start = len(run.before)
+    if run.size == 1:
+        content = run.before + run.payloads[:-1] + MESSAGE_CLOSE
+        yield content, len(content) - len(MESSAGE_CLOSE), 1
+        return
+    if run.target is not None:
         for payload in split_payloads(run.payloads):
             yield run.before + payload + MESSAGE_CLOSE, start + len(payload), 1
         return

@@ -46,10 +46,11 @@ class TopicTree(Generic[S]):
         "_subscription_counts",
         "_unfiltered",
         "_usage",
-        "_version",
         "fixed",
+        "interest_version",
         "limit",
         "root",
+        "version",
     )
 
     def __init__(
@@ -64,7 +65,10 @@ class TopicTree(Generic[S]):
         self.fixed = fixed
         self.limit = limit
         self._simple_subtree = simple_subtree
-        self._version = 0
+        self.version = 0
+        """Changes with the topics."""
+        self.interest_version = 0
+        """Changes with the subscribers."""
         self._usage = 0
         self._nodes: dict[Topic, Node[S]] = {}
         # The current messages of topics that are not, or no longer, in a fixed tree.
@@ -91,7 +95,7 @@ class TopicTree(Generic[S]):
     @property
     def revision(self) -> tuple[int, int]:
         """Changes whenever the documents about this tree can change: with topics, and with their use."""
-        return self._version, self._usage
+        return self.version, self._usage
 
     # Publishing
 
@@ -135,8 +139,11 @@ class TopicTree(Generic[S]):
             found += members.as_tuple() if members.cached is None else members.cached
         return tuple(dict.fromkeys(found)) if self._multiple else found
 
-    def retain(self, topic: Topic, offset: int) -> None:
-        """Set the topic's current message, which keeps an open topic alive; a removed topic stays removed."""
+    def retain(self, topic: Topic, offset: int) -> Node[S] | None:
+        """Set the topic's current message, which keeps an open topic alive; return the topic's node.
+
+        A removed topic stays removed, and has none.
+        """
         node = self._nodes.get(topic)
         if node is None and not self.fixed:
             node = self._create(topic)
@@ -145,9 +152,10 @@ class TopicTree(Generic[S]):
             node.current = offset
         elif topic not in self._outside:
             self._outside[topic] = offset
-            self._version += 1
+            self.version += 1
         else:
             self._outside[topic] = offset
+        return node
 
     def routing(self, topic: Topic) -> str | None:
         """Return the routing policy of the topic or of its nearest ancestor with one; None if none is set."""
@@ -166,7 +174,7 @@ class TopicTree(Generic[S]):
             self._usage += 1
             self._prune(node)
         elif self._outside.pop(topic, None) is not None:
-            self._version += 1
+            self.version += 1
 
     def current(self, topic: Topic) -> int | None:
         """Return the offset of the topic's current message, also for a removed topic."""
@@ -234,9 +242,9 @@ class TopicTree(Generic[S]):
         if not expressions:
             return None
         group = self._index.find(expressions) or SubscriberGroup(expressions, self._simple_subtree)
-        if group.keys is None or group.keys[0] != self._version:
+        if group.keys is None or group.keys[0] != self.version:
             outside = (topic for topic in self._outside if group.matches(topic))
-            group.keys = self._version, frozenset(map(str, (*self._matches(group), *outside)))
+            group.keys = self.version, frozenset(map(str, (*self._matches(group), *outside)))
         return group.keys[1]
 
     def matching(self, expressions: Expressions) -> Iterator[Node[S]]:
@@ -362,7 +370,7 @@ class TopicTree(Generic[S]):
             assert parent is not None
             branch = self._create(parent)
         node = Node(topic, branch)
-        self._version += 1
+        self.version += 1
         self._nodes[topic] = node
         if self._outside:
             node.current = self._outside.pop(topic, None)
@@ -397,7 +405,7 @@ class TopicTree(Generic[S]):
         return in_use or self._index.names(node.topic)
 
     def _drop(self, node: Node[S]) -> None:
-        self._version += 1
+        self.version += 1
         del self._nodes[node.topic]
         node.unlink()
 
@@ -417,12 +425,14 @@ class TopicTree(Generic[S]):
         return TopicNotSupportedFault(f"none of the fixed topics of this broker matches {texts}")
 
     def _add_member(self, members: SubscriberSet[S], subscriber: S) -> None:
+        self.interest_version += 1
         if members.add(subscriber):
             count = self._subscription_counts.get(subscriber, 0)
             self._subscription_counts[subscriber] = count + 1
             self._multiple += count == 1
 
     def _remove_member(self, members: SubscriberSet[S], subscriber: S) -> bool:
+        self.interest_version += 1
         if not members.discard(subscriber):
             return False
         count = self._subscription_counts.pop(subscriber) - 1

@@ -43,7 +43,7 @@ class Sent:
     def __call__(self, messages: Sequence[Outgoing]) -> None:
         for message in messages:
             self.frames.append(FrameId.parse(message.headers["frame"]))
-            self.runs += decode_frame(message.body)
+            self.runs += map(Run.of, decode_frame(message.body))
 
     async def answer(self, outbox: Outbox) -> None:
         """Have everything that was sent come back and be stored."""

@@ -176,7 +176,7 @@ async def test_admission_completes_a_run() -> None:
     way.admission.carried = RELIABLE
     run = run_of(Topic.parse("a:b"), b"<x/>", routing=RELIABLE | 2, time=0.0)
     way.admission.admit(CLIENT, [run])
-    assert run.topic is way.tree.own(topic)
+    assert run.topic is way.tree.canonical(topic)
     assert (run.time, run.routing) == (1000.0, RELIABLE)
 
 
