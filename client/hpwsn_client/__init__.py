@@ -1,7 +1,7 @@
-"""HPwsn's client: publish to, subscribe at and receive from a WS-Notification broker without seeing SOAP.
+"""Client library for WS-Notification brokers: publish, subscribe and receive without handling SOAP.
 
-`__all__` is the API. Names load on first use, so that the node, which builds on `hpwsn_client.wsn`, takes
-no HTTP client with it.
+`__all__` is the API. Each name is imported on first use, so importing `hpwsn_client.wsn`, as the broker node
+does, does not load an HTTP client.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ __all__ = [
     "__version__",
 ]
 
-_HOMES = {
+_EXPORTS = {
     "client": ("Client", "PullPoint", "Registration", "Subscription"),
     "demand": ("DemandPublisher",),
     "errors": (
@@ -112,13 +112,13 @@ _HOMES = {
         "TopicExpression",
     ),
 }
-_HOME = {name: module for module, names in _HOMES.items() for name in names}
+_MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names}
 
 
 def __getattr__(name: str) -> object:
-    if name not in _HOME:
+    if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f".{_HOME[name]}", __name__), name)
+    value = getattr(import_module(f".{_MODULE_OF[name]}", __name__), name)
     globals()[name] = value
     return value
 

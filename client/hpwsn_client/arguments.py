@@ -1,9 +1,8 @@
-"""What a user may pass to the client, turned into the wire's values: endpoints, topics, payloads,
-lifetimes, filters.
+"""Conversion of the client's arguments into protocol values: endpoints, topics, payloads, lifetimes, filters.
 
-Nothing is guessed. A text that begins with '<' is XML and must be well-formed; any other text is plain
-text. Mistakes of the caller are ValueError or TypeError with the value and the remedy; a topic that is no
-topic is the standard's InvalidTopicExpressionFault, as the broker would have said.
+A string that begins with '<' is XML and must be well-formed; any other string is plain text. A wrong argument
+raises ValueError or TypeError with the value and the remedy. An invalid topic raises the standard's
+InvalidTopicExpressionFault, as the broker would.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from hpwsn_client.wsn.topics.topic_expressions import TopicExpression, parse_top
 
 
 class HasEndpoint(Protocol):
-    """Anything with an endpoint reference: a Receiver, a PullPoint, a Subscription, in either form."""
+    """An object with an endpoint reference, such as a Receiver, a PullPoint or a SyncSubscription."""
 
     @property
     def epr(self) -> EndpointReference: ...
@@ -45,7 +44,7 @@ _STANDARD_PREFIXES = {prefix: uri for uri, prefix in PREFIXES.items()}
 
 
 def endpoint(value: Endpoint) -> EndpointReference:
-    """The endpoint reference that a URL, a reference, or an object with one stands for."""
+    """The endpoint reference for a URL, an endpoint reference, or an object that has one."""
     if isinstance(value, str):
         return EndpointReference(check_url(value))
     return value if isinstance(value, EndpointReference) else value.epr
@@ -54,7 +53,7 @@ def endpoint(value: Endpoint) -> EndpointReference:
 def topic_expression(
     topic: TopicLike, dialect: str | None = None, namespaces: Namespaces | None = None
 ) -> TopicExpression:
-    """The expression to subscribe to; a topic without a dialect covers its subtree (Simple)."""
+    """The expression to subscribe with; without a dialect, a topic includes its subtree (Simple)."""
     if isinstance(topic, TopicExpression):
         return topic
     if isinstance(topic, str) and "{" not in topic:
@@ -65,31 +64,35 @@ def topic_expression(
 
 
 def concrete_topic(topic: TopicLike, namespaces: Namespaces | None = None) -> TopicExpression:
-    """The expression for the one topic to publish on or to ask for; Simple where it has a single name."""
+    """The expression for exactly one topic; its dialect is Simple if the topic has a single name."""
     if isinstance(topic, str) and ("{" in topic or not namespaces):
-        return _plain_topic(topic)
+        return _parse_concrete_topic(topic)
     named = topic if isinstance(topic, Topic) else topic_expression(topic, None, namespaces).topic
     if named is None:
-        raise InvalidTopicExpressionFault(f"{topic!r} may name several topics; name one, such as A:B:C")
+        raise InvalidTopicExpressionFault(
+            f"{topic!r} may match several topics; name one topic, such as A:B:C"
+        )
     return TopicExpression.of_message(named)
 
 
 @lru_cache(1024)
-def _plain_topic(text: str) -> TopicExpression:
-    """A publisher repeats its topics, so each is parsed once."""
+def _parse_concrete_topic(text: str) -> TopicExpression:
+    """Cached, because a publisher repeats its topics."""
     return TopicExpression.of_message(Topic.parse(text))
 
 
 def payload_bytes(payload: Payload) -> bytes:
     """The payload as one self-contained XML element."""
     if isinstance(payload, str):
-        return _parsed(payload.strip().encode(), "utf-8") if _is_xml(payload) else text_payload(payload)
+        return (
+            _normalized_xml(payload.strip().encode(), "utf-8") if _is_xml(payload) else text_payload(payload)
+        )
     if isinstance(payload, bytes):
-        return _parsed(payload, None)
+        return _normalized_xml(payload, None)
     if isinstance(payload, etree._Element) and isinstance(payload.tag, str):
         return encode_element(payload)
     raise TypeError(
-        f"a payload is text, XML as str or bytes, or an lxml element, not {type(payload).__name__}"
+        f"the payload is a {type(payload).__name__}; give text, XML as str or bytes, or an lxml element"
     )
 
 
@@ -97,12 +100,12 @@ def _is_xml(text: str) -> bool:
     return text.lstrip().startswith("<")
 
 
-def _parsed(data: bytes, charset: str | None) -> bytes:
+def _normalized_xml(data: bytes, charset: str | None) -> bytes:
     try:
         return encode_element(parse_xml(data, charset=charset, comments=True))
     except SoapFault as fault:
-        shown = data[:60].decode("utf-8", "replace")
-        raise ValueError(f"the payload {shown!r} cannot be sent as XML: {fault.reason}") from None
+        excerpt = data[:60].decode("utf-8", "replace")
+        raise ValueError(f"the payload {excerpt!r} cannot be sent as XML: {fault.reason}") from None
 
 
 def notification_message(
@@ -112,35 +115,36 @@ def notification_message(
     producer: Endpoint | None = None,
     namespaces: Namespaces | None = None,
 ) -> NotificationMessage:
-    """The message to publish; without a topic it reaches subscribers without a topic filter."""
+    """The message to publish; one without a topic reaches only subscriptions without a topic filter."""
     expression = None if topic is None else concrete_topic(topic, namespaces)
     source = None if producer is None else endpoint(producer)
     return NotificationMessage(expression, payload_bytes(payload), source)
 
 
 def termination(expires: Expires) -> Termination:
-    """A lifetime as the standard has it: None is for ever; seconds and timedelta are a duration."""
+    """The requested termination time; None means no expiry, seconds and timedelta give a duration."""
     if expires is None:
         return None
     if isinstance(expires, datetime):
         if expires.tzinfo is None:
-            raise ValueError(f"{expires.isoformat()} has no time zone; give it one, such as datetime.UTC")
+            raise ValueError(f"{expires.isoformat()} has no time zone; add one, such as datetime.UTC")
         return expires
     seconds = expires.total_seconds() if isinstance(expires, timedelta) else float(expires)
     if not isfinite(seconds):
-        raise ValueError(f"a lifetime of {seconds:g} seconds cannot be asked for; None means for ever")
+        raise ValueError(f"a lifetime of {seconds:g} seconds is not finite; give None for no expiry")
     return Duration(0, seconds)
 
 
 def property_name(name: str, namespaces: Namespaces | None = None) -> str:
-    """The Clark name of a property that is written as one, or with a prefix: of the caller's, or of ours."""
+    """The Clark name of a property; a prefix is looked up in `namespaces`, then in the standard prefixes."""
     prefix, colon, local = name.partition(":")
     if name.startswith("{"):
         return name
     uri = {**_STANDARD_PREFIXES, **(namespaces or {})}.get(prefix) if colon else None
     if uri is None:
         raise ValueError(
-            f"{name!r} names no namespace; write wsnt:FixedTopicSet, {{namespace}}name, or give namespaces="
+            f"{name!r} has no known namespace; write wsnt:FixedTopicSet or {{namespace}}name,"
+            " or give namespaces="
         )
     return f"{{{uri}}}{local}"
 
@@ -148,13 +152,13 @@ def property_name(name: str, namespaces: Namespaces | None = None) -> str:
 def content_filters(
     content: str | ContentFilter | None, predicate: str | None, namespaces: Namespaces | None = None
 ) -> tuple[ContentFilter, ...]:
-    """What selects by content, in XPath and in predicates; all of it must hold."""
+    """The content filters for an XPath expression and a predicate; a notification must match both."""
     xpath = () if content is None else (content_filter(content, namespaces),)
     return xpath if predicate is None else (*xpath, ContentFilter(DIALECT_PREDICATES, predicate))
 
 
 def content_filter(content: str | ContentFilter, namespaces: Namespaces | None = None) -> ContentFilter:
-    """An XPath expression with its prefixes, or a filter as it is."""
+    """The filter for an XPath expression and its prefixes; a ContentFilter is returned unchanged."""
     if isinstance(content, ContentFilter):
         return content
     return ContentFilter(DIALECT_XPATH, content, tuple(sorted((namespaces or {}).items())))

@@ -1,10 +1,9 @@
-"""The asynchronous client: every operation of BaseNotification, pull points and publisher registrations as
-a method, for publishers and subscribers; those of resources are in resources.py.
+"""The asynchronous client: one method for each operation of WS-BaseNotification and WS-BrokeredNotification.
 
-One Client serves any number of topics, subscriptions and pull points over a few reused connections. It
-keeps no state of the broker's: Subscription, PullPoint and Registration are handles around endpoint
-references, and a reference kept from an earlier run serves as well. Faults of the broker are raised as they
-are (hpwsn_client.wsn.soap.faults), trouble on the way as hpwsn_client.errors.
+The operations on resources are in resources.py. One Client handles any number of topics, subscriptions and
+pull points over a few reused connections. Subscription, PullPoint and Registration only hold endpoint
+references, so a reference saved by an earlier process works too. Faults that the broker sends are raised as
+the classes of hpwsn_client.wsn.faults, other errors as those of hpwsn_client.errors.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from hpwsn_client.arguments import (
 from hpwsn_client.environment import DEFAULT_URL, broker_url
 from hpwsn_client.notification import Notification, topic_text
 from hpwsn_client.pipelined_publisher import Publisher
-from hpwsn_client.publisher import LingeringPublisher, lots
+from hpwsn_client.publisher import LingeringPublisher, batches
 from hpwsn_client.resources import ResourceCaller
 from hpwsn_client.tls import Tls, tls_context
 from hpwsn_client.transport import Transport, message_id_header, routing_headers
@@ -79,9 +78,10 @@ _Answer = TypeVar("_Answer")
 
 
 class Client(ResourceCaller):
-    """Publishes to and subscribes at one broker: the one at `url`, else at HPWSN_URL, else at DEFAULT_URL.
+    """Publishes to and subscribes at one broker; `url` defaults to HPWSN_URL, then to DEFAULT_URL.
 
-    `tls` is a PEM file of authorities for an https URL, else HPWSN_CA, else the system's; or an SSLContext.
+    `tls` is an SSLContext or a PEM file of authorities for https; it defaults to HPWSN_CA, then to the
+    system's authorities.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class Client(ResourceCaller):
         tls: Tls | None = None,
     ) -> None:
         if not 1 <= batch <= limits.messages:
-            raise ValueError(f"batch is {batch}; a Notify holds 1 to {limits.messages} notifications")
+            raise ValueError(f"batch is {batch}; give 1 to {limits.messages} notifications for a Notify")
         if connections < 1 or timeout <= 0 or (linger is not None and linger < 0):
             raise ValueError(
                 f"connections={connections}, timeout={timeout}, linger={linger}: "
@@ -119,7 +119,7 @@ class Client(ResourceCaller):
         self._soap = soap
         self._soap_action = soap_action
         self._timeout = timeout
-        self._received: dict[str, str] = {}
+        self._last_batch: dict[str, str] = {}
         self._publisher = None if linger is None else LingeringPublisher(self._send_notify, linger, batch)
 
     async def __aenter__(self) -> Self:
@@ -131,7 +131,7 @@ class Client(ResourceCaller):
         await self.close()
 
     async def close(self) -> None:
-        """Send what lingers, and close the connections; subscriptions live on at the broker."""
+        """Send the pending notifications and close the connections; subscriptions remain at the broker."""
         try:
             if self._publisher is not None:
                 await self._publisher.close()
@@ -149,11 +149,11 @@ class Client(ResourceCaller):
         reliable: bool = False,
         partial: bool = False,
     ) -> None:
-        """Publish one notification; when this returns, the broker will not lose it.
+        """Publish one notification; when this returns, the broker has stored it.
 
-        A broker that has seen the message_id already accepts the notification and does not publish it again.
-        In a cluster, a reliable one reaches the other nodes whatever happens on the way, and a partial one
-        may reach their subscribers in pieces; neither lingers for others.
+        `message_id` is an idempotency key: the broker accepts a repeated id and does not publish again. In a
+        cluster, `reliable` guarantees delivery to the other nodes, and `partial` allows their subscribers to
+        receive the notification in fragments. `linger` does not apply with either option.
         """
         message = notification_message(topic, payload, producer=producer, namespaces=namespaces)
         if self._publisher is None or reliable or partial:
@@ -168,21 +168,21 @@ class Client(ResourceCaller):
         reliable: bool = False,
         partial: bool = False,
     ) -> int:
-        """Publish (topic, payload) pairs in order, many to a request, and return how many were accepted.
+        """Publish (topic, payload) pairs in order, in batches, and return how many were accepted.
 
-        Where a request fails, those before it were accepted: the exception's note says how many.
+        If a request fails, the exception has a note that says how many notifications were accepted before.
         """
         accepted = 0
         messages = (i if isinstance(i, NotificationMessage) else notification_message(*i) for i in items)
         try:
-            for lot in lots(messages, self._batch):
+            for batch in batches(messages, self._batch):
                 if self._publisher is None or reliable or partial:
-                    await self._send_notify(lot, None, headers=routing_headers(reliable, partial))
+                    await self._send_notify(batch, None, headers=routing_headers(reliable, partial))
                 else:
-                    await self._publisher.send(lot)
-                accepted += len(lot)
+                    await self._publisher.send(batch)
+                accepted += len(batch)
         except Exception as error:
-            error.add_note(f"{accepted} notifications before this were accepted by {self.url}")
+            error.add_note(f"{self.url} accepted {accepted} notifications before this error")
             raise
         return accepted
 
@@ -195,7 +195,7 @@ class Client(ResourceCaller):
         max_waiting: int = 10_000,
         retry_for: float = 60.0,
     ) -> Publisher:
-        """A publisher for a stream of notifications, with a connection of its own; close it after use."""
+        """Create a publisher with its own connection for a stream of notifications; close it after use."""
         return Publisher(
             self.url,
             soap=self._soap,
@@ -223,15 +223,13 @@ class Client(ResourceCaller):
         use_raw: bool = False,
         policy: DeliveryPolicy | None = None,
     ) -> Subscription:
-        """Have notifications on a topic (None: on all) sent to a Receiver, a PullPoint, or a URL.
+        """Subscribe a consumer (a Receiver, a PullPoint or a URL) to a topic; None means all topics.
 
-        Of these only such as `content`, a condition in XPath 1.0, and `predicate`, in the predicate language
-        of an HPwsn broker, select.
+        `content` is a filter in XPath 1.0, `predicate` one in the predicate language of HPwsn brokers. A
+        notification must match both.
         """
         if consumer is None:
-            raise ValueError(
-                "subscribe needs a consumer: a Receiver, a PullPoint, an endpoint reference or a URL"
-            )
+            raise ValueError("consumer is None; give a Receiver, a PullPoint, an endpoint reference or a URL")
         topics = () if topic is None else (topic_expression(topic, dialect, namespaces),)
         contents = content_filters(content, predicate, namespaces)
         request = Subscribe(
@@ -249,7 +247,7 @@ class Client(ResourceCaller):
         return subscription
 
     async def renew(self, subscription: Endpoint, expires: Expires = None) -> datetime | None:
-        """Set a subscription's lifetime anew (None: for ever) and return its end."""
+        """Set a new lifetime (None means no expiry) and return the termination time."""
         request = Renew(termination(expires))
         answer = await self._call(endpoint(subscription), "SubscriptionManager", request, RenewResponse)
         if isinstance(subscription, Subscription):
@@ -257,11 +255,11 @@ class Client(ResourceCaller):
         return answer.termination_time
 
     async def unsubscribe(self, subscription: Endpoint) -> None:
-        """End a subscription; what waits for it is dropped."""
+        """End a subscription; its undelivered notifications are dropped."""
         await self._call(endpoint(subscription), "SubscriptionManager", Unsubscribe(), UnsubscribeResponse)
 
     async def pause(self, subscription: Endpoint) -> None:
-        """Hold a subscription's notifications back at the broker until it is resumed."""
+        """Keep a subscription's notifications at the broker until it is resumed."""
         await self._call(
             endpoint(subscription),
             "PausableSubscriptionManager",
@@ -270,7 +268,7 @@ class Client(ResourceCaller):
         )
 
     async def resume(self, subscription: Endpoint) -> None:
-        """Deliver a paused subscription's notifications again, those held back first."""
+        """Resume a paused subscription; the notifications kept meanwhile are delivered first."""
         await self._call(
             endpoint(subscription),
             "PausableSubscriptionManager",
@@ -279,32 +277,32 @@ class Client(ResourceCaller):
         )
 
     async def create_pull_point(self, name: str | None = None) -> PullPoint:
-        """Make a mailbox at the broker, for want of a Receiver; the same name gives the same one."""
+        """Create a pull point, for consumers that the broker cannot reach; a known name returns its own."""
         answer = await self._call(
             self._broker, "CreatePullPoint", CreatePullPoint(name), CreatePullPointResponse
         )
         return PullPoint(self, answer.pull_point)
 
     async def get_messages(self, pull_point: Endpoint, maximum: int | None = None) -> list[Notification]:
-        """Take the waiting notifications, oldest first, at most `maximum` of them.
+        """Fetch at most `maximum` notifications, oldest first.
 
-        Each call confirms what the one before it has brought; an answer that is lost is given again.
+        Each call acknowledges the previous batch; the broker repeats a batch whose reply was lost.
         """
         target = endpoint(pull_point)
-        request = GetMessages(maximum, self._received.get(target.address, ""))
+        request = GetMessages(maximum, self._last_batch.get(target.address, ""))
         answer = await self._call(target, "PullPoint", request, GetMessagesResponse)
-        self._received[target.address] = answer.batch or ""
+        self._last_batch[target.address] = answer.batch or ""
         return [Notification.of(message) for message in answer.messages]
 
     async def destroy_pull_point(self, pull_point: Endpoint) -> None:
-        """Remove a pull point with all that waits in it."""
-        self._received.pop(endpoint(pull_point).address, None)
+        """Remove a pull point and its notifications."""
+        self._last_batch.pop(endpoint(pull_point).address, None)
         await self._call(endpoint(pull_point), "PullPoint", DestroyPullPoint(), DestroyPullPointResponse)
 
     async def get_current_message(
         self, topic: TopicLike, *, namespaces: Namespaces | None = None
     ) -> Notification:
-        """The last notification on exactly this topic; NoCurrentMessageOnTopicFault where there was none."""
+        """The last notification on exactly this topic; NoCurrentMessageOnTopicFault if there is none."""
         expression = concrete_topic(topic, namespaces)
         request = GetCurrentMessage(expression)
         answer = await self._call(self._broker, "NotificationProducer", request, GetCurrentMessageResponse)
@@ -318,12 +316,12 @@ class Client(ResourceCaller):
         expires: Expires = None,
         namespaces: Namespaces | None = None,
     ) -> Registration:
-        """Make a publisher of these topics (none: of any) known to the broker, until it expires.
+        """Register a publisher of these topics with the broker; without topics, it may publish on any.
 
-        With demand, the broker subscribes at `publisher` while somebody is interested in one of the topics.
+        With `demand`, the broker subscribes at `publisher` while one of the topics has subscribers.
         """
         end = termination(expires)
-        # The schema of this operation has no durations.
+        # The schema of RegisterPublisher does not allow durations.
         end = end.after(datetime.now(UTC)) if isinstance(end, Duration) else end
         request = RegisterPublisher(
             None if publisher is None else endpoint(publisher),
@@ -331,15 +329,15 @@ class Client(ResourceCaller):
             demand,
             end,
         )
-        sent_as = request_action("RegisterPublisher")
-        answer = await self._request(self._broker, sent_as, request, RegisterPublisherResponse)
+        action_uri = request_action("RegisterPublisher")
+        answer = await self._request(self._broker, action_uri, request, RegisterPublisherResponse)
         return Registration(self, answer.registration, answer.consumer or self._broker)
 
     async def destroy_registration(self, registration: Endpoint) -> None:
         """End a publisher's registration."""
-        sent_as = request_action("DestroyRegistration")
+        action_uri = request_action("DestroyRegistration")
         await self._request(
-            endpoint(registration), sent_as, DestroyRegistration(), DestroyRegistrationResponse
+            endpoint(registration), action_uri, DestroyRegistration(), DestroyRegistrationResponse
         )
 
     async def _send_notify(
@@ -361,7 +359,7 @@ class Client(ResourceCaller):
 
 
 class Subscription:
-    """A handle on a subscription at the broker; `terminates` is its end as last heard, None for ever."""
+    """A subscription at the broker; `terminates` is its last known termination time, None for no expiry."""
 
     def __init__(self, client: Client, epr: EndpointReference, terminates: datetime | None = None) -> None:
         self._client = client
@@ -373,23 +371,23 @@ class Subscription:
         return f"<Subscription {self.epr.address} until {self.terminates or 'unsubscribed'}>"
 
     async def renew(self, expires: Expires = None) -> datetime | None:
-        """Set the lifetime anew, None for ever."""
+        """Set a new lifetime with Renew; None means no expiry."""
         return await self._client.renew(self, expires)
 
     async def set_termination_time(self, expires: Expires = None) -> datetime | None:
-        """Set the lifetime anew, None for ever, in the words of WS-ResourceLifetime."""
+        """Set a new lifetime with WS-ResourceLifetime's SetTerminationTime; None means no expiry."""
         return await self._client.set_termination_time(self, expires)
 
     async def get_property(self, name: str, *, namespaces: Namespaces | None = None) -> list[etree._Element]:
-        """The values of one of its properties, such as wsnt:ConsumerReference."""
+        """The values of a resource property, such as wsnt:ConsumerReference."""
         return await self._client.get_resource_property(name, self.epr, namespaces=namespaces)
 
     async def pause(self) -> None:
-        """Hold notifications back at the broker."""
+        """Keep notifications at the broker until `resume`."""
         await self._client.pause(self.epr)
 
     async def resume(self) -> None:
-        """Deliver again, what was held back first."""
+        """Resume delivery; the notifications kept meanwhile come first."""
         await self._client.resume(self.epr)
 
     async def unsubscribe(self) -> None:
@@ -399,7 +397,7 @@ class Subscription:
 
 
 class PullPoint:
-    """A handle on a pull point at the broker, to be the consumer of subscriptions."""
+    """A pull point at the broker; use it as the consumer of subscriptions."""
 
     def __init__(self, client: Client, epr: EndpointReference) -> None:
         self._client = client
@@ -409,16 +407,16 @@ class PullPoint:
         return f"<PullPoint {self.epr.address}>"
 
     async def get_messages(self, maximum: int | None = None) -> list[Notification]:
-        """Take the waiting notifications, oldest first."""
+        """Fetch at most `maximum` notifications, oldest first."""
         return await self._client.get_messages(self.epr, maximum)
 
     async def destroy(self) -> None:
-        """Remove the pull point with all that waits in it."""
+        """Remove the pull point and its notifications."""
         await self._client.destroy_pull_point(self.epr)
 
 
 class Registration:
-    """A handle on a publisher's registration; `consumer` is where the broker wants its notifications."""
+    """A publisher's registration; `consumer` is the endpoint to which it publishes."""
 
     def __init__(self, client: Client, epr: EndpointReference, consumer: EndpointReference) -> None:
         self._client = client

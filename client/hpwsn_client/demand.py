@@ -1,9 +1,9 @@
-"""A publisher on demand: a small web service at which a broker subscribes while somebody is interested.
+"""The demand-based publisher: an HTTP server at which brokers subscribe while a topic has subscribers.
 
-It takes Subscribe, Renew, PauseSubscription, ResumeSubscription and Unsubscribe (WS-BaseNotification 1.3,
-sections 4 and 6), in either SOAP version, and sends notifications to those subscribers that want them now.
-Subscriptions are in memory: after a restart of the publisher, registering again makes the broker ask again.
-A topic filter is all that it knows; another filter is refused with InvalidFilterFault.
+It implements Subscribe, Renew, PauseSubscription, ResumeSubscription and Unsubscribe (WS-BaseNotification
+1.3, sections 4 and 6) in both SOAP versions, and sends notifications to the current subscribers.
+Subscriptions are kept in memory: after a restart, register the publisher again, and the broker subscribes
+again. Only topic filters are supported; other filters get InvalidFilterFault.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ from hpwsn_client.wsn.soap.version import SoapAction
 from hpwsn_client.wsn.topics.topic_expressions import Topic
 
 MOST_SUBSCRIBERS = 1000
-"""Brokers, times the topics that each of them wants."""
+"""Maximum number of subscriptions: the brokers times the topics of each."""
 
 
 @dataclass(slots=True)
@@ -76,7 +76,7 @@ class _Subscriber:
 
 
 class DemandPublisher:
-    """Publishes to the brokers that want it; `on_change` is called after each change of what they want."""
+    """Publishes to subscribed brokers; `on_change` is called after each change of the subscriptions."""
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class DemandPublisher:
         await self.close()
 
     async def open(self) -> Self:
-        """Start listening; port 0 takes a free one."""
+        """Start listening; port 0 means any free port."""
         app = web.Application()
         app.router.add_post(self._path or "/", self._serve)
         app.router.add_post(f"{self._path}/{{id}}", self._serve)
@@ -121,7 +121,7 @@ class DemandPublisher:
         return self
 
     async def close(self) -> None:
-        """Stop listening; the broker will try to come back as long as the registration lives."""
+        """Stop listening; the broker retries to subscribe until the registration ends."""
         runner, self._runner = self._runner, None
         if runner is not None:
             await runner.cleanup()
@@ -130,30 +130,30 @@ class DemandPublisher:
 
     @property
     def epr(self) -> EndpointReference:
-        """The publisher as a publisher reference."""
+        """The publisher's endpoint reference."""
         return EndpointReference(self._public_url or http_url(self._host, self._port, self._path or "/"))
 
     def wanted(self, topic: TopicLike | None) -> bool:
-        """Whether somebody wants notifications on this topic now."""
+        """Whether a broker is subscribed to this topic now."""
         named = None if topic is None else concrete_topic(topic).topic
         return any(subscriber.wants(named) for subscriber in self._subscribers.values())
 
     async def wait_until_wanted(self, topic: TopicLike | None) -> None:
-        """Wait until somebody wants notifications on this topic."""
+        """Wait until a broker is subscribed to this topic."""
         while not self.wanted(topic):
             self._changed.clear()
             await self._changed.wait()
 
     async def notify(self, topic: TopicLike | None, payload: Payload) -> int:
-        """Publish one notification to those who want it, and return how many they are, perhaps none."""
+        """Publish one notification to the subscribed brokers and return their number, possibly 0."""
         named = None if topic is None else concrete_topic(topic).topic
-        found = {s.request.consumer: s.version for s in self._subscribers.values() if s.wants(named)}
-        if not found:
+        consumers = {s.request.consumer: s.version for s in self._subscribers.values() if s.wants(named)}
+        if not consumers:
             return 0
         body = encode_notify([notification_message(topic, payload, producer=self.epr)])
-        for consumer, version in found.items():
+        for consumer, version in consumers.items():
             await self._transports[version].call(consumer, ACTION_NOTIFY, body)
-        return len(found)
+        return len(consumers)
 
     async def _serve(self, request: web.Request) -> web.Response:
         version = SoapVersion.SOAP12 if "soap+xml" in request.content_type else SoapVersion.SOAP11
@@ -161,40 +161,43 @@ class DemandPublisher:
         try:
             envelope = parse_envelope(await request.read(), charset=request.charset)
             version, relates_to = envelope.version, envelope.addressing.message_id
-            answer = self._run(envelope, request.match_info.get("id"))
+            answer = self._handle(envelope, request.match_info.get("id"))
         except SoapFault as fault:
-            return _refuse(fault, version, relates_to)
-        self._tell()
-        data = encode_envelope(version, encode_message(answer), _headers(envelope))
+            return _fault_response(fault, version, relates_to)
+        self._subscriptions_changed()
+        data = encode_envelope(version, encode_message(answer), _reply_headers(envelope))
         return web.Response(body=data, headers={"Content-Type": version.content_type})
 
-    def _tell(self) -> None:
+    def _subscriptions_changed(self) -> None:
         self._changed.set()
         if self._on_change is not None:
             self._on_change()
 
-    def _run(self, envelope: Envelope, id_: str | None) -> Message:
+    def _handle(self, envelope: Envelope, id_: str | None) -> Message:
         if envelope.body is None:
-            raise InvalidMessage("the SOAP body is empty; it must hold one request element")
+            raise InvalidMessage("the SOAP body is empty; send one request element")
         request = parse_message(envelope.body)
         if id_ is None and isinstance(request, Subscribe):
             return self._subscribe(request, envelope.version)
         if id_ is None:
-            raise ActionNotSupported(f"{envelope.body.tag} is not for a publisher; it takes wsnt:Subscribe")
+            raise ActionNotSupported(f"a publisher does not support {envelope.body.tag}; send wsnt:Subscribe")
         return self._manage(id_, request)
 
     def _subscribe(self, request: Subscribe, version: SoapVersion) -> SubscribeResponse:
         if request.filter.content or request.filter.producer_properties:
             unknown = (wsnt("MessageContent" if request.filter.content else "ProducerProperties"),)
-            raise InvalidFilterFault("a publisher knows topic filters alone", unknown_filters=unknown)
+            raise InvalidFilterFault(
+                "this publisher supports only topic filters; leave the other filters out",
+                unknown_filters=unknown,
+            )
         now = datetime.now(UTC)
-        end = _end(request.termination, now, UnacceptableInitialTerminationTimeFault)
+        end = _termination_time(request.termination, now, UnacceptableInitialTerminationTimeFault)
         self._drop_expired(now)
-        known = (id_ for id_, each in self._subscribers.items() if _is_same(each.request, request))
+        known = (id_ for id_, each in self._subscribers.items() if _same_subscription(each.request, request))
         id_ = next(known, secrets.token_hex(8))
         if id_ not in self._subscribers and len(self._subscribers) >= MOST_SUBSCRIBERS:
             raise SubscribeCreationFailedFault(
-                f"this publisher has its limit of {MOST_SUBSCRIBERS} subscribers"
+                f"this publisher has its limit of {MOST_SUBSCRIBERS} subscribers; end one first"
             )
         self._subscribers[id_] = _Subscriber(request, version, end)
         address = EndpointReference(f"{self.epr.address.rstrip('/')}/{id_}")
@@ -209,10 +212,12 @@ class DemandPublisher:
         self._drop_expired(datetime.now(UTC))
         subscriber = self._subscribers.get(id_)
         if subscriber is None:
-            raise ResourceUnknownFault(f"there is no subscription {id_[:80]!r} here; subscribe again")
+            raise ResourceUnknownFault(f"subscription {id_[:80]!r} does not exist; subscribe again")
         if isinstance(request, Renew):
             now = datetime.now(UTC)
-            subscriber.terminates = _end(request.termination, now, UnacceptableTerminationTimeFault)
+            subscriber.terminates = _termination_time(
+                request.termination, now, UnacceptableTerminationTimeFault
+            )
             return RenewResponse(subscriber.terminates, now)
         if isinstance(request, Unsubscribe):
             del self._subscribers[id_]
@@ -220,14 +225,14 @@ class DemandPublisher:
         if isinstance(request, PauseSubscription | ResumeSubscription):
             subscriber.paused = isinstance(request, PauseSubscription)
             return PauseSubscriptionResponse() if subscriber.paused else ResumeSubscriptionResponse()
-        raise ActionNotSupported(f"{type(request).__name__} is no operation of a subscription")
+        raise ActionNotSupported(f"a subscription does not support {type(request).__name__}")
 
 
-def _is_same(one: Subscribe, other: Subscribe) -> bool:
+def _same_subscription(one: Subscribe, other: Subscribe) -> bool:
     return (one.consumer, one.filter) == (other.consumer, other.filter)
 
 
-def _end(
+def _termination_time(
     termination: Termination,
     now: datetime,
     fault: type[UnacceptableInitialTerminationTimeFault | UnacceptableTerminationTimeFault],
@@ -235,24 +240,26 @@ def _end(
     try:
         end = termination.after(now) if isinstance(termination, Duration) else termination
     except ValueError as error:
-        raise fault(f"the duration asked for leads outside of the calendar: {error}") from None
+        raise fault(f"the requested duration ends outside the calendar: {error}") from None
     if end is not None and end <= now:
-        raise fault(f"the time asked for, {end.isoformat()}, is not in the future")
+        raise fault(f"the requested time {end.isoformat()} is not in the future")
     return end
 
 
-def _refuse(fault: SoapFault, version: SoapVersion, relates_to: str | None) -> web.Response:
+def _fault_response(fault: SoapFault, version: SoapVersion, relates_to: str | None) -> web.Response:
     version = fault.version or version
     body = encode_fault(fault, version, datetime.now(UTC), relates_to)
     headers = {"Content-Type": version.content_type}
     return web.Response(status=fault.http_status(version), body=body, headers=headers)
 
 
-def _headers(envelope: Envelope) -> tuple[bytes, ...]:
-    asked = envelope.addressing
-    if asked.message_id is None or envelope.body is None:
+def _reply_headers(envelope: Envelope) -> tuple[bytes, ...]:
+    addressing = envelope.addressing
+    if addressing.message_id is None or envelope.body is None:
         return ()
     action = response_action(etree.QName(envelope.body).localname)
     return encode_addressing(
-        Addressing(action=action, message_id=f"urn:uuid:{secrets.token_hex(16)}", relates_to=asked.message_id)
+        Addressing(
+            action=action, message_id=f"urn:uuid:{secrets.token_hex(16)}", relates_to=addressing.message_id
+        )
     )

@@ -1,18 +1,17 @@
-"""What goes wrong between this program and the broker's answer: the network, the clock, or an answer that
-is not SOAP.
+"""The client's exceptions: network errors, timeouts, and replies that are not the expected SOAP message.
 
-A fault that the broker itself sends is not here: it arrives as the class of `hpwsn_client.wsn.soap.faults`
-that bears the standard's name for it.
+Faults that the broker sends are not defined here: they are raised as classes of `hpwsn_client.wsn.faults`,
+which have the standard's names.
 
     Exception
     ├── HpwsnClientError
-    │   ├── ConnectionFailed    nobody answers at the URL, or the connection was lost (also a ConnectionError)
+    │   ├── ConnectionFailed    cannot connect, or the connection was lost (also a ConnectionError)
     │   │   └── CertificateRefused  the certificate of an https URL is not trusted
-    │   ├── TimedOut            no answer, or no notification, in the time allowed (also a TimeoutError)
-    │   ├── BadReply            an answer came that is not the SOAP answer asked for
-    │   ├── PublishFailed       batches of a Publisher that the broker did not accept
-    │   └── Closed              the client or receiver was used after it was closed
-    └── SoapFault               the broker refused (hpwsn_client.wsn.soap.faults)
+    │   ├── TimedOut            no reply, or no notification, before the timeout (also a TimeoutError)
+    │   ├── BadReply            the reply is not the SOAP message that was expected
+    │   ├── PublishFailed       the broker did not accept some batches of a Publisher
+    │   └── Closed              the object was used after it was closed
+    └── SoapFault               the broker replied with a fault (hpwsn_client.wsn.faults)
 """
 
 from __future__ import annotations
@@ -30,9 +29,9 @@ if TYPE_CHECKING:
 
 
 class HpwsnClientError(Exception):
-    """Everything the client raises for trouble on the way; `url` is the endpoint concerned.
+    """Base class of the client's exceptions; `url` is the endpoint concerned.
 
-    `happened` is the message without the advice, which is for whoever runs a client.
+    `happened` is the message without the remedy.
     """
 
     def __init__(self, message: str, url: str, *, remedy: str = "") -> None:
@@ -42,11 +41,11 @@ class HpwsnClientError(Exception):
 
 
 class ConnectionFailed(HpwsnClientError, ConnectionError):
-    """No connection could be made, or it broke before the answer was complete."""
+    """The connection could not be opened, or was lost before the reply was complete."""
 
 
 class CertificateRefused(ConnectionFailed):
-    """This side does not accept the server's certificate; `certificate` is what TLS said of it."""
+    """The client does not trust the server's certificate; `certificate` is the error from the ssl module."""
 
     def __init__(self, url: str, certificate: ssl.SSLCertVerificationError) -> None:
         why, remedy = certificate_problem(certificate)
@@ -55,11 +54,11 @@ class CertificateRefused(ConnectionFailed):
 
 
 class TimedOut(HpwsnClientError, TimeoutError):
-    """The answer or the notification did not come in time."""
+    """The reply or the notification did not arrive before the timeout."""
 
 
 class BadReply(HpwsnClientError):
-    """The peer answered something else than the SOAP message that was due; `status` is the HTTP status."""
+    """The reply is not the SOAP message that was expected; `status` is the HTTP status, None if unknown."""
 
     def __init__(self, message: str, url: str, status: int | None = None, *, remedy: str = "") -> None:
         super().__init__(message, url, remedy=remedy)
@@ -67,7 +66,7 @@ class BadReply(HpwsnClientError):
 
 
 class PublishFailed(HpwsnClientError):
-    """Batches that were not accepted; `failed` has each with its messages and the reason."""
+    """The broker did not accept some batches; `failed` holds each batch with its messages and the error."""
 
     def __init__(self, message: str, url: str, failed: Sequence[FailedBatch]) -> None:
         super().__init__(message, url)
@@ -76,20 +75,21 @@ class PublishFailed(HpwsnClientError):
 
 @dataclass(frozen=True, slots=True)
 class FailedBatch:
-    """Messages that travelled in one Notify, and what became of it."""
+    """The messages of one Notify request that failed, and the error."""
 
     messages: tuple[NotificationMessage, ...]
     error: Exception
 
 
 class Closed(HpwsnClientError):
-    """The object was closed before, and serves no more."""
+    """The object was used after it was closed."""
 
 
 def reason_of(error: OSError) -> str:
-    """In the system's words, since Python's repeat the address.
+    """The operating system's message for the error, without the address that Python's message repeats.
 
-    A name's trouble has a negative number, and that of TLS one which is not the system's.
+    Name resolution errors have negative numbers, and TLS errors have OpenSSL's numbers, so these keep their
+    own message.
     """
     if error.errno and error.errno > 0 and not isinstance(error, ssl.SSLError):
         return os.strerror(error.errno)

@@ -1,7 +1,7 @@
-"""A notification as a subscriber sees it: topic and payload, and whence it came.
+"""A received notification: topic, payload, and the producer and subscription it came from.
 
-Built from a NotificationMessage of WS-BaseNotification 1.3 section 3.2, or from the bare payload of a raw
-delivery (UseRaw). The payload stays bytes until somebody asks for its element.
+It is made from a NotificationMessage (WS-BaseNotification 1.3 section 3.2), or from the bare payload of a raw
+delivery (UseRaw). The payload is parsed only when its element is first used.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hpwsn_client.wsn.topics.topic_expressions import TopicExpression
 
 @dataclass(frozen=True)
 class Notification:
-    """One received notification; `topic` is `A:B:C`, `{namespace}A:B:C`, or None where it has none."""
+    """One received notification; `topic` is `A:B:C` or `{namespace}A:B:C`, and None if it has no topic."""
 
     topic: str | None
     payload: bytes
@@ -30,26 +30,26 @@ class Notification:
 
     @classmethod
     def of(cls, message: NotificationMessage, message_id: str | None = None) -> Notification:
-        """The wire's message as users see it; the id is that of the delivery it came in."""
+        """The notification in a NotificationMessage; `message_id` is the id of its delivery."""
         topic = None if message.topic is None else topic_text(message.topic)
         return cls(topic, message.payload, message.subscription, message.producer, message_id)
 
     @cached_property
     def element(self) -> etree._Element:
-        """The payload without its comments and processing instructions, parsed when first asked for."""
+        """The parsed payload, without comments and processing instructions."""
         return parse_xml(self.payload)
 
     @property
     def is_text(self) -> bool:
-        """Whether plain text was published, not an XML element."""
+        """Whether the payload was published as plain text, not as XML."""
         return self.element.tag == hp("text") and not len(self.element)
 
     @cached_property
     def text(self) -> str:
-        """The payload as a publisher writes it: the plain text, or the XML element's source."""
+        """The payload as the publisher wrote it: the plain text, or the XML source."""
         return (self.element.text or "") if self.is_text else self.payload.decode()
 
 
 def topic_text(expression: TopicExpression) -> str:
-    """The one topic that an expression names, else the expression as it was written."""
+    """The topic that the expression names, or the expression itself if it may match several topics."""
     return expression.text if expression.topic is None else str(expression.topic)

@@ -1,11 +1,10 @@
-"""The pipelined publisher: one Python program that loads a broker.
+"""The pipelined publisher, for high throughput: batches of notifications, several requests in flight.
 
-Notifications gather into Notify requests, several of which are under way on one connection. They reach the
-broker in the order they were put. Each request has a MessageId, and is sent again, in order, when its answer
-got lost, so that every notification is accepted at least once and published once. Too many that wait make
-`put` wait. A request that the broker refuses is reported, with its messages, by the next `put`, `flush` or
-`close`; what was under way behind it may have been accepted. One that it is too busy for is sent again after
-the time it asks for, and may so come after those that were under way behind it.
+Notifications are sent in the order of `put`, on one connection. Each request has a MessageId and is repeated,
+in order, when its reply is lost: it arrives at least once, and the broker publishes it once. `put` waits
+while the queue is full. The next `put`, `flush` or `close` reports a rejected request with its messages;
+requests in flight behind it may have been accepted. When the broker is busy, the request is repeated after
+the Retry-After time, and may then arrive after requests that were in flight behind it.
 """
 
 from __future__ import annotations
@@ -49,25 +48,25 @@ from hpwsn_client.wsn.soap.names import ACTION_NOTIFY
 from hpwsn_client.wsn.soap.version import SoapAction, request_headers
 from hpwsn_client.wsn.soap.xml import DEFAULT_LIMITS, Limits
 
-FIRST_PAUSE, LONGEST_PAUSE = 0.1, 2.0
-"""Seconds between attempts to reach a broker that is away."""
+FIRST_RETRY_DELAY, MAX_RETRY_DELAY = 0.1, 2.0
+"""Seconds between attempts to connect: the delay doubles from the first value up to the second."""
 
 
 @dataclass(slots=True, eq=False)
 class _Entry:
     message: NotificationMessage
     done: asyncio.Future[None]
-    put: float
+    put_at: float
 
 
 @dataclass(slots=True, eq=False)
-class _Lot:
-    """What travels in one request."""
+class _Batch:
+    """The notifications of one request; `first_attempt` and `deadline` are times of the event loop."""
 
     entries: list[_Entry]
     request: bytes
-    first: float
-    due: float = field(default=0.0)
+    first_attempt: float
+    deadline: float = field(default=0.0)
 
     @property
     def messages(self) -> tuple[NotificationMessage, ...]:
@@ -75,7 +74,7 @@ class _Lot:
 
 
 class Publisher:
-    """Publishes many notifications to one broker; made by `Client.publisher`."""
+    """Publishes many notifications to one broker; create one with `Client.publisher`."""
 
     def __init__(
         self,
@@ -93,18 +92,19 @@ class Publisher:
         tls: ssl.SSLContext | None = None,
     ) -> None:
         if not 1 <= batch <= limits.messages:
-            raise ValueError(f"batch is {batch}; a Notify holds 1 to {limits.messages} notifications")
+            raise ValueError(f"batch is {batch}; give 1 to {limits.messages} notifications for a Notify")
         if in_flight < 1 or max_waiting < 1 or timeout <= 0 or linger < 0 or retry_for < 0:
             raise ValueError(
                 f"in_flight={in_flight}, max_waiting={max_waiting}, timeout={timeout}, linger={linger}, "
-                f"retry_for={retry_for}: give at least one request and one message, and times from 0 on"
+                f"retry_for={retry_for}: give in_flight and max_waiting of at least 1, a timeout above 0,"
+                " and a linger and retry_for of 0 or more seconds"
             )
         self.url = check_url(url)
         self._soap = soap
         self.linger = linger
         self.batch = batch
-        self._in_flight = in_flight
-        self._most = max_waiting
+        self._max_in_flight = in_flight
+        self._max_waiting = max_waiting
         self._timeout = timeout
         self._retry_for = retry_for
         self._limits = limits
@@ -113,17 +113,17 @@ class Publisher:
         self._head = request_head(url) + _header_lines(headers)
         self._ids = (f"{uuid4()}-{number}" for number in itertools.count(1))
         self._waiting: deque[_Entry] = deque()
-        self._under_way: deque[_Lot] = deque()
-        self._again: list[_Lot] = []
+        self._in_flight: deque[_Batch] = deque()
+        self._postponed: list[_Batch] = []
         self._failed: list[FailedBatch] = []
         self._connection: Pipeline | None = None
-        self._trouble: Exception | None = None
-        self._away_since = 0.0
-        self._pause = FIRST_PAUSE
+        self._last_error: Exception | None = None
+        self._unreachable_since = 0.0
+        self._retry_delay = FIRST_RETRY_DELAY
         self._retry_at = 0.0
-        self._changed = asyncio.Event()
+        self._wake_up = asyncio.Event()
         self._progress = asyncio.Event()
-        self._hurry = 0
+        self._flushing = 0
         self._closing = False
         self._task: asyncio.Task[None] | None = None
 
@@ -143,10 +143,10 @@ class Publisher:
         producer: Endpoint | None = None,
         namespaces: Namespaces | None = None,
     ) -> asyncio.Future[None]:
-        """Publish one notification soon; waits only while `max_waiting` others wait.
+        """Queue one notification; waits while `max_waiting` others are queued.
 
-        The future it returns is done when the broker has accepted it. Nobody needs to look at it: what fails
-        is raised, as PublishFailed, by a later call, or at the end.
+        The returned future is done when the broker has accepted the notification. It need not be awaited: a
+        later call, or `close`, raises PublishFailed for every failure.
         """
         message = notification_message(topic, payload, producer=producer, namespaces=namespaces)
         self.check()
@@ -154,38 +154,38 @@ class Publisher:
         return done
 
     async def enqueue(self, messages: Iterable[NotificationMessage]) -> list[asyncio.Future[None]]:
-        """Put messages that are made already, and raise nothing about earlier ones."""
+        """Queue messages, without raising PublishFailed for earlier ones."""
         loop = asyncio.get_running_loop()
-        made = []
+        futures = []
         for message in messages:
-            while len(self._waiting) >= self._most and not self._closing:
+            while len(self._waiting) >= self._max_waiting and not self._closing:
                 self._progress.clear()
                 await self._progress.wait()
             if self._closing:
-                raise Closed("this publisher was closed; make a new one", self.url)
+                raise Closed("this publisher is closed; create a new one", self.url)
             entry = _Entry(message, loop.create_future(), loop.time())
             self._waiting.append(entry)
-            made.append(entry.done)
+            futures.append(entry.done)
             if len(self._waiting) in (1, self.batch):
-                self._changed.set()
+                self._wake_up.set()
             if self._task is None or self._task.done():
                 self._task = loop.create_task(self._run())
-        return made
+        return futures
 
     async def flush(self) -> None:
-        """Send all that waits without lingering; returns when it is accepted, or raises PublishFailed."""
-        self._hurry += 1
-        self._changed.set()
+        """Send all queued notifications now and wait for the replies; may raise PublishFailed."""
+        self._flushing += 1
+        self._wake_up.set()
         try:
-            while self._waiting or self._under_way or self._again:
+            while self._waiting or self._in_flight or self._postponed:
                 self._progress.clear()
                 await self._progress.wait()
         finally:
-            self._hurry -= 1
+            self._flushing -= 1
         self.check()
 
     async def close(self) -> None:
-        """Flush, and close the connection; a second time does nothing."""
+        """Flush and close the connection; a second call does nothing."""
         self._closing = True
         try:
             await self.flush()
@@ -198,68 +198,68 @@ class Publisher:
                 self._connection.close()
 
     def check(self) -> None:
-        """Raise PublishFailed where batches have failed since the last time."""
+        """Raise PublishFailed if batches have failed since the last check."""
         if not self._failed:
             return
         failed, self._failed = self._failed, []
         count = sum(len(batch.messages) for batch in failed)
         raise PublishFailed(
-            f"{count} notifications in {len(failed)} requests were not accepted by {self.url}; "
-            f"the first: {failed[0].error}; `failed` has them all, to be put again or dropped",
+            f"{self.url} did not accept {count} notifications in {len(failed)} requests; "
+            f"first error: {failed[0].error}; `failed` has the notifications, to publish again or drop",
             self.url,
             failed,
         ) from None
 
     async def _run(self) -> None:
-        """Take the next step, whatever it is, for as long as somebody may put something."""
+        """Send requests until the publisher is closed."""
         try:
             while True:
                 await self._step()
         except BaseException as error:
-            self._give_up(error if isinstance(error, Exception) else None)
+            self._fail_all(error if isinstance(error, Exception) else None)
             raise
 
     async def _step(self) -> None:
         now = asyncio.get_running_loop().time()
-        if self._again and not self._under_way and now >= self._retry_at:
-            self._under_way.extend(self._again)
-            self._again.clear()
-            self._rewrite()
-        elif self._under_way and self._connection is None and now >= self._retry_at:
+        if self._postponed and not self._in_flight and now >= self._retry_at:
+            self._in_flight.extend(self._postponed)
+            self._postponed.clear()
+            self._resend()
+        elif self._in_flight and self._connection is None and now >= self._retry_at:
             await self._connect()
-        elif self._under_way and self._connection is not None and now >= self._under_way[0].due:
-            self._connection.close(TimeoutError(f"no answer within {self._timeout:g} s"))
-            self._lost(self._connection, TimeoutError(f"no answer within {self._timeout:g} s"))
+        elif self._in_flight and self._connection is not None and now >= self._in_flight[0].deadline:
+            self._connection.close(TimeoutError(f"no reply within {self._timeout:g} s"))
+            self._on_lost(self._connection, TimeoutError(f"no reply within {self._timeout:g} s"))
         elif self._ready(now):
-            self._send(self._take(now))
+            self._send(self._next_batch(now))
         else:
             await self._wait(now)
 
     def _ready(self, now: float) -> bool:
-        """Whether the next request can go: it is full, or has lingered, and there is room for it."""
-        if not self._waiting or self._again or len(self._under_way) >= self._in_flight:
+        """Whether to send the next request: it is full or has lingered, and another may be in flight."""
+        if not self._waiting or self._postponed or len(self._in_flight) >= self._max_in_flight:
             return False
         full = len(self._waiting) >= self.batch
-        return full or bool(self._hurry) or now >= self._waiting[0].put + self.linger
+        return full or bool(self._flushing) or now >= self._waiting[0].put_at + self.linger
 
     async def _wait(self, now: float) -> None:
-        """Until something changes, or the next time that something is due."""
+        """Wait for a change, or until the next deadline."""
         times = []
-        if self._under_way:
-            times.append(self._retry_at if self._connection is None else self._under_way[0].due)
-        elif self._again:
+        if self._in_flight:
+            times.append(self._retry_at if self._connection is None else self._in_flight[0].deadline)
+        elif self._postponed:
             times.append(self._retry_at)
-        if self._waiting and not self._again and len(self._under_way) < self._in_flight:
-            times.append(self._waiting[0].put + self.linger)
-        self._changed.clear()
+        if self._waiting and not self._postponed and len(self._in_flight) < self._max_in_flight:
+            times.append(self._waiting[0].put_at + self.linger)
+        self._wake_up.clear()
         try:
             async with asyncio.timeout_at(min(times, default=None)):
-                await self._changed.wait()
+                await self._wake_up.wait()
         except TimeoutError:
             pass
 
-    def _take(self, now: float) -> _Lot:
-        """The oldest that go into one request."""
+    def _next_batch(self, now: float) -> _Batch:
+        """Remove the oldest entries that fit into one request."""
         entries: list[_Entry] = []
         size = 0
         while self._waiting and len(entries) < self.batch:
@@ -268,9 +268,10 @@ class Publisher:
                 break
             entries.append(self._waiting.popleft())
         self._progress.set()
-        # While the broker is away, waiting is trying too: else lots had their time one after the other.
-        first = now if self._trouble is None else max(entries[0].put, self._away_since)
-        return _Lot(entries, self._request([entry.message for entry in entries]), first)
+        # While the broker is unreachable, the time in the queue counts as retry time. Otherwise each batch
+        # would start its own retry period after the previous one had failed.
+        first = now if self._last_error is None else max(entries[0].put_at, self._unreachable_since)
+        return _Batch(entries, self._request([entry.message for entry in entries]), first)
 
     def _request(self, messages: list[NotificationMessage]) -> bytes:
         headers = [
@@ -280,124 +281,124 @@ class Publisher:
         body = encode_envelope(self._soap, encode_notify(messages), headers)
         return b"%sContent-Length: %d\r\n\r\n%s" % (self._head, len(body), body)
 
-    def _send(self, lot: _Lot) -> None:
-        self._under_way.append(lot)
+    def _send(self, batch: _Batch) -> None:
+        self._in_flight.append(batch)
         if self._connection is not None:
-            self._write(lot)
+            self._write(batch)
 
-    def _write(self, lot: _Lot) -> None:
+    def _write(self, batch: _Batch) -> None:
         assert self._connection is not None
-        lot.due = asyncio.get_running_loop().time() + self._timeout
-        self._connection.write(lot.request)
+        batch.deadline = asyncio.get_running_loop().time() + self._timeout
+        self._connection.write(batch.request)
 
-    def _rewrite(self) -> None:
+    def _resend(self) -> None:
         if self._connection is not None:
-            for lot in self._under_way:
-                self._write(lot)
+            for batch in self._in_flight:
+                self._write(batch)
 
     async def _connect(self) -> None:
         try:
             async with asyncio.timeout(self._timeout):
                 self._connection = await Pipeline.open(
-                    self.url, self._answered, self._lost, self._limits.body, self._tls
+                    self.url, self._on_reply, self._on_lost, self._limits.body, self._tls
                 )
         except (OSError, UnicodeError) as error:
-            # A UnicodeError is about a host name that cannot be one.
-            self._set_back(error)
+            # A UnicodeError means an invalid host name.
+            self._schedule_retry(error)
         else:
-            self._rewrite()
+            self._resend()
 
-    def _answered(self, connection: Pipeline, raw: RawReply) -> None:
-        if connection is not self._connection or not self._under_way:
+    def _on_reply(self, connection: Pipeline, raw: RawReply) -> None:
+        if connection is not self._connection or not self._in_flight:
             connection.close()
             return
-        lot = self._under_way.popleft()
-        self._pause, self._trouble = FIRST_PAUSE, None
+        batch = self._in_flight.popleft()
+        self._retry_delay, self._last_error = FIRST_RETRY_DELAY, None
         now = asyncio.get_running_loop().time()
-        for other in self._under_way:
-            # They are answered one after the other: each has its time from the answer before it.
-            other.due = now + self._timeout
+        for other in self._in_flight:
+            # Replies come one after the other, so each request has the timeout from the previous reply.
+            other.deadline = now + self._timeout
         try:
             body_of(
                 Reply(self.url, raw.status, _charset(raw), _Headers(raw.headers), raw.content), self._limits
             )
         except Busy as error:
-            self._postpone(lot, error, now)
+            self._postpone(batch, error, now)
         except Exception as error:
-            self._fail(lot, error)
+            self._fail(batch, error)
         else:
-            self._accept(lot)
+            self._accept(batch)
 
-    def _postpone(self, lot: _Lot, error: Busy, now: float) -> None:
-        if now - lot.first >= self._retry_for:
-            self._fail(lot, error)
+    def _postpone(self, batch: _Batch, error: Busy, now: float) -> None:
+        if now - batch.first_attempt >= self._retry_for:
+            self._fail(batch, error)
             return
-        self._again.append(lot)
+        self._postponed.append(batch)
         self._retry_at = now + min(error.retry_after, self._retry_for)
-        self._tell()
+        self._wake()
 
-    def _lost(self, connection: Pipeline, error: Exception | None) -> None:
+    def _on_lost(self, connection: Pipeline, error: Exception | None) -> None:
         if connection is self._connection:
             self._connection = None
-            if self._under_way:
-                self._set_back(error or ConnectionError("the broker closed it"))
-            self._tell()
+            if self._in_flight:
+                self._schedule_retry(error or ConnectionError("the broker closed the connection"))
+            self._wake()
 
-    def _set_back(self, error: Exception) -> None:
-        """Try again soon, and give up those that were tried for too long."""
+    def _schedule_retry(self, error: Exception) -> None:
+        """Schedule the next attempt, and fail batches whose retry time is over."""
         now = asyncio.get_running_loop().time()
-        self._retry_at = now + (self._pause if self._trouble is not None else 0.0)
-        if self._trouble is None:
-            self._away_since = now
+        self._retry_at = now + (self._retry_delay if self._last_error is not None else 0.0)
+        if self._last_error is None:
+            self._unreachable_since = now
         else:
-            self._pause = min(2 * self._pause, LONGEST_PAUSE)
-        self._trouble = error
-        while self._under_way and now - self._under_way[0].first >= self._retry_for:
-            self._fail(self._under_way.popleft(), _explain(self.url, error))
-        if self._away_since < now - self._retry_for:
-            self._fail_waiting(now - self._retry_for, _explain(self.url, error))
+            self._retry_delay = min(2 * self._retry_delay, MAX_RETRY_DELAY)
+        self._last_error = error
+        while self._in_flight and now - self._in_flight[0].first_attempt >= self._retry_for:
+            self._fail(self._in_flight.popleft(), _client_error(self.url, error))
+        if self._unreachable_since < now - self._retry_for:
+            self._fail_waiting(now - self._retry_for, _client_error(self.url, error))
 
     def _fail_waiting(self, before: float, error: Exception) -> None:
-        """Give up what was put before that time and had no turn."""
+        """Fail queued notifications that were put before that time."""
         late = []
-        while self._waiting and self._waiting[0].put <= before:
+        while self._waiting and self._waiting[0].put_at <= before:
             late.append(self._waiting.popleft())
         if late:
-            self._fail(_Lot(late, b"", before), error)
+            self._fail(_Batch(late, b"", before), error)
 
-    def _accept(self, lot: _Lot) -> None:
-        for entry in lot.entries:
+    def _accept(self, batch: _Batch) -> None:
+        for entry in batch.entries:
             if not entry.done.done():
                 entry.done.set_result(None)
-        self._tell()
+        self._wake()
 
-    def _fail(self, lot: _Lot, error: Exception) -> None:
-        self._failed.append(FailedBatch(lot.messages, error))
-        for entry in lot.entries:
+    def _fail(self, batch: _Batch, error: Exception) -> None:
+        self._failed.append(FailedBatch(batch.messages, error))
+        for entry in batch.entries:
             if not entry.done.done():
                 entry.done.set_exception(error)
-                # It is reported in any case, so nobody needs to be reminded to look.
+                # PublishFailed reports the error, so asyncio must not warn that it was never retrieved.
                 entry.done.exception()
-        self._tell()
+        self._wake()
 
-    def _give_up(self, error: Exception | None) -> None:
-        """Leave nobody waiting."""
-        reason = error or Closed("this publisher was closed before the broker had answered", self.url)
-        for lot in (*self._under_way, *self._again):
-            self._fail(lot, reason)
-        self._under_way.clear()
-        self._again.clear()
+    def _fail_all(self, error: Exception | None) -> None:
+        """Fail all batches and queued notifications, so that no caller waits for ever."""
+        reason = error or Closed("this publisher was closed before the broker replied", self.url)
+        for batch in (*self._in_flight, *self._postponed):
+            self._fail(batch, reason)
+        self._in_flight.clear()
+        self._postponed.clear()
         if self._waiting:
-            self._fail(_Lot(list(self._waiting), b"", 0.0), reason)
+            self._fail(_Batch(list(self._waiting), b"", 0.0), reason)
             self._waiting.clear()
 
-    def _tell(self) -> None:
-        self._changed.set()
+    def _wake(self) -> None:
+        self._wake_up.set()
         self._progress.set()
 
 
 class _Headers(dict[str, str]):
-    """Headers whose names are in lower case, asked for in any."""
+    """Headers stored with lower-case names; lookups ignore case."""
 
     def get(self, name: str, default: str = "") -> str:  # type: ignore[override]
         return super().get(name.lower(), default)
@@ -412,14 +413,14 @@ def _charset(raw: RawReply) -> str | None:
     return value.partition(";")[0].strip(' "') or None if found else None
 
 
-def _explain(url: str, error: Exception) -> Exception:
-    """Our exception for what is wrong with the connection."""
-    unknown = "it was tried again and again; whether the last request was carried out is not known"
+def _client_error(url: str, error: Exception) -> Exception:
+    """The client's exception for a connection error."""
+    unknown = "all retries failed; the broker may have processed the last request"
     if isinstance(error, TimeoutError):
-        return TimedOut(f"{url}: {str(error) or 'no connection in time'}; {unknown}", url)
+        return TimedOut(f"{url}: {str(error) or 'no connection before the timeout'}; {unknown}", url)
     if isinstance(error, NotHttp):
-        return BadReply(f"{url} answered badly: {error}; see that a broker listens at this URL", url)
+        return BadReply(f"invalid reply from {url}: {error}; check that a broker listens at this URL", url)
     if (failed := tls_failed(url, error)) is not None:
         return failed
     why = reason_of(error) if isinstance(error, OSError) else str(error)
-    return ConnectionFailed(f"{url} cannot be reached ({why}); {unknown}", url)
+    return ConnectionFailed(f"cannot connect to {url} ({why}); {unknown}", url)

@@ -1,8 +1,8 @@
-"""Gathers notifications into Notify requests: in bounded lots for many at once, or by lingering for calls
-that come together.
+"""Batching of notifications into Notify requests, for `Client.notify_many` and for a client with `linger`.
 
-Owns the order of what one client publishes with a linger: one request is under way at a time, and each
-carries what waited, oldest first. It sends through a function it is given, and knows neither HTTP nor SOAP.
+With `linger`, a notification waits a short time for others to share its request. One request is in flight at
+a time, so notifications keep their order. The module sends through a function argument; it does no HTTP and
+no SOAP.
 """
 
 from __future__ import annotations
@@ -17,37 +17,40 @@ from hpwsn_client.wsn.operations.notifications import NotificationMessage
 Send = Callable[[Sequence[NotificationMessage], str | None], Awaitable[None]]
 
 NOTIFY_BYTES = 1 << 20
-"""A Notify is not filled beyond this many bytes: more gains nothing, and brokers refuse it somewhere."""
+"""Target size of a Notify: larger requests are not faster, and brokers limit the size."""
 
-_AROUND_PAYLOAD = 1024
+_OVERHEAD = 1024
 
 
 def message_size(message: NotificationMessage) -> int:
-    """About the bytes that a message takes in a Notify."""
+    """Estimated bytes of a message in a Notify."""
     topic = 0 if message.topic is None else len(message.topic.text)
-    return len(message.payload) + 4 * topic + _AROUND_PAYLOAD
+    return len(message.payload) + 4 * topic + _OVERHEAD
 
 
-def lots(messages: Iterable[NotificationMessage], batch: int) -> Iterator[list[NotificationMessage]]:
-    """The messages in order, in lots of at most `batch`, and of NOTIFY_BYTES but for single larger ones."""
-    lot: list[NotificationMessage] = []
+def batches(messages: Iterable[NotificationMessage], batch: int) -> Iterator[list[NotificationMessage]]:
+    """Split messages, in order, into batches of at most `batch` messages and NOTIFY_BYTES.
+
+    A message larger than NOTIFY_BYTES gets its own batch.
+    """
+    current: list[NotificationMessage] = []
     size = 0
     for message in messages:
         length = message_size(message)
-        if lot and size + length > NOTIFY_BYTES:
-            yield lot
-            lot, size = [], 0
-        lot.append(message)
+        if current and size + length > NOTIFY_BYTES:
+            yield current
+            current, size = [], 0
+        current.append(message)
         size += length
-        if len(lot) >= batch:
-            yield lot
-            lot, size = [], 0
-    if lot:
-        yield lot
+        if len(current) >= batch:
+            yield current
+            current, size = [], 0
+    if current:
+        yield current
 
 
 @dataclass(slots=True, eq=False)
-class _Waiting:
+class _Pending:
     message: NotificationMessage
     message_id: str | None
     done: asyncio.Future[None]
@@ -55,36 +58,36 @@ class _Waiting:
 
 
 class LingeringPublisher:
-    """Holds each message up to `linger` seconds for others to join it."""
+    """Delays each message up to `linger` seconds so that others can share its request."""
 
     def __init__(self, send: Send, linger: float, batch: int) -> None:
         self._send = send
         self._linger = linger
         self._batch = batch
-        self._waiting: deque[_Waiting] = deque()
+        self._pending: deque[_Pending] = deque()
         self._ready = asyncio.Event()
         self._sending = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
         self._closing = False
 
     async def publish(self, message: NotificationMessage, message_id: str | None = None) -> None:
-        """Publish one message with those that come near it, alone if it has an id; returns when answered."""
+        """Publish one message and wait for the reply; a message with an id gets its own request."""
         loop = asyncio.get_running_loop()
         done: asyncio.Future[None] = loop.create_future()
-        self._waiting.append(_Waiting(message, message_id, done, loop.time() + self._linger))
-        if len(self._waiting) >= self._batch:
+        self._pending.append(_Pending(message, message_id, done, loop.time() + self._linger))
+        if len(self._pending) >= self._batch:
             self._ready.set()
         if self._task is None:
             self._task = loop.create_task(self._run())
         await done
 
     async def send(self, messages: Sequence[NotificationMessage]) -> None:
-        """Send a Notify that is complete already, in turn with the others."""
+        """Send a complete batch, after the request in flight."""
         async with self._sending:
             await self._send(messages, None)
 
     async def close(self) -> None:
-        """Send all that waits, at once."""
+        """Send all pending messages without lingering."""
         self._closing = True
         self._ready.set()
         if self._task is not None:
@@ -92,57 +95,57 @@ class LingeringPublisher:
 
     async def _run(self) -> None:
         try:
-            while self._waiting:
+            while self._pending:
                 await self._linger_for_more()
-                await self._send_lot(self._take())
+                await self._send_batch(self._next_batch())
         finally:
             self._task = None
-            for entry in self._waiting:
+            for entry in self._pending:
                 entry.done.cancel()
-            self._waiting.clear()
+            self._pending.clear()
 
     async def _linger_for_more(self) -> None:
-        if self._closing or len(self._waiting) >= self._batch:
+        if self._closing or len(self._pending) >= self._batch:
             return
         self._ready.clear()
         try:
-            async with asyncio.timeout_at(self._waiting[0].deadline):
+            async with asyncio.timeout_at(self._pending[0].deadline):
                 await self._ready.wait()
         except TimeoutError:
             pass
 
-    def _take(self) -> list[_Waiting]:
-        """The oldest entries that go into one Notify, without those whose caller has given up."""
-        lot: list[_Waiting] = []
+    def _next_batch(self) -> list[_Pending]:
+        """Remove the oldest entries that fit into one Notify, and skip those whose caller was cancelled."""
+        entries: list[_Pending] = []
         size = 0
-        while self._waiting and len(lot) < self._batch:
-            entry = self._waiting[0]
+        while self._pending and len(entries) < self._batch:
+            entry = self._pending[0]
             size += message_size(entry.message)
-            if lot and (size > NOTIFY_BYTES or entry.message_id or lot[0].message_id):
+            if entries and (size > NOTIFY_BYTES or entry.message_id or entries[0].message_id):
                 break
-            self._waiting.popleft()
+            self._pending.popleft()
             if entry.done.cancelled():
                 size -= message_size(entry.message)
             else:
-                lot.append(entry)
-        return lot
+                entries.append(entry)
+        return entries
 
-    async def _send_lot(self, lot: list[_Waiting]) -> None:
-        if not lot:
+    async def _send_batch(self, entries: list[_Pending]) -> None:
+        if not entries:
             return
         try:
             async with self._sending:
-                await self._send([entry.message for entry in lot], lot[0].message_id)
+                await self._send([entry.message for entry in entries], entries[0].message_id)
         except BaseException as error:
-            _settle(lot, error)
+            _complete(entries, error)
             if not isinstance(error, Exception):
                 raise
         else:
-            _settle(lot, None)
+            _complete(entries, None)
 
 
-def _settle(lot: list[_Waiting], error: BaseException | None) -> None:
-    for entry in lot:
+def _complete(entries: list[_Pending], error: BaseException | None) -> None:
+    for entry in entries:
         if entry.done.done():
             continue
         if error is None:

@@ -1,16 +1,10 @@
-"""The subscriber's own web service: a NotificationConsumer (WS-BaseNotification 1.3 section 3) on
-aiohttp.
+"""The receiver: an HTTP server that implements NotificationConsumer (WS-BaseNotification 1.3 section 3).
 
-It takes Notify in SOAP 1.1 and 1.2 with any number of messages, and the bare payload of a raw delivery.
-The broker has its answer only when the notification is in the user's hands: the callback has returned, or
-there was room among those that wait for the iterator. So a slow reader slows the broker's deliveries to
-it, and nothing acknowledged is lost on the way. Where a callback fails (500) or there is no room for too
-long (503), the broker keeps the delivery and tries again, and the subscriber may see a part of it twice.
-
-A bounded queue of notifications between a receiver's HTTP service and the code that reads it.
-
-All notifications of one delivery go in together or not at all, so that a delivery refused for want of
-room can be repeated without doubling a part of it. Closing lets readers finish what is in it.
+It accepts Notify in SOAP 1.1 and 1.2, and the bare payload of a raw delivery. It replies to the broker after
+the callback has returned, or after the notifications are in the mailbox, the bounded queue for `get` and
+`async for`. So a slow reader slows down the broker's deliveries. If the callback fails (500), or the mailbox
+stays full (503), the broker retries the delivery. A callback may then see a notification twice; the mailbox
+takes all notifications of a delivery or none.
 """
 
 from __future__ import annotations
@@ -39,54 +33,12 @@ from hpwsn_client.wsn.soap.faults import Busy, FaultCode, InvalidMessage, SoapFa
 from hpwsn_client.wsn.soap.names import hp, wsa, wsnt
 from hpwsn_client.wsn.soap.xml import DEFAULT_LIMITS, Limits, encode_element
 
-
-class Mailbox:
-    """Holds up to `capacity` notifications; a delivery larger than that goes into an empty one."""
-
-    def __init__(self, capacity: int) -> None:
-        self._capacity = capacity
-        self._waiting: deque[Notification] = deque()
-        self._changed = asyncio.Condition()
-        self._turn = asyncio.Lock()
-        self._closed = False
-
-    # Nothing is awaited between a wait that ends well and the change: a cancelled reader loses nothing.
-
-    async def put(self, delivery: Sequence[Notification], patience: float) -> bool:
-        """Add a whole delivery once there is room; False where there was none in time, or all is closed."""
-        try:
-            async with asyncio.timeout(patience), self._turn, self._changed:
-                await self._changed.wait_for(lambda: self._closed or self._has_room(len(delivery)))
-                if not self._closed:
-                    self._waiting.extend(delivery)
-                    self._changed.notify_all()
-                return not self._closed
-        except TimeoutError:
-            return False
-
-    async def get(self, timeout: float | None = None) -> Notification | None:  # noqa: ASYNC109
-        """Take the oldest; TimeoutError where none came in time, None where all is closed and read."""
-        async with asyncio.timeout(timeout), self._changed:
-            await self._changed.wait_for(lambda: self._closed or self._waiting)
-            self._changed.notify_all()
-            return self._waiting.popleft() if self._waiting else None
-
-    async def close(self) -> None:
-        """Take nothing more, and wake everyone who waits."""
-        async with self._changed:
-            self._closed = True
-            self._changed.notify_all()
-
-    def _has_room(self, number: int) -> bool:
-        return not self._waiting or len(self._waiting) + number <= self._capacity
-
-
 Callback = Callable[[Notification], Awaitable[object] | object]
 
 log = logging.getLogger(__name__)
 
-_PATIENCE = 10.0
-"""Seconds a delivery waits for room: less than brokers wait for an answer."""
+_MAX_WAIT_FOR_ROOM = 10.0
+"""Seconds that a delivery waits for room; shorter than the request timeout of brokers."""
 _RETRY_AFTER = 1
 _UNDERSTOOD = {
     *map(wsa, ("Action", "To", "MessageID", "RelatesTo", "ReplyTo", "FaultTo", "From")),
@@ -94,25 +46,8 @@ _UNDERSTOOD = {
 }
 
 
-class Ending(Protocol):
-    """A subscription, as far as its receiver needs to know it."""
-
-    ended: bool
-
-    async def unsubscribe(self) -> None:
-        """End it."""
-
-
-async def _end(subscription: Ending) -> None:
-    if subscription.ended:
-        return
-    with contextlib.suppress(HpwsnClientError, SoapFault, TimeoutError):
-        async with asyncio.timeout(SHUTDOWN):
-            await subscription.unsubscribe()
-
-
 class Receiver:
-    """Receives notifications at `url`, for a callback, or for `async for` and `get`."""
+    """Receives notifications at `url` and passes them to the callback, or to `get` and `async for`."""
 
     def __init__(
         self,
@@ -128,10 +63,10 @@ class Receiver:
         if not path.startswith("/"):
             raise ValueError(f"the path {path!r} does not begin with '/'; write it like /notifications")
         if max_waiting < 1:
-            raise ValueError(f"max_waiting is {max_waiting}; a receiver holds at least one notification")
+            raise ValueError(f"max_waiting is {max_waiting}; give at least 1")
         if public_url is None and _is_wildcard(host):
             raise ValueError(
-                f"a receiver on {host!r} does not know how the broker can reach it; give a public_url"
+                f"the host {host!r} is not an address that the broker can use; give a public_url"
             )
         self._host = host
         self._port = port
@@ -142,8 +77,8 @@ class Receiver:
         self._mailbox = Mailbox(max_waiting)
         self._runner: web.AppRunner | None = None
         self._closed = False
-        self._passing = port == 0 and public_url is None
-        self._subscriptions: list[Ending] = []
+        self._ends_subscriptions = port == 0 and public_url is None
+        self._subscriptions: list[EndableSubscription] = []
 
     async def __aenter__(self) -> Self:
         return await self.open()
@@ -154,9 +89,9 @@ class Receiver:
         await self.close()
 
     async def open(self) -> Self:
-        """Start listening; port 0 takes a free one."""
+        """Start listening; port 0 means any free port."""
         if self._closed:
-            raise Closed("this receiver was closed; make a new one", self._public_url or "")
+            raise Closed("this receiver is closed; create a new one", self._public_url or "")
         if self._runner is not None:
             return self
         app = web.Application(client_max_size=self._limits.body)
@@ -165,37 +100,40 @@ class Receiver:
         return self
 
     async def close(self) -> None:
-        """Stop listening; what was acknowledged can still be read, then the iteration ends.
+        """Stop listening; notifications that were acknowledged can still be read.
 
-        Subscriptions that lead to a port that was free by chance end with it, as nobody can come back to it.
+        With port 0 and no public URL, the subscriptions of this receiver end too, because no later receiver
+        would have the same URL.
         """
         self._closed = True
-        await asyncio.gather(*map(_end, self._subscriptions))
+        await asyncio.gather(*map(_unsubscribe, self._subscriptions))
         self._subscriptions.clear()
         await self._mailbox.close()
         runner, self._runner = self._runner, None
         if runner is not None:
             await runner.cleanup()
 
-    def leads_here(self, subscription: Ending) -> None:
-        """Told by a client of a subscription whose consumer is this receiver."""
-        if self._passing:
+    def leads_here(self, subscription: EndableSubscription) -> None:
+        """Called by a client that has subscribed this receiver."""
+        if self._ends_subscriptions:
             self._subscriptions.append(subscription)
 
     @property
     def url(self) -> str:
-        """Where the broker delivers to."""
+        """The URL to which the broker delivers."""
         if self._public_url is None and self._port == 0:
-            raise RuntimeError("the receiver has no URL before it is open; use `async with` or open() first")
+            raise RuntimeError(
+                "the receiver is not open and has no URL yet; use `async with` or call open() first"
+            )
         return self._public_url or http_url(self._host, self._port, self._path)
 
     @property
     def epr(self) -> EndpointReference:
-        """The receiver as a consumer reference."""
+        """The receiver's endpoint reference, usable as a consumer."""
         return EndpointReference(self.url)
 
     async def get(self, timeout: float | None = None) -> Notification:  # noqa: ASYNC109
-        """The next notification; TimedOut where none comes in time, Closed where none will come."""
+        """The next notification; TimedOut after `timeout` seconds without one, Closed after `close`."""
         try:
             notification = await self._mailbox.get(timeout)
         except TimeoutError:
@@ -219,7 +157,7 @@ class Receiver:
         try:
             envelope = parse_envelope(await self._body(request), self._limits, request.charset, raw=True)
             version, relates_to = envelope.version, envelope.addressing.message_id
-            await self._hand_over(_notifications(envelope, self._limits))
+            await self._deliver(_notifications(envelope, self._limits))
         except SoapFault as fault:
             return _fault_response(fault, fault.version or version, relates_to)
         return web.Response(status=202)
@@ -232,13 +170,13 @@ class Receiver:
                 f"the request is larger than this receiver's limit of {self._limits.body} bytes"
             ) from None
 
-    async def _hand_over(self, delivery: Sequence[Notification]) -> None:
+    async def _deliver(self, delivery: Sequence[Notification]) -> None:
         if self._callback is not None:
             for notification in delivery:
                 await self._call_back(self._callback, notification)
-        elif not await self._mailbox.put(delivery, _PATIENCE):
+        elif not await self._mailbox.put(delivery, _MAX_WAIT_FOR_ROOM):
             raise Busy(
-                "the subscriber reads too slowly, or is closing; deliver again later",
+                "the receiver's queue is full, or it is closing; deliver again later",
                 retry_after=_RETRY_AFTER,
             )
 
@@ -249,18 +187,74 @@ class Receiver:
                 await result
         except Exception as error:
             log.exception(
-                "the callback failed on a notification on %s; the broker will retry", notification.topic
+                "the callback failed for a notification on %s; the broker will retry", notification.topic
             )
-            raise SoapFault(
-                "the subscriber could not handle the notification", code=FaultCode.RECEIVER
-            ) from error
+            raise SoapFault("the receiver's callback failed", code=FaultCode.RECEIVER) from error
+
+
+class Mailbox:
+    """A bounded queue of notifications; a delivery larger than `capacity` is accepted when it is empty."""
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self._waiting: deque[Notification] = deque()
+        self._changed = asyncio.Condition()
+        self._put_lock = asyncio.Lock()
+        self._closed = False
+
+    # There is no await between the end of a wait and the change, so a cancelled reader loses nothing.
+
+    async def put(self, delivery: Sequence[Notification], max_wait: float) -> bool:
+        """Add a delivery as a whole; False after `max_wait` seconds without room, or when closed."""
+        try:
+            async with asyncio.timeout(max_wait), self._put_lock, self._changed:
+                await self._changed.wait_for(lambda: self._closed or self._has_room(len(delivery)))
+                if not self._closed:
+                    self._waiting.extend(delivery)
+                    self._changed.notify_all()
+                return not self._closed
+        except TimeoutError:
+            return False
+
+    async def get(self, timeout: float | None = None) -> Notification | None:  # noqa: ASYNC109
+        """Remove the oldest notification; None when closed and empty, TimeoutError after the timeout."""
+        async with asyncio.timeout(timeout), self._changed:
+            await self._changed.wait_for(lambda: self._closed or self._waiting)
+            self._changed.notify_all()
+            return self._waiting.popleft() if self._waiting else None
+
+    async def close(self) -> None:
+        """Accept no more deliveries; readers can still empty the queue."""
+        async with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+    def _has_room(self, number: int) -> bool:
+        return not self._waiting or len(self._waiting) + number <= self._capacity
+
+
+class EndableSubscription(Protocol):
+    """The part of a subscription that a receiver uses."""
+
+    ended: bool
+
+    async def unsubscribe(self) -> None:
+        """End the subscription."""
+
+
+async def _unsubscribe(subscription: EndableSubscription) -> None:
+    if subscription.ended:
+        return
+    with contextlib.suppress(HpwsnClientError, SoapFault, TimeoutError):
+        async with asyncio.timeout(SHUTDOWN):
+            await subscription.unsubscribe()
 
 
 def _notifications(envelope: Envelope, limits: Limits) -> list[Notification]:
     references = {h.tag for h in envelope.headers if h.get(wsa("IsReferenceParameter")) in ("true", "1")}
     check_must_understand(envelope, _UNDERSTOOD | references)
     if envelope.body is None:
-        raise InvalidMessage("the SOAP body is empty; a receiver takes wsnt:Notify or one raw payload")
+        raise InvalidMessage("the SOAP body is empty; send wsnt:Notify or one raw payload")
     message_id = _message_id(envelope)
     if envelope.body.tag == wsnt("Notify"):
         return [Notification.of(message, message_id) for message in parse_notify(envelope.body, limits)]
@@ -268,7 +262,7 @@ def _notifications(envelope: Envelope, limits: Limits) -> list[Notification]:
 
 
 def _message_id(envelope: Envelope) -> str | None:
-    """The publisher's id where the broker hands it on, else the delivery's own."""
+    """The publisher's message id if the broker forwards it, else the id of the delivery."""
     header = envelope.header(hp("MessageId"))
     return envelope.addressing.message_id if header is None else (header.text or "").strip()
 

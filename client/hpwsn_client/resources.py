@@ -1,8 +1,8 @@
-"""The broker and its subscriptions as resources: their properties (WS-ResourceProperties 1.2) and lifetimes
-(WS-ResourceLifetime 1.2).
+"""The client's operations of WS-ResourceProperties 1.2 and WS-ResourceLifetime 1.2.
 
-A property is named as the standard writes it, `wsnt:FixedTopicSet`, or as a Clark name; its values are
-elements as they came. Where no resource is given, it is the broker.
+They read the properties of the broker and of its subscriptions, and set lifetimes. A property name is
+prefixed, such as `wsnt:FixedTopicSet`, or a Clark name. Values are XML elements. The default resource is the
+broker.
 """
 
 from __future__ import annotations
@@ -47,15 +47,17 @@ _PREFIXES = {prefix: uri for uri, prefix in PREFIXES.items() if uri != XML_NS}
 
 
 class ResourceCaller(Caller):
-    """The operations that every resource has."""
+    """The operations that are common to all resources."""
 
     async def get_resource_property(
         self, name: str, resource: Endpoint | None = None, *, namespaces: Namespaces | None = None
     ) -> list[etree._Element]:
-        """The values of one property, perhaps none; InvalidResourcePropertyQNameFault for an unknown one."""
+        """The values of a property, possibly none; InvalidResourcePropertyQNameFault if it is unknown."""
         request = GetResourceProperty(property_name(name, namespaces))
         action = _action("GetResourceProperty")
-        answer = await self._request(self._at(resource), action, request, GetResourcePropertyResponse)
+        answer = await self._request(
+            self._resource_epr(resource), action, request, GetResourcePropertyResponse
+        )
         return _elements(answer.values)
 
     async def get_resource_properties(
@@ -63,11 +65,11 @@ class ResourceCaller(Caller):
     ) -> list[etree._Element]:
         """The values of several properties, in the order of their names."""
         if isinstance(names, str) or not names:
-            raise ValueError(f"{names!r} is no list of properties; for one there is get_resource_property")
+            raise ValueError(f"{names!r} is not a list of names; for one property use get_resource_property")
         request = GetMultipleResourceProperties(tuple(property_name(name, namespaces) for name in names))
         action = _action("GetMultipleResourceProperties")
         answer = await self._request(
-            self._at(resource), action, request, GetMultipleResourcePropertiesResponse
+            self._resource_epr(resource), action, request, GetMultipleResourcePropertiesResponse
         )
         return _elements(answer.values)
 
@@ -78,19 +80,21 @@ class ResourceCaller(Caller):
         *,
         namespaces: Namespaces | None = None,
     ) -> list[etree._Element]:
-        """What an XPath finds in the document of all properties; the standard's prefixes are bound in it."""
-        asked = QueryResourceProperties(content_filter(query, {**_PREFIXES, **(namespaces or {})}))
+        """Evaluate XPath on the resource properties document; the standard's prefixes are bound."""
+        request = QueryResourceProperties(content_filter(query, {**_PREFIXES, **(namespaces or {})}))
         action = _action("QueryResourceProperties")
-        answer = await self._request(self._at(resource), action, asked, QueryResourcePropertiesResponse)
+        answer = await self._request(
+            self._resource_epr(resource), action, request, QueryResourcePropertiesResponse
+        )
         return _elements(answer.found)
 
     async def get_topics(self) -> list[Topic]:
-        """The topics that the broker has at this moment, as its TopicSet tells them."""
+        """The broker's current topics, from its TopicSet property."""
         sets = await self.get_resource_property(TOPIC_SET)
-        return [topic for one in sets for topic in parse_topic_set(one)]
+        return [topic for topic_set in sets for topic in parse_topic_set(topic_set)]
 
     async def set_termination_time(self, resource: Endpoint, expires: Expires = None) -> datetime | None:
-        """Set a resource's lifetime anew (None: for ever) and return its end."""
+        """Set a new lifetime (None means no expiry) and return the termination time."""
         request = SetTerminationTime(termination(expires))
         action = _action("SetTerminationTime")
         answer = await self._request(endpoint(resource), action, request, SetTerminationTimeResponse)
@@ -99,10 +103,10 @@ class ResourceCaller(Caller):
         return answer.termination_time
 
     async def destroy(self, resource: Endpoint) -> None:
-        """End a resource at once."""
+        """Destroy a resource immediately."""
         await self._request(endpoint(resource), _action("Destroy"), Destroy(), DestroyResponse)
 
-    def _at(self, resource: Endpoint | None) -> EndpointReference:
+    def _resource_epr(self, resource: Endpoint | None) -> EndpointReference:
         return self._broker if resource is None else endpoint(resource)
 
 

@@ -1,8 +1,8 @@
-"""The client and the receiver for code without asyncio.
+"""The client, the publisher and the receiver for code without asyncio.
 
-Nothing is done here a second time: each method runs the asynchronous one on an event loop in a background
-thread, which all sync objects of the process share and which ends with the last of them. Callbacks run in
-worker threads, so they may block, and may call a SyncClient.
+Each method runs the asynchronous method on an event loop in a background thread. All sync objects of the
+process share this loop; it stops when the last of them is closed. Callbacks run in worker threads, so they
+may block and may call a SyncClient.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ Outer = TypeVar("Outer")
 Method = Callable[Concatenate[Inner, P], Coroutine[Any, Any, R]]
 
 
-class _Background:
-    """An event loop in a daemon thread, there while somebody uses it."""
+class _BackgroundLoop:
+    """An event loop in a daemon thread, which runs while it has users."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -62,26 +62,26 @@ class _Background:
             self._loop = self._thread = None
 
     def run(self, work: Coroutine[Any, Any, R]) -> R:
-        """The result of the coroutine; an interrupt in this thread cancels it."""
+        """Run the coroutine on the loop and return its result; an interrupt in this thread cancels it."""
         if threading.current_thread() is self._thread:
             work.close()
             raise RuntimeError(
-                "a sync client cannot be used inside its own event loop; use the asynchronous one"
+                "a sync object was called inside its own event loop; use the asynchronous client there"
             )
         if self._loop is None:
             work.close()
-            raise Closed("this sync object was closed; make a new one", "")
+            raise Closed("this object is closed; create a new one", "")
         future: Future[R] = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()
         except CancelledError:
-            raise Closed("this sync object was closed by another thread", "") from None
+            raise Closed("this object was closed by another thread during the call", "") from None
         except BaseException:
             future.cancel()
             raise
 
-    def later(self, seconds: float, work: Callable[[], Coroutine[Any, Any, object]]) -> None:
-        """Start the work after a while, without waiting for it; once nobody uses the loop, not at all."""
+    def run_later(self, seconds: float, work: Callable[[], Coroutine[Any, Any, object]]) -> None:
+        """Start the work after a delay without waiting for it; do nothing if the loop has stopped."""
         loop = self._loop
         if loop is not None:
             loop.call_soon_threadsafe(loop.call_later, seconds, self._start, work)
@@ -89,9 +89,9 @@ class _Background:
     def _start(self, work: Callable[[], Coroutine[Any, Any, object]]) -> None:
         task = asyncio.ensure_future(work())
         self._tasks.add(task)
-        task.add_done_callback(self._ended)
+        task.add_done_callback(self._discard)
 
-    def _ended(self, task: asyncio.Task[Any]) -> None:
+    def _discard(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
         if not task.cancelled():
             task.exception()
@@ -102,11 +102,11 @@ class _Background:
             runner.get_loop().run_forever()
 
 
-_background = _Background()
+_background = _BackgroundLoop()
 
 
-class _Face(Generic[Inner]):
-    """A sync object in front of an asynchronous one."""
+class _SyncWrapper(Generic[Inner]):
+    """A sync object that wraps an asynchronous one."""
 
     def __init__(self, inner: Inner) -> None:
         self._inner = inner
@@ -115,36 +115,36 @@ class _Face(Generic[Inner]):
         return f"Sync{self._inner!r}"
 
 
-def _inner(value: Any) -> Any:
-    return value._inner if isinstance(value, _Face) else value
+def _unwrap(value: Any) -> Any:
+    return value._inner if isinstance(value, _SyncWrapper) else value
 
 
-def _blocking(method: Method[Inner, P, R]) -> Callable[Concatenate[_Face[Inner], P], R]:
-    """The same method, which returns when its work is done."""
+def _blocking(method: Method[Inner, P, R]) -> Callable[Concatenate[_SyncWrapper[Inner], P], R]:
+    """A blocking version of an asynchronous method."""
 
     @wraps(method)
-    def call(self: _Face[Inner], /, *args: P.args, **kwargs: P.kwargs) -> R:
-        plain = [_inner(a) for a in args]
-        named = {name: _inner(value) for name, value in kwargs.items()}
+    def call(self: _SyncWrapper[Inner], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        plain = [_unwrap(a) for a in args]
+        named = {name: _unwrap(value) for name, value in kwargs.items()}
         return _background.run(method(self._inner, *plain, **named))
 
     return call
 
 
-def _blocking_as(
+def _blocking_wrapped(
     outer: Callable[[R], Outer], method: Method[Inner, P, R]
-) -> Callable[Concatenate[_Face[Inner], P], Outer]:
-    """The same method, whose result gets its own sync face."""
+) -> Callable[Concatenate[_SyncWrapper[Inner], P], Outer]:
+    """A blocking version of an asynchronous method, with its result wrapped as a sync object."""
     blocking = _blocking(method)
 
     @wraps(method)
-    def call(self: _Face[Inner], /, *args: P.args, **kwargs: P.kwargs) -> Outer:
+    def call(self: _SyncWrapper[Inner], /, *args: P.args, **kwargs: P.kwargs) -> Outer:
         return outer(blocking(self, *args, **kwargs))
 
     return call
 
 
-class _Owner(_Face[Inner]):
+class _ClosableWrapper(_SyncWrapper[Inner]):
     """A sync object that keeps the background loop alive until it is closed."""
 
     def __init__(self, inner: Inner) -> None:
@@ -161,7 +161,7 @@ class _Owner(_Face[Inner]):
         self.close()
 
     def close(self) -> None:
-        """Close as the asynchronous object does; a second time does nothing."""
+        """Close the asynchronous object; a second call does nothing."""
         if self._closed:
             return
         self._closed = True
@@ -174,8 +174,8 @@ class _Owner(_Face[Inner]):
         raise NotImplementedError
 
 
-class SyncSubscription(_Face[Subscription]):
-    """A handle on a subscription at the broker."""
+class SyncSubscription(_SyncWrapper[Subscription]):
+    """A subscription at the broker; see Subscription."""
 
     renew = _blocking(Subscription.renew)
     set_termination_time = _blocking(Subscription.set_termination_time)
@@ -186,58 +186,58 @@ class SyncSubscription(_Face[Subscription]):
 
     @property
     def epr(self) -> EndpointReference:
-        """The subscription's own endpoint."""
+        """The subscription's endpoint reference."""
         return self._inner.epr
 
     @property
     def terminates(self) -> datetime | None:
-        """Its end as last heard, None for ever."""
+        """The last known termination time; None means no expiry."""
         return self._inner.terminates
 
 
-class SyncPullPoint(_Face[PullPoint]):
-    """A handle on a pull point at the broker."""
+class SyncPullPoint(_SyncWrapper[PullPoint]):
+    """A pull point at the broker; see PullPoint."""
 
     get_messages = _blocking(PullPoint.get_messages)
     destroy = _blocking(PullPoint.destroy)
 
     @property
     def epr(self) -> EndpointReference:
-        """The pull point as a consumer reference."""
+        """The pull point's endpoint reference, usable as a consumer."""
         return self._inner.epr
 
 
-class SyncRegistration(_Face[Registration]):
-    """A handle on a publisher's registration."""
+class SyncRegistration(_SyncWrapper[Registration]):
+    """A publisher's registration; see Registration."""
 
     notify = _blocking(Registration.notify)
     destroy = _blocking(Registration.destroy)
 
     @property
     def epr(self) -> EndpointReference:
-        """The registration's own endpoint."""
+        """The registration's endpoint reference."""
         return self._inner.epr
 
     @property
     def consumer(self) -> EndpointReference:
-        """Where the broker wants the publisher's notifications."""
+        """The endpoint to which the publisher publishes."""
         return self._inner.consumer
 
 
-class SyncClient(_Owner[Client]):
-    """Client for code without asyncio; the options are Client's."""
+class SyncClient(_ClosableWrapper[Client]):
+    """Client for code without asyncio; see Client for the options."""
 
     def __init__(self, url: str | None = None, **options: Any) -> None:
         super().__init__(Client(url, **options))
 
     notify = _blocking(Client.notify)
     notify_many = _blocking(Client.notify_many)
-    subscribe = _blocking_as(SyncSubscription, Client.subscribe)
+    subscribe = _blocking_wrapped(SyncSubscription, Client.subscribe)
     renew = _blocking(Client.renew)
     unsubscribe = _blocking(Client.unsubscribe)
     pause = _blocking(Client.pause)
     resume = _blocking(Client.resume)
-    create_pull_point = _blocking_as(SyncPullPoint, Client.create_pull_point)
+    create_pull_point = _blocking_wrapped(SyncPullPoint, Client.create_pull_point)
     get_messages = _blocking(Client.get_messages)
     destroy_pull_point = _blocking(Client.destroy_pull_point)
     get_current_message = _blocking(Client.get_current_message)
@@ -247,12 +247,12 @@ class SyncClient(_Owner[Client]):
     get_topics = _blocking(Client.get_topics)
     set_termination_time = _blocking(Client.set_termination_time)
     destroy = _blocking(Client.destroy)
-    register_publisher = _blocking_as(SyncRegistration, Client.register_publisher)
+    register_publisher = _blocking_wrapped(SyncRegistration, Client.register_publisher)
     destroy_registration = _blocking(Client.destroy_registration)
     _close = _blocking(Client.close)
 
     def publisher(self, **options: Any) -> SyncPublisher:
-        """A publisher for a stream of notifications; the options are those of Client.publisher."""
+        """Create a publisher for a stream of notifications; see Client.publisher for the options."""
         return SyncPublisher(self._inner.publisher(**options))
 
     @property
@@ -261,18 +261,18 @@ class SyncClient(_Owner[Client]):
         return self._inner.url
 
 
-class SyncPublisher(_Owner[Publisher]):
-    """Publisher for code without asyncio; made by `SyncClient.publisher`.
+class SyncPublisher(_ClosableWrapper[Publisher]):
+    """Publisher for code without asyncio; create one with `SyncClient.publisher`.
 
-    `put` may be called from any thread. It hands a whole batch to the event loop at a time, since one at a
-    time costs more than the rest of the way.
+    `put` may be called from any thread. It passes notifications to the event loop in batches, because one
+    call across threads costs more than sending a notification.
     """
 
     def __init__(self, inner: Publisher) -> None:
         super().__init__(inner)
         self._lock = threading.Lock()
-        self._gathered: list[NotificationMessage] = []
-        self._in_turn = asyncio.Lock()
+        self._buffer: list[NotificationMessage] = []
+        self._enqueue_lock = asyncio.Lock()
 
     def put(
         self,
@@ -282,49 +282,49 @@ class SyncPublisher(_Owner[Publisher]):
         producer: Endpoint | None = None,
         namespaces: Namespaces | None = None,
     ) -> None:
-        """Publish one notification soon; waits only while too many wait. See Publisher.put."""
+        """Queue one notification; blocks while the queue is full. See Publisher.put."""
         if self._closed:
-            raise Closed("this publisher was closed; make a new one", self._inner.url)
+            raise Closed("this publisher is closed; create a new one", self._inner.url)
         message = notification_message(topic, payload, producer=producer, namespaces=namespaces)
         with self._lock:
-            self._gathered.append(message)
-            count = len(self._gathered)
+            self._buffer.append(message)
+            count = len(self._buffer)
         if count >= self._inner.batch:
-            _background.run(self._hand_over_and_check())
+            _background.run(self._enqueue_and_check())
         elif count == 1:
-            _background.later(self._inner.linger, self._hand_over)
+            _background.run_later(self._inner.linger, self._enqueue_buffer)
 
     def flush(self) -> None:
-        """Return when all is accepted; PublishFailed tells of what was not."""
+        """Wait until all notifications are accepted; PublishFailed if some were not."""
         _background.run(self._flush())
 
     def _close(self) -> None:
         _background.run(self._flush_and_close())
 
     async def _flush(self) -> None:
-        await self._hand_over()
+        await self._enqueue_buffer()
         await self._inner.flush()
 
     async def _flush_and_close(self) -> None:
         try:
-            await self._hand_over()
+            await self._enqueue_buffer()
         finally:
             await self._inner.close()
 
-    async def _hand_over_and_check(self) -> None:
-        await self._hand_over()
+    async def _enqueue_and_check(self) -> None:
+        await self._enqueue_buffer()
         self._inner.check()
 
-    async def _hand_over(self) -> None:
-        # One at a time, so that what was gathered first is put first.
-        async with self._in_turn:
+    async def _enqueue_buffer(self) -> None:
+        # The lock keeps the order of the notifications.
+        async with self._enqueue_lock:
             with self._lock:
-                gathered, self._gathered = self._gathered, []
-            await self._inner.enqueue(gathered)
+                messages, self._buffer = self._buffer, []
+            await self._inner.enqueue(messages)
 
 
-class SyncReceiver(_Owner[Receiver]):
-    """Receiver for code without asyncio, open as soon as it is made; the options are Receiver's."""
+class SyncReceiver(_ClosableWrapper[Receiver]):
+    """Receiver for code without asyncio; the constructor starts it. See Receiver for the options."""
 
     def __init__(
         self,
@@ -334,7 +334,7 @@ class SyncReceiver(_Owner[Receiver]):
         callback: Callable[[Notification], object] | None = None,
         **options: Any,
     ) -> None:
-        super().__init__(Receiver(host, port, callback=callback and _in_thread(callback), **options))
+        super().__init__(Receiver(host, port, callback=callback and _run_in_thread(callback), **options))
         try:
             self._open()
         except BaseException:
@@ -347,19 +347,19 @@ class SyncReceiver(_Owner[Receiver]):
 
     @property
     def url(self) -> str:
-        """Where the broker delivers to."""
+        """The URL to which the broker delivers."""
         return self._inner.url
 
     @property
     def epr(self) -> EndpointReference:
-        """The receiver as a consumer reference."""
+        """The receiver's endpoint reference, usable as a consumer."""
         return self._inner.epr
 
     def __iter__(self) -> Iterator[Notification]:
         return self.notifications()
 
     def notifications(self, timeout: float | None = None) -> Iterator[Notification]:
-        """Notifications as they come, until the receiver is closed, or none came for `timeout` seconds."""
+        """Iterate over notifications until the receiver is closed, or none arrives for `timeout` seconds."""
         try:
             while True:
                 yield self.get(timeout)
@@ -367,7 +367,7 @@ class SyncReceiver(_Owner[Receiver]):
             return
 
 
-def _in_thread(
+def _run_in_thread(
     callback: Callable[[Notification], object],
 ) -> Callable[[Notification], Coroutine[Any, Any, object]]:
     async def call(notification: Notification) -> object:

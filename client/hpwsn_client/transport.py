@@ -1,16 +1,9 @@
-"""The client's way over HTTP: one aiohttp session, its connections reused, every wait and every answer
-bounded.
+"""SOAP over HTTP for the client: requests with aiohttp's client, and the HTTP server of a receiver.
 
-The only module of the client side that knows aiohttp's client. It turns aiohttp's exceptions into ours,
-and an answer that is a fault into the fault's own exception. It follows no redirect, keeps no cookie, and
-repeats no request: whether a lost request was carried out is for the caller to decide.
-
-One request and its answer: what every operation of a client is made of.
-
-Owns that an answer is the one which was due; anything else is BadReply. Faults of the broker are raised
-as they are.
-
-A web service of the client's own: where it listens, or one line that says why it cannot.
+Only this module uses aiohttp's client. Connections are reused; timeouts and the size of replies are limited.
+aiohttp's exceptions become those of hpwsn_client.errors, SOAP faults are raised as their own exceptions, and
+an unexpected reply raises BadReply. Redirects are not followed, cookies are not kept, and requests are not
+repeated: the caller decides what to do when a reply is lost.
 """
 
 from __future__ import annotations
@@ -52,76 +45,16 @@ from hpwsn_client.wsn.soap.xml import DEFAULT_LIMITS, Limits, escape
 
 _Answer = TypeVar("_Answer")
 
-
-class Caller:
-    """Has one transport, and speaks to any endpoint by it."""
-
-    def __init__(self, transport: Transport, broker: EndpointReference, limits: Limits) -> None:
-        self._transport = transport
-        self._broker = broker
-        self._limits = limits
-
-    async def _request(
-        self, target: EndpointReference, action: str, request: Message, expected: type[_Answer]
-    ) -> _Answer:
-        body = await self._transport.call(target, action, encode_message(request))
-        try:
-            answer = None if body is None else parse_message(body, self._limits)
-        except SoapFault as error:
-            raise BadReply(
-                f"{target.address} answered {action} badly: {error.reason}", target.address
-            ) from None
-        if not isinstance(answer, expected):
-            found = "nothing" if body is None else body.tag
-            raise BadReply(
-                f"{target.address} answered {found!r} where {expected.__name__} was due", target.address
-            )
-        return answer
-
-
-SHUTDOWN = 5.0
-"""Seconds for requests under way to end."""
-
-
-def http_url(host: str, port: int, path: str) -> str:
-    """The address of a service on this machine."""
-    return f"http://[{host}]:{port}{path}" if ":" in host else f"http://{host}:{port}{path}"
-
-
-async def listen(app: web.Application, host: str, port: int, path: str) -> tuple[web.AppRunner, int]:
-    """Start the service; what runs it, and its port, which is a free one for 0."""
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=SHUTDOWN)
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, host, port).start()
-    except OSError as error:
-        await runner.cleanup()
-        where = http_url(host, port, path)
-        why = reason_of(error)
-        raise ConnectionFailed(
-            f"cannot listen on {where} ({why}); choose another host or port, or port 0", where
-        ) from None
-    return runner, runner.addresses[0][1]
-
-
 _CHUNK = 1 << 16
 _KEEP_ALIVE = 15.0
-"""Seconds an idle connection is kept: less than servers do, so that they rarely close it under a request."""
+"""Seconds to keep an idle connection: shorter than servers do, so that they rarely close one in use."""
 
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """One HTTP answer, read to its end."""
-
-    url: str
-    status: int
-    charset: str | None
-    headers: Mapping[str, str]
-    content: bytes
+SHUTDOWN = 5.0
+"""Seconds that in-flight requests may take to finish when the server stops."""
 
 
 class Transport:
-    """Sends SOAP requests to endpoints and hands back the body of each answer."""
+    """Sends SOAP requests to endpoints and returns the body of each reply."""
 
     def __init__(
         self,
@@ -145,7 +78,7 @@ class Transport:
     async def call(
         self, target: EndpointReference, action: str, body: bytes, headers: Iterable[bytes] = ()
     ) -> etree._Element | None:
-        """Send one request and return the answer's body element, or None where the answer is empty."""
+        """Send one request and return the body element of the reply, None if the reply is empty."""
         data = encode_envelope(self._soap, body, [*addressing_headers(target, action), *headers])
         return body_of(await self._post(target.address, action, data), self._limits)
 
@@ -166,16 +99,15 @@ class Transport:
                 content = await self._read(response, url)
                 return Reply(url, response.status, response.charset, response.headers, content)
         except (aiohttp.ClientError, OSError) as error:
-            raise _trouble(url, error, self._timeout) from None
+            raise _client_error(url, error, self._timeout) from None
         except UnicodeError:
-            why = "no host can have this name"
             raise ConnectionFailed(
-                f"nobody answers at {url} ({why})", url, remedy="name the broker's URL"
+                f"cannot connect to {url} (the host name is not valid)", url, remedy="give the broker's URL"
             ) from None
 
     def _open(self, url: str) -> aiohttp.ClientSession:
         if self._closed:
-            raise Closed(f"this client was closed; make a new one to reach {url}", url)
+            raise Closed(f"cannot send to {url}: this client is closed; create a new one", url)
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(
@@ -195,45 +127,68 @@ class Transport:
             if size > self._limits.body:
                 response.close()
                 raise BadReply(
-                    f"the answer from {url} is larger than {self._limits.body} bytes; ask for fewer messages",
+                    f"the reply from {url} is larger than {self._limits.body} bytes; request fewer messages",
                     url,
                     response.status,
                 )
         return b"".join(parts)
 
 
-def _trouble(url: str, error: Exception, timeout: float) -> HpwsnClientError:
-    """Our exception for aiohttp's, with what the reader can do about it."""
-    unknown = "whether the request was carried out is not known"
-    if isinstance(error, TimeoutError):
-        remedy = "see that the broker is well, or give the client a longer timeout"
-        return TimedOut(f"{url} did not answer within {timeout:g} s; {unknown}", url, remedy=remedy)
-    tls = getattr(error, "certificate_error", None) or getattr(error, "os_error", None) or error.__cause__
-    if tls is not None and (failed := tls_failed(url, tls)) is not None:
-        return failed
-    if isinstance(error, aiohttp.ClientConnectorError):
-        remedy = "start the broker, or name its URL"
-        return ConnectionFailed(f"nobody answers at {url} ({reason_of(error.os_error)})", url, remedy=remedy)
-    if isinstance(error, aiohttp.InvalidURL):
-        return ConnectionFailed(f"{url} cannot be reached over HTTP; an endpoint needs an http URL", url)
-    if isinstance(error, aiohttp.ClientResponseError):
-        # Its words are those of a parser, over several lines.
-        return BadReply(f"what answers at {url} does not speak HTTP", url, remedy="name the broker's URL")
-    why = str(error) or type(error).__name__
-    demands = "want https://" if url.startswith("http:") else "demand a certificate of its clients (tls=)"
-    remedy = f"see that the broker is well, and does not {demands}"
-    message = f"the connection to {url} was lost before the answer ({why}); {unknown}"
-    return ConnectionFailed(message, url, remedy=remedy)
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One complete HTTP reply."""
+
+    url: str
+    status: int
+    charset: str | None
+    headers: Mapping[str, str]
+    content: bytes
 
 
-def tls_failed(url: str, error: BaseException) -> ConnectionFailed | None:
-    """The exception for a server with which TLS does not come about; None where it is not TLS that failed."""
-    if isinstance(error, ssl.SSLCertVerificationError):
-        return CertificateRefused(url, error)
-    if isinstance(error, ssl.SSLError):
-        why, remedy = handshake_problem(error)
-        return ConnectionFailed(f"TLS with {url} failed ({why})", url, remedy=remedy)
-    return None
+class Caller:
+    """Sends one request through a transport and checks the type of the reply."""
+
+    def __init__(self, transport: Transport, broker: EndpointReference, limits: Limits) -> None:
+        self._transport = transport
+        self._broker = broker
+        self._limits = limits
+
+    async def _request(
+        self, target: EndpointReference, action: str, request: Message, expected: type[_Answer]
+    ) -> _Answer:
+        body = await self._transport.call(target, action, encode_message(request))
+        try:
+            answer = None if body is None else parse_message(body, self._limits)
+        except SoapFault as error:
+            raise BadReply(
+                f"{target.address} sent an invalid reply to {action}: {error.reason}", target.address
+            ) from None
+        if not isinstance(answer, expected):
+            found = "nothing" if body is None else body.tag
+            raise BadReply(
+                f"{target.address} replied with {found!r}; expected {expected.__name__}", target.address
+            )
+        return answer
+
+
+async def listen(app: web.Application, host: str, port: int, path: str) -> tuple[web.AppRunner, int]:
+    """Start an HTTP server; return its runner and its port. Port 0 means any free port."""
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=SHUTDOWN)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, host, port).start()
+    except OSError as error:
+        await runner.cleanup()
+        url = http_url(host, port, path)
+        raise ConnectionFailed(
+            f"cannot listen on {url} ({reason_of(error)}); choose another host or port, or port 0", url
+        ) from None
+    return runner, runner.addresses[0][1]
+
+
+def http_url(host: str, port: int, path: str) -> str:
+    """The URL of an HTTP server on this host."""
+    return f"http://[{host}]:{port}{path}" if ":" in host else f"http://{host}:{port}{path}"
 
 
 def addressing_headers(target: EndpointReference, action: str) -> list[bytes]:
@@ -248,20 +203,20 @@ def addressing_headers(target: EndpointReference, action: str) -> list[bytes]:
 
 
 def message_id_header(message_id: str) -> bytes:
-    """The header by which the broker knows a request that it has had before."""
+    """The header with the idempotency key, by which the broker recognizes a repeated request."""
     return f'<hp:MessageId xmlns:hp="{HPWSN}">{escape(message_id)}</hp:MessageId>'.encode()
 
 
 def routing_headers(reliable: bool, partial: bool) -> tuple[bytes, ...]:
-    """The header that says how notifications travel between nodes, where something is said."""
+    """The hp:Routing header, which sets the delivery between nodes; none if both options are off."""
     if not (reliable or partial):
         return ()
-    asked = f'reliable="{str(reliable).lower()}" partial="{str(partial).lower()}"'
-    return (f'<hp:Routing xmlns:hp="{HPWSN}" {asked}/>'.encode(),)
+    options = f'reliable="{str(reliable).lower()}" partial="{str(partial).lower()}"'
+    return (f'<hp:Routing xmlns:hp="{HPWSN}" {options}/>'.encode(),)
 
 
 def check_soap_action(soap_action: SoapAction) -> SoapAction:
-    """The value itself, where it is one of the two."""
+    """Return the value if it is valid, else raise ValueError."""
     if soap_action not in SOAP_ACTIONS:
         raise ValueError(
             f"soap_action is {soap_action!r}; give 'empty', or 'action' for peers that dispatch on SOAPAction"
@@ -270,25 +225,25 @@ def check_soap_action(soap_action: SoapAction) -> SoapAction:
 
 
 def body_of(reply: Reply, limits: Limits) -> etree._Element | None:
-    """The body of a good answer; any other is raised, as a fault or as BadReply."""
+    """The body element of a reply; raises the fault that it contains, or BadReply."""
     if not reply.content.strip():
         if 200 <= reply.status < 300:
             return None
-        raise _bad(reply, "without a message")
+        raise _bad_reply(reply, "without content")
     try:
         envelope = parse_envelope(reply.content, limits, reply.charset)
     except SoapFault as error:
-        shown = repr(reply.content[:120].decode(errors="replace"))
+        excerpt = repr(reply.content[:120].decode(errors="replace"))
         why = f", {error.reason}" if reply.content.lstrip().startswith(b"<") else ""
-        raise _bad(reply, f"without SOAP: {shown}{why}") from None
+        raise _bad_reply(reply, f"and no SOAP message: {excerpt}{why}") from None
     body = envelope.body
     if body is not None and body.tag == f"{{{envelope.version.namespace}}}Fault":
-        raise _by_status(reply, parse_fault(body, envelope.version))
+        raise _fault_for_status(reply, parse_fault(body, envelope.version))
     return body
 
 
-def _by_status(reply: Reply, fault: SoapFault) -> SoapFault:
-    """The fault, as the class that only the HTTP status tells."""
+def _fault_for_status(reply: Reply, fault: SoapFault) -> SoapFault:
+    """The fault as TooLarge or Busy, which only the HTTP status distinguishes."""
     if type(fault) is not SoapFault:
         return fault
     if reply.status == 413:
@@ -299,15 +254,49 @@ def _by_status(reply: Reply, fault: SoapFault) -> SoapFault:
     return fault
 
 
-def _bad(reply: Reply, how: str) -> BadReply:
-    message = f"{reply.url} answered HTTP {reply.status} {how}"
+def _bad_reply(reply: Reply, content: str) -> BadReply:
+    message = f"{reply.url} replied with HTTP {reply.status} {content}"
     return BadReply(message, reply.url, reply.status, remedy=_remedy(reply))
 
 
 def _remedy(reply: Reply) -> str:
-    usual = urljoin(reply.url, "/wsn")
-    if reply.status in (404, 405) and reply.url != usual:
-        return f"see that the URL is that of the broker, such as {usual}"
+    default_url = urljoin(reply.url, "/wsn")
+    if reply.status in (404, 405) and reply.url != default_url:
+        return f"check that the URL is the broker's, such as {default_url}"
     if 300 <= reply.status < 400:
-        return "redirects are not followed; name the final URL"
-    return "see that a WS-Notification broker listens at this URL"
+        return "redirects are not followed; give the final URL"
+    return "check that a WS-Notification broker listens at this URL"
+
+
+def _client_error(url: str, error: Exception, timeout: float) -> HpwsnClientError:
+    """The client's exception for one of aiohttp's, with a remedy."""
+    unknown = "the broker may have processed the request"
+    if isinstance(error, TimeoutError):
+        remedy = "check the broker, or give the client a longer timeout"
+        return TimedOut(f"{url} did not reply within {timeout:g} s; {unknown}", url, remedy=remedy)
+    tls = getattr(error, "certificate_error", None) or getattr(error, "os_error", None) or error.__cause__
+    if tls is not None and (failed := tls_failed(url, tls)) is not None:
+        return failed
+    if isinstance(error, aiohttp.ClientConnectorError):
+        remedy = "start the broker, or give its URL"
+        return ConnectionFailed(f"cannot connect to {url} ({reason_of(error.os_error)})", url, remedy=remedy)
+    if isinstance(error, aiohttp.InvalidURL):
+        return ConnectionFailed(f"{url!r} is not a URL that HTTP can use; give an http or https URL", url)
+    if isinstance(error, aiohttp.ClientResponseError):
+        # aiohttp's message has several lines of parser state.
+        return BadReply(f"the server at {url} does not use HTTP", url, remedy="give the broker's URL")
+    why = str(error) or type(error).__name__
+    needs = "https://" if url.startswith("http:") else "a client certificate (tls=)"
+    remedy = f"check the broker, and whether it requires {needs}"
+    message = f"the connection to {url} was lost before the reply ({why}); {unknown}"
+    return ConnectionFailed(message, url, remedy=remedy)
+
+
+def tls_failed(url: str, error: BaseException) -> ConnectionFailed | None:
+    """The exception for a TLS error; None if the error is not one."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return CertificateRefused(url, error)
+    if isinstance(error, ssl.SSLError):
+        why, remedy = handshake_problem(error)
+        return ConnectionFailed(f"TLS with {url} failed ({why})", url, remedy=remedy)
+    return None

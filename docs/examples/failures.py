@@ -3,11 +3,11 @@
 Run: python docs/examples/failures.py
 Prints:
     refused: nothing has been published on examples:nothing that is still kept
-    away: nobody answers at http://127.0.0.1:9/wsn (Connection refused); start the broker, or name its URL
+    away: cannot connect to http://127.0.0.1:9/wsn (Connection refused); start the broker, or give its URL
 """
 
 from hpwsn_client import ConnectionFailed, SyncClient
-from hpwsn_client.wsn.soap.faults import NoCurrentMessageOnTopicFault
+from hpwsn_client.wsn.faults import NoCurrentMessageOnTopicFault
 
 with SyncClient() as client:
     try:

@@ -134,7 +134,7 @@ async def test_a_fault_is_one_line_and_status_1(broker):
 async def test_nobody_at_the_url_is_one_line_and_status_1():
     code, _, err = await run("publish", "A", "x", "--url", "http://127.0.0.1:9/wsn")
     assert code == 1
-    assert "nobody answers at http://127.0.0.1:9/wsn (Connection refused); start the broker" in err
+    assert "cannot connect to http://127.0.0.1:9/wsn (Connection refused); start the broker" in err
     assert err.count("\n") == 1
 
 

@@ -103,7 +103,7 @@ async def test_a_callback_that_fails_is_logged_and_leaves_the_delivery_with_the_
         raise KeyError("not today")
 
     async with Receiver(callback=fail) as receiver, Client(receiver.url) as client:
-        with caplog.at_level(logging.ERROR), pytest.raises(SoapFault, match="could not handle"):
+        with caplog.at_level(logging.ERROR), pytest.raises(SoapFault, match="callback failed"):
             await client.notify("A:B", "x")
         status, _ = await post(receiver, encode_envelope(SoapVersion.SOAP12, NOTIFY))
     assert status == 500
@@ -115,14 +115,14 @@ async def test_a_full_receiver_holds_the_broker_back_until_it_is_read():
     async with Receiver(max_waiting=2) as receiver, Client(receiver.url) as client:
         await client.notify_many([("A", "1"), ("A", "2")])
         held = asyncio.create_task(client.notify("A", "3"))
-        await holds(receiver._mailbox._turn.locked)
+        await holds(receiver._mailbox._put_lock.locked)
         assert not held.done()
         assert [(await receiver.get(PATIENCE)).text for _ in range(3)] == ["1", "2", "3"]
         await held
 
 
 async def test_a_full_receiver_that_nobody_reads_says_try_again_later(monkeypatch):
-    monkeypatch.setattr("hpwsn_client.receiver._PATIENCE", 0.01)
+    monkeypatch.setattr("hpwsn_client.receiver._MAX_WAIT_FOR_ROOM", 0.01)
     async with Receiver(max_waiting=1) as receiver, aiohttp.ClientSession() as session:
         envelope = encode_envelope(SoapVersion.SOAP11, NOTIFY)
         statuses = []
@@ -137,7 +137,7 @@ async def test_closing_refuses_what_waits_for_room_and_keeps_what_was_acknowledg
     async with Client(receiver.url) as client:
         await client.notify("A", "1")
         held = asyncio.create_task(client.notify("A", "2"))
-        await holds(receiver._mailbox._turn.locked)
+        await holds(receiver._mailbox._put_lock.locked)
         await receiver.close()
         with pytest.raises(SoapFault, match="closing"):
             await held

@@ -76,7 +76,7 @@ async def test_what_cannot_be_asked_is_refused_with_the_value(client: Client) ->
     for name in ("FixedTopicSet", "nobody:FixedTopicSet"):
         with pytest.raises(ValueError, match=name):
             await client.get_resource_property(name)
-    with pytest.raises(ValueError, match="no list"):
+    with pytest.raises(ValueError, match="not a list"):
         await client.get_resource_properties("wsnt:FixedTopicSet")
 
 

@@ -261,6 +261,6 @@ def test_a_script_that_catches_nothing_ends_with_one_traceback(tmp_path: Path) -
     ended = subprocess.run([sys.executable, str(script)], env=given, capture_output=True, text=True)
     assert ended.stderr.count("Traceback (most recent call last)") == 1
     assert ended.stderr.splitlines()[-1] == (
-        "hpwsn_client.errors.ConnectionFailed: nobody answers at http://127.0.0.1:9/wsn (Connection refused);"
-        " start the broker, or name its URL"
+        "hpwsn_client.errors.ConnectionFailed: cannot connect to http://127.0.0.1:9/wsn (Connection refused);"
+        " start the broker, or give its URL"
     )

@@ -121,7 +121,7 @@ def test_xml_that_is_not_well_formed_is_a_value_error_that_shows_it(payload):
 
 @pytest.mark.parametrize("payload", [None, 3, {"a": 1}, etree.Comment("x")])
 def test_other_things_are_no_payload(payload):
-    with pytest.raises(TypeError, match="a payload is"):
+    with pytest.raises(TypeError, match="the payload is a"):
         payload_bytes(payload)
 
 
@@ -157,7 +157,7 @@ def test_lifetimes_are_seconds_spans_moments_or_for_ever():
 
 @pytest.mark.parametrize("expires", [datetime(2030, 1, 1), float("inf"), float("nan")])
 def test_a_moment_without_a_zone_and_an_endless_number_are_refused(expires):
-    with pytest.raises(ValueError, match=r"time zone|cannot be asked for"):
+    with pytest.raises(ValueError, match=r"time zone|is not finite"):
         termination(expires)
 
 

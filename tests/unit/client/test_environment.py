@@ -41,7 +41,7 @@ def test_an_address_in_the_variable_that_is_none_is_refused_with_its_name(
     kind: type[Client] | type[SyncClient], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HPWSN_URL", "there:9000")
-    with pytest.raises(ValueError, match=r"^the environment variable HPWSN_URL: 'there:9000' is no http"):
+    with pytest.raises(ValueError, match=r"^the environment variable HPWSN_URL: 'there:9000' is not an http"):
         kind()
 
 
@@ -56,7 +56,9 @@ def test_authorities_are_those_given_else_of_the_variable_else_of_the_system(
     with pytest.raises(ValueError, match=r"^the environment variable HPWSN_CA: .*none.pem .*No such file"):
         Client()
     (tmp_path / "words.pem").write_text("words")
-    with pytest.raises(ValueError, match=r"^tls: .*words.pem cannot be used: it holds no certificate in PEM"):
+    with pytest.raises(
+        ValueError, match=r"^tls: .*words.pem cannot be used: it does not contain a PEM certificate"
+    ):
         Client(tls=tmp_path / "words.pem")
 
 
@@ -65,8 +67,8 @@ def test_authorities_are_those_given_else_of_the_variable_else_of_the_system(
     [
         (9, "compare the clocks of both machines"),
         (10, "the server needs a new certificate"),
-        (18, "name the PEM file"),
-        (20, "name the PEM file"),
+        (18, "give the PEM file"),
+        (20, "give the PEM file"),
         (62, "use an address that the certificate names"),
         (64, "use an address that the certificate names"),
     ],

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from hpwsn_client.arguments import notification_message
-from hpwsn_client.publisher import NOTIFY_BYTES, LingeringPublisher, lots
+from hpwsn_client.publisher import NOTIFY_BYTES, LingeringPublisher, batches
 
 FOREVER = 3600.0
 
@@ -39,21 +39,21 @@ class Recorder:
             self.under_way -= 1
 
 
-def test_lots_keep_order_and_hold_at_most_a_batch():
-    texts = [[m.text for m in lot] for lot in lots(map(message, "abcdefg"), 3)]
+def test_batches_keep_order_and_the_limit_of_messages():
+    texts = [[m.text for m in lot] for lot in batches(map(message, "abcdefg"), 3)]
     assert texts == [["a", "b", "c"], ["d", "e", "f"], ["g"]]
 
 
 def test_a_lot_is_given_as_soon_as_it_is_full():
     taken = []
     source = (taken.append(c) or message(c) for c in "abcd")
-    next(lots(source, 2))
+    next(batches(source, 2))
     assert taken == ["a", "b"]
 
 
-def test_lots_stay_under_the_size_limit_but_for_one_large_message():
+def test_batches_stay_under_the_size_limit_except_for_one_large_message():
     sizes = [NOTIFY_BYTES // 2, NOTIFY_BYTES // 2, 10, 2 * NOTIFY_BYTES, 10]
-    found = [[len(m.text) for m in lot] for lot in lots((message("x" * s) for s in sizes), 100)]
+    found = [[len(m.text) for m in lot] for lot in batches((message("x" * s) for s in sizes), 100)]
     assert found == [[sizes[0]], [sizes[1], 10], [2 * NOTIFY_BYTES], [10]]
 
 
