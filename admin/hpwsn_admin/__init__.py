@@ -1,4 +1,4 @@
-"""The admin node of a cluster and its page.
+"""The admin node: the registry of the nodes of all clusters, and its HTTP API.
 
-It knows nodes only by what they report; it takes no part in carrying a notification.
+It knows only what nodes report about themselves. Notifications do not pass through it.
 """

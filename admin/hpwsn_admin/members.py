@@ -1,9 +1,9 @@
-"""The registry at work: with clocks, on disk, watched for silence, and waited for by those who follow it.
+"""Membership of the clusters: the registry with clocks, storage, failure detection and updates to the nodes.
 
-Every change is saved soon after, and wakes the streams to the nodes. A node whose stream broke, or that a
-peer cannot reach, is looked after at once, so that a process that was killed is known to be dead well before
-its heartbeats are missed. One whose heartbeat is overdue is looked after, too: where its host answers nothing
-at all, two missed ones are enough, since even a process that hangs has a kernel that answers.
+Each change is saved and sent to the nodes after a short delay. A node is probed immediately when its stream
+breaks or a peer cannot reach it, so a killed process is detected before its heartbeats are missed. A node
+whose heartbeat is overdue is probed too. If its host does not answer at all, the node is dead after two
+missed heartbeats: the kernel of a host that runs answers even for a process that hangs.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ from hpwsn.routing.topology.topology import Topology, changes
 from hpwsn.settings import Config
 from hpwsn_admin.probe import is_gone, is_silent
 from hpwsn_admin.registry import Announcement, NameTaken, NotRegistered, Now, Record, Registry
-from hpwsn_admin.state_file import Store
+from hpwsn_admin.state_file import StateFile
 
 log = logging.getLogger(__name__)
 
-SETTLE = 0.02
-"""Seconds in which several changes become one push and one save, and more where a push is much work."""
-PACE = 50_000_000
-"""Bytes a second that all nodes together are told at most, save that nobody waits longer than a heartbeat."""
-_REMEMBERED = 100
-"""Versions since which changes can be told; who is further behind is told all."""
-_DOUBT = 0.2
-"""How long, in heartbeats, an attempt to connect to a host that may be gone may take."""
-_LOOKS = (0.0, 0.05, 0.1, 0.2, 0.4)
-"""When a node is looked after, in heartbeats: the sockets of a dying process do not all close at once."""
+BATCH_DELAY = 0.02
+"""Minimum seconds between a change and its update; changes within this time share one update and one save."""
+MAX_UPDATE_RATE = 50_000_000
+"""Bytes a second of all updates together; an update is still delayed by at most one heartbeat."""
+_KEPT_VERSIONS = 100
+"""Number of old versions from which an update can be computed; older ones get the full topology."""
+_PROBE_TIMEOUT = 0.2
+"""Timeout of a probe of a host that may be down, in heartbeats."""
+_PROBE_DELAYS = (0.0, 0.05, 0.1, 0.2, 0.4)
+"""Delays before each probe, in heartbeats: the sockets of a dying process do not all close at once."""
 
 
 class Members:
-    """All nodes that there are, and who wants to know."""
+    """All nodes of all clusters; publishes a topology after each change."""
 
-    def __init__(self, config: Config, store: Store) -> None:
+    def __init__(self, config: Config, state_file: StateFile) -> None:
         self.registry = Registry(
             heartbeat=config.cluster.heartbeat,
             missed=config.cluster.missed,
@@ -47,203 +47,209 @@ class Members:
             limit=config.admin.limit,
             now=_now(),
         )
-        self._store = store
+        self._state_file = state_file
         self._changed = asyncio.Event()
-        self._pushed = asyncio.Event()
-        self._shown = Topology()
+        self._published = asyncio.Event()
+        self._topology = Topology()
         self._text = b""
-        self._last_told = 0
-        self._past: OrderedDict[int, Topology] = OrderedDict()
-        self._news: dict[int, bytes] = {}
-        self._doubted: set[str] = set()
+        self._last_update_bytes = 0
+        self._previous: OrderedDict[int, Topology] = OrderedDict()
+        self._updates: dict[int, bytes] = {}
+        self._probing: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
 
     def start(self) -> None:
-        """Take the former state on, see who of it is still there, and watch."""
-        state = self._store.load()
+        """Restore the saved state, probe its nodes, and start failure detection."""
+        state = self._state_file.load()
         if state is not None:
             try:
                 self.registry.restore(state, _now())
             except (KeyError, TypeError, ValueError) as error:
-                self._store.set_aside(error)
-        self._show()
+                self._state_file.set_aside(error)
+        self._publish()
         for record in self.registry:
             if record.alive:
-                self.look_after(record)
+                self.probe(record)
         self._spawn(self._watch())
-        self._spawn(self._publish())
+        self._spawn(self._publish_changes())
 
     async def close(self) -> None:
-        """Stop, with everything on disk."""
+        """Stop, and save the state."""
         tasks = tuple(self._tasks)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        self._store.save(self.registry.dump())
-        self._store.close()
+        self._state_file.save(self.registry.dump())
+        self._state_file.close()
 
     @property
     def topology(self) -> Topology:
-        """What everybody is told."""
-        return self._shown
+        """The published topology."""
+        return self._topology
 
     @property
     def text(self) -> bytes:
-        """The same as JSON."""
+        """The published topology as JSON."""
         return self._text
 
-    def news(self, told: int | None) -> bytes:
-        """What to tell one who has been told a version: a beat, what has changed since, or all."""
-        version = self._shown.version
-        if told == version:
+    def update_since(self, sent: int | None) -> bytes:
+        """The next line for a node with version `sent`: a beat, the changes since, or the topology."""
+        version = self._topology.version
+        if sent == version:
             return b'{"beat":%d}' % version
-        before = None if told is None else self._past.get(told)
-        if told is None or before is None:
+        before = None if sent is None else self._previous.get(sent)
+        if sent is None or before is None:
             return b'{"topology":%s}' % self._text
-        if told not in self._news:
-            self._news[told] = json.dumps(changes(before, self._shown), separators=(",", ":")).encode()
-        return self._news[told]
+        if sent not in self._updates:
+            self._updates[sent] = json.dumps(changes(before, self._topology), separators=(",", ":")).encode()
+        return self._updates[sent]
 
-    async def register(self, announced: Announcement) -> Record:
-        """Take a node in; a name that a dead process still seems to hold is looked after first."""
-        former = self.registry.find(announced.name)
+    async def register(self, announcement: Announcement) -> Record:
+        """Register a node; if its name belongs to a live node, probe that node first."""
+        former = self.registry.find(announcement.name)
         try:
-            record = self.registry.register(announced, _now())
+            record = self.registry.register(announcement, _now())
         except NameTaken as taken:
             if not await is_gone(taken.holder):
-                log.warning("%s at %s is refused: %s", announced.name, announced.url, taken)
+                log.warning(
+                    "registration of %s at %s is rejected: %s", announcement.name, announcement.url, taken
+                )
                 raise
-            self._lose(taken.holder)
-            record = self.registry.register(announced, _now())
+            self._mark_dead(taken.holder)
+            record = self.registry.register(announcement, _now())
         if former is not None and former.alive and former.session != record.session:
-            log.warning("node %s began anew before its former process was seen to end", record.name)
-        self._note_change()
-        await self.told()
+            log.warning(
+                "node %s registered again before its former process was known to be dead", record.name
+            )
+        self._schedule_update()
+        await self.wait_until_published()
         return record
 
     def heartbeat(self, name: str, session: str) -> None:
-        """Note that a node lives."""
+        """Record a heartbeat of a node."""
         self.registry.heartbeat_of(name, session, _now())
 
     def leave(self, name: str, session: str) -> None:
-        """A node stops; without a session, an operator has one that is gone forgotten."""
+        """A node leaves; without a session, an operator removes a node that is dead or has left."""
         if session:
             self.registry.leave(name, session, _now())
             log.info("node %s has left", name)
         else:
             self.registry.forget(name)
-            log.info("node %s is forgotten", name)
-        self._note_change()
+            log.info("node %s is removed", name)
+        self._schedule_update()
 
     def live(self, name: str, session: str) -> Record:
-        """The node that lives under this session."""
+        """The live node with this session; NotRegistered if there is none."""
         record = self.registry.find(name)
         if record is None or not record.alive or record.session != session:
             raise NotRegistered(name)
         return record
 
-    def look_after(self, record: Record) -> None:
-        """See whether a node is gone, soon and several times."""
-        self._spawn(self._look(record))
+    def probe(self, record: Record) -> None:
+        """Probe a node several times in the background, and mark it dead if it is gone."""
+        self._spawn(self._probe_node(record))
 
-    async def _look(self, record: Record) -> None:
-        for pause in _LOOKS:
+    async def _probe_node(self, record: Record) -> None:
+        for pause in _PROBE_DELAYS:
             await asyncio.sleep(pause * self.registry.heartbeat)
             if self.registry.find(record.name) is not record:
                 return
             if await is_gone(record):
-                self._lose(record)
+                self._mark_dead(record)
                 return
 
-    def _lose(self, record: Record, why: str = "nothing listens there") -> None:
-        self.registry.lost(record.name, record.session, _now())
+    def _mark_dead(self, record: Record, reason: str = "its address refuses connections") -> None:
+        self.registry.mark_dead(record.name, record.session, _now())
         if self.registry.find(record.name) is not record:
-            log.warning("node %s at %s is dead: %s", record.name, record.url, why)
-            self._note_change()
+            log.warning("node %s at %s is dead: %s", record.name, record.url, reason)
+            self._schedule_update()
 
-    def _doubt_late(self) -> None:
-        for record in self.registry.late(_now()):
-            if record.name not in self._doubted:
-                self._doubted.add(record.name)
-                self._spawn(self._doubt(record))
+    def _probe_overdue(self) -> None:
+        for record in self.registry.overdue(_now()):
+            if record.name not in self._probing:
+                self._probing.add(record.name)
+                self._spawn(self._probe_host(record))
 
-    async def _doubt(self, record: Record) -> None:
-        """See whether the host of a node whose heartbeat is overdue answers, until two are missed."""
-        within = _DOUBT * self.registry.heartbeat
+    async def _probe_host(self, record: Record) -> None:
+        """Probe the host of a node with an overdue heartbeat until it answers or the node is dead."""
+        within = _PROBE_TIMEOUT * self.registry.heartbeat
         try:
             while await is_silent(record, within):
-                if self.registry.silent(record, _now()):
-                    self._lose(record, "it was not heard, and its host does not answer")
+                if self.registry.is_silent(record, _now()):
+                    self._mark_dead(record, "its heartbeats are missing, and its host does not answer")
                     return
                 await asyncio.sleep(within / 4)
         finally:
-            self._doubted.discard(record.name)
+            self._probing.discard(record.name)
 
     async def _watch(self) -> None:
         while True:
             await asyncio.sleep(self.registry.heartbeat / 4)
             before = self.registry.version
             for record in self.registry.tick(_now()):
-                log.warning("node %s at %s is dead: it was not heard", record.name, record.url)
+                log.warning("node %s at %s is dead: its heartbeats are missing", record.name, record.url)
             if self.registry.version != before:
-                self._note_change()
-            self._doubt_late()
+                self._schedule_update()
+            self._probe_overdue()
 
-    def _note_change(self) -> None:
-        if self.registry.version != self._shown.version:
+    def _schedule_update(self) -> None:
+        if self.registry.version != self._topology.version:
             self._changed.set()
 
-    async def _publish(self) -> None:
-        """Tell and save what has changed, several changes at once."""
+    async def _publish_changes(self) -> None:
+        """Publish and save changes, several at a time."""
         while True:
             await self._changed.wait()
-            await asyncio.sleep(SETTLE + min(self._last_told / PACE, self.registry.heartbeat))
+            await asyncio.sleep(
+                BATCH_DELAY + min(self._last_update_bytes / MAX_UPDATE_RATE, self.registry.heartbeat)
+            )
             self._changed.clear()
-            self._show()
+            self._publish()
             try:
-                await asyncio.to_thread(self._store.save, self.registry.dump())
+                await asyncio.to_thread(self._state_file.save, self.registry.dump())
             except OSError as error:
-                log.error("the state cannot be saved in %s: %s", self._store.path, error)
+                log.error("cannot save the state in %s: %s", self._state_file.path, error)
 
-    def _show(self) -> None:
-        """Make the registry's present state the one that is told."""
-        if self._shown.version == self.registry.version:
+    def _publish(self) -> None:
+        """Make the registry's present state the published topology."""
+        if self._topology.version == self.registry.version:
             return
-        before = self._shown.version
-        self._past[before] = self._shown
-        if len(self._past) > _REMEMBERED:
-            self._past.popitem(last=False)
-        self._news.clear()
-        self._shown = self.registry.topology()
-        self._text = json.dumps(self._shown.encode(), separators=(",", ":")).encode()
-        self._last_told = len(self.registry) * len(self.news(before))
-        pushed, self._pushed = self._pushed, asyncio.Event()
-        pushed.set()
+        before = self._topology.version
+        self._previous[before] = self._topology
+        if len(self._previous) > _KEPT_VERSIONS:
+            self._previous.popitem(last=False)
+        self._updates.clear()
+        self._topology = self.registry.topology()
+        self._text = json.dumps(self._topology.encode(), separators=(",", ":")).encode()
+        self._last_update_bytes = len(self.registry) * len(self.update_since(before))
+        published, self._published = self._published, asyncio.Event()
+        published.set()
 
-    async def told(self) -> None:
-        """Wait until what the registry holds now has been told."""
-        while self._shown.version < self.registry.version:
-            await self._pushed.wait()
+    async def wait_until_published(self) -> None:
+        """Wait until the registry's present state is published."""
+        while self._topology.version < self.registry.version:
+            await self._published.wait()
 
-    async def newer(self, version: int, within: float) -> None:
-        """Wait until the topology is another than that of a version, or the time is over."""
-        if self._shown.version != version:
+    async def wait_for_change(self, version: int, within: float) -> None:
+        """Wait until the published version differs from `version`, at most `within` seconds."""
+        if self._topology.version != version:
             return
         try:
             async with asyncio.timeout(within):
-                await self._pushed.wait()
+                await self._published.wait()
         except TimeoutError:
             return
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._ended)
+        task.add_done_callback(self._task_done)
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
+    def _task_done(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("a part of the admin node failed", exc_info=error)
+            log.error("a background task of the admin node failed", exc_info=error)
 
 
 def _now() -> Now:

@@ -1,4 +1,4 @@
-"""The admin node's API as an OpenAPI document, for its page, for scripts and for whoever tries every form."""
+"""The OpenAPI document of the admin node's HTTP API, served at /openapi.json."""
 
 from __future__ import annotations
 
@@ -22,18 +22,21 @@ def _object(**properties: Schema) -> Schema:
 _SCHEMAS: dict[str, Schema] = {
     "Node": _object(
         name=_NAME,
-        url={**_TEXT, "description": "The base of its HTTP addresses."},
-        host={**_TEXT, "description": "Where its links are, by UDP and by TCP."},
+        url={**_TEXT, "description": "The base URL of the node's HTTP API."},
+        host={**_TEXT, "description": "The host of the node's UDP and TCP links."},
         port=_PORT,
-        version={**_TEXT, "description": "Of its software."},
+        version={**_TEXT, "description": "The version of the node's software."},
         state={"type": "string", "enum": ["alive", "dead", "left"]},
-        since={"type": "number", "description": "Since when it is so, in seconds since 1970."},
+        since={
+            "type": "number",
+            "description": "The time of the last change of `state`, in seconds since 1970.",
+        },
     ),
     "Cluster": _object(
         name=_NAME,
         representative={
             "type": ["string", "null"],
-            "description": "Who speaks for it, if one lives.",
+            "description": "The node that represents the cluster; null if no node is alive.",
         },
         nodes={"type": "array", "items": {"$ref": "#/components/schemas/Node"}},
     ),
@@ -44,15 +47,15 @@ _SCHEMAS: dict[str, Schema] = {
         name=_NAME,
         cluster=_NAME,
         url=_TEXT,
-        host={**_TEXT, "description": "Empty for the address that the request comes from."},
+        host={**_TEXT, "description": "Empty means the address from which the request comes."},
         port=_PORT,
         version=_TEXT,
-        identity={**_KEY, "description": "Lasts as long as the node's data directory."},
-        session={**_KEY, "description": "Lasts as long as the node's process."},
+        identity={**_KEY, "description": "The same for the life of the node's data directory."},
+        session={**_KEY, "description": "The same for the life of the node's process."},
     ),
     "Registered": _object(
         heartbeat={"type": "number", "description": "Seconds between two heartbeats."},
-        missed={"type": "integer", "description": "Heartbeats missed until a node counts as dead."},
+        missed={"type": "integer", "description": "Missed heartbeats after which a node is dead."},
         topology={"$ref": "#/components/schemas/Topology"},
     ),
     "Topics": _object(
@@ -76,25 +79,28 @@ _SCHEMAS: dict[str, Schema] = {
         "required": ["error"],
         "properties": {
             "error": {"type": "string"},
-            "now": {"type": "number", "description": "The time here, for one who signed before the start."},
+            "now": {
+                "type": "number",
+                "description": "The admin node's time, when the request was signed before it started.",
+            },
         },
     },
 }
 
 _REASONS = {
-    400: "Something in it cannot be used.",
-    401: "It is not signed with the cluster secret, or not at this time.",
-    404: "There is no such thing here; a node must register.",
-    409: "Another live node has the name, or the node is alive.",
+    400: "The request is not valid.",
+    401: "The signature is missing or wrong, or its time is outside the accepted window.",
+    404: "The node or the topic directory does not exist; a node must register first.",
+    409: "Another live node has the name, or the node to remove is alive.",
     413: "The body is too large.",
-    503: "As many nodes are registered as may be, or the topic directory is away.",
+    503: "The limit of registered nodes is reached, or the topic directory is unreachable.",
 }
 _NAMED: Schema = {"name": "name", "in": "path", "required": True, "schema": _NAME}
 _SIGNED: list[Schema] = [{"time": [], "nonce": [], "signature": []}]
 
 
 def document(base_url: str) -> Schema:
-    """The document for an admin node at an address."""
+    """The OpenAPI document of the admin node at `base_url`."""
     return {
         "openapi": "3.1.0",
         "info": {"title": "HPwsn: the admin node of a cluster", "version": __version__},
@@ -111,45 +117,64 @@ def document(base_url: str) -> Schema:
 
 
 def _paths() -> Schema:
-    session = _query("session", _KEY, "The session that the node registered with.")
-    operator = _query("session", _KEY, "The node's session; without it, one that is gone is forgotten.")
+    session = _query("session", _KEY, "The session with which the node registered.")
+    operator = _query(
+        "session", _KEY, "The node's session; without it, a node that is dead or has left is removed."
+    )
     return {
         "/api/topology": {"get": _topology()},
-        "/api/status": {"get": _operation("status", "How many there are.", _json("Status"))},
-        "/api/topics": {"get": _operation("topics", "The topic tree, if any.", _json("Topics"), 404, 503)},
+        "/api/status": {"get": _operation("status", "The numbers of clusters and nodes.", _json("Status"))},
+        "/api/topics": {"get": _operation("topics", "The topic tree.", _json("Topics"), 404, 503)},
         "/api/nodes": {
             "post": {
                 **_operation(
-                    "register", "A node registers.", _json("Registered"), 400, 401, 409, 413, 503, signed=True
+                    "register", "Register a node.", _json("Registered"), 400, 401, 409, 413, 503, signed=True
                 ),
                 "requestBody": {"required": True, "content": _json("Announcement")["content"]},
             }
         },
         "/api/nodes/{name}": {
             "parameters": [_NAMED, operator],
-            "delete": _operation("leave", "A node stops.", _json("Done"), 401, 404, 409, signed=True),
+            "delete": _operation(
+                "leave",
+                "A node leaves, or an operator removes it.",
+                _json("Done"),
+                401,
+                404,
+                409,
+                signed=True,
+            ),
         },
         "/api/nodes/{name}/heartbeat": {
             "parameters": [_NAMED, session],
-            "put": _operation("heartbeat", "A node lives.", _json("Heard"), 401, 404, signed=True),
+            "put": _operation("heartbeat", "Send a heartbeat.", _json("Heard"), 401, 404, signed=True),
         },
         "/api/nodes/{name}/suspect": {
             "parameters": [_NAMED],
             "post": _operation(
-                "suspect", "A peer cannot reach a node: look after it.", _json("Done"), 401, 404, signed=True
+                "suspect",
+                "Report that a peer cannot reach a node; the admin node probes it.",
+                _json("Done"),
+                401,
+                404,
+                signed=True,
             ),
         },
         "/api/nodes/{name}/stream": {
-            "parameters": [_NAMED, session, _query("after", _VERSION, "The version that the node has.")],
+            "parameters": [
+                _NAMED,
+                session,
+                _query("after", _VERSION, "The topology version that the node already has."),
+            ],
             "get": _operation("stream", _STREAM, _lines(), 401, 404, signed=True),
         },
     }
 
 
 _STREAM = (
-    "Lines without end, each a signature, a blank and a JSON object:"
-    " the `topology` first; then, at each change, the clusters that have changed and the names of those that"
-    " are gone, `after` a version; a `beat` when there was none for a heartbeat."
+    "An endless stream of lines, each a signature, a space and a JSON object."
+    " The first line has the `topology`. Each change gives a line with the changed clusters and the names of"
+    " removed clusters, `after` a version. A `beat` follows each heartbeat interval without a change."
 )
 
 
@@ -157,8 +182,8 @@ def _topology() -> Schema:
     wait: Schema = {"type": "number", "minimum": 0, "default": 0}
     operation = _operation("topology", "All clusters and their nodes.", _json("Topology"), 400)
     operation["parameters"] = [
-        _query("after", _VERSION, "Wait for another version than this."),
-        _query("wait", wait, "Seconds to wait for it; 60 at most."),
+        _query("after", _VERSION, "Wait for a version other than this."),
+        _query("wait", wait, "Seconds to wait for a change, at most 60."),
     ]
     return operation
 

@@ -1,8 +1,8 @@
-"""A quick look whether anything listens at a node's addresses.
+"""TCP probes of a node's addresses, to detect dead nodes.
 
-A refusal proves that the process is gone. Somebody who listens proves only that its host is there, since the
-kernel answers for a process that hangs; silence on all addresses is that of a dead host or a cut network
-where heartbeats are missed as well.
+A refused connection proves that the process is gone. An accepted one proves only that the host is up, because
+the kernel accepts connections for a process that hangs. If no address answers and heartbeats are missing too,
+the host is down or the network is cut.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from urllib.parse import urlsplit
 
 from hpwsn_admin.registry import Record
 
-WITHIN = 1.0
+CONNECT_TIMEOUT = 1.0
 
 _PORTS = {"http": 80, "https": 443}
 _SILENCE = (errno.ENOTCONN, errno.ETIMEDOUT, errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN)
 
 
 async def is_gone(record: Record) -> bool:
-    """Whether one of the node's addresses refuses to be connected to."""
+    """Whether one of the node's addresses refuses connections."""
     found = await asyncio.gather(*(_refuses(host, port) for host, port in _addresses(record)))
     return any(found)
 
@@ -36,7 +36,7 @@ def _addresses(record: Record) -> set[tuple[str, int]]:
 
 async def _refuses(host: str, port: int) -> bool:
     try:
-        async with asyncio.timeout(WITHIN):
+        async with asyncio.timeout(CONNECT_TIMEOUT):
             _, writer = await asyncio.open_connection(host, port)
     except ConnectionRefusedError:
         return True
@@ -47,28 +47,28 @@ async def _refuses(host: str, port: int) -> bool:
 
 
 async def is_silent(record: Record, within: float) -> bool:
-    """Whether none of the node's addresses has answered in any way after a time."""
+    """Whether none of the node's addresses accepts or refuses a connection within so many seconds."""
     found = await asyncio.gather(*(_answers(host, port, within) for host, port in _addresses(record)))
     return not any(found)
 
 
 async def _answers(host: str, port: int, within: float) -> bool:
-    """Whether the kernel there says yes or no; its word counts however late this process comes to look.
+    """Whether the remote kernel accepts or refuses; the result is right even if this process is delayed.
 
-    Trouble of this host, such as names that cannot be looked up, is no silence of that one.
+    A local error, such as a failed name lookup, counts as an answer.
     """
     loop = asyncio.get_running_loop()
     try:
         family, kind, protocol, _, address = (await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM))[0]
         with socket.socket(family, kind, protocol) as connection:
             connection.setblocking(False)
-            begun = connection.connect_ex(address)
-            if begun == errno.EINPROGRESS:
+            status = connection.connect_ex(address)
+            if status == errno.EINPROGRESS:
                 await asyncio.sleep(within)
-                # Before there is an answer, a connection has neither an error nor a peer.
-                begun = connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-                if begun == 0:
+                # A connection without an answer yet has neither an error nor a peer.
+                status = connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+                if status == 0:
                     connection.getpeername()
-            return begun not in _SILENCE
+            return status not in _SILENCE
     except OSError as error:
         return error.errno not in _SILENCE

@@ -1,4 +1,4 @@
-"""An admin node: builds its parts, starts and stops them in order, and runs until it is told to end."""
+"""The admin node's process: builds its parts, and starts and stops them in order."""
 
 from __future__ import annotations
 
@@ -18,53 +18,53 @@ from hpwsn.routing.membership.signing import Verifier
 from hpwsn.settings import Config
 from hpwsn_admin.api import AdminApi, Topics
 from hpwsn_admin.members import Members
-from hpwsn_admin.state_file import Store
+from hpwsn_admin.state_file import StateFile
 
 log = logging.getLogger(__name__)
 
 BODY_LIMIT = 64 * 1024
-"""Bytes of a request; an announcement is much shorter."""
+"""Maximum bytes of a request; an announcement is much shorter."""
 
 
 class AdminNode:
-    """One admin process."""
+    """An admin node with its HTTP server."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
         self._port = config.admin.port
         secret = shared_secret(config.cluster)
         verifier = Verifier(secret, window=config.cluster.clock_window, began=time.time())
-        store = Store(Path(config.admin.dir))
-        store.open()
-        self._members = Members(config, store)
+        state_file = StateFile(Path(config.admin.dir))
+        state_file.open()
+        self._members = Members(config, state_file)
         self._api = AdminApi(self._members, Topics(config.topics), verifier, self.base_url)
 
     def base_url(self) -> str:
-        """Its address on this machine."""
+        """The base URL of the HTTP API."""
         host = self._config.admin.host
         return f"http://[{host}]:{self._port}" if ":" in host else f"http://{host}:{self._port}"
 
     async def start(self) -> None:
-        """Listen; it accepts requests when this returns."""
+        """Start listening; the server accepts requests when this returns."""
         listener = open_listener(self._config.admin.host, self._config.admin.port)
         self._port = listener.getsockname()[1]
         self._members.start()
         app = web.Application(client_max_size=BODY_LIMIT)
         app.add_routes(self._api.routes())
-        # A stream whose connection broke must end at once: that is how a killed node is noticed.
+        # A stream must end as soon as its connection breaks: this is how a killed node is detected.
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.5, handler_cancellation=True)
         await self._runner.setup()
         await web.SockSite(self._runner, listener).start()
 
     async def close(self) -> None:
-        """End the streams, which tells the nodes, and put the state on disk."""
+        """End the streams to the nodes and save the state."""
         self._api.closing = True
         await self._runner.cleanup()
         await self._members.close()
 
 
 def serve_admin(config: Config) -> int:
-    """Run an admin node until SIGTERM or SIGINT; the exit status."""
+    """Run an admin node until SIGTERM or SIGINT; return the exit status."""
     set_up_logging(config.log)
     return uvloop.run(_serve(config))
 

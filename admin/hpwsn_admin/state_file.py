@@ -1,7 +1,7 @@
-"""The admin node's state on disk: one JSON file, replaced in one step, and a lock on its directory.
+"""The admin node's state on disk: one JSON file, replaced atomically, and a lock on its directory.
 
-What a registry holds can be told anew by its nodes, so a damaged file is put aside and the admin node begins
-without it; a directory that two admin nodes would share is refused.
+Nodes register again if the state is lost, so a damaged file is renamed and the admin node starts without it.
+Two admin nodes cannot use the same directory.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from hpwsn.routing.membership.last_topology import write_atomically
 log = logging.getLogger(__name__)
 
 
-class Store:
-    """The directory of an admin node."""
+class StateFile:
+    """The state file of an admin node, in its data directory."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -28,7 +28,7 @@ class Store:
         self._lock: int | None = None
 
     def open(self) -> None:
-        """Make the directory and take it for this process."""
+        """Create the directory and lock it for this process."""
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
             self._lock = os.open(self._directory / "lock", os.O_RDWR | os.O_CREAT, 0o600)
@@ -36,21 +36,21 @@ class Store:
         except BlockingIOError as error:
             self.close()
             raise HpwsnError(
-                f"the data directory {self._directory} is in use by another admin node: stop that one,"
-                " or give this one its own directory with --data"
+                f"the data directory {self._directory} is in use by another admin node; stop that node,"
+                " or give this node another directory with --data"
             ) from error
         except OSError as error:
             raise HpwsnError(
                 f"the data directory {self._directory} cannot be used: {error.strerror};"
-                " name another with --data"
+                " give another directory with --data"
             ) from error
 
     def load(self) -> dict[str, Any] | None:
-        """The state as it was last saved; None at the first start, and where it cannot be read."""
+        """The last saved state; None if there is none, or if the file cannot be read."""
         try:
             state = json.loads(self.path.read_text("utf-8"))
             if not isinstance(state, dict):
-                raise ValueError("it is no JSON object")
+                raise ValueError("it is not a JSON object")
         except FileNotFoundError:
             return None
         except (OSError, ValueError) as error:
@@ -59,17 +59,22 @@ class Store:
         return state
 
     def set_aside(self, error: Exception) -> None:
-        """Keep a file that cannot be used, under another name."""
+        """Rename a file that cannot be used."""
         aside = self.path.with_suffix(".damaged")
-        log.error("%s cannot be used (%s): it is kept as %s; nodes register again", self.path, error, aside)
+        log.error(
+            "%s cannot be used (%s) and is renamed to %s; the nodes will register again",
+            self.path,
+            error,
+            aside,
+        )
         self.path.replace(aside)
 
     def save(self, state: dict[str, Any]) -> None:
-        """Write the state."""
+        """Replace the file with this state."""
         write_atomically(self.path, json.dumps(state))
 
     def close(self) -> None:
-        """Give the directory back."""
+        """Unlock the directory."""
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None

@@ -115,7 +115,7 @@ class TestRegistered:
         with urlopen(f"{admin.base}/api/topology?after={version}&wait=0.05", timeout=PATIENCE) as answer:
             assert json.load(answer)["version"] == version
         code, words = refusal(Request(f"{admin.base}/api/topology?after=-1"))
-        assert (code, words) == (400, "after is a number that is not negative, not '-1'")
+        assert (code, words) == (400, "after is '-1'; give a number of 0 or more")
 
     def test_the_admin_describes_itself(self, admin: AdminProcess, members: dict[str, Member]) -> None:
         with urlopen(f"{admin.base}/openapi.json", timeout=PATIENCE) as answer:
@@ -158,7 +158,7 @@ class TestRefused:
     ) -> None:
         with Member(folder / "spy", "spy", "plant", admin.base, secret="a guess") as spy:
             assert "refuses this node: the signature is wrong" in spy.log()
-            assert "POST /api/nodes from 127.0.0.1 is refused: the signature is wrong" in admin.log()
+            assert "POST /api/nodes from 127.0.0.1 is rejected: the signature is wrong" in admin.log()
             with pytest.raises(HTTPError) as raised:
                 urlopen(f"{spy.base}/readyz", timeout=PATIENCE)
             with raised.value as answer:

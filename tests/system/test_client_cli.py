@@ -230,7 +230,7 @@ async def test_pulling_goes_on_when_a_node_is_back_and_says_once_that_it_was_awa
         assert await run("publish", "A", "before", url=node.url) == (0, "", "")
         assert b"before" in await process.stdout.readline()
         node.kill()
-        assert b"it is tried again" in await process.stderr.readline()
+        assert b"retrying" in await process.stderr.readline()
         node.start()
         assert await run("publish", "A", "after", url=node.url) == (0, "", "")
         out, err = await process.communicate()

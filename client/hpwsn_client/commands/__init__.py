@@ -1,1 +1,1 @@
-"""The command line of the client: publish, listen, completion."""
+"""The client's command line: publish, listen and completion."""

@@ -1,15 +1,9 @@
-"""Shell completion of a command line, generated from its argparse parsers: bash, zsh and fish.
+"""The argument parser of all commands, and shell completion for bash, zsh and fish generated from it.
 
-Owns the walk over the parsers and the three scripts. All of them work alike: the words before the cursor
-lead to a command, and for each command there are its sub-commands, its options, and what an option or an
-argument takes: one of its choices, a file, a directory, or a value that nobody can guess. Topics are not
-looked up, so that no completion waits for a broker. Written here, so that the light client needs no
-package for it.
-
-The parser of every command, and the one form in which a command says what is wrong.
-
-Each error and each warning begins with the same words on standard error, whichever program, command or
-parser it is from, so that a script or a person finds them by these words.
+The completion scripts follow the words before the cursor to a command and offer its sub-commands, options,
+choices, files and directories. They do not look up topics, so completion never waits for a broker.
+CommandParser, `print_error` and `print_warning` give all messages on standard error the same prefix, so that
+scripts can find them. The module has no dependencies, which keeps the client package small.
 """
 
 from __future__ import annotations
@@ -27,7 +21,7 @@ WARNING = "hpwsn: warning: "
 
 
 class CommandParser(argparse.ArgumentParser):
-    """A parser whose own errors look like those of the commands; sub-parsers get this class as well."""
+    """A parser whose errors have the same form as those of the commands; sub-parsers have this class too."""
 
     def error(self, message: str) -> NoReturn:
         """Print the usage and the error, and exit with status 2."""
@@ -36,12 +30,12 @@ class CommandParser(argparse.ArgumentParser):
 
 
 def print_error(message: str) -> None:
-    """Tell why a command failed."""
+    """Print the reason why a command failed."""
     print(f"{ERROR}{message}", file=sys.stderr)
 
 
 def print_warning(message: str) -> None:
-    """Tell of something wrong that a command survives."""
+    """Print a problem after which the command continues."""
     print(f"{WARNING}{message}", file=sys.stderr)
 
 
@@ -54,7 +48,7 @@ _EXAMPLES = """examples:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """An option or a positional argument; `kind` is what it takes: nothing (""), value, file or dir."""
+    """An option or a positional argument; `kind` is what it takes: "" (nothing), value, file or dir."""
 
     names: tuple[str, ...]
     about: str
@@ -64,7 +58,7 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One command: the words that lead to it, and what may follow them."""
+    """One command; `path` has the names of its parent commands and its own, separated by spaces."""
 
     path: str
     subcommands: tuple[tuple[str, str], ...]
@@ -73,13 +67,13 @@ class Command:
 
     @property
     def takes(self) -> str:
-        """What completes a word that is neither a sub-command nor an option."""
+        """The kind of the positional arguments: file, dir or value."""
         kinds = [each.kind for each in self.arguments]
         return next((kind for kind in kinds if kind in ("file", "dir")), "value")
 
     @property
     def words(self) -> list[str]:
-        """All that can be written next, but files."""
+        """The words that may follow: sub-commands, choices and options, but not files."""
         named = [name for name, _ in self.subcommands]
         chosen = [word for each in self.arguments for word in each.choices]
         return [*named, *chosen, *(name for option in self.options for name in option.names)]
@@ -88,16 +82,16 @@ class Command:
 def add_completion_parser(
     commands: argparse._SubParsersAction[argparse.ArgumentParser], whole: argparse.ArgumentParser
 ) -> None:
-    """Add the command `completion` to the commands of a parser."""
+    """Add the command `completion`; `whole` is the parser of the program."""
     parser = commands.add_parser(
         "completion",
         help="print a script that completes commands in a shell",
-        description="Prints a script with which a shell completes commands, options, choices and files.",
+        description="Print a script with which a shell completes commands, options, choices and files.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("shell", choices=tuple(_SCRIPTS), help="the shell that reads the script")
-    # A shell runs it at every start: a typing error in a variable must not be told in each new terminal.
+    # A shell runs this command at every start, so it must not warn about an invalid environment variable.
     parser.set_defaults(
         run=lambda arguments: _print(completion_script(whole, arguments.shell)), uses_environment=False
     )
@@ -109,12 +103,12 @@ def _print(text: str) -> int:
 
 
 def completion_script(parser: argparse.ArgumentParser, shell: str) -> str:
-    """The script for bash, zsh or fish that completes the parser's program."""
-    return "\n".join((*_SCRIPTS[shell](parser.prog, list(_walk(parser, ()))), ""))
+    """The completion script of the parser's program for bash, zsh or fish."""
+    return "\n".join((*_SCRIPTS[shell](parser.prog, list(_commands(parser, ()))), ""))
 
 
-def _walk(parser: argparse.ArgumentParser, path: tuple[str, ...]) -> Iterator[Command]:
-    """The parser's command, and those below it."""
+def _commands(parser: argparse.ArgumentParser, path: tuple[str, ...]) -> Iterator[Command]:
+    """The parser's command and its sub-commands, recursively."""
     nested: dict[str, argparse.ArgumentParser] = {}
     purposes: dict[str, str] = {}
     options: list[Option] = []
@@ -125,14 +119,14 @@ def _walk(parser: argparse.ArgumentParser, path: tuple[str, ...]) -> Iterator[Co
             purposes.update((each.dest, each.help or "") for each in action._choices_actions)
         elif action.help != argparse.SUPPRESS:
             (options if action.option_strings else arguments).append(_option(parser, action))
-    subcommands = tuple((name, _line(purposes.get(name, ""))) for name in nested)
+    subcommands = tuple((name, _one_line(purposes.get(name, ""))) for name in nested)
     yield Command(" ".join(path), subcommands, tuple(options), tuple(arguments))
     for name, child in nested.items():
-        yield from _walk(child, (*path, name))
+        yield from _commands(child, (*path, name))
 
 
 def _option(parser: argparse.ArgumentParser, action: argparse.Action) -> Option:
-    about = _line(parser._get_formatter()._expand_help(action)) if action.help else ""
+    about = _one_line(parser._get_formatter()._expand_help(action)) if action.help else ""
     choices = tuple(map(str, action.choices)) if action.choices is not None else ()
     return Option(tuple(action.option_strings), about, _kind(action), choices)
 
@@ -146,7 +140,7 @@ def _kind(action: argparse.Action) -> str:
     return "file" if named.upper() == "FILE" or action.type is Path else "value"
 
 
-def _line(text: str) -> str:
+def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
@@ -154,52 +148,52 @@ def _function(program: str) -> str:
     return "_" + program.replace("-", "_")
 
 
-def _taking(commands: list[Command]) -> Iterator[tuple[str, Option]]:
-    """Each option that takes something, by its command and its name."""
+def _options_with_value(commands: list[Command]) -> Iterator[tuple[str, Option]]:
+    """The options with a value, by the key `command|option` that the scripts use."""
     for command in commands:
         for option in command.options:
             for name in option.names if option.kind else ():
                 yield f"{command.path}|{name}", option
 
 
-def _lookup(commands: list[Command]) -> Iterator[str]:
-    """Cases of bash and zsh that walk from a command to the one below it, and over what an option takes."""
+def _case_lines(commands: list[Command]) -> Iterator[str]:
+    """Cases for bash and zsh that enter a sub-command, and skip the value of an option."""
     for command in commands:
         for name, _ in command.subcommands:
             below = f"{command.path} {name}".strip()
             yield f"      {shlex.quote(f'{command.path}|{name}')}) at={shlex.quote(below)};;"
-    taking = "|".join(shlex.quote(key) for key, _ in _taking(commands))
-    if taking:
-        yield f"      {taking}) skip=1;;"
+    keys = "|".join(shlex.quote(key) for key, _ in _options_with_value(commands))
+    if keys:
+        yield f"      {keys}) skip=1;;"
 
 
-def _walking(commands: list[Command], words: str, first: int, current: str) -> Iterator[str]:
+def _find_command(commands: list[Command], words: str, first: int, current: str) -> Iterator[str]:
     yield "  local at='' skip='' word i"
     yield f"  for ((i = {first}; i < {current}; i++)); do"
     yield f'    word="${{{words}[i]}}"'
-    # bash splits `--option=value`, and the value's own `:` and `=`, into words of their own.
+    # bash splits `--option=value` at `=`, and the value at `:` and `=`, into separate words.
     yield '    if [[ -n $skip && $word == "=" ]]; then continue; fi'
     yield "    if [[ -n $skip ]]; then skip=''; continue; fi"
     yield '    case "$at|$word" in'
-    yield from _lookup(commands)
+    yield from _case_lines(commands)
     yield "    esac"
     yield "  done"
 
 
 def _bash(program: str, commands: list[Command]) -> Iterator[str]:
     name = _function(program)
-    yield f"# Completion of {program} for bash, made by `{program} completion bash`."
+    yield f"# Completion of {program} for bash, generated by `{program} completion bash`."
     yield f"{name}() {{"
-    yield from _walking(commands, "COMP_WORDS", 1, "COMP_CWORD")
+    yield from _find_command(commands, "COMP_WORDS", 1, "COMP_CWORD")
     yield "  local cur=\"${COMP_WORDS[COMP_CWORD]}\" before=$((COMP_CWORD - 1)) takes=value words=''"
     yield "  if [[ $cur == '=' ]]; then cur=''"
     yield "  elif [[ ${COMP_WORDS[before]} == '=' ]]; then ((before--)); fi"
     yield '  case "$at|${COMP_WORDS[before]}" in'
-    for key, option in _taking(commands):
-        yield f"    {shlex.quote(key)}) {_bash_sets(option.kind, option.choices)};;"
+    for key, option in _options_with_value(commands):
+        yield f"    {shlex.quote(key)}) {_bash_assignments(option.kind, option.choices)};;"
     yield '    *) case "$at" in'
     for command in commands:
-        yield f"      {shlex.quote(command.path)}) {_bash_sets(command.takes, command.words)};;"
+        yield f"      {shlex.quote(command.path)}) {_bash_assignments(command.takes, command.words)};;"
     yield "    esac;;"
     yield "  esac"
     yield '  COMPREPLY=($(compgen -W "$words" -- "$cur"))'
@@ -212,21 +206,21 @@ def _bash(program: str, commands: list[Command]) -> Iterator[str]:
     yield f"complete -F {name} {program}"
 
 
-def _bash_sets(kind: str, words: list[str] | tuple[str, ...]) -> str:
+def _bash_assignments(kind: str, words: list[str] | tuple[str, ...]) -> str:
     return f"takes={kind}; words={shlex.quote(' '.join(words))}"
 
 
 def _zsh(program: str, commands: list[Command]) -> Iterator[str]:
     name = _function(program)
     yield f"#compdef {program}"
-    yield f"# Completion of {program} for zsh, made by `{program} completion zsh`."
+    yield f"# Completion of {program} for zsh, generated by `{program} completion zsh`."
     yield f"{name}() {{"
-    yield from _walking(commands, "words", 2, "CURRENT")
+    yield from _find_command(commands, "words", 2, "CURRENT")
     yield "  local takes=value; local -a found; found=()"
     yield '  local before="${words[CURRENT-1]}"'
     yield "  if compset -P 1 '--*='; then before=\"${IPREFIX%=}\"; fi"
     yield '  case "$at|$before" in'
-    for key, option in _taking(commands):
+    for key, option in _options_with_value(commands):
         yield f"    {shlex.quote(key)}) takes={option.kind}; found=({shlex.join(option.choices)});;"
     yield '    *) case "$at" in'
     for command in commands:
@@ -248,7 +242,7 @@ def _zsh_words(command: Command) -> str:
 
 def _fish(program: str, commands: list[Command]) -> Iterator[str]:
     name = "_" + _function(program)
-    yield f"# Completion of {program} for fish, made by `{program} completion fish`."
+    yield f"# Completion of {program} for fish, generated by `{program} completion fish`."
     yield f"function {name}_at"
     yield "  set -l at ''; set -l skip ''"
     yield "  for word in (commandline -opc)[2..]"
@@ -258,7 +252,7 @@ def _fish(program: str, commands: list[Command]) -> Iterator[str]:
         for below, _ in command.subcommands:
             at = f"{command.path} {below}".strip()
             yield f"      case {_fish_quote(f'{command.path}|{below}')}; set at {_fish_quote(at)}"
-    for key, _ in _taking(commands):
+    for key, _ in _options_with_value(commands):
         yield f"      case {_fish_quote(key)}; set skip 1"
     yield "    end"
     yield "  end"

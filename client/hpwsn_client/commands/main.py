@@ -1,7 +1,8 @@
 """The commands `publish` and `listen`, for `hpwsn-client` and, through the add_… functions, for `hpwsn`.
 
-Each parser sets `run`, a function of the parsed arguments that returns the exit status: 0 done, 1 the
-broker or the network failed, 2 the arguments are wrong. Results go to stdout, everything else to stderr.
+Each parser sets `run`, a function of the parsed arguments that returns the exit status: 0 for success, 1 for
+an error of the broker or the network, 2 for wrong arguments. Results go to stdout, all other output to
+stderr.
 """
 
 from __future__ import annotations
@@ -36,16 +37,16 @@ _PUBLISH_EXAMPLES = """examples:
   tail -f app.log | %(prog)s LOGS - --lines --text
 """
 _LISTEN_EXAMPLES = """examples:
-  %(prog)s ALL                          everything under ALL
-  %(prog)s '*'                          everything
+  %(prog)s ALL                          ALL and its subtopics
+  %(prog)s '*'                          all topics
   %(prog)s ALL:ALARM --filter 'level > 2 and has(keywords, "fire")' --count 10
   %(prog)s ALL:ALARM --filter '@level > 2 and contains(., "fire")'
   %(prog)s ALL --json | jq .text
-  %(prog)s ALL --pull                   where the broker cannot reach this machine
+  %(prog)s ALL --pull                   if the broker cannot connect to this machine
 """
 _CHUNK = 1 << 16
-_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
-_PULLED_AT_ONCE = 100
+_MIN_POLL_INTERVAL, _MAX_POLL_INTERVAL = 0.05, 1.0
+_PULL_BATCH = 100
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -53,7 +54,7 @@ def main(argv: list[str] | None = None) -> int:
     from hpwsn_client import __version__
 
     parser: argparse.ArgumentParser = CommandParser(
-        "hpwsn-client", description="Publish to, or listen at, a WS-Notification broker."
+        "hpwsn-client", description="Publish to, or subscribe at, a WS-Notification broker."
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
@@ -68,22 +69,24 @@ def main(argv: list[str] | None = None) -> int:
 def add_publish_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command `publish`."""
     parser = _add(subparsers, "publish", "publish a notification", _PUBLISH_EXAMPLES, _publish)
-    parser.add_argument("topic", metavar="TOPIC", help="A:B:C, or '' for none")
+    parser.add_argument("topic", metavar="TOPIC", help="A:B:C, or '' for no topic")
     parser.add_argument(
         "payload", metavar="PAYLOAD", help="text, XML (begins with '<'), or - for standard input"
     )
     parser.add_argument(
-        "--lines", action="store_true", help="with -: each line of the input is a notification"
+        "--lines", action="store_true", help="with -: publish each line of the input as a notification"
     )
     parser.add_argument(
-        "--text", action="store_true", help="the payload is plain text, even where it begins with '<'"
-    )
-    parser.add_argument("--message-id", metavar="ID", help="a repeated id is published once")
-    parser.add_argument(
-        "--reliable", action="store_true", help="other nodes of clusters must get it, whatever happens"
+        "--text", action="store_true", help="the payload is plain text, even if it begins with '<'"
     )
     parser.add_argument(
-        "--partial", action="store_true", help="subscribers at other nodes may get it in pieces"
+        "--message-id", metavar="ID", help="idempotency key: the broker publishes a repeated id once"
+    )
+    parser.add_argument(
+        "--reliable", action="store_true", help="guarantee delivery to the other nodes of a cluster"
+    )
+    parser.add_argument(
+        "--partial", action="store_true", help="subscribers at other nodes may receive it in fragments"
     )
     parser.add_argument(
         "--repeat", metavar="N", type=_positive, default=1, help="publish the payload N times"
@@ -92,26 +95,26 @@ def add_publish_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentP
 
 def add_listen_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command `listen`."""
-    parser = _add(subparsers, "listen", "print notifications as they come", _LISTEN_EXAMPLES, _listen)
-    parser.add_argument("topic", metavar="TOPIC", help="A:B:C with all below it; '*' or '' for everything")
+    parser = _add(subparsers, "listen", "print notifications as they arrive", _LISTEN_EXAMPLES, _listen)
+    parser.add_argument("topic", metavar="TOPIC", help="A:B:C, with its subtopics; '*' or '' for all topics")
     parser.add_argument(
-        "--filter", metavar="EXPR", help="a condition on the payload, in predicates or in XPath 1.0"
+        "--filter", metavar="EXPR", help="a filter on the payload, in the predicate language or XPath 1.0"
     )
     parser.add_argument(
         "--dialect",
         choices=("predicates", "xpath"),
-        help="of the filter (default: XPath where it has paths, prefixes or functions of XPath)",
+        help="language of the filter (default: XPath if it has paths, prefixes or XPath functions)",
     )
     parser.add_argument("--count", metavar="N", type=_positive, help="stop after N notifications")
     parser.add_argument("--json", action="store_true", help="print a JSON object on each line")
     parser.add_argument(
-        "--expires", metavar="SECONDS", type=_seconds, help="end the subscription by then at the latest"
+        "--expires", metavar="SECONDS", type=_seconds, help="end the subscription after this time"
     )
     parser.add_argument(
-        "--pull", action="store_true", help="fetch from a pull point instead of opening a port"
+        "--pull", action="store_true", help="fetch from a pull point instead of listening on a port"
     )
-    parser.add_argument("--host", default="127.0.0.1", help="where to receive (default %(default)s)")
-    parser.add_argument("--port", type=_port, default=0, help="where to receive (default: a free port)")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default %(default)s)")
+    parser.add_argument("--port", type=_port, default=0, help="port to listen on (default: a free port)")
     parser.add_argument("--public-url", metavar="URL", help="the receiver's URL as the broker sees it")
 
 
@@ -130,9 +133,9 @@ def _add(
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     url = os.environ.get(URL) or DEFAULT_URL
-    parser.add_argument("--url", help=f"the broker ({URL}; now {url.replace('%', '%%')})")
+    parser.add_argument("--url", help=f"URL of the broker (default {URL}, now {url.replace('%', '%%')})")
     parser.add_argument(
-        "--ca", metavar="FILE", help=f"PEM file of authorities for https ({CA}; else the system's)"
+        "--ca", metavar="FILE", help=f"PEM file of authorities for https (default {CA}, else the system's)"
     )
     parser.add_argument("--timeout", metavar="SECONDS", type=_seconds, default=30.0, help=argparse.SUPPRESS)
     parser.set_defaults(run=lambda args: _run(command, args))
@@ -140,7 +143,7 @@ def _add(
 
 
 def _run(command: Callable[[argparse.Namespace], None], args: argparse.Namespace) -> int:
-    """The command's exit status, with one line on stderr where it failed."""
+    """Run a command and return its exit status; an error prints one line on stderr."""
     from hpwsn_client.errors import HpwsnClientError
     from hpwsn_client.wsn.soap.faults import SoapFault
 
@@ -176,7 +179,7 @@ def _client(args: argparse.Namespace) -> SyncClient:
 
 @contextmanager
 def _sigterm_as_interrupt() -> Iterator[None]:
-    """SIGTERM ends a command as Ctrl-C does, so that it cleans up after itself."""
+    """Handle SIGTERM like Ctrl-C, so that the command unsubscribes before it ends."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -188,7 +191,7 @@ def _sigterm_as_interrupt() -> Iterator[None]:
 
 
 def _silence_stdout() -> None:
-    """The reader of our output has gone; keep the interpreter from flushing into the void at its end."""
+    """Redirect stdout to /dev/null after a broken pipe, so that the flush at exit does not fail."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -196,11 +199,11 @@ def _publish(args: argparse.Namespace) -> None:
     from hpwsn_client.arguments import concrete_topic
 
     if args.message_id is not None and (args.lines or args.repeat > 1):
-        raise ValueError("--message-id stands for one request; leave out --lines and --repeat")
+        raise ValueError("--message-id applies to one notification; leave out --lines and --repeat")
     if args.message_id is not None and not args.message_id.strip():
-        raise ValueError("--message-id is empty; give an id, or leave it out")
+        raise ValueError("--message-id is empty; give an id, or leave the option out")
     if args.lines and args.payload != "-":
-        raise ValueError("--lines reads standard input; give - for the payload")
+        raise ValueError("--lines reads standard input; give - as the payload")
     if args.topic:
         _check_topic(concrete_topic, args.topic)
     with _client(args) as client:
@@ -221,7 +224,7 @@ def _publish(args: argparse.Namespace) -> None:
 def _publish_lines(client: SyncClient, args: argparse.Namespace) -> None:
     progress = _Progress("published")
     for lines in _line_chunks(sys.stdin.buffer):
-        payloads = [_stated(line, args.text) for line in lines if line.strip()]
+        payloads = [_parse_payload(line, args.text) for line in lines if line.strip()]
         items = [(args.topic or None, payload) for payload in payloads]
         progress.add(client.notify_many(items, reliable=args.reliable, partial=args.partial))
     progress.end()
@@ -238,23 +241,23 @@ def _publish_repeated(client: SyncClient, args: argparse.Namespace) -> None:
 
 def _payload(args: argparse.Namespace) -> Payload:
     if args.payload != "-":
-        return _stated(args.payload.encode("utf-8", "surrogateescape"), args.text)
+        return _parse_payload(args.payload.encode("utf-8", "surrogateescape"), args.text)
     data = sys.stdin.buffer.read()
-    return _stated(data.removesuffix(b"\n").removesuffix(b"\r"), args.text)
+    return _parse_payload(data.removesuffix(b"\n").removesuffix(b"\r"), args.text)
 
 
-def _stated(data: bytes, text: bool) -> Payload:
-    """What was typed or piped in: XML where it begins so, in the encoding it declares, else text in UTF-8."""
+def _parse_payload(data: bytes, text: bool) -> Payload:
+    """Data that begins with '<' is XML in its declared encoding; other data is text in UTF-8."""
     from hpwsn_client.wsn.operations.notifications import text_payload
 
     if text:
         return text_payload(data.decode())
-    begins = data.removeprefix(b"\xef\xbb\xbf").lstrip()[:2]
-    return data if begins[:1] == b"<" or begins in (b"\xff\xfe", b"\xfe\xff") else data.decode()
+    start = data.removeprefix(b"\xef\xbb\xbf").lstrip()[:2]
+    return data if start[:1] == b"<" or start in (b"\xff\xfe", b"\xfe\xff") else data.decode()
 
 
 def _line_chunks(stream: BinaryIO) -> Iterator[list[bytes]]:
-    """The lines that have come, as soon as they have: a slow pipe is not held back to fill a batch."""
+    """Lists of complete lines as they arrive, so that a slow pipe does not wait for a full batch."""
     rest = b""
     while chunk := stream.read1(_CHUNK):  # type: ignore[attr-defined]
         *lines, rest = (rest + chunk).split(b"\n")
@@ -263,7 +266,7 @@ def _line_chunks(stream: BinaryIO) -> Iterator[list[bytes]]:
 
 
 def _check_topic(parse: Callable[[str], object], topic: str) -> None:
-    """Refuse what is no topic before the broker is asked: the same fault from there is another failure."""
+    """Raise ValueError for an invalid topic, so that the exit status is 2 and not 1."""
     from hpwsn_client.wsn.soap.faults import InvalidTopicExpressionFault
 
     try:
@@ -281,12 +284,12 @@ def _listen(args: argparse.Namespace) -> None:
     deadline = None if args.expires is None else time.monotonic() + args.expires
     with ExitStack() as stack:
         client = stack.enter_context(_client(args))
-        consumer, notifications = _source(args, client, stack, deadline)
+        consumer, notifications = _consumer(args, client, stack, deadline)
         with _column_marked(args.filter):
             subscription = client.subscribe(
                 topic, consumer, content=_filter(args.filter, args.dialect), expires=args.expires
             )
-        stack.callback(_quietly, subscription.unsubscribe)
+        stack.callback(_clean_up, subscription.unsubscribe)
         what = "everything" if topic is None else topic
         print(f"listening to {what} at {client.url} (Ctrl-C ends)", file=sys.stderr, flush=True)
         for notification in islice(notifications, args.count):
@@ -299,7 +302,7 @@ def _filter(expression: str | None, dialect: str | None) -> ContentFilter | None
 
     if expression is None:
         if dialect is not None:
-            raise ValueError("--dialect is that of a filter; give --filter too")
+            raise ValueError("--dialect needs a filter; give --filter too")
         return None
     named = {"predicates": DIALECT_PREDICATES, "xpath": DIALECT_XPATH, None: likely_dialect(expression)}
     return ContentFilter(named[dialect], expression)
@@ -307,7 +310,7 @@ def _filter(expression: str | None, dialect: str | None) -> ContentFilter | None
 
 @contextmanager
 def _column_marked(expression: str | None) -> Iterator[None]:
-    """Show a filter that is refused with a mark under the column that the broker names."""
+    """Print a rejected filter with a caret under the column that the broker reports."""
     from hpwsn_client.wsn.soap.faults import InvalidMessageContentExpressionFault
 
     try:
@@ -320,25 +323,25 @@ def _column_marked(expression: str | None) -> Iterator[None]:
 
 
 def _width(text: str) -> int:
-    """The columns of a terminal that it fills: two for each wide character, such as those of Chinese."""
+    """Terminal columns of the text: two for each wide character, such as Chinese ones."""
     return sum(2 if east_asian_width(character) in "WF" else 1 for character in text)
 
 
-def _source(
+def _consumer(
     args: argparse.Namespace, client: SyncClient, stack: ExitStack, deadline: float | None
 ) -> tuple[SyncReceiver | SyncPullPoint, Iterator[Notification]]:
-    """The consumer to subscribe with, and the notifications that come to it."""
+    """The consumer to subscribe, and an iterator over its notifications."""
     from hpwsn_client.sync import SyncReceiver
 
     if args.pull:
         pull_point = client.create_pull_point()
-        stack.callback(_quietly, pull_point.destroy)
-        return pull_point, _pulled(pull_point, deadline)
+        stack.callback(_clean_up, pull_point.destroy)
+        return pull_point, _poll(pull_point, deadline)
     receiver = stack.enter_context(SyncReceiver(args.host, args.port, public_url=args.public_url))
-    return receiver, _received(receiver, deadline)
+    return receiver, _receive(receiver, deadline)
 
 
-def _received(receiver: SyncReceiver, deadline: float | None) -> Iterator[Notification]:
+def _receive(receiver: SyncReceiver, deadline: float | None) -> Iterator[Notification]:
     from hpwsn_client.errors import TimedOut
 
     with suppress(TimedOut):
@@ -346,49 +349,52 @@ def _received(receiver: SyncReceiver, deadline: float | None) -> Iterator[Notifi
             yield receiver.get(None if deadline is None else max(0.0, deadline - time.monotonic()))
 
 
-def _pulled(pull_point: SyncPullPoint, deadline: float | None) -> Iterator[Notification]:
-    """Fetch without end, with growing pauses while there is nothing, or the broker is away."""
-    pause, fetch = _SHORTEST_PAUSE, _patient(pull_point)
+def _poll(pull_point: SyncPullPoint, deadline: float | None) -> Iterator[Notification]:
+    """Poll the pull point until the deadline; the interval grows while there are no messages."""
+    interval, fetch = _MIN_POLL_INTERVAL, _fetch_or_warn(pull_point)
     while deadline is None or time.monotonic() < deadline:
         if messages := fetch():
             yield from messages
-            pause = _SHORTEST_PAUSE
+            interval = _MIN_POLL_INTERVAL
         else:
-            time.sleep(pause)
-            pause = min(2 * pause, _LONGEST_PAUSE)
+            time.sleep(interval)
+            interval = min(2 * interval, _MAX_POLL_INTERVAL)
 
 
-def _patient(pull_point: SyncPullPoint) -> Callable[[], Sequence[Notification]]:
-    """What fetches, and nothing while the broker is away: a pull point outlives its restart."""
+def _fetch_or_warn(pull_point: SyncPullPoint) -> Callable[[], Sequence[Notification]]:
+    """A function that fetches messages, or warns and returns none while the broker is unreachable.
+
+    A pull point survives a restart of the broker, so polling continues.
+    """
     from hpwsn_client.errors import ConnectionFailed
 
-    away = False
+    unreachable = False
 
     def fetch() -> Sequence[Notification]:
-        nonlocal away
+        nonlocal unreachable
         try:
-            messages = pull_point.get_messages(_PULLED_AT_ONCE)
+            messages = pull_point.get_messages(_PULL_BATCH)
         except ConnectionFailed as error:
-            if not away:
-                print_warning(_one_line(f"{error}; it is tried again"))
-            away = True
+            if not unreachable:
+                print_warning(_one_line(f"{error}; retrying"))
+            unreachable = True
             return ()
-        away = False
+        unreachable = False
         return messages
 
     return fetch
 
 
-def _quietly(clean_up: Callable[[], object]) -> None:
-    """Tidy up at the broker, which may have done so itself already."""
+def _clean_up(remove: Callable[[], object]) -> None:
+    """Remove a resource at the broker, which may have removed it already; an error is only a warning."""
     from hpwsn_client.errors import HpwsnClientError
     from hpwsn_client.wsn.soap.faults import ResourceUnknownFault, SoapFault
 
     try:
         with suppress(ResourceUnknownFault):
-            clean_up()
+            remove()
     except (HpwsnClientError, SoapFault) as error:
-        print_warning(_one_line(f"left behind at the broker: {error}"))
+        print_warning(_one_line(f"not removed at the broker: {error}"))
 
 
 def _as_line(notification: Notification) -> str:
@@ -410,7 +416,7 @@ def _as_json(notification: Notification) -> str:
 
 
 class _Progress:
-    """Counts work that may be long, on stderr where a person watches."""
+    """Shows the progress of a long publish on stderr, if stderr is a terminal."""
 
     def __init__(self, verb: str, total: int | None = None) -> None:
         self.done = 0
@@ -420,14 +426,14 @@ class _Progress:
         self._shown = False
 
     def add(self, number: int) -> None:
-        """Note more work done, and show it a few times a second."""
+        """Add to the count, and show it a few times a second."""
         self.done += number
         if sys.stderr.isatty() and time.monotonic() - self._shown_at > 0.2:
             self._shown_at, self._shown = time.monotonic(), True
             print(f"\r{self._verb} {self.done}{self._of}", end="", file=sys.stderr, flush=True)
 
     def end(self) -> None:
-        """Leave the last count on its line."""
+        """Show the final count."""
         if self._shown:
             print(f"\r{self._verb} {self.done}{self._of}", file=sys.stderr)
 

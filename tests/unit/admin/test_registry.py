@@ -7,7 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpwsn.routing.topology.topology import Topology
-from hpwsn_admin.registry import Announcement, Full, NameTaken, NotRegistered, Now, Registry, RegistryError
+from hpwsn_admin.registry import (
+    Announcement,
+    NameTaken,
+    NotRegistered,
+    Now,
+    Registry,
+    RegistryError,
+    RegistryFull,
+)
 
 HEARTBEAT = 2.0
 
@@ -43,20 +51,20 @@ class TestSilence:
         record = registry.register(node("a"), at(0))
         for seconds in (1.0, 2.4):
             registry.tick(at(seconds))
-        assert registry.late(at(2.4)) == [] and registry.late(at(2.5)) == [record]
-        assert not registry.silent(record, at(3.4)) and registry.silent(record, at(3.5))
+        assert registry.overdue(at(2.4)) == [] and registry.overdue(at(2.5)) == [record]
+        assert not registry.is_silent(record, at(3.4)) and registry.is_silent(record, at(3.5))
         registry.heartbeat_of("a", "s1", at(4.1))
-        assert registry.late(at(4.2)) == [] and not registry.silent(record, at(4.2))
+        assert registry.overdue(at(4.2)) == [] and not registry.is_silent(record, at(4.2))
 
     def test_nobody_is_silent_who_has_gone_or_could_not_be_heard_while_this_process_stood_still(
         self, registry: Registry
     ) -> None:
         record = registry.register(node("a"), at(0))
-        assert not registry.silent(record, at(60))
+        assert not registry.is_silent(record, at(60))
         registry.tick(at(60))
-        assert registry.late(at(60)) == []
+        assert registry.overdue(at(60)) == []
         registry.leave("a", "s1", at(60))
-        assert registry.late(at(70)) == [] and not registry.silent(record, at(60.1))
+        assert registry.overdue(at(70)) == [] and not registry.is_silent(record, at(60.1))
 
 
 class TestRepresentatives:
@@ -72,7 +80,7 @@ class TestRepresentatives:
     ) -> None:
         for name in ("b", "a", "c"):
             registry.register(node(name), at(0))
-        registry.lost("b", "s1", at(1))
+        registry.mark_dead("b", "s1", at(1))
         assert representative(registry) == "a"
         registry.leave("a", "s1", at(2))
         assert representative(registry) == "c"
@@ -82,7 +90,7 @@ class TestRepresentatives:
     def test_one_that_comes_back_from_the_dead_is_the_last_in_the_row(self, registry: Registry) -> None:
         for name in ("b", "a"):
             registry.register(node(name), at(0))
-        registry.lost("b", "s1", at(1))
+        registry.mark_dead("b", "s1", at(1))
         registry.register(node("b"), at(2))
         assert representative(registry) == "a"
         registry.leave("a", "s1", at(3))
@@ -119,7 +127,7 @@ class TestHeartbeats:
 
     def test_a_heartbeat_of_a_dead_node_is_refused_so_that_it_registers(self, registry: Registry) -> None:
         registry.register(node("a"), at(0))
-        registry.lost("a", "s1", at(1))
+        registry.mark_dead("a", "s1", at(1))
         with pytest.raises(NotRegistered, match="'a' is not registered"):
             registry.heartbeat_of("a", "s1", at(1))
 
@@ -128,7 +136,7 @@ class TestHeartbeats:
         registry.register(node("a", session="s2"), at(1))
         with pytest.raises(NotRegistered):
             registry.heartbeat_of("a", "s1", at(1))
-        registry.lost("a", "s1", at(2))
+        registry.mark_dead("a", "s1", at(2))
         assert states(registry) == {"a": "alive"}
 
     def test_nobody_dies_of_a_pause_of_the_admin_itself(self, registry: Registry) -> None:
@@ -151,7 +159,7 @@ class TestHeartbeats:
 
     def test_one_that_was_given_up_as_it_stopped_has_left(self, registry: Registry) -> None:
         registry.register(node("a"), at(0))
-        registry.lost("a", "s1", at(1))
+        registry.mark_dead("a", "s1", at(1))
         registry.leave("a", "s1", at(2))
         assert states(registry) == {"a": "left"}
         with pytest.raises(NotRegistered):
@@ -173,7 +181,7 @@ class TestNames:
         assert member is not None
         assert (member.port, member.state) == (4001, "alive")
 
-    @pytest.mark.parametrize("end", ["leave", "lost"])
+    @pytest.mark.parametrize("end", ["leave", "mark_dead"])
     def test_a_name_that_is_free_again_goes_to_whoever_wants_it(self, registry: Registry, end: str) -> None:
         registry.register(node("a"), at(0))
         getattr(registry, end)("a", "s1", at(1))
@@ -190,13 +198,13 @@ class TestLimit:
     def test_a_node_over_the_limit_is_refused(self, registry: Registry) -> None:
         for number in range(5):
             registry.register(node(f"n{number}"), at(0))
-        with pytest.raises(Full, match=r"5 nodes are registered.*admin\.limit"):
+        with pytest.raises(RegistryFull, match=r"5 nodes are registered.*admin\.limit"):
             registry.register(node("one more"), at(1))
 
     def test_the_dead_make_room_before_their_time(self, registry: Registry) -> None:
         for number in range(5):
             registry.register(node(f"n{number}"), at(0))
-        registry.lost("n3", "s1", at(1))
+        registry.mark_dead("n3", "s1", at(1))
         registry.register(node("one more"), at(2))
         assert "n3" not in states(registry)
 
@@ -215,7 +223,7 @@ class TestRestart:
     def test_the_state_comes_back_with_its_order_and_a_higher_version(self, registry: Registry) -> None:
         for name in ("b", "a"):
             registry.register(node(name), at(0))
-        registry.lost("b", "s1", at(1))
+        registry.mark_dead("b", "s1", at(1))
         after = Registry(heartbeat=HEARTBEAT, now=at(-500))
         after.restore(registry.dump(), at(50))
         assert states(after) == states(registry)
@@ -239,7 +247,7 @@ class TestRestart:
 
 _STEPS = st.lists(
     st.tuples(
-        st.sampled_from(["register", "restart", "beat", "lost", "leave", "tick"]),
+        st.sampled_from(["register", "restart", "beat", "mark_dead", "leave", "tick"]),
         st.sampled_from("abcd"),
         st.floats(0, 5),
     ),

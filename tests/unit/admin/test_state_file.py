@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from hpwsn.errors import HpwsnError
-from hpwsn_admin.state_file import Store
+from hpwsn_admin.state_file import StateFile
 
 
-def opened(directory: Path) -> Store:
-    store = Store(directory)
+def opened(directory: Path) -> StateFile:
+    store = StateFile(directory)
     store.open()
     return store
 
