@@ -1,7 +1,7 @@
-"""The wire, without I/O: bytes and XML on one side, values of the standard's own names on the other.
+"""Parsing and encoding of WS-Notification messages, without I/O.
 
-`__all__` is the API. Nothing below knows a socket, an event loop, a clock or a log: times and ids are
-arguments, and whatever cannot be read raises a SoapFault that says how to answer.
+`__all__` is the API. The classes have the standard's names. No module below uses sockets, an event loop, a
+clock or logging: times and ids are arguments. Invalid input raises the SoapFault with which to reply.
 """
 
 import hpwsn_client.wsn.formats.onvif  # noqa: F401  registers its messages

@@ -1,1 +1,1 @@
-"""Other forms of messages: the original HPwsn, ONVIF, JSON."""
+"""Other message formats: those of the original HPwsn, ONVIF and JSON."""

@@ -1,8 +1,8 @@
-"""WS-Addressing 1.0: endpoint references and message addressing headers, between trees and values.
+"""WS-Addressing 1.0: parsing and encoding of endpoint references and addressing headers.
 
-Refuses an endpoint reference without an address, and a header that may come once and comes twice. What an
-endpoint reference holds beside its address is kept as self-contained XML and given back as it came (Core
-sections 2 and 3, SOAP Binding sections 3 and 5).
+An endpoint reference must have one address; the rest of its content is kept as self-contained XML and written
+back unchanged. Of a repeated header, the first counts. Follows Core sections 2 and 3, and SOAP Binding
+sections 3 and 5.
 """
 
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ from hpwsn_client.wsn.soap.xml import encode_element, escape, parse_xml, prefixe
 
 @dataclass(frozen=True, slots=True)
 class EndpointReference:
-    """An address, and the XML that goes with it: each fragment one self-contained element."""
+    """An address with its parameters, metadata and extensions, each a self-contained element."""
 
     address: str
     reference_parameters: tuple[bytes, ...] = ()
@@ -28,7 +28,7 @@ class EndpointReference:
 
 @dataclass(frozen=True, slots=True)
 class Addressing:
-    """The addressing headers of one message; source is wsa:From."""
+    """The addressing headers of one message; `source` is wsa:From."""
 
     action: str | None = None
     to: str | None = None
@@ -54,19 +54,19 @@ _FIELDS = {
 _REFERENCES = frozenset({"source", "reply_to", "fault_to"})
 
 ADDRESSING_HEADERS = frozenset(_FIELDS)
-"""The Clark names of the headers that parse_addressing takes care of."""
+"""The Clark names of the headers that parse_addressing reads."""
 
 
 def parse_epr(element: etree._Element) -> EndpointReference:
-    """Read an endpoint reference, whatever the element around it is called."""
+    """Parse an endpoint reference; the element may have any name."""
     addresses = [_text(child) for child in element.iterchildren(_ADDRESS)]
     if len(addresses) != 1 or not addresses[0]:
-        raise InvalidMessage(f"endpoint reference {element.tag} needs one wsa:Address that is not empty")
+        raise InvalidMessage(f"endpoint reference {element.tag} must have one wsa:Address that is not empty")
     metadata = element.find(_METADATA)
     return EndpointReference(
         address=addresses[0],
         reference_parameters=tuple(
-            encode_element(child) for holder in element.iterchildren(_PARAMETERS) for child in holder
+            encode_element(child) for parameters in element.iterchildren(_PARAMETERS) for child in parameters
         ),
         metadata=None if metadata is None else encode_element(metadata),
         extensions=tuple(
@@ -76,7 +76,7 @@ def parse_epr(element: etree._Element) -> EndpointReference:
 
 
 def encode_epr(epr: EndpointReference, tag: str) -> bytes:
-    """Write an endpoint reference as a self-contained element of this Clark name."""
+    """Encode an endpoint reference as a self-contained element with this Clark name."""
     name, declaration = prefixed(tag)
     if not tag.startswith(f"{{{WSA}}}"):
         declaration += f' xmlns:wsa="{WSA}"'
@@ -95,9 +95,9 @@ def encode_epr(epr: EndpointReference, tag: str) -> bytes:
 
 
 def parse_addressing(headers: Iterable[etree._Element]) -> Addressing:
-    """Read the addressing headers among all headers of a message; of one that comes again, the first.
+    """Parse the addressing headers among all headers of a message; of a repeated header, the first counts.
 
-    zeep with its addressing plugin sends each twice where the WSDL names actions, as ours does.
+    zeep's addressing plugin repeats each header if the WSDL has actions, as HPwsn's WSDL does.
     """
     found: dict[str, Any] = {}
     for header in headers:
@@ -114,7 +114,7 @@ def _text(element: etree._Element) -> str:
 
 
 def encode_addressing(addressing: Addressing) -> tuple[bytes, ...]:
-    """Write the headers that are set, each self-contained, in the order of the standard."""
+    """Encode the headers that are set, each self-contained, in the order of the standard."""
     return tuple(
         encode_epr(value, tag) if field in _REFERENCES else _encode_text(value, tag)
         for tag, field in _FIELDS.items()
@@ -128,12 +128,12 @@ def _encode_text(text: str, tag: str) -> bytes:
 
 
 def reference_parameter_headers(epr: EndpointReference) -> tuple[bytes, ...]:
-    """The reference parameters as headers of a message to the endpoint, marked as what they are."""
-    return tuple(map(_mark, epr.reference_parameters))
+    """The reference parameters as headers with wsa:IsReferenceParameter, for a message to the endpoint."""
+    return tuple(map(_as_header, epr.reference_parameters))
 
 
-def _mark(parameter: bytes) -> bytes:
-    # The holder lends its prefix, so that the attribute does not get an invented one.
-    holder = parse_xml(b'<h xmlns:wsa="' + WSA.encode() + b'">' + parameter + b"</h>")
-    holder[0].set(wsa("IsReferenceParameter"), "true")
-    return encode_element(holder[0])
+def _as_header(parameter: bytes) -> bytes:
+    # The parent declares the prefix wsa; otherwise lxml would generate one for the attribute.
+    parent = parse_xml(b'<h xmlns:wsa="' + WSA.encode() + b'">' + parameter + b"</h>")
+    parent[0].set(wsa("IsReferenceParameter"), "true")
+    return encode_element(parent[0])

@@ -1,8 +1,7 @@
-"""SOAP envelopes, 1.1 and 1.2, from bytes and to bytes.
+"""Parsing of SOAP 1.1 and 1.2 envelopes, and the mustUnderstand check.
 
-Dispatch is by the body's element, as real clients send any SOAPAction; so the body holds at most one. Refuses
-what is no envelope, and headers that must be understood and are not (SOAP 1.1 section 4, SOAP 1.2 part 1
-sections 2 and 5).
+Requests are dispatched by the element in the body, because clients send arbitrary SOAPAction headers. So a
+body may have at most one element. Follows SOAP 1.1 section 4 and SOAP 1.2 part 1 sections 2 and 5.
 """
 
 from collections.abc import Container
@@ -65,7 +64,7 @@ _OUR_ROLES = {
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """One message: its header blocks, the one element of its body, and what WS-Addressing says of it."""
+    """One message: its header blocks, the element of its body (None if empty), and its addressing headers."""
 
     version: SoapVersion
     headers: tuple[etree._Element, ...]
@@ -73,23 +72,23 @@ class Envelope:
     addressing: Addressing
 
     def header(self, clark: str) -> etree._Element | None:
-        """The first header block of this Clark name."""
+        """The first header block with this Clark name."""
         return next((header for header in self.headers if header.tag == clark), None)
 
 
 def parse_envelope(
     data: bytes, limits: Limits = DEFAULT_LIMITS, charset: str | None = None, *, raw: bool = False
 ) -> Envelope:
-    """Read an envelope; a fault raised once its version is known carries it, for the answer to be in.
+    """Parse an envelope; a fault has the SOAP version of the envelope, if it is known, for the reply.
 
-    `raw` says that the element in the body may be a payload itself, and keeps its comments.
+    With `raw`, the element in the body may be a payload, and keeps its comments.
     """
     root = parse_message_xml(data, limits, charset, raw=raw)
     names = _BY_ROOT.get(root.tag)
     if names is None:
         raise _not_soap(root)
     try:
-        return _read(root, names)
+        return _parse_parts(root, names)
     except SoapFault as fault:
         fault.version = names.version
         raise
@@ -98,12 +97,12 @@ def parse_envelope(
 def _not_soap(root: etree._Element) -> NotSoap:
     name = etree.QName(root)
     if name.localname == "Envelope" and name.namespace:
-        reason = f"envelope namespace {name.namespace!r} is not that of SOAP 1.1 or 1.2: use one of these"
+        reason = f"envelope namespace {name.namespace!r} is not that of SOAP 1.1 or 1.2; use one of them"
         return NotSoap(reason, code=FaultCode.VERSION_MISMATCH)
-    return NotSoap(f"the document element is {root.tag}: send a SOAP 1.1 or 1.2 Envelope")
+    return NotSoap(f"the document element is {root.tag}; send a SOAP 1.1 or 1.2 Envelope")
 
 
-def _read(root: etree._Element, names: _Names) -> Envelope:
+def _parse_parts(root: etree._Element, names: _Names) -> Envelope:
     headers: tuple[etree._Element, ...] = ()
     bodies = []
     for child in root:
@@ -112,16 +111,16 @@ def _read(root: etree._Element, names: _Names) -> Envelope:
         elif child.tag == names.header:
             headers += tuple(child)
     if len(bodies) != 1:
-        raise InvalidMessage(f"the envelope has {len(bodies)} Body elements: send one")
+        raise InvalidMessage(f"the envelope has {len(bodies)} Body elements; send one")
     content = list(bodies[0])
     if len(content) > 1:
-        raise InvalidMessage(f"the Body has {len(content)} elements: send one")
+        raise InvalidMessage(f"the Body has {len(content)} elements; send one")
     addressing = parse_addressing(headers) if headers else NO_ADDRESSING
     return Envelope(names.version, headers, content[0] if content else None, addressing)
 
 
 def parse_reply(data: bytes, limits: Limits = DEFAULT_LIMITS, charset: str | None = None) -> Envelope:
-    """Read an answer, and raise the fault where it is one."""
+    """Parse a reply; raises the fault if it is one."""
     envelope = parse_envelope(data, limits, charset)
     if envelope.body is not None and envelope.body.tag == _NAMES[envelope.version].fault:
         raise parse_fault(envelope.body, envelope.version)
@@ -129,7 +128,10 @@ def parse_reply(data: bytes, limits: Limits = DEFAULT_LIMITS, charset: str | Non
 
 
 def check_must_understand(envelope: Envelope, understood: Container[str]) -> None:
-    """Refuse a header for us that must be understood and is neither understood nor WS-Addressing's."""
+    """Raise MustUnderstandFault for headers that are marked mustUnderstand and not in `understood`.
+
+    Headers of WS-Addressing always count as understood.
+    """
     names = _NAMES[envelope.version]
     missing = tuple(
         header.tag
@@ -140,6 +142,9 @@ def check_must_understand(envelope: Envelope, understood: Container[str]) -> Non
         and header.tag not in understood
     )
     if missing:
-        fault = MustUnderstandFault(f"not understood: {', '.join(missing)}", headers=missing)
+        fault = MustUnderstandFault(
+            f"headers not understood: {', '.join(missing)}",
+            headers=missing,
+        )
         fault.version = envelope.version
         raise fault

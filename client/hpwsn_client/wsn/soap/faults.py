@@ -1,9 +1,9 @@
-"""All faults between exceptions and SOAP, and the one place to import them from.
+"""Encoding and parsing of SOAP faults, and the module from which to import all fault classes.
 
-encode_fault writes the envelope that answers with a fault, parse_fault reads the exception back from one. A
-detail of the standard extends BaseFaultType (WS-BaseFaults 1.2 section 2). Parsing refuses no fault: a broken
-answer still says that something went wrong. Follows SOAP 1.1 section 4.4, SOAP 1.2 part 1 section 5.4,
-WS-Addressing SOAP Binding section 6.
+encode_fault encodes the envelope of a fault; parse_fault returns the exception for a Fault element. The
+standard's details extend BaseFaultType (WS-BaseFaults 1.2 section 2). Parsing never fails, because an invalid
+fault still reports an error. Follows SOAP 1.1 section 4.4, SOAP 1.2 part 1 section 5.4 and WS-Addressing SOAP
+Binding section 6.
 
     SoapFault
     ├── MalformedXml (400)  TooLarge (413)  NotSoap  InvalidMessage
@@ -156,7 +156,7 @@ _RECEIVER_SUBCODES = {f"{{{WSA}}}EndpointUnavailable", f"{{{WSA}}}DestinationUnr
 def encode_fault(
     fault: SoapFault, version: SoapVersion, now: datetime, relates_to: str | None = None
 ) -> bytes:
-    """The whole envelope that answers with a fault; relates_to is the message id of an addressed request."""
+    """The envelope of a fault; `relates_to` is the wsa:MessageID of the request, if it has one."""
     detail = b"".join((*_base_detail(fault, now), *fault.detail))
     write = _encode_11 if version is SoapVersion.SOAP11 else _encode_12
     return encode_envelope(version, write(fault, detail), _headers(fault, version, relates_to))
@@ -164,12 +164,12 @@ def encode_fault(
 
 def _encode_11(fault: SoapFault, detail: bytes) -> bytes:
     code, declaration = f"soap:{_CODES_11.get(fault.code, fault.code.value)}", ""
-    # WS-Addressing has its subcodes as SOAP 1.1 fault codes; other subcodes have no place in SOAP 1.1.
+    # WS-Addressing uses its subcodes as SOAP 1.1 fault codes; SOAP 1.1 cannot express other subcodes.
     if fault.subcode and fault.subcode.startswith(f"{{{WSA}}}"):
         code, declaration = prefixed(fault.subcode)
     head = (
         f"<soap:Fault><faultcode{declaration}>{code}</faultcode>"
-        f"<faultstring>{_plain(fault.reason)}</faultstring>"
+        f"<faultstring>{_safe_text(fault.reason)}</faultstring>"
     )
     tail = b"<detail>" + detail + b"</detail></soap:Fault>" if detail else b"</soap:Fault>"
     return head.encode() + tail
@@ -182,13 +182,13 @@ def _encode_12(fault: SoapFault, detail: bytes) -> bytes:
         subcode = f"<soap:Subcode><soap:Value{declaration}>{name}</soap:Value></soap:Subcode>"
     head = (
         f"<soap:Fault><soap:Code><soap:Value>soap:{fault.code.value}</soap:Value>{subcode}</soap:Code>"
-        f'<soap:Reason><soap:Text xml:lang="en">{_plain(fault.reason)}</soap:Text></soap:Reason>'
+        f'<soap:Reason><soap:Text xml:lang="en">{_safe_text(fault.reason)}</soap:Text></soap:Reason>'
     )
     tail = b"<soap:Detail>" + detail + b"</soap:Detail></soap:Fault>" if detail else b"</soap:Fault>"
     return head.encode() + tail
 
 
-def _plain(text: str) -> str:
+def _safe_text(text: str) -> str:
     return escape(replace_illegal(text))
 
 
@@ -201,7 +201,7 @@ def _base_detail(fault: SoapFault, now: datetime) -> Iterator[bytes]:
     yield f"<wsrf-bf:Timestamp>{time}</wsrf-bf:Timestamp>".encode()
     if fault.originator:
         yield encode_epr(fault.originator, f"{{{WSRF_BF}}}Originator")
-    yield f'<wsrf-bf:Description xml:lang="en">{_plain(fault.description)}</wsrf-bf:Description>'.encode()
+    yield f'<wsrf-bf:Description xml:lang="en">{_safe_text(fault.description)}</wsrf-bf:Description>'.encode()
     yield from (part.encode() for part in fault.encode_own(now))
     yield f"</{name}>".encode()
 
@@ -222,7 +222,7 @@ def _action(fault: SoapFault) -> str:
 
 
 def parse_fault(element: etree._Element, version: SoapVersion) -> SoapFault:
-    """The exception that a Fault element stands for, to be raised by whoever asked."""
+    """The exception for a Fault element, for the caller to raise."""
     read = _parse_11 if version is SoapVersion.SOAP11 else _parse_12
     code, subcode, reason, detail = read(element)
     fault = _by_detail(detail, reason, code) or _by_code(code, subcode, reason, detail)
@@ -238,10 +238,10 @@ def _parse_11(fault: etree._Element) -> _Parts:
     name = _qname(fault.find("faultcode"))
     namespace, _, local = name.removeprefix("{").rpartition("}")
     if namespace in (SoapVersion.SOAP11.namespace, ""):
-        # SOAP 1.1 refines its codes after a dot, as in Client.Authentication.
+        # SOAP 1.1 allows detailed codes with a dot, such as Client.Authentication.
         code = _code(local.split(".")[0])
     else:
-        code, subcode = _subcode_side(name), name
+        code, subcode = _code_of_subcode(name), name
     reason = fault.findtext("faultstring") or ""
     return code, subcode, reason, _children(fault.find("detail"))
 
@@ -259,7 +259,7 @@ def _code(local: str) -> FaultCode:
     return _CODES.get(local, FaultCode.RECEIVER)
 
 
-def _subcode_side(subcode: str) -> FaultCode:
+def _code_of_subcode(subcode: str) -> FaultCode:
     return FaultCode.RECEIVER if subcode in _RECEIVER_SUBCODES else FaultCode.SENDER
 
 
@@ -269,7 +269,7 @@ def _qname(element: etree._Element | None) -> str:
     try:
         return qname_text(element, element.text)
     except InvalidMessage:
-        # An unbound prefix hides nothing of a code that is known by its local name.
+        # With an unbound prefix, the local name is enough to identify the code.
         return (element.text or "").strip().rpartition(":")[2]
 
 

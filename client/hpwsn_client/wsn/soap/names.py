@@ -1,8 +1,8 @@
-"""Every namespace, dialect and action URI on the wire, and the functions that make Clark names of them.
+"""All namespace, dialect and action URIs of the protocol, and functions for Clark names.
 
-The constants are those of OASIS WS-Notification 1.3, WS-ResourceFramework 1.2 and WS-Security 1.0, W3C SOAP
-and WS-Addressing 1.0, ONVIF, the original's wrapper, and our own extensions under ``urn:hpwsn:1``. Nothing
-else in the package spells a namespace out.
+They are those of OASIS WS-Notification 1.3, WS-ResourceFramework 1.2 and WS-Security 1.0, W3C SOAP and
+WS-Addressing 1.0, ONVIF, the original HPwsn, and HPwsn's extensions under ``urn:hpwsn:1``. No other module
+contains a namespace URI.
 """
 
 from typing import Final
@@ -49,7 +49,7 @@ PREFIXES: Final = {
     TEV: "tev",
     TER: "ter",
 }
-"""The prefixes that messages of ours are written with."""
+"""The prefixes that HPwsn uses in the messages it encodes."""
 
 DIALECT_SIMPLE: Final = WSTOP + "/TopicExpression/Simple"
 DIALECT_CONCRETE: Final = WSTOP + "/TopicExpression/Concrete"
@@ -80,7 +80,7 @@ def wsa(local: str) -> str:
 
 
 def hp(local: str) -> str:
-    """The Clark name of one of our own extensions."""
+    """The Clark name of an element of HPwsn's extensions."""
     return f"{{{HPWSN}}}{local}"
 
 
@@ -105,7 +105,7 @@ def br(local: str) -> str:
 
 
 def action(port_type: str, operation: str, response: bool = False) -> str:
-    """The wsa:Action of an operation that bw-2 defines, in the standard's default pattern."""
+    """The wsa:Action of an operation of bw-2, by the default pattern of WS-Addressing."""
     return f"{WSN_BW}/{port_type}/{operation}{'Response' if response else 'Request'}"
 
 
@@ -129,7 +129,7 @@ WSRF_PORT_TYPES: Final = {
     "Destroy": WSRF_RLW + "/ImmediateResourceTermination",
     "SetTerminationTime": WSRF_RLW + "/ScheduledResourceTermination",
 }
-"""The same for the requests of rpw-2 and rlw-2, with their namespaces."""
+"""The port type, with its namespace, of each request of rpw-2 and rlw-2."""
 
 ONVIF_PORT_TYPES: Final = {
     "CreatePullPointSubscription": TEV + "/EventPortType",
@@ -139,26 +139,26 @@ ONVIF_PORT_TYPES: Final = {
     "Seek": TEV + "/PullPointSubscription",
     "SetSynchronizationPoint": TEV + "/PullPointSubscription",
 }
-"""The same for the requests of ONVIF's event service."""
+"""The port type, with its namespace, of each request of ONVIF's event service."""
 
 BROKERED_PORT_TYPES: Final = {
     "RegisterPublisher": WSN_BRW + "/RegisterPublisher",
     "DestroyRegistration": WSN_BRW + "/PublisherRegistrationManager",
 }
-"""The same for the requests of brw-2."""
+"""The port type, with its namespace, of each request of brw-2."""
 
-_FOREIGN_PORT_TYPES: Final = WSRF_PORT_TYPES | ONVIF_PORT_TYPES | BROKERED_PORT_TYPES
+_OTHER_PORT_TYPES: Final = WSRF_PORT_TYPES | ONVIF_PORT_TYPES | BROKERED_PORT_TYPES
 
 
 def request_action(operation: str) -> str:
-    """The wsa:Action of a request, given by its local name."""
-    if operation in _FOREIGN_PORT_TYPES:
-        return f"{_FOREIGN_PORT_TYPES[operation]}/{operation}Request"
+    """The wsa:Action of a request; `operation` is its local name."""
+    if operation in _OTHER_PORT_TYPES:
+        return f"{_OTHER_PORT_TYPES[operation]}/{operation}Request"
     return action(PORT_TYPES[operation], operation)
 
 
 def response_action(operation: str) -> str:
-    """The wsa:Action of the answer to an operation, given by its local name."""
-    if operation in _FOREIGN_PORT_TYPES:
-        return f"{_FOREIGN_PORT_TYPES[operation]}/{operation}Response"
+    """The wsa:Action of a response; `operation` is the local name of the request."""
+    if operation in _OTHER_PORT_TYPES:
+        return f"{_OTHER_PORT_TYPES[operation]}/{operation}Response"
     return action(PORT_TYPES[operation], operation, response=True)

@@ -1,10 +1,9 @@
-"""A payload inside its publisher's document: what belongs to it, and how it is taken out whole.
+"""Extraction of payloads from a message document without loss of content.
 
-Owns two rules. Comments and processing instructions stay within a payload, the element that a Message
-holds, since they are its publisher's content; everywhere else they leave no trace in the tree, since in SOAP
-they may not change a message's meaning (SOAP 1.1 section 3, SOAP 1.2 part 1 section 5). And a payload keeps
-what `xml:lang`, `xml:space` and `xml:base` around it say of it, as XInclude 1.0 section 4.5 has it for an
-element that is taken out of its document.
+Comments and processing instructions are kept inside a payload, because they belong to the publisher's
+content. Elsewhere they are removed, because SOAP gives them no meaning (SOAP 1.1 section 3, SOAP 1.2 part 1
+section 5). A payload also keeps the `xml:lang`, `xml:space` and `xml:base` that it inherits from its
+ancestors, by the rules of XInclude 1.0 section 4.5.
 """
 
 from __future__ import annotations
@@ -20,20 +19,23 @@ from hpwsn_client.wsn.soap.soap_faults import InvalidMessage
 from hpwsn_client.wsn.soap.xml import DEFAULT_LIMITS, Limits, encode_element, parse_xml
 
 _BODIES = frozenset(f"{{{soap}}}Body" for soap in (SOAP11, SOAP12))
-_AROUND = _BODIES | {
+_ANCESTORS = _BODIES | {
     *(f"{{{soap}}}Envelope" for soap in (SOAP11, SOAP12)),
     f"{{{SERVICEMIX}}}WsnProcess",
     f"{{{TEV}}}PullMessagesResponse",
     *map(wsnt, ("Notify", "GetMessagesResponse", "NotificationMessage")),
 }
-"""What a payload may be inside of, at any distance."""
-_HOLDERS = tuple(map(wsnt, ("Message", "GetCurrentMessageResponse")))
-"""What holds payloads themselves."""
+"""Elements that may be ancestors of a payload."""
+_PARENTS = tuple(map(wsnt, ("Message", "GetCurrentMessageResponse")))
+"""Elements that may be the parent of a payload."""
 
 MOST_AROUND = 100_000
-"""Comments and processing instructions around the payloads of one message, which are removed one by one."""
-_PARTS = 5
-"""Elements that a notification has around its payload: NotificationMessage, and four within."""
+"""Maximum number of comments and processing instructions outside the payloads of one message.
+
+Each of them is removed separately, which takes time.
+"""
+_ELEMENTS_PER_MESSAGE = 5
+"""Elements of a notification outside its payload: NotificationMessage and its four children."""
 
 _LANG, _SPACE, _BASE = (f"{{{XML_NS}}}{name}" for name in ("lang", "space", "base"))
 
@@ -41,63 +43,63 @@ _LANG, _SPACE, _BASE = (f"{{{XML_NS}}}{name}" for name in ("lang", "space", "bas
 def parse_message_xml(
     data: bytes, limits: Limits = DEFAULT_LIMITS, charset: str | None = None, *, raw: bool = False
 ) -> etree._Element:
-    """Parse a document that may hold payloads: in these alone comments and processing instructions stay.
+    """Parse a document with payloads; comments and processing instructions are kept only inside payloads.
 
-    With `raw` the element in a SOAP Body is a payload too, unless it is a message that has payloads.
+    With `raw`, the element in a SOAP Body is a payload too, unless it is a message that has payloads.
     """
     if not _may_have_comments(data):
         return parse_xml(data, limits, charset)
     root = parse_xml(data, limits, charset, comments=True)
-    if not raw and next(root.iter(*_HOLDERS), None) is None:
+    if not raw and next(root.iter(*_PARENTS), None) is None:
         return parse_xml(data, limits, charset)
-    _clean_around(root, raw, limits)
+    _remove_outside_payloads(root, raw, limits)
     return root
 
 
 def _may_have_comments(data: bytes) -> bool:
-    """Whether a document may have comments or processing instructions; where it has zeros it is UTF-16."""
+    """Whether a document may have comments or processing instructions; zero bytes mean UTF-16."""
     return b"<!--" in data or data.find(b"<?", 1) >= 0 or b"\0" in data
 
 
-def _clean_around(root: etree._Element, raw: bool, limits: Limits) -> None:
-    """Remove comments and processing instructions from all but payloads."""
+def _remove_outside_payloads(root: etree._Element, raw: bool, limits: Limits) -> None:
+    """Remove comments and processing instructions outside payloads."""
     # No recursion: a tree may be deeper than Python's stack.
     waiting, room = [root], MOST_AROUND
-    # Each is looked at, so what no parser of a message would take is refused before.
-    parts = _PARTS * limits.messages + MOST_AROUND
+    # Each element is visited, so reject early what the message parser would reject anyway.
+    parts = _ELEMENTS_PER_MESSAGE * limits.messages + MOST_AROUND
     while waiting:
         element = waiting.pop()
-        around = element.tag in _AROUND
-        own = around or element.tag in _HOLDERS
-        found = list(islice(_own(element) if own else element.iter(etree.Comment, etree.PI), room + 1))
+        is_ancestor = element.tag in _ANCESTORS
+        direct = is_ancestor or element.tag in _PARENTS
+        found = list(islice(_direct(element) if direct else element.iter(etree.Comment, etree.PI), room + 1))
         if len(found) > room:
             raise InvalidMessage(
-                f"there are more than {MOST_AROUND} comments and processing instructions around payloads:"
+                f"there are more than {MOST_AROUND} comments and processing instructions outside payloads;"
                 " leave them out"
             )
         room -= len(found)
         for parent in dict.fromkeys(each.getparent() for each in found):
             if parent is not None:
                 _remove_children(parent)
-        if around:
+        if is_ancestor:
             parts -= len(element)
             if parts < 0:
                 raise InvalidMessage(
-                    f"the message has more parts than {limits.messages} notifications have: send several"
+                    f"the message has more elements than {limits.messages} notifications have; send several"
                 )
-            left = raw and element.tag in _BODIES
-            waiting += [child for child in element if not left or child.tag in _AROUND]
+            is_payload = raw and element.tag in _BODIES
+            waiting += [child for child in element if not is_payload or child.tag in _ANCESTORS]
 
 
-def _own(element: etree._Element) -> Iterator[etree._Element]:
-    """The comments and processing instructions that an element holds itself."""
+def _direct(element: etree._Element) -> Iterator[etree._Element]:
+    """The comments and processing instructions that are children of the element."""
     return element.iterchildren(etree.Comment, etree.PI)
 
 
 def _remove_children(parent: etree._Element) -> None:
-    """Remove those that an element holds itself; the texts around them become one.
+    """Remove the comments and processing instructions among the children, and join the texts between them.
 
-    Each is taken out with the text behind it: lxml reads texts that are left side by side in quadratic time.
+    The text after each is removed with it, because lxml reads adjacent text nodes in quadratic time.
     """
     kept: etree._Element | None = None
     texts: dict[etree._Element | None, list[str]] = {}
@@ -114,7 +116,7 @@ def _remove_children(parent: etree._Element) -> None:
 
 
 def _set_text(parent: etree._Element, place: etree._Element | None, text: str | None) -> None:
-    """Set the text behind a child, or before all of them."""
+    """Set the text after a child; None means the text before the first child."""
     if place is None:
         parent.text = text
     else:
@@ -122,7 +124,7 @@ def _set_text(parent: etree._Element, place: etree._Element | None, text: str | 
 
 
 def encode_standalone(element: etree._Element) -> bytes:
-    """Serialise a payload so that it stands alone, with what is said of it around it."""
+    """Encode a payload as a self-contained element, with the xml: attributes that it inherits."""
     wanted = _inherited(element)
     if not wanted:
         return encode_element(element)
@@ -139,13 +141,13 @@ def encode_standalone(element: etree._Element) -> bytes:
 
 
 def inherited_size(element: etree._Element) -> int:
-    """How many characters each payload within the element takes over from it and from what is around it."""
+    """Characters of the xml: attributes that each payload in the element inherits."""
     around = (element, *element.iterancestors())
     return sum(len(each.get(name) or "") for each in around for name in (_LANG, _SPACE, _BASE))
 
 
 def _inherited(element: etree._Element) -> dict[str, str]:
-    """The attributes of XML itself that an element has from those around it."""
+    """The xml: attributes that an element inherits from its ancestors."""
     found: dict[str, str] = {}
     base = element.get(_BASE, "")
     for around in element.iterancestors():
@@ -157,14 +159,14 @@ def _inherited(element: etree._Element) -> dict[str, str]:
                 found.setdefault(name, value)
         outer = around.get(_BASE)
         if outer:
-            base = found[_BASE] = _joined(outer, base)
+            base = found[_BASE] = _join_uri(outer, base)
     return found
 
 
-def _joined(outer: str, base: str) -> str:
+def _join_uri(outer: str, base: str) -> str:
     try:
         return urljoin(outer, base)
     except ValueError:
         raise InvalidMessage(
-            f"xml:base {outer[:80]!r} around the payload is no address: correct it, or leave it out"
+            f"the xml:base {outer[:80]!r} of the payload is not a URI; correct it, or leave it out"
         ) from None

@@ -1,8 +1,7 @@
-"""Elements as their schema lists them: named children in order, then extensions of other namespaces.
+"""Parsing of elements by an XML Schema sequence: named children in order, then extensions.
 
-Owns nothing of the messages themselves. Refuses what the schemas of WS-Notification refuse: text between
-elements, children that are unknown, repeated or out of order, and extensions that are in no namespace or in
-the standard's own.
+Rejects what the schemas of WS-Notification reject: text between elements; unknown, repeated or misplaced
+children; and extensions in no namespace or in the standard's namespace.
 """
 
 from lxml import etree
@@ -10,14 +9,14 @@ from lxml import etree
 from hpwsn_client.wsn.soap.names import WSNT, XSI, wsnt
 from hpwsn_client.wsn.soap.soap_faults import InvalidMessage
 
-_OURS = f"{{{WSNT}}}"
+_STANDARD = f"{{{WSNT}}}"
 _NIL = f"{{{XSI}}}nil"
 
 
 def parse_sequence(
     element: etree._Element, *names: str
 ) -> tuple[list[etree._Element | None], list[etree._Element]]:
-    """The children of these names, None for each that is absent, and the extensions after them."""
+    """The children with these names, None for each that is absent, and the extensions after them."""
     expected = [wsnt(name) for name in names]
     found: dict[str, etree._Element] = {}
     extensions: list[etree._Element] = []
@@ -33,7 +32,7 @@ def parse_sequence(
 
 
 def children_of(element: etree._Element) -> list[etree._Element]:
-    """The child elements, where there is nothing but white space between them."""
+    """The child elements; InvalidMessage if there is text between them."""
     children = list(element)
     _check_blank(element, element.text)
     for child in children:
@@ -43,46 +42,43 @@ def children_of(element: etree._Element) -> list[etree._Element]:
 
 def _check_blank(element: etree._Element, text: str | None) -> None:
     if text is not None and not text.isspace():
-        raise InvalidMessage(f"{element.tag} has the text {text.strip()[:80]!r}, where only elements may be")
+        raise InvalidMessage(f"{element.tag} has the text {text.strip()[:80]!r}; it may have only elements")
 
 
 def is_extension(child: etree._Element) -> bool:
-    """Whether the schema's `##other` allows the element."""
-    return child.tag.startswith("{") and not child.tag.startswith(_OURS)
+    """Whether the element is an extension: in a namespace, and not in the standard's."""
+    return child.tag.startswith("{") and not child.tag.startswith(_STANDARD)
 
 
 def misplaced(element: etree._Element, child: etree._Element, *names: str) -> InvalidMessage:
-    """The fault for a child that is not where the schema has it."""
-    order = (
-        f"in this order: {', '.join(names)}" if names else "elements of other namespaces than the standard's"
-    )
+    """The fault for a child that is unknown, repeated or out of order."""
+    order = f"each once and in this order: {', '.join(names)}" if names else "elements of other namespaces"
     return InvalidMessage(
-        f"{element.tag} has the child {child.tag}, unknown there or out of place; it may have, each once, "
-        f"{order}"
+        f"{element.tag} has the child {child.tag}, which is unknown or misplaced; it may have {order}"
     )
 
 
 def required(element: etree._Element, child: etree._Element | None, name: str) -> etree._Element:
-    """The child, which must be there."""
+    """Return the child; InvalidMessage if it is None."""
     if child is None:
-        raise InvalidMessage(f"{element.tag} has no {name}, and must have one")
+        raise InvalidMessage(f"{element.tag} has no {name}; add one")
     return child
 
 
 def text_of(element: etree._Element) -> str:
-    """The text of an element that may hold nothing else."""
+    """The text of an element; InvalidMessage if it has child elements."""
     if len(element):
-        raise InvalidMessage(f"{element.tag} has a child {element[0].tag}, where only text may be")
+        raise InvalidMessage(f"{element.tag} has the child {element[0].tag}; it may have only text")
     return element.text or ""
 
 
 def is_nil(element: etree._Element) -> bool:
-    """Whether an element says that it stands for nothing."""
+    """Whether the element has xsi:nil."""
     return element.get(_NIL, "").strip(" \t\r\n") in ("true", "1")
 
 
 def encode_sequence(name: str, *parts: bytes) -> bytes:
-    """Write an element of the standard around parts that are written already."""
+    """Encode an element of WS-BaseNotification around encoded parts."""
     return b'<wsnt:%b xmlns:wsnt="%b">%b</wsnt:%b>' % (
         name.encode(),
         WSNT.encode(),

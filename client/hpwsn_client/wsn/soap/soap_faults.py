@@ -1,18 +1,17 @@
-"""The faults that belong to SOAP and to the transport rather than to WS-Notification.
+"""The faults of SOAP and of the transport; those of WS-Notification are in wsn_faults.
 
-Owns what every other module raises when bytes are no message of ours; knows nothing of XML, so that the
-parser itself can raise them. Follows SOAP 1.1 section 4.4, SOAP 1.2 part 1 section 5.4 and the HTTP binding
-of part 2 section 7.
+The module does not use XML, so that the parser can raise these faults. Follows SOAP 1.1 section 4.4, SOAP 1.2
+part 1 section 5.4 and the HTTP binding of part 2 section 7.
 
     SoapFault
     ├── MalformedXml          not XML, a DTD, an unknown encoding, too deep        400
-    ├── TooLarge              more bytes than accepted                             413
-    ├── NotSoap               the root is no envelope
-    ├── InvalidMessage        XML and SOAP, but against the schema
-    ├── ActionNotSupported    an operation nobody offers
-    ├── MustUnderstandFault   a header that had to be understood and is not
-    ├── Busy                  try again later                                      503
-    └── WsnFault              the standard's own: see faults.py
+    ├── TooLarge              more bytes than the limit                            413
+    ├── NotSoap               the root is not an envelope
+    ├── InvalidMessage        a SOAP message that the schema does not allow
+    ├── ActionNotSupported    an unknown operation
+    ├── MustUnderstandFault   a mustUnderstand header that is not understood
+    ├── Busy                  overloaded; retry later                              503
+    └── WsnFault              the faults of the standard: see faults.py
 """
 
 from enum import Enum
@@ -23,7 +22,7 @@ from hpwsn_client.wsn.soap.version import SoapVersion
 
 
 class FaultCode(Enum):
-    """Whose fault it was, in the words of SOAP 1.2."""
+    """The fault codes of SOAP 1.2."""
 
     SENDER = "Sender"
     RECEIVER = "Receiver"
@@ -32,7 +31,7 @@ class FaultCode(Enum):
 
 
 class SoapFault(Exception):
-    """A fault as it is sent or was received, in terms that fit both versions of SOAP."""
+    """A SOAP fault to send, or one that was received, in either version of SOAP."""
 
     default_code: ClassVar[FaultCode] = FaultCode.SENDER
     default_subcode: ClassVar[str | None] = None
@@ -54,23 +53,23 @@ class SoapFault(Exception):
         self.detail = detail
         self.status = status or self.default_status
         self.version: SoapVersion | None = None
-        """The version of the request that was at fault, once the envelope has told it."""
+        """The SOAP version of the request; None until its envelope is parsed."""
 
     def http_status(self, version: SoapVersion) -> int:
-        """The HTTP status to answer with."""
+        """The HTTP status of the response."""
         if self.status is not None:
             return self.status
         return 400 if version is SoapVersion.SOAP12 and self.code is FaultCode.SENDER else 500
 
 
 class MalformedXml(SoapFault):
-    """The bytes are not XML that is accepted here."""
+    """The bytes are not well-formed XML, or XML that is not accepted, such as a DTD."""
 
     default_status = 400
 
 
 class TooLarge(SoapFault):
-    """The message has more bytes than are accepted."""
+    """The message has more bytes than the limit."""
 
     default_status = 413
 
@@ -80,17 +79,17 @@ class NotSoap(SoapFault):
 
 
 class InvalidMessage(SoapFault):
-    """The message breaks the schema of what it claims to be."""
+    """The message does not conform to its schema."""
 
 
 class ActionNotSupported(SoapFault):
-    """Nobody here offers the operation that the body asks for."""
+    """The endpoint does not support the operation in the body."""
 
     default_subcode = wsa("ActionNotSupported")
 
 
 class MustUnderstandFault(SoapFault):
-    """Headers, by Clark name, that the sender wants understood or refused."""
+    """Headers are marked mustUnderstand and not understood; `headers` has their Clark names."""
 
     default_code = FaultCode.MUST_UNDERSTAND
 
@@ -100,7 +99,7 @@ class MustUnderstandFault(SoapFault):
 
 
 class Busy(SoapFault):
-    """The node cannot take the message now and may be asked again after so many seconds."""
+    """The server is overloaded; retry after `retry_after` seconds."""
 
     default_code = FaultCode.RECEIVER
     default_status = 503

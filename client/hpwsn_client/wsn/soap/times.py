@@ -1,8 +1,7 @@
-"""Times of the standard: xsd:dateTime, xsd:duration, and the two as one (b-2, AbsoluteOrRelativeTimeType).
+"""xsd:dateTime and xsd:duration, and the type that allows both (b-2, AbsoluteOrRelativeTimeType).
 
-Knows no clock: a duration becomes a time only when told after which. Refuses years outside 1 to 9999,
-durations longer than that, and every spelling that XML Schema part 2 (sections 3.2.6 and 3.2.7) does not
-have; finer than a microsecond is cut off.
+The module does not read a clock. It rejects years outside 1 to 9999, durations over 9999 years, and formats
+that XML Schema part 2 (sections 3.2.6 and 3.2.7) does not allow. Fractions below a microsecond are cut off.
 """
 
 import re
@@ -17,7 +16,7 @@ _LONGEST_SECONDS = 9999 * 366 * 86400
 
 @dataclass(frozen=True, slots=True)
 class Duration:
-    """A span of calendar months and of seconds, both of one sign."""
+    """A duration in calendar months and seconds, both with the same sign."""
 
     months: int = 0
     seconds: float = 0.0
@@ -33,7 +32,7 @@ class Duration:
             )
 
     def after(self, now: datetime) -> datetime:
-        """The time that is this much later; a day that the month does not have becomes its last."""
+        """The time this much after `now`; a day that the month lacks becomes its last day."""
         years, month = divmod(now.month - 1 + self.months, 12)
         year = now.year + years
         if not 1 <= year <= 9999:
@@ -48,7 +47,7 @@ class Duration:
 
 
 Termination = datetime | Duration | None
-"""When something ends: at a time, after a while, or never."""
+"""A termination time: absolute, after a duration, or None for no expiry."""
 
 
 def _days(year: int, month: int) -> int:
@@ -68,17 +67,17 @@ _DURATION = re.compile(
 
 
 def parse_time(text: str) -> datetime | Duration:
-    """Read an absolute time, in UTC where it names no zone, or a duration."""
+    """Parse an absolute time, which is in UTC unless it has a zone, or a duration."""
     trimmed = text.strip(" \t\r\n")
     if len(trimmed) > _LONGEST_TEXT:
         raise ValueError(
-            f"{trimmed[:_LONGEST_TEXT]!r}… is too long for a time: at most {_LONGEST_TEXT} characters"
+            f"{trimmed[:_LONGEST_TEXT]!r}… is too long for a time; write at most {_LONGEST_TEXT} characters"
         )
     if match := _DATE_TIME.fullmatch(trimmed):
         return _date_time(match)
     if match := _DURATION.fullmatch(trimmed):
         return _duration(match)
-    raise ValueError(f"{trimmed!r} is no time: write it as 2030-01-31T12:00:00Z, or a duration as PT1H")
+    raise ValueError(f"{trimmed!r} is not a time; write it as 2030-01-31T12:00:00Z, or a duration as PT1H")
 
 
 def _date_time(match: re.Match[str]) -> datetime:
@@ -91,7 +90,7 @@ def _date_time(match: re.Match[str]) -> datetime:
         )
         return (local + timedelta(days=1) if midnight else local).astimezone(UTC)
     except (ValueError, OverflowError) as error:
-        raise ValueError(f"{match[0]!r} is no time: {error}") from None
+        raise ValueError(f"{match[0]!r} is not a time: {error}") from None
 
 
 def _zone(match: re.Match[str]) -> timezone:
@@ -115,11 +114,11 @@ def _duration(match: re.Match[str]) -> Duration:
     try:
         return Duration(sign * (years * 12 + months), sign * micros / 1_000_000)
     except ValueError as error:
-        raise ValueError(f"{match[0]!r} is no time: {error}") from None
+        raise ValueError(f"{match[0]!r} is not a time: {error}") from None
 
 
 def format_time(value: datetime | Duration) -> str:
-    """Write a time in UTC, or a duration; with a fraction only if there is one, in ms where that is exact."""
+    """Encode a time in UTC, or a duration; a fraction has 3 digits if that is exact, else 6."""
     if isinstance(value, Duration):
         return _format_duration(value)
     utc = value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)

@@ -1,7 +1,6 @@
-"""The two versions of SOAP, and how an envelope is written in each.
+"""The two versions of SOAP: content types, HTTP headers and the encoding of envelopes.
 
-A leaf below both faults and envelopes, which need it alike. Follows SOAP 1.1 section 4 and SOAP 1.2 part 1
-section 5.
+Both faults and envelopes import this module. Follows SOAP 1.1 section 4 and SOAP 1.2 part 1 section 5.
 """
 
 from collections.abc import Iterable
@@ -11,25 +10,25 @@ from typing import Literal
 from hpwsn_client.wsn.soap.names import SOAP11, SOAP12
 
 SoapAction = Literal["empty", "action"]
-"""What the SOAPAction header of a SOAP 1.1 request says: nothing, or the action's URI."""
+"""The value of the SOAPAction header of a SOAP 1.1 request: empty, or the action URI."""
 
 SOAP_ACTIONS: tuple[SoapAction, ...] = ("empty", "action")
 
 
 class SoapVersion(Enum):
-    """A version of SOAP; requests are answered in their own."""
+    """A version of SOAP; a response has the version of its request."""
 
     SOAP11 = SOAP11
     SOAP12 = SOAP12
 
     @property
     def namespace(self) -> str:
-        """The namespace of the envelope, by which a message tells its version."""
+        """The namespace of the envelope, which identifies the version."""
         return self.value
 
     @property
     def content_type(self) -> str:
-        """The media type that HTTP carries it under, always in UTF-8."""
+        """The media type for HTTP, always in UTF-8."""
         return _CONTENT_TYPES[self]
 
 
@@ -43,17 +42,17 @@ _OPEN = {version: f'<soap:Envelope xmlns:soap="{version.namespace}">'.encode() f
 def request_headers(version: SoapVersion, action: str, soap_action: SoapAction = "empty") -> dict[str, str]:
     """The HTTP headers of a request.
 
-    SOAP 1.2 has the action as a parameter of the media type. The standard's WSDLs have no binding that would
-    name a SOAPAction, so a SOAP 1.1 peer expects an empty one, unless it dispatches on the header.
+    In SOAP 1.2 the action is a parameter of the media type. The standard's WSDLs define no binding, and so no
+    SOAPAction: a SOAP 1.1 server expects an empty one, unless it dispatches on the header.
     """
     if version is SoapVersion.SOAP12:
         return {"Content-Type": f'{version.content_type}; action="{action}"'}
-    said = action if soap_action == "action" else ""
-    return {"Content-Type": version.content_type, "SOAPAction": f'"{said}"'}
+    value = action if soap_action == "action" else ""
+    return {"Content-Type": version.content_type, "SOAPAction": f'"{value}"'}
 
 
 def encode_envelope(version: SoapVersion, body: bytes, headers: Iterable[bytes] = ()) -> bytes:
-    """Put self-contained header blocks and one self-contained body element into an envelope."""
+    """Encode an envelope from self-contained header blocks and one self-contained body element."""
     header = b"".join(headers)
     if header:
         header = b"<soap:Header>" + header + b"</soap:Header>"

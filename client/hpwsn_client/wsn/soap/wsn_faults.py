@@ -1,8 +1,8 @@
-"""The faults of WS-Notification 1.3: exceptions of the standard's names, to raise where the standard says.
+"""The faults of WS-Notification 1.3 as exceptions with the standard's names.
 
-Each knows the element that is its detail, and how to write and read what it has beyond WS-BaseFaults 1.2
-section 2. Reading never refuses: a broken fault still says that something went wrong, so what cannot be read
-of it is left out.
+Each class knows its detail element, and encodes and parses the fields beyond WS-BaseFaults 1.2 section 2.
+Parsing never fails, because an invalid fault still reports an error: fields that cannot be parsed are left
+out.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class WsnFault(SoapFault):
-    """A fault of the standard, whose detail is the element that the class is named for, or says."""
+    """A fault of the standard; the name of its detail element is the class name, or the argument `name`."""
 
     element: ClassVar[str]
     by_element: ClassVar[dict[str, type["WsnFault"]]] = {}
@@ -46,18 +46,18 @@ class WsnFault(SoapFault):
 
     @property
     def description(self) -> str:
-        """What went wrong, in plain words."""
+        """The message of the fault."""
         return self.reason
 
     def encode_own(self, now: datetime) -> Iterator[str]:
-        """The elements that this fault has beyond those of every base fault."""
+        """The elements of this fault beyond those of BaseFaultType."""
         yield from ()
 
     @classmethod
     def parse(
         cls, element: etree._Element, reason: str, detail: tuple[bytes, ...], code: FaultCode
     ) -> "WsnFault":
-        """Read the detail element of such a fault; reason is SOAP's, for want of a Description."""
+        """Parse the detail element of a fault; `reason` is used if there is no Description."""
         return cls(
             _child(_text, element, _bf("Description")) or reason,
             timestamp=_child(_date_time, element, _bf("Timestamp")),
@@ -69,7 +69,7 @@ class WsnFault(SoapFault):
 
     @classmethod
     def parse_own(cls, element: etree._Element) -> dict[str, Any]:
-        """The constructor's arguments that encode_own has written, as far as they can be read."""
+        """The constructor arguments for the elements of encode_own, as far as they can be parsed."""
         return {}
 
 
@@ -77,7 +77,7 @@ def _bf(local: str) -> str:
     return f"{{{WSRF_BF}}}{local}"
 
 
-def _leniently(read: Callable[[etree._Element], T], element: etree._Element) -> T | None:
+def _parse_or_none(read: Callable[[etree._Element], T], element: etree._Element) -> T | None:
     try:
         return read(element)
     except (SoapFault, ValueError):
@@ -86,7 +86,7 @@ def _leniently(read: Callable[[etree._Element], T], element: etree._Element) -> 
 
 def _child(read: Callable[[etree._Element], T], element: etree._Element, tag: str) -> T | None:
     child = element.find(tag)
-    return None if child is None else _leniently(read, child)
+    return None if child is None else _parse_or_none(read, child)
 
 
 def _text(element: etree._Element) -> str:
@@ -103,7 +103,7 @@ def _date_time(element: etree._Element) -> datetime | None:
 
 
 class _NamesFault(WsnFault, namespace=None):
-    """A fault that lists QNames, given and kept as Clark names."""
+    """A fault with a list of QNames, which are Clark names in Python."""
 
     listed: ClassVar[str]
     field: ClassVar[str]
@@ -115,12 +115,12 @@ class _NamesFault(WsnFault, namespace=None):
 
     @classmethod
     def parse_own(cls, element: etree._Element) -> dict[str, Any]:
-        names = (_leniently(_qname, child) for child in element.iterchildren(wsnt(cls.listed)))
+        names = (_parse_or_none(_qname, child) for child in element.iterchildren(wsnt(cls.listed)))
         return {cls.field: tuple(name for name in names if name)}
 
 
 class _TimeFault(WsnFault, namespace=None):
-    """A fault that tells which times would have been accepted; the earliest is now unless said otherwise."""
+    """A fault with the range of acceptable times; `minimum_time` defaults to now."""
 
     def __init__(
         self,
@@ -148,80 +148,80 @@ class _TimeFault(WsnFault, namespace=None):
 
 
 class ResourceUnknownFault(WsnFault, namespace=WSRF_R):
-    """No resource lives at the address, or no longer."""
+    """The resource does not exist, or no longer exists."""
 
 
 class InvalidResourcePropertyQNameFault(WsnFault, namespace=WSRF_RP):
-    """The resource has no property of this name."""
+    """The resource has no property with this name."""
 
 
 class UnknownQueryExpressionDialectFault(WsnFault, namespace=WSRF_RP):
-    """The dialect of a query over properties is none of those offered."""
+    """The dialect of the query on resource properties is not supported."""
 
 
 class InvalidQueryExpressionFault(WsnFault, namespace=WSRF_RP):
-    """The query over properties is not one of its dialect."""
+    """The query on resource properties is not valid in its dialect."""
 
 
 class QueryEvaluationErrorFault(WsnFault, namespace=WSRF_RP):
-    """The query over properties could not be carried out."""
+    """The query on resource properties failed."""
 
 
 class UnableToSetTerminationTimeFault(WsnFault, namespace=WSRF_RL):
-    """What was asked for is no time that a resource could end at."""
+    """The requested termination time is not a valid time."""
 
 
 class TerminationTimeChangeRejectedFault(WsnFault, namespace=WSRF_RL):
-    """The resource does not accept the time that was asked for."""
+    """The resource does not accept the requested termination time."""
 
 
 class LifetimeResourceNotDestroyedFault(WsnFault, namespace=WSRF_RL, name="ResourceNotDestroyedFault"):
-    """The resource could not be ended by Destroy; a registration has a fault of the same name of its own."""
+    """Destroy failed; WS-BrokeredNotification has its own ResourceNotDestroyedFault for registrations."""
 
     default_code = FaultCode.RECEIVER
 
 
 class InvalidFilterFault(_NamesFault):
-    """Filters that nobody here knows."""
+    """The filter has unknown filter elements."""
 
     listed, field = "UnknownFilter", "unknown_filters"
 
     def __init__(self, description: str, *, unknown_filters: tuple[str, ...] = (), **base: Any) -> None:
         super().__init__(description, **base)
-        # The schema wants at least one name, and the filter as a whole is a true one.
+        # The schema requires at least one name; wsnt:Filter stands for the filter as a whole.
         self.unknown_filters = unknown_filters or (wsnt("Filter"),)
 
 
 class TopicExpressionDialectUnknownFault(WsnFault):
-    """The dialect of a topic expression is none of those offered."""
+    """The dialect of the topic expression is not supported."""
 
 
 class InvalidTopicExpressionFault(WsnFault):
-    """The topic expression is not one of its dialect."""
+    """The topic expression is not valid in its dialect."""
 
 
 class TopicNotSupportedFault(WsnFault):
-    """The topic is not in the tree, which is fixed."""
+    """The topic is not in the broker's fixed topic set."""
 
 
 class MultipleTopicsSpecifiedFault(WsnFault):
-    """The expression names several topics where one is wanted."""
+    """The expression matches several topics; one is required."""
 
 
 class NoCurrentMessageOnTopicFault(WsnFault):
-    """Nothing has been published on the topic yet."""
+    """The topic has no current message."""
 
 
 class InvalidProducerPropertiesExpressionFault(WsnFault):
-    """The expression over the producer's properties cannot be used."""
+    """The filter expression on producer properties is not valid."""
 
 
 class InvalidMessageContentExpressionFault(WsnFault):
-    """The expression over the message's content cannot be used."""
+    """The filter expression on message content is not valid."""
 
 
 class UnrecognizedPolicyRequestFault(_NamesFault):
-    """Subscription policies that nobody here knows."""
+    """The request has unknown subscription policies."""
 
     listed, field = "UnrecognizedPolicy", "unrecognized"
 
@@ -231,7 +231,7 @@ class UnrecognizedPolicyRequestFault(_NamesFault):
 
 
 class UnsupportedPolicyRequestFault(_NamesFault):
-    """Subscription policies that are known but not offered as asked for."""
+    """The request has known subscription policies with unsupported values."""
 
     listed, field = "UnsupportedPolicy", "unsupported"
 
@@ -241,19 +241,19 @@ class UnsupportedPolicyRequestFault(_NamesFault):
 
 
 class NotifyMessageNotSupportedFault(WsnFault):
-    """The producer sends raw messages only."""
+    """The producer sends only raw messages."""
 
 
 class UnacceptableInitialTerminationTimeFault(_TimeFault):
-    """The lifetime asked for in Subscribe or RegisterPublisher cannot be given."""
+    """The termination time requested in Subscribe or RegisterPublisher is not acceptable."""
 
 
 class UnacceptableTerminationTimeFault(_TimeFault):
-    """The lifetime asked for in Renew cannot be given."""
+    """The termination time requested in Renew is not acceptable."""
 
 
 class SubscribeCreationFailedFault(WsnFault):
-    """The subscription could not be made."""
+    """The subscription could not be created."""
 
     default_code = FaultCode.RECEIVER
 
@@ -265,19 +265,19 @@ class UnableToDestroySubscriptionFault(WsnFault):
 
 
 class UnableToCreatePullPointFault(WsnFault):
-    """The pull point could not be made."""
+    """The pull point could not be created."""
 
     default_code = FaultCode.RECEIVER
 
 
 class UnableToDestroyPullPointFault(WsnFault):
-    """The pull point could not be ended."""
+    """The pull point could not be destroyed."""
 
     default_code = FaultCode.RECEIVER
 
 
 class UnableToGetMessagesFault(WsnFault):
-    """The pull point could not give its messages."""
+    """The messages of the pull point could not be read."""
 
     default_code = FaultCode.RECEIVER
 
@@ -295,7 +295,7 @@ class ResumeFailedFault(WsnFault):
 
 
 class PublisherRegistrationRejectedFault(WsnFault, namespace=WSN_BR):
-    """The broker does not want this publisher."""
+    """The broker rejects this publisher."""
 
 
 class PublisherRegistrationFailedFault(WsnFault, namespace=WSN_BR):
@@ -305,6 +305,6 @@ class PublisherRegistrationFailedFault(WsnFault, namespace=WSN_BR):
 
 
 class ResourceNotDestroyedFault(WsnFault, namespace=WSN_BR):
-    """The registration could not be ended."""
+    """The registration could not be destroyed."""
 
     default_code = FaultCode.RECEIVER

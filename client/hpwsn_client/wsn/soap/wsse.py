@@ -1,7 +1,7 @@
-"""Credentials in a SOAP header: the UsernameToken of WS-Security 1.0, as text or as a digest.
+"""Authentication with the UsernameToken of WS-Security 1.0, with a plain password or a digest.
 
-Owns how a token is read, written and compared with a password (UsernameToken Profile 1.0, section 3.1). Knows
-no clock and no list of users: whether a token is old, or was used before, is for the node.
+The module parses and encodes tokens and verifies passwords (UsernameToken Profile 1.0, section 3.1). It has
+no clock and no list of users: the node checks the age of a token and detects replays.
 """
 
 import base64
@@ -29,27 +29,27 @@ _TOKEN, _USERNAME, _PASSWORD, _NONCE = (
 )
 _CREATED = f"{{{WSU}}}Created"
 MAX_CHARACTERS = 1024
-"""Most characters of a name, a password or a nonce."""
+"""Maximum characters of a user name, a password or a nonce."""
 
 
 @dataclass(frozen=True, slots=True)
 class UsernameToken:
-    """Who sends a message, and the proof: the password itself, or its digest with nonce and time."""
+    """A user name with a password, or with the digest of a password, a nonce and a time."""
 
     username: str
     password: str
     digest: bool = False
     nonce: bytes = b""
     created: str = ""
-    """As it was written, since the digest is over the characters."""
+    """The time as it was sent, because the digest is over these characters."""
 
     def proves(self, password: str) -> bool:
-        """Whether the token could only be made by one who knows the password."""
+        """Whether the token matches the password."""
         expected = password_digest(self.nonce, self.created, password) if self.digest else password
         return hmac.compare_digest(expected.encode(), self.password.encode())
 
     def created_at(self) -> datetime | None:
-        """When the token says it was made, None where it does not say."""
+        """The creation time in the token; None if it is missing or not valid."""
         try:
             moment = parse_time(self.created)
         except ValueError:
@@ -59,18 +59,18 @@ class UsernameToken:
 
 def password_digest(nonce: bytes, created: str, password: str) -> str:
     """Base64 of SHA-1 of nonce, time and password."""
-    whole = nonce + created.encode() + password.encode()
-    return base64.b64encode(hashlib.sha1(whole, usedforsecurity=False).digest()).decode()
+    data = nonce + created.encode() + password.encode()
+    return base64.b64encode(hashlib.sha1(data, usedforsecurity=False).digest()).decode()
 
 
 def digest_token(username: str, password: str, nonce: bytes, created: datetime) -> UsernameToken:
-    """The token that proves the password without telling it."""
+    """A token with the digest of the password."""
     time = format_time(created)
     return UsernameToken(username, password_digest(nonce, time, password), True, nonce, time)
 
 
 def find_token(headers: Iterable[etree._Element]) -> UsernameToken | None:
-    """The UsernameToken among the headers of a message, if there is one."""
+    """The UsernameToken in the headers of a message; None if there is none."""
     for header in headers:
         token = header.find(_TOKEN) if header.tag == SECURITY else None
         if token is not None:
@@ -79,7 +79,7 @@ def find_token(headers: Iterable[etree._Element]) -> UsernameToken | None:
 
 
 def parse_username_token(element: etree._Element) -> UsernameToken:
-    """Read a UsernameToken."""
+    """Parse a UsernameToken element."""
     password = element.find(_PASSWORD)
     kind = TEXT if password is None else (password.get("Type") or TEXT).strip()
     if kind not in (TEXT, DIGEST):
@@ -94,15 +94,15 @@ def parse_username_token(element: etree._Element) -> UsernameToken:
 
 
 def encode_security(token: UsernameToken) -> bytes:
-    """Write a Security header with the token, which the receiver must understand in either SOAP version."""
+    """Encode a wsse:Security header with the token."""
     nonce = base64.b64encode(token.nonce).decode()
-    proof = f'<wsse:Nonce EncodingType="{_BASE64}">{nonce}</wsse:Nonce>' if token.nonce else ""
+    nonce_element = f'<wsse:Nonce EncodingType="{_BASE64}">{nonce}</wsse:Nonce>' if token.nonce else ""
     created = f'<wsu:Created xmlns:wsu="{WSU}">{escape(token.created)}</wsu:Created>' if token.created else ""
     kind = DIGEST if token.digest else TEXT
     return (
         f'<wsse:Security xmlns:wsse="{WSSE}"><wsse:UsernameToken>'
         f"<wsse:Username>{escape(token.username)}</wsse:Username>"
-        f'<wsse:Password Type="{kind}">{escape(token.password)}</wsse:Password>{proof}{created}'
+        f'<wsse:Password Type="{kind}">{escape(token.password)}</wsse:Password>{nonce_element}{created}'
         "</wsse:UsernameToken></wsse:Security>"
     ).encode()
 
@@ -110,7 +110,7 @@ def encode_security(token: UsernameToken) -> bytes:
 def _text(element: etree._Element, tag: str) -> str:
     text = element.findtext(tag) or ""
     if len(text) > MAX_CHARACTERS:
-        raise InvalidMessage(f"{tag} has {len(text)} characters, and {MAX_CHARACTERS} are allowed")
+        raise InvalidMessage(f"{tag} has {len(text)} characters; at most {MAX_CHARACTERS} are allowed")
     return text
 
 
@@ -118,4 +118,4 @@ def _nonce(text: str) -> bytes:
     try:
         return base64.b64decode("".join(text.split()), validate=True)
     except (binascii.Error, ValueError):
-        raise InvalidMessage(f"the Nonce {text[:80]!r} is not Base64") from None
+        raise InvalidMessage(f"the Nonce {text[:80]!r} is not Base64; encode it") from None

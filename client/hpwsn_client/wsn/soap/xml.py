@@ -1,9 +1,8 @@
-"""XML between bytes and trees: the only place where bytes from outside reach libxml2.
+"""The hardened XML parser and the encoding of self-contained elements; only this module calls libxml2.
 
-Owns the hardened parser, the encodings it takes, and self-contained serialising. Refuses document type
-declarations, and with them every entity but the five of XML itself; other encodings than UTF-8, US-ASCII,
-Latin-1, Latin-9, windows-1252 and UTF-16; and whatever exceeds the Limits. Comments and processing
-instructions leave no trace in the tree unless they are asked for (hpwsn_client.wsn.soap.payload_xml).
+Rejects document type declarations, and so all entities except the five predefined ones; encodings other than
+UTF-8, US-ASCII, Latin-1, Latin-9, windows-1252 and UTF-16; and documents that exceed the Limits. Comments and
+processing instructions are removed unless the caller keeps them (hpwsn_client.wsn.soap.payload_xml).
 """
 
 import codecs
@@ -18,17 +17,18 @@ from lxml import etree
 from hpwsn_client.wsn.soap.names import PREFIXES, XML_NS
 from hpwsn_client.wsn.soap.soap_faults import InvalidMessage, MalformedXml, TooLarge
 
-# libxml2 builds no deeper tree than this, whatever it is told.
+# libxml2 never builds a deeper tree.
 _DEEPEST = 2048
-# Below these libxml2's own bounds (10,000,000 bytes of text, 256 levels) cannot strike before ours. Beyond
-# them it must be told huge_tree; what that lets through is bounded by size, by depth and by having no DTD.
+# Below these values, libxml2's own limits (10,000,000 bytes of text, 256 levels) are never reached before
+# ours. Above them the parser needs huge_tree. That is safe, because size and depth are limited and DTDs are
+# rejected.
 _ORDINARY_BYTES = 10_000_000
 _ORDINARY_DEPTH = 256
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much a message may hold: bytes, nested elements, attributes of an element, messages of a Notify."""
+    """Limits of a message: bytes, nesting depth, attributes of an element, messages of a Notify."""
 
     body: int = 16 * 1024 * 1024
     depth: int = 256
@@ -45,17 +45,17 @@ class Limits:
 
 DEFAULT_LIMITS = Limits()
 STORED_LIMITS = Limits(body=2**31 - 1, attributes=2**31 - 1, messages=2**31 - 1)
-"""For what was accepted before, and may have grown since by escapes and declarations."""
+"""Limits for stored messages, which were accepted before and may have grown by escapes and declarations."""
 
 
 class _Parsers(threading.local):
-    """The parsers of each thread, as lxml lets a parser do one document at a time."""
+    """One set of parsers for each thread, because an lxml parser handles one document at a time."""
 
     def __init__(self) -> None:
         self._made: dict[tuple[bool, bool], etree.XMLParser] = {}
 
     def get(self, huge: bool, comments: bool) -> etree.XMLParser:
-        """The parser for these, made when it is first needed."""
+        """The parser with these options, created on first use."""
         made = self._made.get((huge, comments))
         if made is None:
             made = self._made[huge, comments] = _parser(huge, comments)
@@ -81,21 +81,25 @@ _parsers = _Parsers()
 def parse_xml(
     data: bytes, limits: Limits = DEFAULT_LIMITS, charset: str | None = None, *, comments: bool = False
 ) -> etree._Element:
-    """Parse one document, whatever its sender intended; charset is that of the HTTP header, if any.
+    """Parse one untrusted document; `charset` is that of the HTTP header, None if it has none.
 
-    With `comments` the tree has the comments and processing instructions of the document, else none.
+    With `comments`, the tree keeps comments and processing instructions.
     """
     if len(data) > limits.body:
-        raise TooLarge(f"the message has {len(data)} bytes and {limits.body} are accepted: send less at once")
+        raise TooLarge(
+            f"the message has {len(data)} bytes; at most {limits.body} are accepted, so send less at once"
+        )
     text = _to_utf8(data, charset)
-    _refuse_doctype(text)
+    _reject_doctype(text)
     return _parse_within(text, limits, comments)
 
 
 def parse_plain(text: bytes, limits: Limits) -> etree._Element:
-    """Parse one document in UTF-8 that has no `<!` in it, and so no document type declaration."""
+    """Parse one document in UTF-8 that does not contain `<!`, and so no document type declaration."""
     if len(text) > limits.body:
-        raise TooLarge(f"the message has {len(text)} bytes and {limits.body} are accepted: send less at once")
+        raise TooLarge(
+            f"the message has {len(text)} bytes; at most {limits.body} are accepted, so send less at once"
+        )
     return _parse_within(text, limits)
 
 
@@ -104,16 +108,16 @@ _BETWEEN = b"</%b><%b>" % (_MARK, _MARK)
 
 
 def may_hold_mark(data: bytes) -> bool:
-    """Whether the name that is put around contents may be in these bytes, which must not be."""
+    """Whether the bytes contain the element name that parse_contents uses as a separator."""
     return b"\xb7" in data and _MARK in data
 
 
 def parse_contents(
     contents: Sequence[bytes], limits: Limits, levels: int, declarations: bytes, header: bytes
 ) -> etree._Element:
-    """An element with the header, where these namespaces are declared; each content must be one element.
+    """Check that each content is one element, and return an element with the parsed header.
 
-    They are from a document without `<!`, in which at most `levels` elements were around each.
+    The contents come from a document without `<!`, in which each had at most `levels` ancestors.
     """
     head = b"<%b%b>%b</%b>" % (_MARK, declarations, header, _MARK)
     inner = _BETWEEN.join(contents)
@@ -123,14 +127,14 @@ def parse_contents(
     if _has_others(root):
         raise MalformedXml("a message is not one element")
     longest = max(len(head), max(map(len, contents)))
-    # One needs at least seven bytes for each level of its own, and here there are two around it.
+    # Each level takes at least seven bytes, and the text here has two more levels.
     if longest > 7 * (limits.depth - levels) and _deeper(root, limits.depth - levels + 2):
         raise _too_deep(limits)
     return root[0]
 
 
 def parse_header(header: bytes, limits: Limits, levels: int, declarations: bytes) -> etree._Element:
-    """An element with the header, as parse_contents gives it where there are contents to look at, too."""
+    """The element with the parsed header, as parse_contents returns it, when there are no contents."""
     text = b"<%b%b>%b</%b>" % (_MARK, declarations, header, _MARK)
     _check_attributes(text, limits.attributes)
     root = _parse(text, limits)
@@ -143,7 +147,7 @@ _has_others = etree.XPath("boolean(*[position() > 1][text() or count(*) != 1])")
 
 
 def parse_content(element: bytes, limits: Limits, levels: int) -> None:
-    """Check one element from a document without `<!`, in which so many elements were around it."""
+    """Check one element from a document without `<!`, in which it had `levels` ancestors."""
     _check_attributes(element, limits.attributes)
     root = _parse(element, limits)
     if len(element) > 7 * (limits.depth - levels) and _deeper(root, limits.depth - levels):
@@ -153,7 +157,7 @@ def parse_content(element: bytes, limits: Limits, levels: int) -> None:
 def _parse_within(text: bytes, limits: Limits, comments: bool = False) -> etree._Element:
     _check_attributes(text, limits.attributes)
     root = _parse(text, limits, comments)
-    # No level takes less than <a></a>, so that most messages are too short to be too deep.
+    # A level takes at least <a></a>, so most messages are too short to exceed the depth.
     if len(text) > 7 * limits.depth and _deeper(root, limits.depth):
         raise _too_deep(limits)
     return root
@@ -165,7 +169,7 @@ def _parse(text: bytes, limits: Limits, comments: bool = False) -> etree._Elemen
     try:
         root = etree.fromstring(text, parser)
         if len(parser.error_log):
-            _refuse_hidden(parser)
+            _reject_unreported_errors(parser)
         return root
     except etree.XMLSyntaxError as error:
         if "Excessive depth" in str(error):
@@ -173,13 +177,13 @@ def _parse(text: bytes, limits: Limits, comments: bool = False) -> etree._Elemen
         raise MalformedXml(f"the message is not well-formed XML: {_one_line(error)}") from None
 
 
-def _refuse_hidden(parser: etree.XMLParser) -> None:
-    """Refuse a prefix that is not bound, where lxml heeds but the last trouble.
+def _reject_unreported_errors(parser: etree.XMLParser) -> None:
+    """Reject an unbound prefix that lxml does not report, because it reports only the last message.
 
-    That may be a wrong xml:space or the relative name of a namespace, which are none.
+    The last message may be a mere warning, such as for a wrong xml:space or a relative namespace URI.
     """
-    for trouble in parser.error_log.filter_from_errors():
-        raise MalformedXml(f"the message is not well-formed XML: {trouble.message}, line {trouble.line}")
+    for entry in parser.error_log.filter_from_errors():
+        raise MalformedXml(f"the message is not well-formed XML: {entry.message}, line {entry.line}")
 
 
 _PLACE = re.compile(r" \(<string>, line [0-9]+\)$")
@@ -190,16 +194,16 @@ def _one_line(error: etree.XMLSyntaxError) -> str:
 
 
 def _too_deep(limits: Limits) -> MalformedXml:
-    return MalformedXml(f"elements are nested deeper than the {limits.depth} levels accepted: flatten them")
+    return MalformedXml(f"elements are nested deeper than the {limits.depth} levels accepted; flatten them")
 
 
 def _deeper(root: etree._Element, depth: int) -> bool:
-    # A short path first: hardly a message gets beyond it, and a long one costs even where it leads nowhere.
+    # Test a short path first: few messages are deeper, and a long path costs time even without a match.
     try:
         return bool(_path(min(depth, 31) + 1)(root) and _path(depth + 1)(root))
     except etree.XPathError:
-        # libxml2 looks at no more than ten million elements of one level, which need a limit raised to 40 MB.
-        raise TooLarge("the message has more elements than can be looked at: send less at once") from None
+        # libxml2 visits at most ten million elements of one level, which need a size limit above 40 MB.
+        raise TooLarge("the message has more elements than can be checked; send less at once") from None
 
 
 @lru_cache(maxsize=8)
@@ -210,30 +214,32 @@ def _path(levels: int) -> etree.XPath:
 _PROLOG = re.compile(rb"(?:\s++|<\?.*?\?>|<!--.*?-->)*+", re.DOTALL)
 
 
-def _refuse_doctype(text: bytes) -> None:
+def _reject_doctype(text: bytes) -> None:
     prolog = _PROLOG.match(text)
     if prolog and text.startswith(b"<!DOCTYPE", prolog.end()):
-        raise MalformedXml("the message has a document type declaration, which SOAP forbids: leave it out")
+        raise MalformedXml("the message has a document type declaration, which SOAP forbids; leave it out")
 
 
-# Up to the end of the text where one is not closed: else each of many would be looked through to the end.
+# An unclosed section ends with the text; otherwise many of them would each be searched to the end.
 _NOT_TAGS = re.compile(rb"<!\[CDATA\[.*?(?:\]\]>|\Z)|<!--.*?(?:-->|\Z)|<\?.*?(?:\?>|\Z)", re.DOTALL)
 
 
 def _check_attributes(text: bytes, limit: int) -> None:
-    """Refuse a start tag with too many attributes before libxml2 has to compare them with each other."""
-    if _crowded(text, limit) and _crowded(_NOT_TAGS.sub(b"", text), limit):
-        raise MalformedXml(f"an element has more than the {limit} attributes and namespaces accepted")
+    """Reject a start tag with too many attributes before libxml2 compares each with all others."""
+    if _has_too_many_attributes(text, limit) and _has_too_many_attributes(_NOT_TAGS.sub(b"", text), limit):
+        raise MalformedXml(
+            f"an element has more than the {limit} attributes and namespaces accepted; use fewer"
+        )
 
 
-def _crowded(text: bytes, limit: int) -> bool:
-    # Such a tag is at least this long and has no other "<": so leap from one to the last within that length.
+def _has_too_many_attributes(text: bytes, limit: int) -> bool:
+    # Such a tag is at least this long and contains no other "<", so skip to the last "<" within that length.
     length = len("<a") + len(' a=""') * (limit + 1)
     at = text.find(b"<")
     while 0 <= at <= len(text) - length:
         following = text.rfind(b"<", at + 1, at + length)
         if following < 0:
-            if _crowded_tag(limit).match(text, at):
+            if _too_many_attributes(limit).match(text, at):
                 return True
             following = text.find(b"<", at + 1)
         at = following
@@ -241,7 +247,7 @@ def _crowded(text: bytes, limit: int) -> bool:
 
 
 @lru_cache(maxsize=8)
-def _crowded_tag(limit: int) -> re.Pattern[bytes]:
+def _too_many_attributes(limit: int) -> re.Pattern[bytes]:
     attribute = rb"""\s++[^\s"'<>=/]++\s*+=\s*+(?:"[^"<]*+"|'[^'<]*+')"""
     return re.compile(rb"""<[^\s"'<>=/!?]++(?:%s){%d}""" % (attribute, limit + 1))
 
@@ -258,7 +264,7 @@ _DECLARATION = re.compile(rb"""<\?xml\s[^<>]*?\sencoding\s*=\s*["']([^"'<>]*)["'
 
 
 def _to_utf8(data: bytes, charset: str | None) -> bytes:
-    """The document in UTF-8: its first bytes tell its encoding, else HTTP, else its declaration."""
+    """The document in UTF-8; its first bytes give its encoding, else HTTP, else its declaration."""
     if data.startswith(codecs.BOM_UTF8):
         return data[3:]
     encoding = _signature(data) or _named(data, charset)
@@ -267,7 +273,7 @@ def _to_utf8(data: bytes, charset: str | None) -> bytes:
     try:
         return data.decode(encoding).removeprefix("\ufeff").encode()
     except UnicodeDecodeError as error:
-        reason = f"the message is not in {encoding}, as it claims: {error.reason} at byte {error.start}"
+        reason = f"the message is not in {encoding}, as declared: {error.reason} at byte {error.start}"
         raise MalformedXml(reason) from None
 
 
@@ -286,7 +292,7 @@ def _named(data: bytes, charset: str | None) -> str:
     if declaration is None:
         return "utf-8"
     encoding = _known(declaration[1].decode("latin-1"))
-    # Who declares UTF-16 in single bytes has serialised to a string and sent UTF-8, as .NET clients do.
+    # A UTF-16 declaration in single bytes means UTF-8: .NET clients serialize to a string and send UTF-8.
     return "utf-8" if encoding.startswith("utf-16") else encoding
 
 
@@ -294,16 +300,16 @@ def _known(charset: str) -> str:
     try:
         return _CHARSETS[charset.strip(" \"'").lower().replace("_", "-")]
     except KeyError:
-        raise MalformedXml(f"encoding {charset[:40]!r} is not accepted: send UTF-8") from None
+        raise MalformedXml(f"encoding {charset[:40]!r} is not accepted; send UTF-8") from None
 
 
 _PLAIN_URI = re.compile(r"[A-Za-z0-9:/.#?_~-]+")
 
 
 def encode_element(element: etree._Element) -> bytes:
-    """Serialise an element so that it stands alone, with every namespace in scope that it may use.
+    """Encode an element as self-contained XML, with every namespace in scope that it may use.
 
-    A prefix of an ancestor is left out only where nothing within, not even text, has it before a colon.
+    An ancestor's prefix is left out only if it appears before no colon in the element, not even in text.
     """
     data = etree.tostring(element, encoding="utf-8", xml_declaration=False, with_tail=False)
     parent = element.getparent()
@@ -324,50 +330,52 @@ _ILLEGAL = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def escape(text: str) -> str:
-    """Text as the content of an element."""
+    """Escape text for the content of an element; ValueError if XML does not allow a character."""
     illegal = _ILLEGAL.search(text)
     if illegal:
-        raise ValueError(f"character U+{ord(illegal[0]):04X} cannot be in XML: remove or encode it")
+        raise ValueError(f"character U+{ord(illegal[0]):04X} is not allowed in XML; remove or encode it")
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("\r", "&#13;")
 
 
 def escape_attribute(text: str) -> str:
-    """Text as the value of an attribute, in quotes of either kind."""
+    """Escape text for an attribute value in single or double quotes."""
     plain = escape(text).replace('"', "&quot;").replace("'", "&#39;")
     return plain.replace("\n", "&#10;").replace("\t", "&#9;")
 
 
 def replace_illegal(text: str) -> str:
-    """Text with U+FFFD for every character that XML has no way to write."""
+    """The text with U+FFFD for each character that XML does not allow."""
     return _ILLEGAL.sub("\ufffd", text)
 
 
-# What is in no name, not what is in names: these sets are the smaller ones, so that the many regular
-# expressions that hold them take a quarter of the time to compile, which every start of a node waits for.
+# The characters that names must not contain. These sets are smaller than the allowed ones, so the regular
+# expressions compile in a quarter of the time, which shortens the start of a node.
 _IN_NO_NAME = (
     r"\0-,/:-@\[-^`{-\xb6\xb8-\xbf\xd7\xf7\u037e\u2000-\u200b\u200e-\u203e\u2041-\u206f\u2190-\u2bff"
     r"\u2ff0-\u3000\ud800-\uf8ff\ufdd0-\ufdef\ufffe\uffff\U000f0000-\U0010ffff"
 )
 _NOT_FIRST = r"\-.0-9\xb7\u0300-\u036f\u203f\u2040"
 NCNAME = rf"[^{_IN_NO_NAME}{_NOT_FIRST}][^{_IN_NO_NAME}]*"
-"""A regular expression for a name without a colon, as Namespaces in XML 1.0 has it."""
+"""A regular expression for a name without a colon (Namespaces in XML 1.0)."""
 _QNAME = re.compile(rf"(?:({NCNAME}):)?({NCNAME})")
 
 
 def qname_text(element: etree._Element, text: str | None) -> str:
-    """The Clark name that a QName in an element's content or attribute stands for."""
+    """The Clark name of a QName in the content or an attribute of the element."""
     name = _QNAME.fullmatch((text or "").strip(" \t\r\n"))
     if name is None:
-        raise InvalidMessage(f"{(text or '')[:80]!r} in {element.tag} is not a QName: write prefix:name")
+        raise InvalidMessage(f"{(text or '')[:80]!r} in {element.tag} is not a QName; write prefix:name")
     prefix, local = name.groups()
     namespace = XML_NS if prefix == "xml" else element.nsmap.get(prefix)
     if namespace is None and prefix is not None:
-        raise InvalidMessage(f"prefix of {name[0]!r} in {element.tag} is not bound: declare xmlns:{prefix}")
+        raise InvalidMessage(
+            f"the prefix of {name[0]!r} in {element.tag} is not bound; declare xmlns:{prefix}"
+        )
     return f"{{{namespace}}}{local}" if namespace else local
 
 
 def prefixed(clark: str) -> tuple[str, str]:
-    """A Clark name as a prefixed one, and the declaration of its prefix after a blank, if it needs one."""
+    """The prefixed form of a Clark name, and the declaration of its prefix, "" if not needed."""
     namespace, _, local = clark.removeprefix("{").rpartition("}")
     if not namespace:
         return local, ""

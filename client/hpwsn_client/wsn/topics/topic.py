@@ -1,12 +1,8 @@
-"""What a topic is and how it is written: WS-Topics 1.3 section 4, and our own `A:B:C` form.
+"""Topics (WS-Topics 1.3 section 4) with HPwsn's `A:B:C` syntax, and the topics of a TopicSet (section 6).
 
-Owns the grammar of topic names and the identity of a topic. Refuses names that are no NCName of XML, and
-topics beyond the bounds below, with the standard's InvalidTopicExpressionFault.
-
-The topics in a TopicSet document, WS-Topics 1.3 section 6.
-
-Owns the reading. An element with the attribute wstop:topic is a topic, any other is only the way to some.
-What is no topic of ours to name (a root in no namespace, an element of wstop) is passed over.
+A topic name must be an XML NCName. Invalid names, and topics above the limits below, raise the standard's
+InvalidTopicExpressionFault. In a TopicSet, an element with the attribute wstop:topic is a topic; roots
+without a namespace and elements of wstop are skipped.
 """
 
 from __future__ import annotations
@@ -23,28 +19,6 @@ from hpwsn_client.wsn.soap.names import HPWSN_TOPICS, WSTOP
 from hpwsn_client.wsn.soap.soap_faults import SoapFault
 from hpwsn_client.wsn.soap.xml import NCNAME, escape_attribute, parse_xml
 
-_MARK = f"{{{WSTOP}}}topic"
-_STANDARD = f"{{{WSTOP}}}"
-
-
-def parse_topic_set(element: etree._Element) -> tuple[Topic, ...]:
-    """The topics of a wstop:TopicSet, in the order of the document."""
-    found = []
-    for root in element.iterchildren("{*}*"):
-        namespace, _, name = root.tag[1:].rpartition("}")
-        if namespace and not root.tag.startswith(_STANDARD):
-            found += [Topic(namespace, path) for path in _paths(root, (name,))]
-    return tuple(found)
-
-
-def _paths(element: etree._Element, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    if element.get(_MARK, "").strip() in ("true", "1"):
-        yield path
-    for child in element.iterchildren("*"):
-        if not child.tag.startswith(_STANDARD):
-            yield from _paths(child, (*path, child.tag))
-
-
 MAX_CHARACTERS = 4096
 MAX_STEPS = 64
 
@@ -55,10 +29,16 @@ _split_step = re.compile(rf"(?:\{{({_URI})\}})?({NCNAME})").fullmatch
 _is_topic = re.compile(rf"{_STEP}(?:(?::{_STEP})*|(?:/{_STEP})*)").fullmatch
 _topic_steps = re.compile(_STEP).findall
 
+_TOPIC_ATTRIBUTE = f"{{{WSTOP}}}topic"
+_STANDARD = f"{{{WSTOP}}}"
+
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """The root's namespace, and the names from the root down, `{namespace}name` where one is of another."""
+    """A topic: its namespace, and the names from the root down.
+
+    A name in another namespace is written `{namespace}name`.
+    """
 
     namespace: str
     path: tuple[str, ...]
@@ -70,25 +50,23 @@ class Topic:
         check_steps(len(path))
         if path[0].startswith("{"):
             raise InvalidTopicExpressionFault(
-                f"the root {path[0]!r} is not in its topic's namespace {self.namespace!r}"
+                f"the root {path[0]!r} is not in the topic's namespace {self.namespace!r}"
             )
         object.__setattr__(self, "path", path)
         object.__setattr__(self, "_hash", hash((self.namespace, path)))
         check_length(str(self))
 
     def __hash__(self) -> int:
-        # A notification is looked up by its topic at every step of its way.
+        # Cached, because each notification is looked up by its topic many times.
         return self._hash
 
     @classmethod
     def parse(cls, text: str) -> Topic:
-        """Read `A:B:C`, `A/B/C`, or either with `{namespace}` before the root or a step."""
+        """Parse `A:B:C` or `A/B/C`; the root and each step may have a `{namespace}` prefix."""
         text = text.strip(" \t\r\n")
         check_length(text)
         if not _is_topic(text):
-            raise invalid(
-                text, "a topic is names joined by ':' or by '/', such as A:B:C or {urn:example}A:B:C"
-            )
+            raise invalid(text, "write names joined by ':' or '/', such as A:B:C or {urn:example}A:B:C")
         steps = _topic_steps(text)
         namespace, brace, root = steps[0].rpartition("}")
         return cls(namespace[1:] if brace else HPWSN_TOPICS, (root, *steps[1:]))
@@ -99,33 +77,33 @@ class Topic:
 
     @property
     def name(self) -> str:
-        """The last step."""
+        """The last name of the path."""
         return self.path[-1]
 
     @property
     def parent(self) -> Topic | None:
-        """The topic one step up; None for a root."""
-        return _checked(self.namespace, self.path[:-1]) if len(self.path) > 1 else None
+        """The parent topic; None for a root topic."""
+        return _unchecked_topic(self.namespace, self.path[:-1]) if len(self.path) > 1 else None
 
     def child(self, step: str) -> Topic:
-        """The topic of this name below this one."""
+        """The child topic with this name."""
         check_steps(len(self.path) + 1)
-        below = _checked(self.namespace, (*self.path, checked_step(step, self.namespace)))
+        below = _unchecked_topic(self.namespace, (*self.path, checked_step(step, self.namespace)))
         check_length(str(below))
         return below
 
     def ancestors(self) -> Iterator[Topic]:
-        """The topics above this one, the nearest first."""
+        """The ancestors, the parent first."""
         for length in range(len(self.path) - 1, 0, -1):
-            yield _checked(self.namespace, self.path[:length])
+            yield _unchecked_topic(self.namespace, self.path[:length])
 
     def covers(self, other: Topic) -> bool:
-        """Whether the other is this topic or below it."""
+        """Whether the other topic is this topic or a descendant of it."""
         return self.path == other.path[: len(self.path)] and self.namespace == other.namespace
 
 
-def _checked(namespace: str, path: tuple[str, ...]) -> Topic:
-    """A topic of parts that are known to be good; checking them again is most of the work of a large tree."""
+def _unchecked_topic(namespace: str, path: tuple[str, ...]) -> Topic:
+    """A topic from valid parts, without the checks, which would dominate the cost of a large topic tree."""
     topic = object.__new__(Topic)
     object.__setattr__(topic, "namespace", namespace)
     object.__setattr__(topic, "path", path)
@@ -133,12 +111,30 @@ def _checked(namespace: str, path: tuple[str, ...]) -> Topic:
     return topic
 
 
+def parse_topic_set(element: etree._Element) -> tuple[Topic, ...]:
+    """The topics of a wstop:TopicSet, in document order."""
+    found = []
+    for root in element.iterchildren("{*}*"):
+        namespace, _, name = root.tag[1:].rpartition("}")
+        if namespace and not root.tag.startswith(_STANDARD):
+            found += [Topic(namespace, path) for path in _paths(root, (name,))]
+    return tuple(found)
+
+
+def _paths(element: etree._Element, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    if element.get(_TOPIC_ATTRIBUTE, "").strip() in ("true", "1"):
+        yield path
+    for child in element.iterchildren("*"):
+        if not child.tag.startswith(_STANDARD):
+            yield from _paths(child, (*path, child.tag))
+
+
 def checked_step(step: str, namespace: str) -> str:
-    """The step, as a plain name where it is of the topic's own namespace."""
+    """Return the step, without its namespace if that is the topic's; raise the fault if it is not valid."""
     found = _split_step(step)
     if not found:
         raise InvalidTopicExpressionFault(
-            f"{shown(step)} is no topic name; begin with a letter or '_', go on with these, digits, '-', '.'"
+            f"{shown(step)} is not a topic name; begin with a letter or '_', then use digits, '-' and '.' too"
         )
     if found[1] is None or found[1] == namespace:
         return found[2]
@@ -147,7 +143,7 @@ def checked_step(step: str, namespace: str) -> str:
 
 
 def check_namespace(uri: str) -> str:
-    """The URI, where XML can bind a prefix to it and a topic can be written with it."""
+    """Return the URI if it can be a topic namespace, else raise the fault."""
     if len(uri) > MAX_CHARACTERS or not _can_be_bound(uri):
         raise InvalidTopicExpressionFault(
             f"{shown(uri)} cannot be a topic namespace; use a URI, such as urn:example"
@@ -157,7 +153,7 @@ def check_namespace(uri: str) -> str:
 
 @lru_cache(1024)
 def _can_be_bound(uri: str) -> bool:
-    """Whether our own parser takes a prefix bound to it, which it does for URIs but XML's own two."""
+    """Whether a prefix can be bound to the URI, as for all URIs except the two of XML."""
     try:
         return bool(uri) and parse_xml(f'<a xmlns:p="{escape_attribute(uri)}"/>'.encode()).nsmap == {"p": uri}
     except (SoapFault, ValueError):
@@ -165,22 +161,22 @@ def _can_be_bound(uri: str) -> bool:
 
 
 def check_steps(number: int) -> None:
-    """Refuse paths that are empty or too deep."""
+    """Reject empty paths and paths that are too deep."""
     if not 0 < number <= MAX_STEPS:
-        raise InvalidTopicExpressionFault(f"a topic has 1 to {MAX_STEPS} steps, and this one has {number}")
+        raise InvalidTopicExpressionFault(f"the topic has {number} steps; use 1 to {MAX_STEPS}")
 
 
 def check_length(text: str) -> None:
-    """Refuse texts that are too long."""
+    """Reject texts that are too long."""
     if len(text) > MAX_CHARACTERS:
-        raise invalid(text, f"it has {len(text)} characters, and {MAX_CHARACTERS} are allowed")
+        raise invalid(text, f"it has {len(text)} characters; at most {MAX_CHARACTERS} are allowed")
 
 
 def invalid(text: str, remedy: str) -> InvalidTopicExpressionFault:
-    """The fault for a text, with what to do about it."""
-    return InvalidTopicExpressionFault(f"{shown(text)} is no topic expression: {remedy}")
+    """The fault for an invalid topic expression, with the remedy."""
+    return InvalidTopicExpressionFault(f"{shown(text)} is not a topic expression: {remedy}")
 
 
 def shown(text: str) -> str:
-    """A value as an error shows it, never too much of it."""
+    """The repr of a value for error messages, at most 80 characters of it."""
     return repr(text if len(text) <= 80 else text[:77] + "...")

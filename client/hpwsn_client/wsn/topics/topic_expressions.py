@@ -1,9 +1,8 @@
-"""Topic expressions: WS-Topics 1.3 section 8, and our own `A:B:C` form in it.
+"""Topic expressions (WS-Topics 1.3 section 8), including HPwsn's `A:B:C` syntax.
 
-Owns how the dialects Simple, Concrete and Full, and ONVIF's ConcreteSet (Core Specification, section 9.6),
-are read and written, and which topics an expression names.
-Knows no tree of topics: an expression is compared with one topic at a time. Refuses what the grammar in the
-standard's t-1 schema does not allow, and what is beyond the bounds.
+The dialects are Simple, Concrete and Full, and ONVIF's ConcreteSet (Core Specification, section 9.6). An
+expression is matched against one topic at a time; the module has no topic tree. Rejects what the grammar in
+the t-1 schema does not allow, and expressions above the limits.
 """
 
 from __future__ import annotations
@@ -49,11 +48,12 @@ __all__ = [
 
 MAX_ALTERNATIVES = 64
 
-# Longer expressions are parsed each time, so that what strangers send cannot fill memory through the cache.
+# Longer expressions are not cached, so that untrusted requests cannot fill memory.
 _CACHED_CHARACTERS = 256
 _CACHE_SIZE = 4096
 
-# Our messages declare these around a topic, where a path of ours that began with one would become a QName.
+# Encoded messages declare these prefixes around a topic. An `A:B` path that begins with one would become a
+# QName there.
 _OUR_PREFIXES = frozenset(
     {"wsnt", "wsa", "hp", "xsi", "s", "soap", "wstop", "wsn-br", "wsrf-rp", "wsrf-bf", "wsrf-r", "tev"}
 )
@@ -73,7 +73,7 @@ Namespaces = Mapping[str, str] | Mapping[str | None, str]
 
 
 class Step(NamedTuple):
-    """One step of a pattern: a name or `*`, at any depth below the step before where `deep`."""
+    """One step of a pattern: a name or `*`; with `deep`, at any depth below the previous step."""
 
     deep: bool
     name: str
@@ -81,13 +81,13 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TopicPattern:
-    """One alternative of an expression; `subtree` where it ends in `//.`: what it finds, and all below."""
+    """One alternative of an expression; `subtree` if it ends in `//.` and so includes all descendants."""
 
     namespace: str
     steps: tuple[Step, ...]
     subtree: bool = False
     topic: Topic | None = field(init=False, compare=False, repr=False)
-    """The one topic that the pattern names, None where it could name several."""
+    """The topic that the pattern names; None if it may match several."""
     _bits: dict[str, int] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -97,12 +97,12 @@ class TopicPattern:
         object.__setattr__(self, "_bits", _step_bits(self.steps) if several else {})
 
     def matches(self, topic: Topic) -> bool:
-        """Whether the pattern names the topic, in time linear in the topic's depth."""
+        """Whether the pattern matches the topic, in time linear in the topic's depth."""
         if self.topic is not None:
             return self.topic == topic
         if self.namespace != topic.namespace:
             return False
-        # Bit i of the state: the names so far can be read as the first i steps. No input makes it backtrack.
+        # Bit i of the state is set if the names so far match the first i steps. There is no backtracking.
         bits, last = self._bits, len(self.steps)
         anything, stay, state = bits["*"], bits["//"] | self.subtree << last, 1
         for name in topic.path:
@@ -112,34 +112,34 @@ class TopicPattern:
 
 @dataclass(frozen=True, slots=True)
 class TopicExpression:
-    """An expression as it was written, with the prefixes it uses, and the patterns it stands for."""
+    """An expression with its text, the prefixes that it uses, and its patterns, one per alternative."""
 
     dialect: str
     text: str
     namespaces: tuple[tuple[str, str], ...]
     patterns: tuple[TopicPattern, ...]
     topic: Topic | None = field(init=False, compare=False, repr=False)
-    """The one topic that the expression names, None where it could name several."""
+    """The topic that the expression names; None if it may match several."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "topic", self.patterns[0].topic if len(self.patterns) == 1 else None)
 
     @property
     def subtree(self) -> bool:
-        """Whether the expression is Simple, which the original takes for the whole subtree."""
+        """Whether the dialect is Simple, which includes the subtree in the original HPwsn."""
         return self.dialect == DIALECT_SIMPLE
 
     def matches(self, topic: Topic, simple_subtree: bool = True) -> bool:
-        """Whether the expression names the topic; a Simple one also those below it, unless told otherwise."""
+        """Whether the expression matches the topic; with `simple_subtree`, Simple includes descendants."""
         if simple_subtree and self.topic is not None and self.dialect == DIALECT_SIMPLE:
             return self.topic.covers(topic)
         return any(pattern.matches(topic) for pattern in self.patterns)
 
     @staticmethod
     def of_message(topic: Topic) -> TopicExpression:
-        """The expression by which a message names its topic.
+        """The expression for the topic of a message: Simple for a single name, else Concrete.
 
-        A single name is Simple, which every broker knows; in a message it never means a subtree.
+        Every broker supports Simple. In a message it never includes the subtree.
         """
         return TopicExpression.of(topic, DIALECT_SIMPLE if len(topic.path) == 1 else DIALECT_CONCRETE)
 
@@ -151,14 +151,14 @@ class TopicExpression:
         root = topic.path[0] if topic.namespace == HPWSN_TOPICS else f"{{{topic.namespace}}}{topic.path[0]}"
         if dialect == DIALECT_SIMPLE and any(step.startswith("{") for step in topic.path):
             raise invalid(
-                str(topic), "Simple cannot name a step of another namespace: use the dialect Concrete"
+                str(topic), "Simple cannot have a step in another namespace; use the dialect Concrete"
             )
         text = separator.join(_prefixed(step, prefixes) for step in (root, *topic.path[1:]))
         return parse_topic_expression(text, dialect, {prefix: uri for uri, prefix in prefixes.items()})
 
 
 def parse_topic_expression(text: str, dialect: str | None, namespaces: Namespaces) -> TopicExpression:
-    """Read an expression; without a dialect it is the narrowest that has such a form."""
+    """Parse an expression; without a dialect, the narrowest dialect that allows it is used."""
     text = text.strip(" \t\r\n")
     check_length(text)
     if not dialect:
@@ -167,25 +167,25 @@ def parse_topic_expression(text: str, dialect: str | None, namespaces: Namespace
         raise TopicExpressionDialectUnknownFault(
             f"the topic expression dialect {shown(dialect)} is unknown; use one of {', '.join(_DIALECTS)}"
         )
-    bound = _relevant(text, namespaces) if ":" in text else ()
+    bound = _used_bindings(text, namespaces) if ":" in text else ()
     if len(text) + sum(len(uri) for _, uri in bound) > _CACHED_CHARACTERS:
         return _parse(text, dialect, bound)
     return _parse_cached(text, dialect, bound)
 
 
 def parse_topic(element: etree._Element) -> TopicExpression:
-    """Read an element of TopicExpressionType, such as wsnt:Topic."""
+    """Parse an element of TopicExpressionType, such as wsnt:Topic."""
     text = element.text or ""
     if len(element):
-        raise invalid(text, f"its element has a child {element[0].tag!r}, where only text may be")
+        raise invalid(text, f"its element has the child {element[0].tag!r}; it may have only text")
     dialect = (element.get("Dialect") or "").strip(" \t\r\n")
     return parse_topic_expression(text, dialect, element.nsmap if ":" in text else {})
 
 
 def encode_topic(expression: TopicExpression, tag: str) -> bytes:
-    """Write the expression as an element of that Clark name, with the prefixes it uses."""
+    """Encode the expression as an element with this Clark name, with the prefixes that it uses."""
     text, namespaces = expression.text, expression.namespaces
-    # Publishers repeat their topics, so short ones are written once.
+    # Publishers repeat their topics, so short ones are cached.
     write = _write_topic if namespaces or len(text) > _SHORT else _write_short_topic
     return write(expression.dialect, text, namespaces, tag)
 
@@ -206,7 +206,7 @@ _write_short_topic = lru_cache(1024)(_write_topic)
 
 
 class _Scope:
-    """The prefixes bound around an expression, and those of them that it uses."""
+    """The prefixes in scope of an expression, and those that it uses."""
 
     __slots__ = ("_bound", "_text", "used")
 
@@ -222,7 +222,7 @@ class _Scope:
         return uri
 
     def qualify(self, prefix: str, name: str) -> str:
-        """The step that a QName or NCName below the root stands for."""
+        """The step for a QName or NCName below the root."""
         if not prefix:
             return name
         return f"{{{self.required(prefix)}}}{name}"
@@ -231,11 +231,11 @@ class _Scope:
         uri = self.namespace(prefix)
         if uri is None:
             remedy = f"declare xmlns:{prefix}, or join the names of a path by '/', as in A/B/*"
-            raise invalid(self._text, f"the prefix {prefix!r} is not bound: {remedy}")
+            raise invalid(self._text, f"the prefix {prefix!r} is not bound; {remedy}")
         return uri
 
     def declare(self, uri: str) -> str:
-        """A prefix that the expression has no other use for."""
+        """Declare a new prefix that the expression does not use."""
         prefix = next(name for name in map("topics{}".format, count(1)) if f"{name}:" not in self._text)
         self.used[prefix] = uri
         return prefix
@@ -273,7 +273,7 @@ def _parse_concrete(text: str, scope: _Scope) -> list[_Alternative]:
 
 
 def _parse_concrete_set(text: str, scope: _Scope) -> list[_Alternative]:
-    """Concrete paths, each perhaps with all below it: `p:A/B//.|p:C`, with blanks around the `|` allowed."""
+    """Concrete paths, with or without subtrees, such as `p:A/B//.|p:C`; spaces around `|` are allowed."""
     alternatives = [each.strip(" \t\r\n") for each in text.split("|")]
     for each in alternatives:
         path = each.removesuffix("//.")
@@ -287,11 +287,12 @@ def _parse_concrete_set(text: str, scope: _Scope) -> list[_Alternative]:
 def _parse_full(text: str, scope: _Scope) -> list[_Alternative]:
     alternatives = text.split("|")
     if len(alternatives) > MAX_ALTERNATIVES:
-        raise invalid(text, f"it has {len(alternatives)} alternatives, and {MAX_ALTERNATIVES} are allowed")
+        raise invalid(
+            text, f"it has {len(alternatives)} alternatives; at most {MAX_ALTERNATIVES} are allowed"
+        )
     return [(_colon_path if _is_colon_path(each) else _slash_path)(each, scope) for each in alternatives]
 
 
-# A further dialect is one more line here.
 _DIALECTS: dict[str, Callable[[str, _Scope], list[_Alternative]]] = {
     DIALECT_SIMPLE: _parse_simple,
     DIALECT_CONCRETE: _parse_concrete,
@@ -301,7 +302,7 @@ _DIALECTS: dict[str, Callable[[str, _Scope], list[_Alternative]]] = {
 
 
 def _colon_path(text: str, scope: _Scope) -> _Alternative:
-    """The standard's QName where its prefix is bound, else a path of ours."""
+    """A QName if its prefix is bound, else an HPwsn `A:B` path."""
     first, *rest = text.split(":")
     namespace = scope.namespace(first) if rest else None
     if namespace is None:
@@ -321,7 +322,7 @@ def _slash_path(text: str, scope: _Scope) -> _Alternative:
 
 
 def _pattern(namespace: str, marked: list[tuple[str, str]]) -> TopicPattern:
-    """The pattern without its `.` steps, which only hand their `//` on to the step after them."""
+    """The pattern without its `.` steps; a `//` before one applies to the next step."""
     check_steps(len(marked))
     steps: list[Step] = []
     deep = False
@@ -334,7 +335,7 @@ def _pattern(namespace: str, marked: list[tuple[str, str]]) -> TopicPattern:
 
 
 def _step_bits(steps: tuple[Step, ...]) -> dict[str, int]:
-    """For each name the steps it can be, under `*` those that any name can be, under `//` the deep ones."""
+    """A bit mask of matching steps for each name; `*` has the mask for other names, `//` the deep steps."""
     anything = sum(1 << place for place, step in enumerate(steps) if step.name == "*")
     bits = {"*": anything, "//": sum(1 << place for place, step in enumerate(steps) if step.deep)}
     for place, step in enumerate(steps):
@@ -343,8 +344,8 @@ def _step_bits(steps: tuple[Step, ...]) -> dict[str, int]:
     return bits
 
 
-def _relevant(text: str, namespaces: Namespaces) -> tuple[tuple[str, str], ...]:
-    """The bindings that the expression could use; XML's own two prefixes are nobody's to bind."""
+def _used_bindings(text: str, namespaces: Namespaces) -> tuple[tuple[str, str], ...]:
+    """The bindings that the expression may use, without the reserved prefixes xml and xmlns."""
     found: dict[str, str] = {}
     for part in text.split(":")[:-1]:
         prefix = _segments(part)[-1].strip(" \t\r\n")

@@ -72,7 +72,7 @@ def test_the_limit_of_services_is_held_and_a_known_one_may_still_change(services
     ("change", "words"),
     [
         ({"topic": ""}, "topic is missing"),
-        ({"topic": "a b"}, "a topic is names"),
+        ({"topic": "a b"}, "write names joined"),
         ({"instance": 5}, "instance must be a text"),
         ({"state": "lost"}, "running or stopped"),
         ({"constraints": {"flow": "> "}}, "constraint flow"),

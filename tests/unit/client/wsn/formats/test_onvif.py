@@ -165,7 +165,7 @@ def test_a_pull_for_no_time_or_no_messages_is_refused(timeout, limit):
 
 @pytest.mark.parametrize("inside", ["", "<t:Timeout>PT1S</t:Timeout>", "<t:MessageLimit>1</t:MessageLimit>"])
 def test_a_pull_names_its_timeout_and_its_limit(inside):
-    with pytest.raises(InvalidMessage, match="and must have one"):
+    with pytest.raises(InvalidMessage, match="; add one"):
         read(inside, "PullMessages")
 
 

@@ -100,7 +100,7 @@ def test_endpoint_reference_keeps_all_that_comes_with_the_address() -> None:
     ],
 )
 def test_endpoint_reference_without_one_address_is_invalid(content: str) -> None:
-    with pytest.raises(InvalidMessage, match=r"\{urn:x\}r needs one wsa:Address"):
+    with pytest.raises(InvalidMessage, match=r"\{urn:x\}r must have one wsa:Address"):
         parse_epr(parse_xml(f'<r xmlns="urn:x" xmlns:a="{WSA}">{content}</r>'.encode()))
 
 
@@ -123,7 +123,7 @@ def test_only_a_reply_relates_to_a_request() -> None:
 
 
 def test_broken_endpoint_reference_in_a_header_is_invalid() -> None:
-    with pytest.raises(InvalidMessage, match="ReplyTo needs one wsa:Address"):
+    with pytest.raises(InvalidMessage, match="ReplyTo must have one wsa:Address"):
         parse_addressing(wrapped(f'<a:ReplyTo xmlns:a="{WSA}"/>'.encode()))
 
 

@@ -135,7 +135,7 @@ def test_a_topic_cannot_be_built_that_could_not_be_written(namespace: str, path:
 
 
 def test_the_error_shows_the_text_and_what_to_write_instead() -> None:
-    with pytest.raises(InvalidTopicExpressionFault, match=r"'A::B' is no topic .* such as A:B:C"):
+    with pytest.raises(InvalidTopicExpressionFault, match=r"'A::B' is not a topic .* such as A:B:C"):
         Topic.parse("A::B")
 
 
