@@ -320,7 +320,7 @@ async def test_a_bad_predicate_names_its_column_as_a_number(shared_node: NodePro
         ("a", {"filter": "n > 2 and n < 1"}, "never match"),
         ("a", {"filter": "n > 2", "dialect": "sql"}, "dialect"),
         ("a", {"filter": "p:n"}, "prefix"),
-        ("a", {"filter": "//*[//*[//*[//*[//*]]]]"}, "flatter"),
+        ("a", {"filter": "//*[//*[//*[//*[//*]]]]"}, "fewer levels"),
         ("a", {"filtr": "n > 2"}, "filter, dialect"),
     ],
 )

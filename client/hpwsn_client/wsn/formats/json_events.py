@@ -1,11 +1,10 @@
-"""The two forms of an event: a JSON object, and the XML payload that SOAP subscribers get for it.
+"""The mapping between JSON events and XML payloads.
 
-Owns the mapping and nothing of transport. An object is `hp:event` with an unqualified child for each field,
-`hp:field` where the name is no XML name, an array as repeated children, an object nested. Where that alone
-would read back as something else (the text "21", null, an array of one), an attribute of our namespace says
-what it was, so that whoever reads JSON gets the object that was published. Any other XML becomes an object
-too: leaf elements by local name, repeated ones as arrays, numbers as numbers. Refuses what XML cannot write,
-and what is too deep or grows too large.
+An object is encoded as `hp:event` with an unqualified child for each field, or `hp:field` if the name is not
+an XML name. Arrays become repeated children, and objects become nested elements. Where this is ambiguous (the
+text "21", null, an array of one), an attribute in HPwsn's namespace gives the type, so that JSON readers get
+the published object. Other XML becomes an object too: leaf elements by local name, repeated ones as arrays,
+numbers as numbers. Rejects characters that XML does not allow, and events that are too deep or too large.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ JsonObject: TypeAlias = "dict[str, JsonValue]"
 _Parse: TypeAlias = "Callable[[str], JsonValue]"
 
 ENVELOPE_LEVELS = 5
-"""Elements around a payload in a delivery, which count for its depth as well."""
+"""Ancestors of a payload in a delivery, which count towards the limit of depth."""
 
 _EVENT, _FIELD, _ITEM, _TEXT = map(hp, ("event", "field", "item", "text"))
 _TYPE, _ARRAY = hp("type"), hp("array")
@@ -52,7 +51,7 @@ _LITERALS = {"true": True, "false": False}
 
 
 def encode_event(event: Mapping[str, JsonValue], limits: Limits = DEFAULT_LIMITS) -> bytes:
-    """The object as the payload of a notification, no larger than `limits.body`."""
+    """Encode an event as the payload of a notification, at most `limits.body` characters."""
     writer = _Writer(limits.body, limits.depth - ENVELOPE_LEVELS)
     writer.put(_OPEN)
     writer.fields(event, 1)
@@ -61,7 +60,7 @@ def encode_event(event: Mapping[str, JsonValue], limits: Limits = DEFAULT_LIMITS
 
 
 class _Writer:
-    """XML in pieces, counted, since a long name is written for each item of its array."""
+    """Collects XML and limits its size, because a long name is repeated for each item of an array."""
 
     def __init__(self, size: int, depth: int) -> None:
         self.parts: list[str] = []
@@ -71,13 +70,13 @@ class _Writer:
     def put(self, text: str) -> None:
         self._room -= len(text)
         if self._room < 0:
-            raise TooLarge(f"an event has more than {self._size} characters as XML: send less in one")
+            raise TooLarge(f"an event has more than {self._size} characters as XML; send a smaller one")
         self.parts.append(text)
 
     def fields(self, members: Mapping[str, JsonValue], level: int) -> None:
         if level > self._depth:
             raise InvalidMessage(
-                f"the event is nested deeper than the {self._depth} levels accepted: flatten it"
+                f"the event is nested deeper than the {self._depth} levels accepted; flatten it"
             )
         for name, value in members.items():
             opening, closing = _tags(name)
@@ -103,10 +102,10 @@ class _Writer:
             self.put(closing)
 
     def items(self, values: list[JsonValue], level: int) -> None:
-        """An array within an array has a level of its own."""
+        """Encode the items of an array inside an array, which is one more level."""
         if level > self._depth:
             raise InvalidMessage(
-                f"the event is nested deeper than the {self._depth} levels accepted: flatten it"
+                f"the event is nested deeper than the {self._depth} levels accepted; flatten it"
             )
         for value in values:
             self.element("<hp:item", value, "</hp:item>", level)
@@ -118,11 +117,11 @@ def _tags(name: str) -> tuple[str, str]:
     try:
         return f'<hp:field name="{escape_attribute(name)}"', "</hp:field>"
     except ValueError as error:
-        raise InvalidMessage(f"the field {shown(name)} has no form in XML: {error}") from None
+        raise InvalidMessage(f"the field {shown(name)} cannot be encoded as XML: {error}") from None
 
 
 def _scalar(value: bool | int | float | str | None, closing: str) -> str:
-    """What comes after the name in a start tag, to the end of the element."""
+    """The rest of the element after the name in its start tag."""
     if value is None:
         return ' hp:type="null"/>'
     if isinstance(value, bool):
@@ -130,7 +129,7 @@ def _scalar(value: bool | int | float | str | None, closing: str) -> str:
     if isinstance(value, str):
         return _string(value, closing)
     if isinstance(value, float) and not math.isfinite(value):
-        raise InvalidMessage(f"{value} is no number of JSON: leave it out, or send null")
+        raise InvalidMessage(f"{value} is not a JSON number; leave it out, or send null")
     return f">{value!r}{closing}"
 
 
@@ -139,11 +138,11 @@ def _string(text: str, closing: str) -> str:
     try:
         return f"{mark}>{escape(text)}{closing}"
     except ValueError as error:
-        raise InvalidMessage(f"the text {shown(text)} has no form in XML: {error}") from None
+        raise InvalidMessage(f"the text {shown(text)} cannot be encoded as XML: {error}") from None
 
 
 def decode_event(payload: bytes) -> JsonObject:
-    """A stored payload as an object; one that is too deep to be one is its XML as text."""
+    """Decode a stored payload; a payload that is too deep gives its XML as text."""
     try:
         return _decode(parse_xml(payload, STORED_LIMITS))
     except (SoapFault, RecursionError):
@@ -155,13 +154,13 @@ def _decode(root: etree._Element) -> JsonObject:
         return {"text": root.text or ""}
     if root.tag == _EVENT:
         return _members(root, _parse_literal)
-    if len(root) or _is_record(root):
+    if len(root) or _has_only_attributes(root):
         return _members(root, _parse_number)
     return {_local(root.tag): _value(root, _parse_number), **dict(_attributes(root))}
 
 
 def _parse_number(text: str) -> JsonValue:
-    """A number where the text is one as JSON writes it, else the text itself."""
+    """A number if the text is a JSON number, else the text itself."""
     bare = text.strip(_BLANKS)
     number = _is_number(bare)
     if number is None or len(bare) > _LONGEST_NUMBER:
@@ -171,7 +170,7 @@ def _parse_number(text: str) -> JsonValue:
 
 
 def _parse_literal(text: str) -> JsonValue:
-    """In an event of ours true and false are read too, since JSON has written them."""
+    """Like _parse_number, but also true and false, which occur in an hp:event."""
     found = _LITERALS.get(text.strip(_BLANKS))
     return _parse_number(text) if found is None else found
 
@@ -206,11 +205,11 @@ def _value(element: etree._Element, parse: _Parse) -> JsonValue:
     text = element.text or ""
     if kind == "string":
         return text
-    return _members(element, parse) if _is_record(element) else parse(text)
+    return _members(element, parse) if _has_only_attributes(element) else parse(text)
 
 
-def _is_record(element: etree._Element) -> bool:
-    """Whether a leaf says all that it says in attributes."""
+def _has_only_attributes(element: etree._Element) -> bool:
+    """Whether a leaf element has attributes and no text."""
     return not (element.text or "").strip(_BLANKS) and any(_attributes(element))
 
 

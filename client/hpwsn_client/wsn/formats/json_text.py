@@ -1,7 +1,7 @@
-"""Events in the text of a request: one JSON object, an array of objects, or NDJSON, an object on each line.
+"""Parsing of JSON events in a request: one object, an array of objects, or NDJSON (one object per line).
 
-Owns what JSON is accepted: RFC 8259 in UTF-8, numbers that a double or an integer can hold. Refuses all else
-with the line and column where it stands, an array or text without any event, and more events than the limit.
+Accepts RFC 8259 in UTF-8, with numbers that fit a double or an integer. Rejects other input with its line and
+column, requests without an event, and more events than the limit.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _BLANKS = " \t\r"
 
 
 class MalformedJson(SoapFault):
-    """The text is no JSON that is accepted here; line and column count from 1, and 0 is unknown."""
+    """The text is not valid JSON; line and column count from 1, and 0 means unknown."""
 
     default_status = 400
 
@@ -31,22 +31,22 @@ class MalformedJson(SoapFault):
 
 
 def parse_events(data: bytes, limits: Limits = DEFAULT_LIMITS) -> list[JsonObject]:
-    """The events of a JSON text: an object is one, an array has one for each item."""
+    """Parse a JSON text: an object is one event, an array has one event for each item."""
     text = _decode(data)
     value = _load(text)
     events = value if isinstance(value, list) else [value]
     if not events:
-        raise MalformedJson("the array is empty: give at least one object", 1, 1)
+        raise MalformedJson("the array is empty; send at least one object", 1, 1)
     _check_number(len(events), limits)
     for place, event in enumerate(events, 1):
         if not isinstance(event, dict):
             where = f"item {place}" if isinstance(value, list) else "it"
-            raise MalformedJson(f"an event is an object, and {where} is {_kind(event)}")
+            raise MalformedJson(f"an event must be an object, and {where} is {_kind(event)}")
     return events
 
 
 def parse_event_lines(data: bytes, limits: Limits = DEFAULT_LIMITS) -> list[JsonObject]:
-    """The events of an NDJSON text; blank lines are passed over."""
+    """Parse an NDJSON text; blank lines are skipped."""
     events: list[JsonObject] = []
     for number, line in enumerate(_decode(data).split("\n"), 1):
         if not line.strip(_BLANKS):
@@ -54,10 +54,10 @@ def parse_event_lines(data: bytes, limits: Limits = DEFAULT_LIMITS) -> list[Json
         _check_number(len(events) + 1, limits)
         event = _load(line, number)
         if not isinstance(event, dict):
-            raise MalformedJson(f"an event is an object, and this line is {_kind(event)}", number, 1)
+            raise MalformedJson(f"an event must be an object, and this line is {_kind(event)}", number, 1)
         events.append(event)
     if not events:
-        raise MalformedJson("there is no event: give at least one object, each on a line", 1, 1)
+        raise MalformedJson("there is no event; send at least one object, each on a line", 1, 1)
     return events
 
 
@@ -67,20 +67,20 @@ def _decode(data: bytes) -> str:
     except UnicodeDecodeError as error:
         before = data[: error.start]
         line, column = before.count(b"\n") + 1, error.start - before.rfind(b"\n")
-        raise MalformedJson(f"byte 0x{data[error.start]:02x} is no UTF-8", line, column) from None
+        raise MalformedJson(f"byte 0x{data[error.start]:02x} is not UTF-8", line, column) from None
 
 
 def _load(text: str, line: int = 1) -> Any:
     try:
         return _decoder.decode(text)
     except json.JSONDecodeError as error:
-        raise MalformedJson(f"this is no JSON: {error.msg}", line + error.lineno - 1, error.colno) from None
+        raise MalformedJson(f"this is not JSON: {error.msg}", line + error.lineno - 1, error.colno) from None
     except _Unacceptable as error:
         at = max(text.find(error.lexeme), 0)
         place = line + text.count("\n", 0, at), at - text.rfind("\n", 0, at)
         raise MalformedJson(f"{shown(error.lexeme)} is {error.reason}", *place) from None
     except RecursionError:
-        raise MalformedJson("objects or arrays are nested too deep: flatten them", line, 1) from None
+        raise MalformedJson("objects or arrays are nested too deep; flatten them", line, 1) from None
 
 
 class _Unacceptable(Exception):
@@ -90,29 +90,31 @@ class _Unacceptable(Exception):
         self.reason = reason
 
 
-def _refuse(lexeme: str) -> NoReturn:
-    raise _Unacceptable(lexeme, "no number of JSON: leave the field out, or send null")
+def _reject_constant(lexeme: str) -> NoReturn:
+    raise _Unacceptable(lexeme, "not a JSON number; leave the field out, or send null")
 
 
 def _float(lexeme: str) -> float:
     value = float(lexeme)
     if not math.isfinite(value):
-        raise _Unacceptable(lexeme, "too large for a number: send it as text")
+        raise _Unacceptable(lexeme, "too large for a number; send it as text")
     return value
 
 
 def _integer(lexeme: str) -> int:
     if len(lexeme) > 4000:
-        raise _Unacceptable(lexeme, "too long for a number: send it as text")
+        raise _Unacceptable(lexeme, "too long for a number; send it as text")
     return int(lexeme)
 
 
-_decoder = json.JSONDecoder(parse_float=_float, parse_int=_integer, parse_constant=_refuse)
+_decoder = json.JSONDecoder(parse_float=_float, parse_int=_integer, parse_constant=_reject_constant)
 
 
 def _check_number(number: int, limits: Limits) -> None:
     if number > limits.messages:
-        raise TooLarge(f"there are more than the {limits.messages} events accepted at once: send several")
+        raise TooLarge(
+            f"there are more than the {limits.messages} events accepted at once; send several requests"
+        )
 
 
 def _kind(value: object) -> str:

@@ -1,9 +1,8 @@
-"""ONVIF's event service on the wire: pull point subscriptions, and what a producer tells of its events.
+"""The messages of ONVIF's event service (ONVIF Core Specification, section 9).
 
-Owns the messages of http://www.onvif.org/ver10/events/wsdl (ONVIF Core Specification, section 9), and how
-its item filter is read: as the XPath that it is. Renew, Unsubscribe, Subscribe and Notify are those of
-WS-BaseNotification. Refuses what the schema refuses; whether a wait or a number is too large is for the
-node.
+They are those of http://www.onvif.org/ver10/events/wsdl. The item filter is converted to XPath. Renew,
+Unsubscribe, Subscribe and Notify are those of WS-BaseNotification. Invalid messages are rejected by the rules
+of the schema; the node limits timeouts and message counts.
 """
 
 from collections.abc import Callable, Iterable
@@ -43,21 +42,21 @@ from hpwsn_client.wsn.soap.xml import encode_element, escape, escape_attribute
 
 _TOPIC_SET = f"{{{WSTOP}}}TopicSet"
 _EVERYTHING = Filter()
-_USUAL = SubscriptionPolicy()
+_DEFAULT_POLICY = SubscriptionPolicy()
 
 
 @dataclass(frozen=True, slots=True)
 class CreatePullPointSubscription:
-    """A request for a subscription whose messages wait to be pulled; a termination of None leaves it open."""
+    """A request for a pull point subscription; with a termination of None the node chooses the lifetime."""
 
     filter: Filter = _EVERYTHING
     termination: Termination = None
-    policy: SubscriptionPolicy = _USUAL
+    policy: SubscriptionPolicy = _DEFAULT_POLICY
 
 
 @dataclass(frozen=True, slots=True)
 class CreatePullPointSubscriptionResponse:
-    """Where the subscription lives, to pull from and to manage, and until when."""
+    """The endpoint of the subscription, to pull from and to manage, and its termination time."""
 
     subscription: EndpointReference
     current_time: datetime
@@ -66,7 +65,7 @@ class CreatePullPointSubscriptionResponse:
 
 @dataclass(frozen=True, slots=True)
 class PullMessages:
-    """A request for waiting messages, at most so many, or for the first that come within the timeout."""
+    """A request for at most `limit` messages; waits up to `timeout` for the first."""
 
     timeout: Duration
     limit: int
@@ -74,7 +73,7 @@ class PullMessages:
 
 @dataclass(frozen=True, slots=True)
 class PullMessagesResponse:
-    """The messages, perhaps none, and until when the subscription lives now."""
+    """The messages, possibly none, and the new termination time of the subscription."""
 
     current_time: datetime
     termination_time: datetime
@@ -83,7 +82,7 @@ class PullMessagesResponse:
 
 @dataclass(frozen=True, slots=True)
 class PullMessagesFaultResponse:
-    """What a PullMessages may ask for at most: the detail of the fault for one that asks for more."""
+    """The maximum timeout and limit of PullMessages: the detail of the fault for larger requests."""
 
     max_timeout: Duration
     max_limit: int
@@ -91,7 +90,7 @@ class PullMessagesFaultResponse:
 
 @dataclass(frozen=True, slots=True)
 class Seek:
-    """A request to pull from a moment in the past on."""
+    """A request to continue pulling at a time in the past."""
 
     time: datetime
     reverse: bool = False
@@ -99,12 +98,12 @@ class Seek:
 
 @dataclass(frozen=True, slots=True)
 class SetSynchronizationPoint:
-    """A request to be sent the present state once more."""
+    """A request to send the current state again."""
 
 
 @dataclass(frozen=True, slots=True)
 class SetSynchronizationPointResponse:
-    """The present state will be sent."""
+    """The current state will be sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +113,7 @@ class GetEventProperties:
 
 @dataclass(frozen=True, slots=True)
 class GetEventPropertiesResponse:
-    """The topics, as a wstop:TopicSet, and the dialects that filters may have."""
+    """The topics, as a wstop:TopicSet, and the supported filter dialects."""
 
     namespace_locations: tuple[str, ...]
     fixed: bool
@@ -127,12 +126,12 @@ class GetEventPropertiesResponse:
 
 @dataclass(frozen=True, slots=True)
 class GetServiceCapabilities:
-    """A request for what this event service can do."""
+    """A request for the capabilities of the event service."""
 
 
 @dataclass(frozen=True, slots=True)
 class GetServiceCapabilitiesResponse:
-    """What it can do, in the attributes of the standard."""
+    """The capabilities of the event service."""
 
     policies: bool
     pull_points: bool
@@ -159,31 +158,31 @@ OnvifMessage = (
 
 
 def parse_create_pull_point_subscription(element: etree._Element) -> CreatePullPointSubscription:
-    """Read a CreatePullPointSubscription; item filters in it become the XPath that they are."""
+    """Parse a CreatePullPointSubscription; its item filters are converted to XPath."""
     parts = parts_of(element, "Filter", "InitialTerminationTime", "SubscriptionPolicy")
     wanted, lifetime, policy = parts
     return CreatePullPointSubscription(
         _EVERYTHING if wanted is None else as_xpath(parse_filter(wanted)),
         None if lifetime is None else parse_initial_lifetime(lifetime),
-        _USUAL if policy is None else parse_policy(policy),
+        _DEFAULT_POLICY if policy is None else parse_policy(policy),
     )
 
 
 def encode_create_pull_point_subscription(message: CreatePullPointSubscription) -> bytes:
-    """Write a CreatePullPointSubscription, without the parts that say nothing."""
-    wanted, policy = _inside(encode_filter(message.filter)), _inside(encode_policy(message.policy))
+    """Encode a CreatePullPointSubscription without empty parts."""
+    wanted, policy = _content(encode_filter(message.filter)), _content(encode_policy(message.policy))
     return encode_tev(
         "CreatePullPointSubscription",
         b"" if message.filter == _EVERYTHING else encode_tev("Filter", wanted),
         b"" if message.termination is None else time_leaf("InitialTerminationTime", message.termination),
-        b"" if message.policy == _USUAL else encode_tev("SubscriptionPolicy", policy),
+        b"" if message.policy == _DEFAULT_POLICY else encode_tev("SubscriptionPolicy", policy),
     )
 
 
 def parse_create_pull_point_subscription_response(
     element: etree._Element,
 ) -> CreatePullPointSubscriptionResponse:
-    """Read a CreatePullPointSubscriptionResponse."""
+    """Parse a CreatePullPointSubscriptionResponse."""
     reference = required(element, element.find(tev("SubscriptionReference")), "SubscriptionReference")
     now = required(element, element.find(wsnt("CurrentTime")), "CurrentTime")
     end = required(element, element.find(wsnt("TerminationTime")), "TerminationTime")
@@ -193,7 +192,7 @@ def parse_create_pull_point_subscription_response(
 
 
 def encode_create_pull_point_subscription_response(message: CreatePullPointSubscriptionResponse) -> bytes:
-    """Write a CreatePullPointSubscriptionResponse."""
+    """Encode a CreatePullPointSubscriptionResponse."""
     end = f'<wsnt:TerminationTime xmlns:xsi="{XSI}" xsi:nil="true"/>'
     if message.termination_time is not None:
         end = f"<wsnt:TerminationTime>{format_time(message.termination_time)}</wsnt:TerminationTime>"
@@ -207,7 +206,7 @@ def encode_create_pull_point_subscription_response(message: CreatePullPointSubsc
 
 
 def parse_pull_messages(element: etree._Element) -> PullMessages:
-    """Read a PullMessages."""
+    """Parse a PullMessages."""
     timeout, limit = parts_of(element, "Timeout", "MessageLimit")
     return PullMessages(
         parse_span(required(element, timeout, "Timeout")),
@@ -216,14 +215,14 @@ def parse_pull_messages(element: etree._Element) -> PullMessages:
 
 
 def encode_pull_messages(message: PullMessages) -> bytes:
-    """Write a PullMessages."""
+    """Encode a PullMessages."""
     return encode_tev(
         "PullMessages", time_leaf("Timeout", message.timeout), leaf("MessageLimit", message.limit)
     )
 
 
 def parse_pull_messages_response(element: etree._Element) -> PullMessagesResponse:
-    """Read a PullMessagesResponse."""
+    """Parse a PullMessagesResponse."""
     now = required(element, element.find(tev("CurrentTime")), "CurrentTime")
     end = required(element, element.find(tev("TerminationTime")), "TerminationTime")
     messages = element.iterchildren(wsnt("NotificationMessage"))
@@ -233,19 +232,19 @@ def parse_pull_messages_response(element: etree._Element) -> PullMessagesRespons
 
 
 def encode_pull_messages_response(message: PullMessagesResponse) -> bytes:
-    """Write a PullMessagesResponse."""
+    """Encode a PullMessagesResponse."""
     written = map(encode_notification_message, message.messages)
     return join_pull_messages_response(message.current_time, message.termination_time, written)
 
 
 def join_pull_messages_response(now: datetime, end: datetime, messages: Iterable[bytes]) -> bytes:
-    """A PullMessagesResponse around NotificationMessages that are written already."""
+    """Encode a PullMessagesResponse around encoded NotificationMessages."""
     times = time_leaf("CurrentTime", now), time_leaf("TerminationTime", end)
     return encode_tev("PullMessagesResponse", *times, *messages)
 
 
 def parse_pull_messages_fault(element: etree._Element) -> PullMessagesFaultResponse:
-    """Read a PullMessagesFaultResponse."""
+    """Parse a PullMessagesFaultResponse."""
     timeout, limit = parts_of(element, "MaxTimeout", "MaxMessageLimit")
     return PullMessagesFaultResponse(
         parse_span(required(element, timeout, "MaxTimeout")),
@@ -254,13 +253,13 @@ def parse_pull_messages_fault(element: etree._Element) -> PullMessagesFaultRespo
 
 
 def encode_pull_messages_fault(message: PullMessagesFaultResponse) -> bytes:
-    """Write a PullMessagesFaultResponse."""
+    """Encode a PullMessagesFaultResponse."""
     limits = time_leaf("MaxTimeout", message.max_timeout), leaf("MaxMessageLimit", message.max_limit)
     return encode_tev("PullMessagesFaultResponse", *limits)
 
 
 def parse_seek(element: etree._Element) -> Seek:
-    """Read a Seek."""
+    """Parse a Seek."""
     time, reverse = parts_of(element, "UtcTime", "Reverse")
     return Seek(
         parse_moment(required(element, time, "UtcTime")),
@@ -269,13 +268,13 @@ def parse_seek(element: etree._Element) -> Seek:
 
 
 def encode_seek(message: Seek) -> bytes:
-    """Write a Seek."""
+    """Encode a Seek."""
     reverse = leaf("Reverse", "true") if message.reverse else b""
     return encode_tev("Seek", time_leaf("UtcTime", message.time), reverse)
 
 
 def parse_event_properties(element: etree._Element) -> GetEventPropertiesResponse:
-    """Read a GetEventPropertiesResponse."""
+    """Parse a GetEventPropertiesResponse."""
     topic_set = required(element, element.find(_TOPIC_SET), "TopicSet")
     fixed = required(element, element.find(wsnt("FixedTopicSet")), "FixedTopicSet")
     return GetEventPropertiesResponse(
@@ -290,7 +289,7 @@ def parse_event_properties(element: etree._Element) -> GetEventPropertiesRespons
 
 
 def encode_event_properties(message: GetEventPropertiesResponse) -> bytes:
-    """Write a GetEventPropertiesResponse."""
+    """Encode a GetEventPropertiesResponse."""
     fixed = f"<wsnt:FixedTopicSet>{str(message.fixed).lower()}</wsnt:FixedTopicSet>"
     dialects = (
         f"<wsnt:TopicExpressionDialect>{escape(each)}</wsnt:TopicExpressionDialect>"
@@ -319,7 +318,7 @@ _CAPABILITIES = {
 
 
 def parse_service_capabilities(element: etree._Element) -> GetServiceCapabilitiesResponse:
-    """Read a GetServiceCapabilitiesResponse; what it does not tell is no, or none."""
+    """Parse a GetServiceCapabilitiesResponse; missing capabilities are False or 0."""
     found = required(element, element.find(tev("Capabilities")), "Capabilities")
     values: dict[str, Any] = {}
     for name, field in _CAPABILITIES.items():
@@ -329,12 +328,12 @@ def parse_service_capabilities(element: etree._Element) -> GetServiceCapabilitie
 
 
 def encode_service_capabilities(message: GetServiceCapabilitiesResponse) -> bytes:
-    """Write a GetServiceCapabilitiesResponse."""
+    """Encode a GetServiceCapabilitiesResponse."""
     return encode_tev("GetServiceCapabilitiesResponse", encode_capabilities(message))
 
 
 def encode_capabilities(message: GetServiceCapabilitiesResponse) -> bytes:
-    """The element of the capabilities alone, as the device service shows it too."""
+    """Encode the Capabilities element, which the device service uses too."""
     written = "".join(
         f' {name}="{escape_attribute(str(getattr(message, field)).lower())}"'
         for name, field in _CAPABILITIES.items()
@@ -343,20 +342,20 @@ def encode_capabilities(message: GetServiceCapabilitiesResponse) -> bytes:
 
 
 def as_xpath(wanted: Filter) -> Filter:
-    """The filter with item filters as XPath."""
+    """The filter with its item filters converted to XPath."""
     return replace(wanted, content=tuple(map(_item_filter_as_xpath, wanted.content)))
 
 
 def _item_filter_as_xpath(query: ContentFilter) -> ContentFilter:
     if query.dialect != DIALECT_ITEM_FILTER:
         return query
-    # Clients write tt:SimpleItem without binding the prefix, which ONVIF has for nothing else.
+    # Clients use tt:SimpleItem without a binding of the prefix; ONVIF uses tt for no other namespace.
     bound = {"tt": TT, **dict(query.namespaces)} if "tt:" in query.expression else dict(query.namespaces)
     return replace(query, dialect=DIALECT_XPATH, namespaces=tuple(sorted(bound.items())))
 
 
-def _inside(element: bytes) -> bytes:
-    """What an element of WS-BaseNotification holds, to be put into ONVIF's of the same type."""
+def _content(element: bytes) -> bytes:
+    """The content of an element of WS-BaseNotification, for ONVIF's element of the same type."""
     return element[element.index(b">") + 1 : element.rindex(b"<")]
 
 

@@ -1,7 +1,6 @@
-"""The elements that ONVIF's messages are made of: children by name, times, numbers, and their writing.
+"""Parsing and encoding of the elements in ONVIF's messages: children by name, times and numbers.
 
-Owns nothing of the messages themselves. Refuses children that are unknown or repeated, durations that are
-negative and counts that are none.
+Rejects unknown or repeated children, negative durations and invalid counts.
 """
 
 import re
@@ -23,7 +22,7 @@ is_int = re.compile(r"[+-]?[0-9]{1,18}").fullmatch
 
 
 def parts_of(element: etree._Element, *names: str) -> list[etree._Element | None]:
-    """The children of these names in ONVIF's namespace, each at most once; others of it are refused."""
+    """The children with these names in ONVIF's namespace, None if absent; other names of it are rejected."""
     found: dict[str, etree._Element] = {}
     for child in children_of(element):
         name = child.tag.removeprefix(f"{{{TEV}}}")
@@ -31,7 +30,7 @@ def parts_of(element: etree._Element, *names: str) -> list[etree._Element | None
             found[name] = child
         elif not child.tag.startswith("{") or name != child.tag:
             raise InvalidMessage(
-                f"{element.tag} has the child {child.tag}, unknown there or repeated; it may have"
+                f"{element.tag} has the child {child.tag}, which is unknown or repeated; it may have"
                 f" {', '.join(names) or 'none'}"
             )
     return [found.get(name) for name in names]
@@ -60,7 +59,7 @@ def _time_of(element: etree._Element) -> datetime | Duration:
 def parse_moment(element: etree._Element) -> datetime:
     value = _time_of(element)
     if not isinstance(value, datetime):
-        raise InvalidMessage(f"{element.tag} is a duration, and must be such as 2030-01-31T12:00:00Z")
+        raise InvalidMessage(f"{element.tag} is a duration; give a time such as 2030-01-31T12:00:00Z")
     return value
 
 
@@ -68,7 +67,7 @@ def parse_span(element: etree._Element) -> Duration:
     value = _time_of(element)
     if not isinstance(value, Duration) or value.months < 0 or value.seconds < 0:
         raise InvalidMessage(
-            f"{element.tag} is {shown(text_of(element))}, and must be a duration such as PT10S, not negative"
+            f"{element.tag} is {shown(text_of(element))}; give a duration such as PT10S, not negative"
         )
     return value
 
@@ -76,13 +75,13 @@ def parse_span(element: etree._Element) -> Duration:
 def parse_count(element: etree._Element) -> int:
     text = text_of(element).strip(BLANKS)
     if not is_int(text) or not 0 < int(text) < 2**31:
-        raise InvalidMessage(f"{element.tag} is {shown(text)}, and must be a whole number above zero")
+        raise InvalidMessage(f"{element.tag} is {shown(text)}; give a whole number above zero")
     return int(text)
 
 
 def text_of(element: etree._Element) -> str:
     if len(element):
-        raise InvalidMessage(f"{element.tag} has a child {element[0].tag}, where only text may be")
+        raise InvalidMessage(f"{element.tag} has the child {element[0].tag}; it may have only text")
     return element.text or ""
 
 

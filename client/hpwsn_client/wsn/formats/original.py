@@ -1,9 +1,9 @@
-"""The original's own messages, as its clients still send them (spec/hpwsn.md, its message formats).
+"""The messages of the original HPwsn, which its clients still send (spec/hpwsn.md, its message formats).
 
-Four requests, each inside `WsnProcess`: create a push endpoint, subscribe with it, unsubscribe, and one
-notification with its Package. Its interface declares the content of `WsnProcess` a string, so the same
-request as escaped text is read too. Owns how they are read and written, what of them the standard's messages
-can say, and how a notification is written for its receivers. Refuses whatever is none of the four.
+`WsnProcess` contains one of four requests: create a push endpoint, subscribe with it, unsubscribe, or one
+notification with its Package. The original's WSDL declares the content of `WsnProcess` as a string, so
+escaped text is accepted too. The module parses and encodes these requests, converts them to the standard's
+messages, and encodes notifications for the original's receivers. Other requests are rejected.
 """
 
 import re
@@ -30,11 +30,11 @@ from hpwsn_client.wsn.topics.topic import invalid, shown
 from hpwsn_client.wsn.topics.topic_expressions import TopicExpression, parse_topic, parse_topic_expression
 
 ENDPOINT = "endpoint:"
-"""What a subscriber writes before the address of its push endpoint."""
+"""The prefix of a push endpoint's address in a Subscribe."""
 PROCESS = f"{{{SERVICEMIX}}}WsnProcess"
 RESPONSE_ACTION = f"{SERVICEMIX}/IWsnProcess/WsnProcessResponse"
 
-_MARK = f'<hp:Original xmlns:hp="{HPWSN}"/>'.encode()
+_ORIGINAL = f'<hp:Original xmlns:hp="{HPWSN}"/>'.encode()
 _TO = wsa("To")
 _BLANKS = " \t\r\n"
 _fragment = re.compile(r"([01])-([01])-([01])-([0-9]{1,5})").fullmatch
@@ -43,14 +43,14 @@ _may_be_text = re.compile(rb"<(?:[^\s<>:/]+:)?(?:text|Piece)[\s>]").match
 
 @dataclass(frozen=True, slots=True)
 class CreateEndpoint:
-    """A request for a push endpoint, perhaps of this name."""
+    """A request for a push endpoint; None as the name lets the node choose."""
 
     name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class SubscribeEndpoint:
-    """A request that uses up a push endpoint: what is on the topic, or below it, goes to the receiver."""
+    """A request to subscribe the receiver to a topic and its subtree; the push endpoint is used once."""
 
     endpoint: str
     topic: TopicExpression
@@ -59,14 +59,14 @@ class SubscribeEndpoint:
 
 @dataclass(frozen=True, slots=True)
 class EndSubscription:
-    """A request to end the subscription of this address."""
+    """A request to end the subscription with this address."""
 
     address: str
 
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """Which message a piece belongs to, and which piece it is; a message that is whole is not split."""
+    """The fragment header: the id of the message, and the position of the fragment if it is split."""
 
     identification: str
     split: bool = False
@@ -76,13 +76,13 @@ class Package:
 
     @property
     def fragment(self) -> str:
-        """The text of Fragment: split-more-partial-offset."""
+        """The text of the element Fragment: split-more-partial-offset."""
         return f"{self.split:d}-{self.more:d}-{self.partial:d}-{self.index}"
 
 
 @dataclass(frozen=True, slots=True)
 class PackedNotification:
-    """One notification, with its Package if it has one."""
+    """One notification with its Package; None if it has none."""
 
     message: NotificationMessage
     package: Package | None = None
@@ -92,22 +92,22 @@ Request = CreateEndpoint | SubscribeEndpoint | EndSubscription | PackedNotificat
 
 
 def parse_process(body: etree._Element, to: str | None = None, limits: Limits = DEFAULT_LIMITS) -> Request:
-    """Read the request in a WsnProcess; `to` is the header wsa:To, where the body has none."""
+    """Parse the request in a WsnProcess; `to` is the header wsa:To, used if the body has none."""
     if body.tag != PROCESS:
         raise ActionNotSupported(
-            f"{body.tag} is no request of this address, which takes {PROCESS}; the standard's go to /wsn"
+            f"{body.tag} is not supported at this URL; send {PROCESS}, or the standard's requests to /wsn"
         )
     content = _content(body, limits)
     requests = [child for child in content if child.tag != _TO]
     if len(requests) != 1:
-        raise InvalidMessage(f"WsnProcess holds {len(requests)} requests, and must hold one")
+        raise InvalidMessage(f"WsnProcess has {len(requests)} requests; send one")
     if requests[0].tag == wsnt("Unsubscribe"):
         addresses = [_text(each) for part in content for each in part.iter(_TO)]
         return EndSubscription(_subscription(addresses, to))
     parse = _PARSERS.get(requests[0].tag)
     if parse is None:
         names = ", ".join(tag.rpartition("}")[2] for tag in _PARSERS)
-        raise ActionNotSupported(f"WsnProcess holds {requests[0].tag}; it takes {names}, Unsubscribe")
+        raise ActionNotSupported(f"WsnProcess has {requests[0].tag}; send {names} or Unsubscribe")
     return parse(requests[0])
 
 
@@ -118,11 +118,11 @@ def _content(body: etree._Element, limits: Limits) -> list[etree._Element]:
     try:
         return [parse_message_xml(text.encode(), limits, "utf-8")]
     except MalformedXml as error:
-        raise InvalidMessage(f"WsnProcess holds {shown(text)}, which is no request: {error}") from None
+        raise InvalidMessage(f"WsnProcess has {shown(text)}, which is not a request: {error}") from None
 
 
 def _subscription(in_body: list[str], in_header: str | None) -> str:
-    # The body goes first: a header may just as well say where the request itself was sent.
+    # The body comes first, because the header may have the address of the node.
     found = {address for address in in_body if address} or {in_header or ""}
     if len(found) > 1 or "" in found:
         raise InvalidMessage(
@@ -142,7 +142,7 @@ def _parse_subscribe(element: etree._Element) -> SubscribeEndpoint:
     endpoint = parse_epr(required(element, consumer, "ConsumerReference")).address
     address = _text(required(element, receiver, "SubscriberAddress"))
     if not address:
-        raise InvalidMessage("SubscriberAddress is empty, and must have the address of the receiver")
+        raise InvalidMessage("SubscriberAddress is empty; give the address of the receiver")
     topic = _one_topic(parse_filter(required(element, wanted, "Filter")))
     return SubscribeEndpoint(endpoint.removeprefix(ENDPOINT), topic, address)
 
@@ -150,11 +150,11 @@ def _parse_subscribe(element: etree._Element) -> SubscribeEndpoint:
 def _one_topic(wanted: Filter) -> TopicExpression:
     if len(wanted.topics) != 1 or wanted.content or wanted.producer_properties:
         raise InvalidMessage(
-            "the Filter must hold one TopicExpression alone; for other filters subscribe at /wsn"
+            "the Filter must have exactly one TopicExpression; for other filters subscribe at /wsn"
         )
     (topic,) = wanted.topics
     if topic.topic is None:
-        raise invalid(topic.text, "here a subscription is to one topic, with all below it: name one")
+        raise invalid(topic.text, "a subscription is to one topic and its subtree; name one topic")
     return topic
 
 
@@ -164,7 +164,7 @@ def _parse_notification(element: etree._Element) -> PackedNotification:
     )
     packed = None if package is None else _parse_package(package)
     content = required(element, message, "Message")
-    # A piece of a message may be nothing but the blanks between two words.
+    # A fragment may consist only of white space.
     is_text_piece = packed is not None and packed.split and not len(content) and content.text
     return PackedNotification(
         NotificationMessage(
@@ -201,9 +201,9 @@ def _text(element: etree._Element) -> str:
 
 
 def encode_process(request: Request) -> bytes:
-    """Write a WsnProcess, with the address of an Unsubscribe in its body."""
+    """Encode a WsnProcess; the address of an Unsubscribe is in its body."""
     content = _encode(request)
-    # Around a topic of ours that begins with its prefix, it would make a QName of the topic.
+    # The prefix org would turn a topic such as org:A into a QName.
     return _wrap("WsnProcess", content, "soap" if b">org:" in content else "org")
 
 
@@ -224,13 +224,13 @@ def _encode(request: Request) -> bytes:
 
 
 def encode_packed(notification: PackedNotification) -> bytes:
-    """Write a notification as nodes of the original send it to each other: in no wrapper, text as text."""
+    """Encode a notification as the original's nodes send it to each other: no WsnProcess, text as text."""
     content, start, end = encode_content(notification.message)
     return _encode_notification(notification, original_content(content, start, end), start, end)
 
 
 def parse_packed(element: etree._Element, limits: Limits = DEFAULT_LIMITS) -> PackedNotification:
-    """Read a notification of a node of the original, bare or in a WsnProcess."""
+    """Parse a notification of an original node, with or without WsnProcess."""
     if element.tag == wsnt("NotificationMessage"):
         return _parse_notification(element)
     request = parse_process(element, None, limits)
@@ -254,7 +254,7 @@ def _encode_package(package: Package | None) -> bytes:
 
 
 def encode_response(message: Message) -> bytes:
-    """Write the standard's answer as the original's clients get it."""
+    """Encode a response of the standard for the original's clients."""
     return _wrap("WsnProcessResponse", encode_message(message), "org")
 
 
@@ -264,20 +264,20 @@ def _wrap(name: str, content: bytes, prefix: str) -> bytes:
 
 
 def as_standard(request: SubscribeEndpoint) -> Subscribe:
-    """The Subscribe that asks for the same, marked as the original's; it names the subtree in any setting."""
+    """The equivalent Subscribe, with the extension hp:Original; its expression includes the subtree."""
     assert request.topic.topic is not None
     topic = TopicExpression.of(request.topic.topic)
     subtree = parse_topic_expression(f"{topic.text}|{topic.text}//.", DIALECT_FULL, dict(topic.namespaces))
-    return Subscribe(EndpointReference(request.receiver), Filter((subtree,)), extensions=(_MARK,))
+    return Subscribe(EndpointReference(request.receiver), Filter((subtree,)), extensions=(_ORIGINAL,))
 
 
 def is_original(request: Subscribe) -> bool:
-    """Whether as_standard has made the request, before it was stored or since."""
-    return _MARK in request.extensions
+    """Whether the request comes from as_standard."""
+    return _ORIGINAL in request.extensions
 
 
 def original_content(content: bytes, start: int, end: int) -> bytes:
-    """What encode_content has written, as the original's receivers get it: text stays text, in pieces too."""
+    """The output of encode_content for the original's receivers: plain text without its element."""
     if not _may_be_text(content, start, end):
         return content
     payload = parse_xml(content[start:end], STORED_LIMITS)

@@ -1,9 +1,8 @@
 """Subscription filters on topic, content and producer properties (WS-BaseNotification 1.3 section 4.2).
 
-Owns the Filter element and the compiling of content filters in XPath 1.0. Refuses filters it does not know,
-and an expression that could never be evaluated: one with variables, with other functions than XPath's own,
-or with unbound prefixes. What an expression does at run time never raises: a payload it fails on is a
-payload it does not select.
+The module parses and encodes the Filter element, and compiles content filters in XPath 1.0. It rejects
+unknown filters, and expressions with variables, with functions outside XPath 1.0, or with unbound prefixes.
+Evaluation never raises: if an expression fails on a payload, the payload does not match.
 """
 
 from __future__ import annotations
@@ -43,12 +42,12 @@ _FUNCTIONS = frozenset((
 ))
 # fmt: on
 _literals = re.compile(r"\"[^\"]*\"|'[^']*'").sub
-# Each match takes a whole name, whatever follows it, so that a scan is linear in the text.
+# Each match consumes a whole name, so that a scan takes time linear in the text.
 _prefixes = re.compile(rf"({NCNAME}+)(:(?!:)|)").findall
 _calls = re.compile(rf"((?:{NCNAME}+:(?!:))?{NCNAME}+)(\s*+\(|)").findall
-# These may stand before a parenthesis too, as in `a and (b or c)`.
+# Operators may precede a parenthesis too, as in `a and (b or c)`.
 _OPERATORS = frozenset(["and", "or", "div", "mod"])
-# What predicates do not have, outside of their quotes: paths, positions, prefixes, the context node.
+# Syntax that only XPath has, outside of quotes: paths, positions, prefixes, the context node.
 _is_path = re.compile(r"[/@\[$|*]|::|[^\W\d][\w.\-]*:[^\W\d]|(?:^|[\s(,=<>])\.{1,2}(?=$|[\s),=<>!])").search
 _quoted = re.compile(r"`[^`]*`|\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'", re.S).sub
 _TRIAL = etree.fromstring("<trial at='1'><leaf>1</leaf></trial>")
@@ -57,7 +56,7 @@ _number_of_elements = etree.XPath("count(//*)")
 
 @dataclass(frozen=True, slots=True)
 class ContentFilter:
-    """An expression in some query language, with the prefixes it uses."""
+    """A filter expression with its dialect and the prefixes that it uses."""
 
     dialect: str
     expression: str
@@ -66,7 +65,7 @@ class ContentFilter:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """What a subscriber wants; everything in it must hold, and the empty one takes everything."""
+    """A subscription's filter; a notification must match all parts, and an empty filter matches all."""
 
     topics: tuple[TopicExpression, ...] = ()
     content: tuple[ContentFilter, ...] = ()
@@ -74,7 +73,7 @@ class Filter:
 
 
 def parse_filter(element: etree._Element) -> Filter:
-    """Read a Filter, or say which of its parts are unknown here."""
+    """Parse a Filter; InvalidFilterFault lists its unknown parts."""
     children = children_of(element)
     if len(children) > MAX_FILTERS:
         raise InvalidMessage(f"the Filter has {len(children)} parts, more than the {MAX_FILTERS} accepted")
@@ -98,7 +97,7 @@ def parse_filter(element: etree._Element) -> Filter:
 
 
 def encode_filter(wanted: Filter) -> bytes:
-    """Write a Filter element."""
+    """Encode a Filter element."""
     return b"".join(
         (
             f'<wsnt:Filter xmlns:wsnt="{WSNT}">'.encode(),
@@ -111,7 +110,7 @@ def encode_filter(wanted: Filter) -> bytes:
 
 
 def compile_content(content: ContentFilter) -> Callable[[etree._Element], bool]:
-    """The filter as a function of a payload, which must be the root element of its own document."""
+    """Compile the filter to a function of a payload, which must be the root element of its document."""
     if content.dialect != DIALECT_XPATH:
         raise InvalidMessageContentExpressionFault(
             f"the dialect {shown(content.dialect)} is unknown; use {DIALECT_XPATH}"
@@ -122,12 +121,10 @@ def compile_content(content: ContentFilter) -> Callable[[etree._Element], bool]:
     selects = _compile(content)
     growth = power(_literals("''", content.expression))
     if growth > MAX_POWER:
-        raise _invalid(
-            content, "its predicates look through the whole payload within each other: make it flatter"
-        )
+        raise _invalid(content, "its nested predicates search the whole payload; use fewer levels")
 
     def holds(payload: etree._Element) -> bool:
-        if growth > 1 and _count(payload) ** growth > BUDGET:
+        if growth > 1 and _element_count(payload) ** growth > BUDGET:
             return False
         try:
             return bool(selects(payload))
@@ -138,7 +135,7 @@ def compile_content(content: ContentFilter) -> Callable[[etree._Element], bool]:
 
 
 def compile_producer_properties(condition: ContentFilter) -> Callable[[etree._Element], bool]:
-    """The filter as a function of a producer's properties document, bounded as one on content is."""
+    """Compile the filter to a function of a producer's properties document."""
     try:
         return compile_content(condition)
     except InvalidMessageContentExpressionFault as fault:
@@ -146,32 +143,32 @@ def compile_producer_properties(condition: ContentFilter) -> Callable[[etree._El
 
 
 def parse_query(element: etree._Element, fault: Callable[[str], SoapFault]) -> ContentFilter:
-    """Read an element of QueryExpressionType, such as wsnt:MessageContent."""
+    """Parse an element of QueryExpressionType, such as wsnt:MessageContent."""
     if len(element):
         raise fault(
-            f"{element.tag} has a child {element[0].tag}, where only the text of an expression may be"
+            f"{element.tag} has the child {element[0].tag}; it may have only the text of an expression"
         )
     expression = (element.text or "").strip(" \t\r\n")
     if len(expression) > MAX_CHARACTERS:
         raise fault(_too_long(expression))
     dialect = (element.get("Dialect") or "").strip(" \t\r\n") or DIALECT_XPATH
     prefixed = ":" in expression and dialect != DIALECT_PREDICATES
-    return ContentFilter(dialect, expression, _used(expression, element.nsmap) if prefixed else ())
+    return ContentFilter(dialect, expression, _used_bindings(expression, element.nsmap) if prefixed else ())
 
 
 def likely_dialect(expression: str) -> str:
-    """The dialect of an expression that comes without one: predicates, unless it uses what only XPath has."""
+    """The dialect of an expression without one: predicates, unless it uses syntax that only XPath has."""
     code = _quoted("''", expression)
     calls = {name for name, call in _calls(code) if call} - {"not"}
     return DIALECT_XPATH if _is_path(code) or calls & _FUNCTIONS else DIALECT_PREDICATES
 
 
 def _too_long(expression: str) -> str:
-    return f"{shown(expression)} has {len(expression)} characters, and {MAX_CHARACTERS} are allowed"
+    return f"{shown(expression)} has {len(expression)} characters; at most {MAX_CHARACTERS} are allowed"
 
 
-def _used(expression: str, namespaces: Mapping[str | None, str]) -> tuple[tuple[str, str], ...]:
-    """The bindings an expression refers to, so that equal filters in different envelopes are equal."""
+def _used_bindings(expression: str, namespaces: Mapping[str | None, str]) -> tuple[tuple[str, str], ...]:
+    """The bindings that an expression uses, so that equal filters from different envelopes are equal."""
     prefixes = {name for name, colon in _prefixes(_literals("''", expression)) if colon}
     return tuple(sorted((prefix, uri) for prefix in prefixes if (uri := namespaces.get(prefix))))
 
@@ -186,29 +183,27 @@ def _encode_query(query: ContentFilter, name: str) -> bytes:
     return f'{opening}{scope} Dialect="{dialect}">{escape(query.expression)}</{tag}>'.encode()
 
 
-def _count(payload: etree._Element) -> int:
+def _element_count(payload: etree._Element) -> int:
     return int(cast(float, _number_of_elements(payload)))
 
 
 def _check_names(content: ContentFilter) -> None:
-    """Find unknown names where they stand; libxml2 would only tell once it evaluates just that place."""
+    """Reject unknown prefixes and functions, which libxml2 reports only when it evaluates them."""
     code = _literals("''", content.expression)
     if "$" in code:
-        raise _invalid(content, "variables are not supported: write the value itself")
+        raise _invalid(content, "variables are not supported; write the value itself")
     bound = dict(content.namespaces)
     for prefix, colon in _prefixes(code):
         if colon and prefix not in bound and prefix != "xml":
-            raise _invalid(content, f"the prefix {prefix!r} is not bound: declare xmlns:{prefix}")
+            raise _invalid(content, f"the prefix {prefix!r} is not bound; declare xmlns:{prefix}")
     for name, call in _calls(code):
         if call and name not in _FUNCTIONS and name not in _NODE_TYPES and name not in _OPERATORS:
-            raise _invalid(
-                content, f"the function {shown(name)} is unknown: only those of XPath 1.0 can be used"
-            )
+            raise _invalid(content, f"the function {shown(name)} is unknown; use only functions of XPath 1.0")
 
 
 def _compile(content: ContentFilter) -> etree.XPath:
     try:
-        # On its own first, so that no stray parenthesis can pair with those around it.
+        # Compile it alone first, so that unbalanced parentheses cannot pair with those of boolean().
         etree.XPath(content.expression, namespaces=dict(content.namespaces), regexp=False)
         selects = etree.XPath(
             f"boolean({content.expression})", namespaces=dict(content.namespaces), regexp=False
@@ -221,5 +216,5 @@ def _compile(content: ContentFilter) -> etree.XPath:
 
 def _invalid(content: ContentFilter, remedy: str) -> InvalidMessageContentExpressionFault:
     return InvalidMessageContentExpressionFault(
-        f"{shown(content.expression)} is no XPath 1.0 expression to filter with: {remedy}"
+        f"{shown(content.expression)} is not a valid XPath 1.0 filter: {remedy}"
     )

@@ -1,9 +1,8 @@
-"""The lifetime of a resource: WS-ResourceLifetime 1.2 (namespace rl-2).
+"""The messages of WS-ResourceLifetime 1.2 (namespace rl-2).
 
-Owns Destroy, SetTerminationTime and their responses, TerminationNotification, and the two properties
-CurrentTime and TerminationTime.
-Knows no clock, so a time that is over already is not its affair; one that is no time at all is
-UnableToSetTerminationTimeFault.
+They are Destroy, SetTerminationTime and their responses, TerminationNotification, and the properties
+CurrentTime and TerminationTime. The module has no clock, so it does not check whether a time is in the past.
+An invalid time raises UnableToSetTerminationTimeFault.
 """
 
 from collections.abc import Callable
@@ -21,29 +20,29 @@ from hpwsn_client.wsn.soap.times import Duration, Termination, format_time, pars
 from hpwsn_client.wsn.soap.xml import escape
 from hpwsn_client.wsn.topics.topic import shown
 
-_TIME, _SPAN = rl("RequestedTerminationTime"), rl("RequestedLifetimeDuration")
+_TIME, _DURATION = rl("RequestedTerminationTime"), rl("RequestedLifetimeDuration")
 
 
 @dataclass(frozen=True, slots=True)
 class Destroy:
-    """A request to end the resource it is sent to, at once."""
+    """A request to destroy the resource immediately."""
 
 
 @dataclass(frozen=True, slots=True)
 class DestroyResponse:
-    """The resource has ended."""
+    """The resource is destroyed."""
 
 
 @dataclass(frozen=True, slots=True)
 class SetTerminationTime:
-    """A request for another end: at a time, after a while, or never (None)."""
+    """A request for a new termination time; None means no expiry."""
 
     termination: Termination
 
 
 @dataclass(frozen=True, slots=True)
 class SetTerminationTimeResponse:
-    """The end that was granted, None for never, and the resource's own time."""
+    """The granted termination time, None for no expiry, and the resource's current time."""
 
     termination_time: datetime | None
     current_time: datetime
@@ -53,31 +52,31 @@ LifetimeMessage = Destroy | DestroyResponse | SetTerminationTime | SetTerminatio
 
 
 def parse_set_termination_time(element: etree._Element) -> SetTerminationTime:
-    """Read a SetTerminationTime, in either of its two forms."""
+    """Parse a SetTerminationTime with a time or a duration."""
     children = children_of(element)
-    if len(children) != 1 or children[0].tag not in (_TIME, _SPAN):
+    if len(children) != 1 or children[0].tag not in (_TIME, _DURATION):
         raise InvalidMessage(
-            f"{element.tag} must have one of RequestedTerminationTime and RequestedLifetimeDuration"
+            f"{element.tag} must have either RequestedTerminationTime or RequestedLifetimeDuration"
         )
     return SetTerminationTime(_parse_requested(children[0]))
 
 
 def encode_set_termination_time(message: SetTerminationTime) -> bytes:
-    """Write a SetTerminationTime."""
+    """Encode a SetTerminationTime."""
     form = "RequestedLifetimeDuration" if isinstance(message.termination, Duration) else _local(_TIME)
     return _encode("SetTerminationTime", encode_rl_time(form, message.termination))
 
 
 def parse_set_termination_time_response(element: etree._Element) -> SetTerminationTimeResponse:
-    """Read a SetTerminationTimeResponse."""
+    """Parse a SetTerminationTimeResponse."""
     times = {child.tag: child for child in children_of(element)}
     now = required(element, times.get(rl("CurrentTime")), "CurrentTime")
     end = required(element, times.get(rl("NewTerminationTime")), "NewTerminationTime")
-    return SetTerminationTimeResponse(None if is_nil(end) else _parse_moment(end), _parse_moment(now))
+    return SetTerminationTimeResponse(None if is_nil(end) else _parse_date_time(end), _parse_date_time(now))
 
 
 def encode_set_termination_time_response(message: SetTerminationTimeResponse) -> bytes:
-    """Write a SetTerminationTimeResponse."""
+    """Encode a SetTerminationTimeResponse."""
     return _encode(
         "SetTerminationTimeResponse",
         encode_rl_time("NewTerminationTime", message.termination_time),
@@ -86,16 +85,16 @@ def encode_set_termination_time_response(message: SetTerminationTimeResponse) ->
 
 
 def encode_rl_time(name: str, value: Termination) -> bytes:
-    """Write an element of WS-ResourceLifetime that holds a time, nil for never."""
+    """Encode an element of WS-ResourceLifetime with a time; None is encoded as nil."""
     if value is None:
         return f'<wsrf-rl:{name} xmlns:wsrf-rl="{WSRF_RL}" xmlns:xsi="{XSI}" xsi:nil="true"/>'.encode()
     return f'<wsrf-rl:{name} xmlns:wsrf-rl="{WSRF_RL}">{format_time(value)}</wsrf-rl:{name}>'.encode()
 
 
 def encode_termination_notification(time: datetime, reason: str) -> bytes:
-    """Write a TerminationNotification: when the resource ended, and why."""
-    words = f"<wsrf-rl:TerminationReason>{escape(reason)}</wsrf-rl:TerminationReason>"
-    return _encode("TerminationNotification", _plain_time("TerminationTime", time), words.encode())
+    """Encode a TerminationNotification with the time and the reason."""
+    reason_element = f"<wsrf-rl:TerminationReason>{escape(reason)}</wsrf-rl:TerminationReason>"
+    return _encode("TerminationNotification", _plain_time("TerminationTime", time), reason_element.encode())
 
 
 def _plain_time(name: str, time: datetime) -> bytes:
@@ -114,15 +113,15 @@ def _parse_requested(element: etree._Element) -> Termination:
         value = parse_time(text_of(element))
     except ValueError as error:
         raise UnableToSetTerminationTimeFault(f"{error}") from None
-    if isinstance(value, Duration) != (element.tag == _SPAN):
-        wanted = "a duration, such as PT1H" if element.tag == _SPAN else "such as 2030-01-31T12:00:00Z"
+    if isinstance(value, Duration) != (element.tag == _DURATION):
+        wanted = "a duration, such as PT1H" if element.tag == _DURATION else "such as 2030-01-31T12:00:00Z"
         raise UnableToSetTerminationTimeFault(
             f"{_local(element.tag)} is {shown(text_of(element))}, and must be {wanted}"
         )
     return value
 
 
-def _parse_moment(element: etree._Element) -> datetime:
+def _parse_date_time(element: etree._Element) -> datetime:
     try:
         moment = parse_time(text_of(element))
     except ValueError as error:

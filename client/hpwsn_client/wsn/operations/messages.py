@@ -1,9 +1,9 @@
-"""Every message of WS-Notification 1.3, and of resources, by its element: one way in, one way out.
+"""parse_message and encode_message, for all messages of WS-Notification 1.3 and WS-Resource.
 
-Owns the tables; the messages themselves are in notifications, subscriptions and pull_points, and are
-offered from here too; those of registrations and of resources are in registrations, properties and lifetime,
-ONVIF's in onvif. Refuses an element that is none of them as ActionNotSupported.
-parse_message(encode_message(m)) is m.
+The module has the tables of parsers and encoders. It also exports the messages of notifications,
+subscriptions and pull_points. Those of registrations and resources are in registrations, properties and
+lifetime; formats.onvif registers its own. An unknown element raises ActionNotSupported.
+parse_message(encode_message(m)) equals m.
 """
 
 from collections.abc import Callable, Mapping
@@ -214,13 +214,13 @@ def register_messages(
     parsers: Mapping[str, Callable[[etree._Element], Any]],
     encoders: Mapping[type[Any], Callable[[Any], bytes]],
 ) -> None:
-    """Let parse_message and encode_message know the messages of another specification."""
+    """Add the messages of another specification to parse_message and encode_message."""
     _PARSERS.update(parsers)
     _ENCODERS.update(encoders)
 
 
 def parse_message(element: etree._Element, limits: Limits = DEFAULT_LIMITS) -> Message:
-    """Read any message of the standard."""
+    """Parse any message of the standard."""
     tag = element.tag
     if tag == _NOTIFY:
         return Notify(parse_notify(element, limits))
@@ -231,20 +231,18 @@ def parse_message(element: etree._Element, limits: Limits = DEFAULT_LIMITS) -> M
         return message
     if tag in _EMPTY:
         return parse_empty(element)
-    raise ActionNotSupported(
-        f"{tag} is no message of WS-Notification; the body must hold one, such as wsnt:Subscribe"
-    )
+    raise ActionNotSupported(f"{tag} is not a message of WS-Notification; send one, such as wsnt:Subscribe")
 
 
 def parse_empty(element: etree._Element) -> Message:
-    """Read a message that says nothing but its name."""
+    """Parse a message without content."""
     parse_sequence(element)
     message: Message = _EMPTY[element.tag]()
     return message
 
 
 def encode_message(message: Message) -> bytes:
-    """Write any message of the standard."""
+    """Encode any message of the standard."""
     if isinstance(message, Notify):
         return encode_notify(message.messages)
     encode = _ENCODERS.get(type(message))

@@ -1,10 +1,9 @@
-"""Notifications on the wire: Notify and NotificationMessage (WS-BaseNotification 1.3 section 3).
+"""Parsing and encoding of Notify and NotificationMessage (WS-BaseNotification 1.3 section 3).
 
-Owns how a notification is read and written, and the element that carries plain text, since the schema wants
-an element. This is the way of every message, so children are walked once, and what is written is joined
-from bytes that stand alone. Refuses a Notify without messages or with too many, and a Message that does not
-hold exactly one thing. Trees come from parse_message_xml, with comments and processing instructions in
-payloads alone, where they stay.
+Plain text is carried in the element hp:text, because the schema requires an element. The code is optimized,
+because every notification passes through it: children are visited once, and output is joined from encoded
+bytes. Rejects a Notify without messages or with too many, and a Message without exactly one element or text.
+Trees come from parse_message_xml, which keeps comments and processing instructions only in payloads.
 """
 
 from collections.abc import Iterable
@@ -47,48 +46,48 @@ class NotificationMessage:
 
     @property
     def text(self) -> str | None:
-        """The text that was published, None where it was an element."""
+        """The plain text of the payload; None if the payload is another element."""
         return payload_text(self.payload)
 
 
 @dataclass(frozen=True, slots=True)
 class Notify:
-    """One or more notifications on their way to a consumer or a broker."""
+    """One or more notifications for a consumer or a broker."""
 
     messages: tuple[NotificationMessage, ...]
 
 
 def text_payload(text: str) -> bytes:
-    """Plain text as the element that carries it."""
+    """Encode plain text as the element hp:text."""
     return f'<hp:text xmlns:hp="{HPWSN}">{escape(text)}</hp:text>'.encode()
 
 
 def payload_text(payload: bytes) -> str | None:
-    """The plain text that a stored payload carries; None where it is any other element."""
+    """The plain text of a stored payload; None if it is another element."""
     element = parse_xml(payload, STORED_LIMITS)
     return element.text or "" if element.tag == _TEXT and not len(element) else None
 
 
 MOST_DECLARATIONS = 320_000
-"""Namespaces around the messages of a Notify, times the messages: each payload is kept with all in scope.
+"""Maximum of the namespaces in scope of a Notify times its messages: each payload is stored with all of them.
 
-That is 32 for 10,000 messages, as many as the short way of reading takes (scope.MOST).
+It allows 32 namespaces for 10,000 messages, as the fast parser of the node does.
 """
 
 MOST_REPEATED = 32 << 20
-"""Characters of these namespaces, and of `xml:` attributes around the messages, times the messages."""
+"""Maximum of the characters of these namespaces and of inherited `xml:` attributes, times the messages."""
 
 
 def parse_notify(element: etree._Element, limits: Limits = DEFAULT_LIMITS) -> tuple[NotificationMessage, ...]:
-    """Read the messages of a Notify."""
+    """Parse the messages of a Notify."""
     messages = parse_notifications(element, limits)
     if not messages:
-        raise InvalidMessage("the Notify is empty; it must have at least one NotificationMessage")
+        raise InvalidMessage("the Notify is empty; send at least one NotificationMessage")
     return messages
 
 
 def parse_notifications(element: etree._Element, limits: Limits) -> tuple[NotificationMessage, ...]:
-    """Read the NotificationMessages, perhaps none, that an element begins with."""
+    """Parse the NotificationMessages at the beginning of an element, possibly none."""
     if len(element) > limits.messages:
         raise InvalidMessage(
             f"{element.tag} has {len(element)} parts, more than the {limits.messages} accepted; send several"
@@ -108,7 +107,7 @@ def parse_notifications(element: etree._Element, limits: Limits) -> tuple[Notifi
 
 def _check_declarations(element: etree._Element) -> None:
     if len(element) < 2:
-        return  # as most have it, and nothing is repeated
+        return  # nothing is repeated
     declared = element.nsmap
     if len(declared) * len(element) > MOST_DECLARATIONS:
         raise InvalidMessage(
@@ -124,7 +123,7 @@ def _check_declarations(element: etree._Element) -> None:
 
 
 def parse_notification_message(element: etree._Element) -> NotificationMessage:
-    """Read one NotificationMessage."""
+    """Parse one NotificationMessage."""
     subscription = topic = producer = payload = None
     before = 0
     for child in children_of(element):
@@ -146,7 +145,7 @@ def parse_notification_message(element: etree._Element) -> NotificationMessage:
 
 
 def parse_payload(message: etree._Element) -> bytes:
-    """Read what a Message holds, as one self-contained element."""
+    """Parse the payload of a Message as one self-contained element."""
     children = children_of(message) if len(message) else ()
     if len(children) == 1:
         return encode_standalone(children[0])
@@ -161,7 +160,7 @@ def parse_payload(message: etree._Element) -> bytes:
 
 
 def encode_notify(messages: Iterable[NotificationMessage]) -> bytes:
-    """Write a Notify of these messages, of which there must be one."""
+    """Encode a Notify of at least one message."""
     content = b"".join(map(_encode_inside, messages))
     if not content:
         raise ValueError("a Notify must have at least one message")
@@ -169,7 +168,7 @@ def encode_notify(messages: Iterable[NotificationMessage]) -> bytes:
 
 
 def _encode_inside(message: NotificationMessage) -> bytes:
-    """Write one NotificationMessage of a Notify, which has declared the prefix for all of them."""
+    """Encode one NotificationMessage inside a Notify, which declares the prefix."""
     subscription, topic, producer = message.subscription, message.topic, message.producer
     return b"".join(
         (
@@ -185,18 +184,18 @@ def _encode_inside(message: NotificationMessage) -> bytes:
 
 
 def _undeclared(element: bytes) -> bytes:
-    """An element of ours without what its own tag declares again."""
+    """The element without its repeated declaration of wsnt."""
     at = element.find(_DECLARED, 0, element.find(b">"))
     return element if at < 0 else element[:at] + element[at + len(_DECLARED) :]
 
 
 def encode_notification_message(message: NotificationMessage) -> bytes:
-    """Write one NotificationMessage."""
+    """Encode one NotificationMessage."""
     return join_notification(encode_content(message)[0], message.subscription)
 
 
 def encode_content(message: NotificationMessage) -> tuple[bytes, int, int]:
-    """Write what is the same for every subscriber, Topic to Message, and tell where the payload is in it."""
+    """Encode Topic to Message, which all subscribers share; return it with the payload's start and end."""
     topic = b"" if message.topic is None else encode_topic(message.topic, _TOPIC)
     producer = b"" if message.producer is None else encode_epr(message.producer, _PRODUCER)
     start = len(topic) + len(producer) + len(MESSAGE_OPEN)
@@ -205,6 +204,6 @@ def encode_content(message: NotificationMessage) -> tuple[bytes, int, int]:
 
 
 def join_notification(content: bytes, subscription: EndpointReference | None = None) -> bytes:
-    """A NotificationMessage around content that encode_content has written."""
+    """Encode a NotificationMessage around the content from encode_content."""
     reference = b"" if subscription is None else encode_epr(subscription, _SUBSCRIPTION)
     return b"".join((NOTIFICATION_OPEN, reference, content, NOTIFICATION_CLOSE))

@@ -1,8 +1,7 @@
-"""Subscription policies: the standard's UseRaw (WS-BaseNotification 1.3 section 4.2) and our own Delivery.
+"""Subscription policies: the standard's UseRaw (WS-BaseNotification 1.3 section 4.2) and HPwsn's Delivery.
 
-Owns what a SubscriptionPolicy element may hold. Refuses policies it does not know as unrecognised, and
-values of ours that mean nothing as unsupported; whether a node grants what is asked for is the node's
-affair.
+Unknown policies raise UnrecognizedPolicyRequestFault, and invalid values of hp:Delivery raise
+UnsupportedPolicyRequestFault. The node decides whether it grants a valid request.
 """
 
 import re
@@ -28,7 +27,7 @@ _is_positive = re.compile(r"\+?0*[1-9][0-9]{0,8}").fullmatch
 
 @dataclass(frozen=True, slots=True)
 class DeliveryPolicy:
-    """What a subscriber asks of its queue; None leaves it to the node."""
+    """The requested options of a subscription's queue; None means the node's default."""
 
     max_queue: int | None = None
     overflow: str | None = None
@@ -39,24 +38,24 @@ class DeliveryPolicy:
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionPolicy:
-    """How a subscriber wants its notifications: raw or in Notify, and with what queue."""
+    """The requested policies: raw delivery or Notify, and the options of the queue."""
 
     use_raw: bool = False
     delivery: DeliveryPolicy | None = None
 
 
 def parse_policy(element: etree._Element) -> SubscriptionPolicy:
-    """Read a SubscriptionPolicy, or say which policies in it are unknown here."""
+    """Parse a SubscriptionPolicy; UnrecognizedPolicyRequestFault lists unknown policies."""
     children = {child.tag: child for child in children_of(element)}
     unknown = tuple(tag for tag in children if tag not in (_USE_RAW, _DELIVERY))
     if unknown:
         names = ", ".join(map(shown, unknown))
         raise UnrecognizedPolicyRequestFault(
-            f"unknown policies: {names}; there are {_USE_RAW} and {_DELIVERY}", unrecognized=unknown
+            f"unknown policies: {names}; use {_USE_RAW} or {_DELIVERY}", unrecognized=unknown
         )
     if len(children) != len(element):
         raise UnsupportedPolicyRequestFault(
-            "a policy is asked for twice; ask once", unsupported=tuple(children)
+            "a policy is repeated; give each once", unsupported=tuple(children)
         )
     delivery = children.get(_DELIVERY)
     return SubscriptionPolicy(_USE_RAW in children, None if delivery is None else _parse_delivery(delivery))
@@ -73,9 +72,7 @@ def _parse_delivery(element: etree._Element) -> DeliveryPolicy:
     values: dict[str, Any] = {}
     for name, text in element.attrib.items():
         if name not in _ATTRIBUTES:
-            raise _unsupported(
-                f"{shown(str(name))} is no attribute of it; there are {', '.join(_ATTRIBUTES)}"
-            )
+            raise _unsupported(f"{shown(str(name))} is not an attribute of it; use {', '.join(_ATTRIBUTES)}")
         field, parse = _ATTRIBUTES[str(name)]
         try:
             values[field] = parse(str(text).strip(" \t\r\n"))

@@ -1,8 +1,7 @@
-"""Reading the properties of a resource: WS-ResourceProperties 1.2 (schema rp-2).
+"""The messages of WS-ResourceProperties 1.2 (schema rp-2).
 
-Owns GetResourceProperty, GetMultipleResourceProperties, QueryResourceProperties and their responses. A name
-is kept as a Clark name, a value as the element that it travels as. What properties there are is for whoever
-has the resource; how a query is carried out is in queries.
+They are GetResourceProperty, GetMultipleResourceProperties, QueryResourceProperties and their responses. A
+property name is a Clark name, and a value is an encoded element. The evaluation of queries is in queries.py.
 """
 
 from collections.abc import Callable, Iterable
@@ -28,7 +27,7 @@ class GetResourceProperty:
 
 @dataclass(frozen=True, slots=True)
 class GetResourcePropertyResponse:
-    """Its values, perhaps none."""
+    """The values of the property, possibly none."""
 
     values: tuple[bytes, ...] = ()
 
@@ -42,21 +41,21 @@ class GetMultipleResourceProperties:
 
 @dataclass(frozen=True, slots=True)
 class GetMultipleResourcePropertiesResponse:
-    """Their values, in the order of the request."""
+    """The values of the properties, in the order of the request."""
 
     values: tuple[bytes, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class QueryResourceProperties:
-    """A request for what a query finds in the document of all properties."""
+    """A request to evaluate a query on the resource properties document."""
 
     query: ContentFilter
 
 
 @dataclass(frozen=True, slots=True)
 class QueryResourcePropertiesResponse:
-    """The elements that were found; `text` is what other brokers write between them."""
+    """The elements that the query found; `text` is the text between them, which other brokers send."""
 
     found: tuple[bytes, ...] = ()
     text: str = ""
@@ -73,18 +72,18 @@ PropertiesMessage = (
 
 
 def parse_get_resource_property(element: etree._Element) -> GetResourceProperty:
-    """Read a GetResourceProperty, which is nothing but a QName."""
+    """Parse a GetResourceProperty, which has only a QName."""
     return GetResourceProperty(_parse_name(element))
 
 
 def encode_get_resource_property(message: GetResourceProperty) -> bytes:
-    """Write a GetResourceProperty."""
+    """Encode a GetResourceProperty."""
     name, declaration = prefixed(message.name)
     return encode_rp("GetResourceProperty", name.encode(), declaration)
 
 
 def parse_get_multiple(element: etree._Element) -> GetMultipleResourceProperties:
-    """Read a GetMultipleResourceProperties."""
+    """Parse a GetMultipleResourceProperties."""
     names = children_of(element)
     if not names or any(child.tag != rp("ResourceProperty") for child in names):
         raise InvalidMessage(
@@ -94,7 +93,7 @@ def parse_get_multiple(element: etree._Element) -> GetMultipleResourceProperties
 
 
 def encode_get_multiple(message: GetMultipleResourceProperties) -> bytes:
-    """Write a GetMultipleResourceProperties."""
+    """Encode a GetMultipleResourceProperties."""
     names = ((name.encode(), declaration) for name, declaration in map(prefixed, message.names))
     return encode_rp(
         "GetMultipleResourceProperties", b"".join(encode_rp("ResourceProperty", *name) for name in names)
@@ -102,7 +101,7 @@ def encode_get_multiple(message: GetMultipleResourceProperties) -> bytes:
 
 
 def parse_query_request(element: etree._Element) -> QueryResourceProperties:
-    """Read a QueryResourceProperties; without a Dialect the expression is in XPath 1.0."""
+    """Parse a QueryResourceProperties; without a Dialect the expression is in XPath 1.0."""
     children = children_of(element)
     if [child.tag for child in children] != [rp("QueryExpression")]:
         raise InvalidMessage(f"{element.tag} must have one wsrf-rp:QueryExpression, and nothing else")
@@ -110,9 +109,9 @@ def parse_query_request(element: etree._Element) -> QueryResourceProperties:
 
 
 def encode_query_request(message: QueryResourceProperties) -> bytes:
-    """Write a QueryResourceProperties."""
+    """Encode a QueryResourceProperties."""
     query = message.query
-    # In no prefix of ours: an expression may use any of them for something else.
+    # A default namespace, because the expression may bind any prefix.
     scope = "".join(f' xmlns:{prefix}="{escape_attribute(uri)}"' for prefix, uri in query.namespaces)
     expression = (
         f'<QueryExpression xmlns="{WSRF_RP}"{scope} Dialect="{escape_attribute(query.dialect)}">'
@@ -122,20 +121,20 @@ def encode_query_request(message: QueryResourceProperties) -> bytes:
 
 
 def parse_query_response(element: etree._Element) -> QueryResourcePropertiesResponse:
-    """Read a QueryResourcePropertiesResponse."""
+    """Parse a QueryResourcePropertiesResponse."""
     text = "".join((element.text or "", *(child.tail or "" for child in element)))
     return QueryResourcePropertiesResponse(tuple(map(encode_element, element)), text.strip(" \t\r\n"))
 
 
 def encode_query_response(message: QueryResourcePropertiesResponse) -> bytes:
-    """Write a QueryResourcePropertiesResponse."""
+    """Encode a QueryResourcePropertiesResponse."""
     return encode_rp(
         "QueryResourcePropertiesResponse", escape(message.text).encode() + b"".join(message.found)
     )
 
 
 def encode_rp(name: str, content: bytes, declaration: str = "") -> bytes:
-    """Write an element of WS-ResourceProperties; no QName that `prefixed` makes has its prefix."""
+    """Encode an element of WS-ResourceProperties with the prefix rp, which `prefixed` never uses."""
     return b'<rp:%b xmlns:rp="%b"%b>%b</rp:%b>' % (
         name.encode(),
         WSRF_RP.encode(),
@@ -146,13 +145,13 @@ def encode_rp(name: str, content: bytes, declaration: str = "") -> bytes:
 
 
 def join_values(response: str, values: Iterable[bytes]) -> bytes:
-    """A response of that name around values that are written already."""
+    """Encode a response with this name around encoded values."""
     return encode_rp(response, b"".join(values))
 
 
 def _parse_name(element: etree._Element) -> str:
     if len(element):
-        raise InvalidMessage(f"{element.tag} has a child {element[0].tag}, where only a QName may be")
+        raise InvalidMessage(f"{element.tag} has the child {element[0].tag}; it may have only a QName")
     return qname_text(element, element.text)
 
 

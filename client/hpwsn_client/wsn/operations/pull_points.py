@@ -1,7 +1,7 @@
-"""Pull points, for consumers that nobody can reach: WS-BaseNotification 1.3 section 5 (schema b-2).
+"""The messages of pull points: WS-BaseNotification 1.3 section 5 (schema b-2).
 
-Owns CreatePullPoint, GetMessages, DestroyPullPoint and their responses. The name of a pull point travels as
-Apache CXF and ServiceMix send it, in the attribute wsnt:pullPointQueueName.
+They are CreatePullPoint, GetMessages, DestroyPullPoint and their responses. The name of a pull point is in
+the attribute wsnt:pullPointQueueName, as in Apache CXF and ServiceMix.
 """
 
 import re
@@ -29,24 +29,24 @@ _is_count = re.compile(r"\+?[0-9]{1,18}|-0{1,18}").fullmatch
 
 @dataclass(frozen=True, slots=True)
 class CreatePullPoint:
-    """A request for a pull point; the same one for the same name."""
+    """A request for a pull point; a name that exists returns its pull point."""
 
     name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class CreatePullPointResponse:
-    """Where the pull point lives."""
+    """The endpoint of the pull point."""
 
     pull_point: EndpointReference
 
 
 @dataclass(frozen=True, slots=True)
 class GetMessages:
-    """A request for waiting messages, at most so many.
+    """A request for at most `maximum` messages; None means no maximum.
 
-    `confirm` is our extension: the batch received last, "" for none yet. The broker then hands every batch
-    out again until it is confirmed; without it, a batch counts as received with the next request.
+    `confirm` is an extension of HPwsn: the id of the last received batch, "" before the first. With it, the
+    broker repeats each batch until it is confirmed. Without it, the next request acknowledges the batch.
     """
 
     maximum: int | None = None
@@ -55,7 +55,7 @@ class GetMessages:
 
 @dataclass(frozen=True, slots=True)
 class GetMessagesResponse:
-    """The messages that waited, perhaps none, and the name to confirm them by."""
+    """The messages, possibly none, and the batch id with which to confirm them."""
 
     messages: tuple[NotificationMessage, ...] = ()
     batch: str | None = None
@@ -63,53 +63,51 @@ class GetMessagesResponse:
 
 @dataclass(frozen=True, slots=True)
 class DestroyPullPoint:
-    """A request to end the pull point it is sent to."""
+    """A request to destroy the pull point."""
 
 
 @dataclass(frozen=True, slots=True)
 class DestroyPullPointResponse:
-    """The pull point has ended."""
+    """The pull point is destroyed."""
 
 
 def parse_create_pull_point(element: etree._Element) -> CreatePullPoint:
-    """Read a CreatePullPoint."""
+    """Parse a CreatePullPoint."""
     parse_sequence(element)
     return CreatePullPoint(element.get(_NAME, "").strip(" \t\r\n") or None)
 
 
 def encode_create_pull_point(message: CreatePullPoint) -> bytes:
-    """Write a CreatePullPoint."""
+    """Encode a CreatePullPoint."""
     name = f' wsnt:pullPointQueueName="{escape_attribute(message.name)}"' if message.name else ""
     return f'<wsnt:CreatePullPoint xmlns:wsnt="{WSNT}"{name}/>'.encode()
 
 
 def parse_create_pull_point_response(element: etree._Element) -> CreatePullPointResponse:
-    """Read a CreatePullPointResponse."""
+    """Parse a CreatePullPointResponse."""
     (pull_point,), _ = parse_sequence(element, "PullPoint")
     return CreatePullPointResponse(parse_epr(required(element, pull_point, "PullPoint")))
 
 
 def encode_create_pull_point_response(message: CreatePullPointResponse) -> bytes:
-    """Write a CreatePullPointResponse."""
+    """Encode a CreatePullPointResponse."""
     return encode_sequence("CreatePullPointResponse", encode_epr(message.pull_point, wsnt("PullPoint")))
 
 
 def parse_get_messages(element: etree._Element) -> GetMessages:
-    """Read a GetMessages."""
+    """Parse a GetMessages."""
     (maximum,), extensions = parse_sequence(element, "MaximumNumber")
     confirm = _extension(extensions, _CONFIRM)
     if maximum is None:
         return GetMessages(confirm=confirm)
     text = (maximum.text or "").strip(" \t\r\n")
     if len(maximum) or not _is_count(text):
-        raise InvalidMessage(
-            f"MaximumNumber is {shown(text)}, and must be a whole number of at most 18 digits"
-        )
+        raise InvalidMessage(f"MaximumNumber is {shown(text)}; give a whole number of at most 18 digits")
     return GetMessages(int(text), confirm)
 
 
 def encode_get_messages(message: GetMessages) -> bytes:
-    """Write a GetMessages."""
+    """Encode a GetMessages."""
     maximum = message.maximum
     return encode_sequence(
         "GetMessages",
@@ -121,18 +119,18 @@ def encode_get_messages(message: GetMessages) -> bytes:
 def parse_get_messages_response(
     element: etree._Element, limits: Limits = DEFAULT_LIMITS
 ) -> GetMessagesResponse:
-    """Read a GetMessagesResponse."""
+    """Parse a GetMessagesResponse."""
     messages = parse_notifications(element, limits)
     return GetMessagesResponse(messages, _extension(list(element)[len(messages) :], _BATCH))
 
 
 def encode_get_messages_response(message: GetMessagesResponse) -> bytes:
-    """Write a GetMessagesResponse."""
+    """Encode a GetMessagesResponse."""
     return join_get_messages_response(map(encode_notification_message, message.messages), message.batch)
 
 
 def join_get_messages_response(messages: Iterable[bytes], batch: str | None = None) -> bytes:
-    """A GetMessagesResponse around NotificationMessages that are written already."""
+    """Encode a GetMessagesResponse around encoded NotificationMessages."""
     return encode_sequence("GetMessagesResponse", *messages, _encode_extension("Batch", batch))
 
 

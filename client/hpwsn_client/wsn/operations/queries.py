@@ -1,8 +1,8 @@
-"""Queries over a document of resource properties in XPath 1.0 (WS-ResourceProperties 1.2, rp-2).
+"""XPath 1.0 queries on the resource properties document (WS-ResourceProperties 1.2, rp-2).
 
-Owns how a query is compiled, carried out and answered. Refuses other dialects, expressions that could never
-be evaluated, and those whose work or answer would grow beyond the bounds of xpath_cost and of the caller. The
-schema of the answer wants an element, so whatever else a query finds comes inside `hp:result`.
+The module compiles and evaluates queries and encodes the results. It rejects other dialects, invalid
+expressions, and queries above the cost limit of xpath_cost or the caller's size limit. The schema of the
+response requires elements, so other results are encoded in `hp:result`.
 """
 
 import re
@@ -27,11 +27,11 @@ _literals = re.compile(r"\"[^\"]*\"|'[^']*'").sub
 _number_of_elements = etree.XPath("count(//*)")
 
 Query = Callable[[etree._Element, bytes, int], tuple[bytes, ...]]
-"""What finds elements in a document, given how the whole of it is answered, in at most so many bytes."""
+"""A function of the document, its encoded form and the maximum bytes; returns the encoded results."""
 
 
 def compile_query(query: ContentFilter) -> Query:
-    """What carries the query out on the root element of a document, which is its context."""
+    """Compile a query to a function whose context node is the root element of the document."""
     if query.dialect != DIALECT_XPATH:
         raise UnknownQueryExpressionDialectFault(
             f"the query dialect {shown(query.dialect)} is unknown; use {DIALECT_XPATH}"
@@ -41,14 +41,14 @@ def compile_query(query: ContentFilter) -> Query:
     except InvalidMessageContentExpressionFault as fault:
         raise InvalidQueryExpressionFault(fault.description) from None
     growth = power(_literals("''", query.expression))
-    # lxml has no value for the document itself, but one for its root.
+    # lxml cannot return the document node, but it can return the root element.
     expression = "/*" if query.expression == "/" else query.expression
     select = etree.XPath(expression, namespaces=dict(query.namespaces), regexp=False, smart_strings=False)
 
     def find(document: etree._Element, whole: bytes, most: int) -> tuple[bytes, ...]:
         if growth > 1 and int(cast(float, _number_of_elements(document))) ** growth > BUDGET:
             raise QueryEvaluationErrorFault(
-                f"{shown(query.expression)} takes too many steps on these properties: make it flatter"
+                f"{shown(query.expression)} takes too many steps on these properties; simplify it"
             )
         try:
             return _bounded(_results(select(document), document, whole), most)
@@ -66,7 +66,7 @@ def _results(value: object, root: etree._Element, whole: bytes) -> Iterator[byte
         if isinstance(node, etree._Element):
             yield whole if node is root else encode_element(node)
         else:
-            # A namespace node comes as prefix and URI, an attribute or a text as its value.
+            # A namespace node is a tuple of prefix and URI; an attribute or a text is its value.
             yield _result("string", str(node[1] if isinstance(node, tuple) else node))
     if not value:
         yield _result("none", "")
@@ -89,6 +89,6 @@ def _bounded(results: Iterator[bytes], most: int) -> tuple[bytes, ...]:
     for result in results:
         size += len(result)
         if size > most:
-            raise QueryEvaluationErrorFault(f"the query finds more than {most} bytes: ask for less")
+            raise QueryEvaluationErrorFault(f"the result of the query exceeds {most} bytes; select less")
         found.append(result)
     return tuple(found)

@@ -1,9 +1,9 @@
-"""Registering publishers: the messages of WS-BrokeredNotification 1.3 (sections 4 and 5, schema br-2).
+"""The messages of WS-BrokeredNotification 1.3 (sections 4 and 5, schema br-2).
 
-Owns RegisterPublisher, DestroyRegistration and their responses. Knows no clock, so a lifetime that is over
-already is not its affair; one that is no time at all is UnacceptableInitialTerminationTimeFault. The schema
-takes a dateTime only; a duration or nil, which Subscribe takes, is read here too. A dialect that nobody knows
-is InvalidTopicExpressionFault, since the contract of this operation has no fault for dialects.
+They are RegisterPublisher, DestroyRegistration and their responses. The module has no clock, so it does not
+check whether a time is in the past; an invalid time raises UnacceptableInitialTerminationTimeFault. The
+schema allows only a dateTime; a duration or nil is accepted too, as in Subscribe. An unknown dialect raises
+InvalidTopicExpressionFault, because the WSDL of RegisterPublisher has no fault for dialects.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,9 +36,9 @@ _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
 @dataclass(frozen=True, slots=True)
 class RegisterPublisher:
-    """A publisher that makes itself known, perhaps with its topics; a termination of None is for ever.
+    """A request to register a publisher with its topics; a termination of None means no expiry.
 
-    With demand it wants to be subscribed to only while somebody is interested.
+    With `demand`, the broker subscribes at the publisher only while a topic has subscribers.
     """
 
     publisher: EndpointReference | None = None
@@ -50,7 +50,7 @@ class RegisterPublisher:
 
 @dataclass(frozen=True, slots=True)
 class RegisterPublisherResponse:
-    """Where the registration is managed, and where its publisher is to send its notifications."""
+    """The endpoint of the registration, and the endpoint to which the publisher publishes."""
 
     registration: EndpointReference
     consumer: EndpointReference | None = None
@@ -58,12 +58,12 @@ class RegisterPublisherResponse:
 
 @dataclass(frozen=True, slots=True)
 class DestroyRegistration:
-    """A request to end the registration it is sent to."""
+    """A request to destroy the registration."""
 
 
 @dataclass(frozen=True, slots=True)
 class DestroyRegistrationResponse:
-    """The registration has ended."""
+    """The registration is destroyed."""
 
 
 RegistrationMessage = (
@@ -72,7 +72,7 @@ RegistrationMessage = (
 
 
 def parse_register_publisher(element: etree._Element) -> RegisterPublisher:
-    """Read a RegisterPublisher."""
+    """Parse a RegisterPublisher."""
     parts, extensions = _parse_parts(element, _PARTS, repeated=_TOPIC)
     publisher, demand, time = (_one(parts[tag]) for tag in (_PUBLISHER, _DEMAND, _TIME))
     return RegisterPublisher(
@@ -85,7 +85,7 @@ def parse_register_publisher(element: etree._Element) -> RegisterPublisher:
 
 
 def encode_register_publisher(message: RegisterPublisher) -> bytes:
-    """Write a RegisterPublisher, without the parts that say nothing."""
+    """Encode a RegisterPublisher without empty parts."""
     return encode_br(
         "RegisterPublisher",
         b"" if message.publisher is None else encode_epr(message.publisher, _PUBLISHER),
@@ -99,7 +99,7 @@ def encode_register_publisher(message: RegisterPublisher) -> bytes:
 
 
 def parse_register_publisher_response(element: etree._Element) -> RegisterPublisherResponse:
-    """Read a RegisterPublisherResponse."""
+    """Parse a RegisterPublisherResponse."""
     parts, _ = _parse_parts(element, (_REGISTRATION, _CONSUMER))
     consumer = _one(parts[_CONSUMER])
     reference = required(element, _one(parts[_REGISTRATION]), "PublisherRegistrationReference")
@@ -107,7 +107,7 @@ def parse_register_publisher_response(element: etree._Element) -> RegisterPublis
 
 
 def encode_register_publisher_response(message: RegisterPublisherResponse) -> bytes:
-    """Write a RegisterPublisherResponse."""
+    """Encode a RegisterPublisherResponse."""
     return encode_br(
         "RegisterPublisherResponse",
         encode_epr(message.registration, _REGISTRATION),
@@ -116,7 +116,7 @@ def encode_register_publisher_response(message: RegisterPublisherResponse) -> by
 
 
 def encode_br(name: str, *parts: bytes) -> bytes:
-    """Write an element of WS-BrokeredNotification around parts that are written already."""
+    """Encode an element of WS-BrokeredNotification around encoded parts."""
     return b'<wsn-br:%b xmlns:wsn-br="%b">%b</wsn-br:%b>' % (
         name.encode(),
         WSN_BR.encode(),
@@ -131,7 +131,7 @@ _Parts = dict[str, list[etree._Element]]
 def _parse_parts(
     element: etree._Element, expected: Sequence[str], repeated: str = ""
 ) -> tuple[_Parts, list[etree._Element]]:
-    """The children by their names, which come in this order, and the extensions after them."""
+    """The children by name, which must be in this order, and the extensions after them."""
     found: _Parts = {tag: [] for tag in expected}
     extensions: list[etree._Element] = []
     place = 0
@@ -143,7 +143,7 @@ def _parse_parts(
             extensions.append(child)
         else:
             raise InvalidMessage(
-                f"{element.tag} has the child {child.tag}, unknown there or out of place; it may have, in"
+                f"{element.tag} has the child {child.tag}, which is unknown or misplaced; it may have, in"
                 f" this order: {', '.join(tag.rpartition('}')[2] for tag in expected) or 'other elements'}"
             )
     return found, extensions
@@ -163,7 +163,7 @@ def _parse_topic(element: etree._Element) -> TopicExpression:
 def _parse_boolean(element: etree._Element) -> bool:
     text = _text(element)
     if not text:
-        return False  # the schema's default for an element that is there and empty
+        return False  # the schema's default for an empty element
     if text not in _BOOLEANS:
         raise InvalidMessage(f"Demand is {shown(text)}; give true or false")
     return _BOOLEANS[text]
@@ -180,7 +180,7 @@ def _parse_time(element: etree._Element) -> Termination:
 
 def _text(element: etree._Element) -> str:
     if len(element):
-        raise InvalidMessage(f"{element.tag} has a child {element[0].tag}, where only text may be")
+        raise InvalidMessage(f"{element.tag} has the child {element[0].tag}; it may have only text")
     return (element.text or "").strip(" \t\r\n")
 
 

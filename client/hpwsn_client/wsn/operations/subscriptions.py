@@ -1,8 +1,8 @@
-"""Making and managing subscriptions: the messages of NotificationProducer and of the subscription managers.
+"""The messages of NotificationProducer and of the subscription managers.
 
-WS-BaseNotification 1.3 sections 4 and 6 (schema b-2): Subscribe, GetCurrentMessage, Renew, Unsubscribe,
-PauseSubscription, ResumeSubscription and their responses. Knows no clock, so a lifetime that is over
-already is not its affair; one that is no time at all is the standard's Unacceptable fault.
+They are Subscribe, GetCurrentMessage, Renew, Unsubscribe, PauseSubscription, ResumeSubscription and their
+responses (WS-BaseNotification 1.3 sections 4 and 6, schema b-2). The module has no clock, so it does not
+check whether a time is in the past; an invalid time raises the standard's Unacceptable…TerminationTimeFault.
 """
 
 from collections.abc import Callable
@@ -34,23 +34,23 @@ from hpwsn_client.wsn.topics.topic_expressions import TopicExpression, encode_to
 
 _WRAPPER = hp("message")
 _EVERYTHING = Filter()
-_USUAL = SubscriptionPolicy()
+_DEFAULT_POLICY = SubscriptionPolicy()
 
 
 @dataclass(frozen=True, slots=True)
 class Subscribe:
-    """A request for notifications; a termination of None asks for ever."""
+    """A request for a subscription; a termination of None means no expiry."""
 
     consumer: EndpointReference
     filter: Filter = _EVERYTHING
     termination: Termination = None
-    policy: SubscriptionPolicy = _USUAL
+    policy: SubscriptionPolicy = _DEFAULT_POLICY
     extensions: tuple[bytes, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class SubscribeResponse:
-    """Where the subscription lives and until when; a termination_time of None is for ever."""
+    """The endpoint and the termination time of the subscription; None means no expiry."""
 
     subscription: EndpointReference
     current_time: datetime | None = None
@@ -59,14 +59,14 @@ class SubscribeResponse:
 
 @dataclass(frozen=True, slots=True)
 class Renew:
-    """A request for another lifetime; None asks for ever."""
+    """A request for a new termination time; None means no expiry."""
 
     termination: Termination
 
 
 @dataclass(frozen=True, slots=True)
 class RenewResponse:
-    """The lifetime that was granted; None is for ever."""
+    """The granted termination time; None means no expiry."""
 
     termination_time: datetime | None
     current_time: datetime | None = None
@@ -74,7 +74,7 @@ class RenewResponse:
 
 @dataclass(frozen=True, slots=True)
 class Unsubscribe:
-    """A request to end the subscription it is sent to."""
+    """A request to end the subscription."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,22 +84,22 @@ class UnsubscribeResponse:
 
 @dataclass(frozen=True, slots=True)
 class PauseSubscription:
-    """A request to hold notifications back."""
+    """A request to pause delivery."""
 
 
 @dataclass(frozen=True, slots=True)
 class PauseSubscriptionResponse:
-    """Notifications are held back from now on."""
+    """Delivery is paused."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResumeSubscription:
-    """A request to send again, what was held back first."""
+    """A request to resume delivery; notifications kept meanwhile come first."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResumeSubscriptionResponse:
-    """Notifications are sent again."""
+    """Delivery is resumed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,13 +111,13 @@ class GetCurrentMessage:
 
 @dataclass(frozen=True, slots=True)
 class GetCurrentMessageResponse:
-    """The payload of that message."""
+    """The payload of the last message."""
 
     payload: bytes
 
 
 def parse_subscribe(element: etree._Element) -> Subscribe:
-    """Read a Subscribe."""
+    """Parse a Subscribe."""
     (consumer, wanted, lifetime, policy), extensions = parse_sequence(
         element, "ConsumerReference", "Filter", "InitialTerminationTime", "SubscriptionPolicy"
     )
@@ -125,34 +125,34 @@ def parse_subscribe(element: etree._Element) -> Subscribe:
         parse_epr(required(element, consumer, "ConsumerReference")),
         _EVERYTHING if wanted is None else parse_filter(wanted),
         None if lifetime is None else _parse_lifetime(lifetime, UnacceptableInitialTerminationTimeFault),
-        _USUAL if policy is None else parse_policy(policy),
+        _DEFAULT_POLICY if policy is None else parse_policy(policy),
         tuple(map(encode_element, extensions)),
     )
 
 
 def encode_subscribe(message: Subscribe) -> bytes:
-    """Write a Subscribe, without the parts that say nothing."""
+    """Encode a Subscribe without empty parts."""
     return encode_sequence(
         "Subscribe",
         encode_epr(message.consumer, wsnt("ConsumerReference")),
         b"" if message.filter == _EVERYTHING else encode_filter(message.filter),
         b"" if message.termination is None else _encode_time("InitialTerminationTime", message.termination),
-        b"" if message.policy == _USUAL else encode_policy(message.policy),
+        b"" if message.policy == _DEFAULT_POLICY else encode_policy(message.policy),
         *message.extensions,
     )
 
 
 def parse_subscribe_response(element: etree._Element) -> SubscribeResponse:
-    """Read a SubscribeResponse."""
+    """Parse a SubscribeResponse."""
     (subscription, now, end), _ = parse_sequence(
         element, "SubscriptionReference", "CurrentTime", "TerminationTime"
     )
     reference = parse_epr(required(element, subscription, "SubscriptionReference"))
-    return SubscribeResponse(reference, _parse_moment(now), _parse_moment(end))
+    return SubscribeResponse(reference, _parse_date_time(now), _parse_date_time(end))
 
 
 def encode_subscribe_response(message: SubscribeResponse) -> bytes:
-    """Write a SubscribeResponse."""
+    """Encode a SubscribeResponse."""
     return encode_sequence(
         "SubscribeResponse",
         encode_epr(message.subscription, wsnt("SubscriptionReference")),
@@ -162,7 +162,7 @@ def encode_subscribe_response(message: SubscribeResponse) -> bytes:
 
 
 def parse_renew(element: etree._Element) -> Renew:
-    """Read a Renew."""
+    """Parse a Renew."""
     (lifetime,), _ = parse_sequence(element, "TerminationTime")
     return Renew(
         _parse_lifetime(required(element, lifetime, "TerminationTime"), UnacceptableTerminationTimeFault)
@@ -170,18 +170,18 @@ def parse_renew(element: etree._Element) -> Renew:
 
 
 def encode_renew(message: Renew) -> bytes:
-    """Write a Renew."""
+    """Encode a Renew."""
     return encode_sequence("Renew", _encode_time("TerminationTime", message.termination))
 
 
 def parse_renew_response(element: etree._Element) -> RenewResponse:
-    """Read a RenewResponse."""
+    """Parse a RenewResponse."""
     (end, now), _ = parse_sequence(element, "TerminationTime", "CurrentTime")
-    return RenewResponse(_parse_moment(required(element, end, "TerminationTime")), _parse_moment(now))
+    return RenewResponse(_parse_date_time(required(element, end, "TerminationTime")), _parse_date_time(now))
 
 
 def encode_renew_response(message: RenewResponse) -> bytes:
-    """Write a RenewResponse."""
+    """Encode a RenewResponse."""
     return encode_sequence(
         "RenewResponse",
         _encode_time("TerminationTime", message.termination_time),
@@ -190,18 +190,18 @@ def encode_renew_response(message: RenewResponse) -> bytes:
 
 
 def parse_get_current_message(element: etree._Element) -> GetCurrentMessage:
-    """Read a GetCurrentMessage."""
+    """Parse a GetCurrentMessage."""
     (topic,), _ = parse_sequence(element, "Topic")
     return GetCurrentMessage(parse_topic(required(element, topic, "Topic")))
 
 
 def encode_get_current_message(message: GetCurrentMessage) -> bytes:
-    """Write a GetCurrentMessage."""
+    """Encode a GetCurrentMessage."""
     return encode_sequence("GetCurrentMessage", encode_topic(message.topic, wsnt("Topic")))
 
 
 def parse_get_current_message_response(element: etree._Element) -> GetCurrentMessageResponse:
-    """Read a GetCurrentMessageResponse, and the payload out of its wrapper where it has ours."""
+    """Parse a GetCurrentMessageResponse, with or without the wrapper hp:message."""
     _, payloads = parse_sequence(element)
     if len(payloads) == 1 and payloads[0].tag == _WRAPPER:
         payloads = children_of(payloads[0])
@@ -211,7 +211,7 @@ def parse_get_current_message_response(element: etree._Element) -> GetCurrentMes
 
 
 def encode_get_current_message_response(message: GetCurrentMessageResponse) -> bytes:
-    """Write a GetCurrentMessageResponse; what the schema has no place for goes into a wrapper of ours."""
+    """Encode a GetCurrentMessageResponse; a payload that the schema does not allow is put in hp:message."""
     tag, payload = parse_xml(message.payload, STORED_LIMITS).tag, message.payload
     if not tag.startswith("{") or tag.startswith(f"{{{WSNT}}}") or tag == _WRAPPER:
         payload = b'<hp:message xmlns:hp="%b">%b</hp:message>' % (HPWSN.encode(), payload)
@@ -227,8 +227,8 @@ def _parse_lifetime(element: etree._Element, fault: Callable[[str], SoapFault]) 
         raise fault(f"{error}") from None
 
 
-def _parse_moment(element: etree._Element | None) -> datetime | None:
-    """A time in an answer, None where it is absent or nil."""
+def _parse_date_time(element: etree._Element | None) -> datetime | None:
+    """A time in a response; None if it is absent or nil."""
     if element is None or is_nil(element):
         return None
     try:

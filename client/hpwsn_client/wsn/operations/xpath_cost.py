@@ -1,17 +1,16 @@
-"""How the work of an XPath 1.0 expression grows with the document, so that no filter can stop a broker.
+"""An estimate of the complexity of an XPath 1.0 expression, so that no filter can block a broker.
 
-A path costs about as much as the document has nodes. A predicate is evaluated for each node that a path
-selects, so one that looks at more than that node's own children (`//`, an absolute path, `..`, other axes)
-multiplies: a square, a cube, and so on. The estimate is of the power alone, and rather too high than too
-low.
+A path takes time linear in the number of nodes. A predicate is evaluated for each node that a path selects. A
+predicate that visits more than the node's children (`//`, an absolute path, `..`, other axes) multiplies the
+cost: quadratic, cubic, and so on. Only the exponent is estimated, and never too low.
 """
 
 import re
 
 MAX_POWER = 4
-"""A filter that grows faster is refused."""
+"""The maximum exponent of a filter; others are rejected."""
 BUDGET = 4_000_000
-"""Most steps, estimated as nodes to the power; on a payload that would take more, a filter does not hold."""
+"""Maximum steps, estimated as nodes to the power; a filter does not match a payload that needs more."""
 
 _WIDE = {"ancestor", "ancestor-or-self", "descendant", "descendant-or-self", "parent"}
 _WIDER = {"following", "following-sibling", "preceding", "preceding-sibling"}
@@ -40,7 +39,7 @@ _BEFORE_A_STEP = {
 
 
 def power(expression: str) -> int:
-    """The power of the number of nodes; string literals must have been taken out."""
+    """The exponent of the number of nodes in the cost; `expression` must not contain string literals."""
     levels = [_Level(own=1)]
     before = ""
     for token in _tokens(expression):
@@ -62,12 +61,12 @@ def power(expression: str) -> int:
 
 
 def _begins(before: str) -> bool:
-    """Whether a path, and no operator, comes after this token."""
+    """Whether a path, and not an operator, follows this token."""
     return not before or before in _BEFORE_A_STEP or before == "times"
 
 
 class _Level:
-    """What stands within one pair of brackets."""
+    """The cost of the expression inside one pair of brackets."""
 
     __slots__ = ("extra", "inner", "own", "wide")
 

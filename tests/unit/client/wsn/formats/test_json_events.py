@@ -172,7 +172,7 @@ def test_a_bad_line_of_ndjson_is_refused_with_its_number():
 
 @pytest.mark.parametrize("text", [b"1", b'"a"', b"null", b"true", b"[{}, 1]", b"[[]]"])
 def test_an_event_is_an_object(text):
-    with pytest.raises(MalformedJson, match="an event is an object"):
+    with pytest.raises(MalformedJson, match="an event must be an object"):
         parse_events(text)
 
 
