@@ -32,7 +32,7 @@ from tests.certificates import certificate
 from tests.harness import NodeProcess, environment
 from tests.patience import eventually
 
-TRUST = "name the PEM file of the authority that signed it: HPWSN_CA, --ca, or Client(tls=…)"
+TRUST = "give the PEM file of the authority that signed it: HPWSN_CA, --ca, or Client(tls=…)"
 SELF_SIGNED = f"is not accepted (self-signed certificate); {TRUST}"
 NOBODY = "http://127.0.0.1:9/wsn"
 
