@@ -471,7 +471,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _report(asked: argparse.Namespace, checkouts: Sequence[Checkout], results: Sequence[Result]) -> None:
     for each in checkouts:
         print(f"{each.name:6}  {each.folder}  {each.version()}")
-    print(f"median (quartiles) of {asked.rounds} rounds; {" ".join(pinning_notes())}\n\n{as_text(results)}")
+    print(f"median (quartiles) of {asked.rounds} rounds; {' '.join(pinning_notes())}\n\n{as_text(results)}")
     if asked.json is not None:
         asked.json.write_text(as_json(results, checkouts, asked.rounds), "utf-8")
 
