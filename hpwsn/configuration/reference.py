@@ -58,7 +58,7 @@ def _tables() -> Iterator[str]:
 
 def _row(setting: Setting) -> str:
     flag = FLAGS.get(setting.key)
-    about = f"{setting.about} Boolean `{flag}`." if flag else setting.about
+    about = f"{setting.about} Flag `{flag}`." if flag else setting.about
     allowed = "" if isinstance(setting.kind, Boolean) else _RANGE.sub(_short_range, setting.kind.describe())
     default = f"`{setting.kind.format(setting.default)}`" + (f" ({allowed})" if allowed else "")
     cells = (f"`{setting.name}`", default, about)

@@ -128,7 +128,7 @@ def test_a_repeated_message_id_of_an_amqp_application_is_stored_once(
         (["a", 1], True, "a sequence"),
         (5, False, "neither a string nor binary"),
         (symbol("a"), False, "neither a string nor binary"),
-        (b"\xff\xfe", True, "neither XML nor text"),
+        (b"\xff\xfe", True, "neither XML nor UTF-8 text"),
     ],
 )
 def test_an_amqp_body_that_is_neither_text_nor_bytes_is_counted_and_does_not_block_the_next(

@@ -20,7 +20,7 @@ NAMES = (
     "matching-papers", "memory", "streams", "wire",
 )  # fmt: skip
 WITH_TARGETS = set(NAMES) - {"latency", "wire"}
-REFERENCES = ("limit", "floor", "Spyne")
+REFERENCES = ("bare Protocol", "aiohttp", "Spyne")
 
 
 def bench(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -138,7 +138,7 @@ async def test_only_clients_with_a_certificate_are_let_in_where_they_are_demande
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"tls_key": "x"}, "needs server.tls_certificate"),
+        ({"tls_key": "x"}, "requires server.tls_certificate"),
         ({"tls_certificate": "missing.pem"}, '"missing.pem" cannot be read: No such file'),
         ({"tls_certificate": "words.pem"}, '"words.pem" cannot be used for TLS with the key words.pem'),
     ],

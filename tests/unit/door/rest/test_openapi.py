@@ -78,7 +78,7 @@ def test_a_page_of_dead_letters_has_the_limit_of_the_code() -> None:
 
 @pytest.mark.parametrize("name", ["StreamRegistration", "Stream"])
 def test_the_texts_of_a_service_have_the_limit_of_the_code(name: str) -> None:
-    assert {each["maxLength"] for each in strings(SCHEMAS[name])} == {service.LONGEST}
+    assert {each["maxLength"] for each in strings(SCHEMAS[name])} == {service.MAX_TEXT}
 
 
 def test_the_states_of_a_service_are_those_of_the_code() -> None:
