@@ -11,8 +11,9 @@ import asyncio
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from operator import attrgetter
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from hpwsn.errors import JournalUnavailable
 from hpwsn.journal.channel import Channel
@@ -90,10 +91,8 @@ class Journal:
         """
         return self._channel.committed
 
-    @property
-    def last_offset(self) -> int:
-        """The offset of the last notification that is committed and was announced."""
-        return self._channel.last_offset
+    last_offset = cast(int, property(attrgetter("_channel.last_offset")))
+    """The offset of the last notification that is committed and was announced."""
 
     async def open(self, *, ids_since: float = 0.0) -> Recovered:
         """Take the data directory and give what was left there, with the message ids since a time."""

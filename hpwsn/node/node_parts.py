@@ -134,7 +134,7 @@ class Parts:
                 self.pull_points,
                 self.base_url,
                 self._ids,
-                lambda: self.cluster.peer_urls() if self.cluster else [],
+                self._peer_urls if config.cluster.admin else tuple,
             ),
             retry=retry_policies(delivery, config.retry),
             overflow=self.overflow,
@@ -150,6 +150,9 @@ class Parts:
             delivery=self.delivery,
             pull_points=self.pull_points,
         )
+
+    def _peer_urls(self) -> list[str]:
+        return self.cluster.peer_urls() if self.cluster else []
 
     def _build_resources(self) -> None:
         config = self.config

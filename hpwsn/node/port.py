@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+from functools import cache
 from typing import cast
 
 from aiohttp import web
@@ -34,18 +35,15 @@ class Port:
         self._limits = limits
         self._tls = server_context(config.server)
         self._number = config.server.port
-        self._base_url = ""
-        """Once it is asked for: one text, since every subscription has it."""
+        self.base_url = cache(self._find_base_url)
+        """The start of every address that the node hands out: one text, since every subscription has it."""
         self._listener: socket.socket
         self._runner: web.AppRunner
         self._lanes: Lanes
         self._server: asyncio.Server
 
-    def base_url(self) -> str:
-        """The start of every address that the node hands out."""
-        if not self._base_url:
-            self._base_url = self._config.server.base_url(self._number, socket.gethostname())
-        return self._base_url
+    def _find_base_url(self) -> str:
+        return self._config.server.base_url(self._number, socket.gethostname())
 
     @property
     def listening_url(self) -> str:
@@ -63,7 +61,7 @@ class Port:
         server = self._config.server
         self._listener = open_listener(server.host, server.port)
         self._number = self._listener.getsockname()[1]
-        self._base_url = ""
+        self.base_url.cache_clear()
 
     async def open(self, app: web.Application, soap: SoapDoor, admission: Admission) -> None:
         """Accept connections."""

@@ -120,7 +120,7 @@ class Forwarding:
             found = await self._journal.read(offsets[:READ_AT_ONCE])
             for entry in found:
                 notification = entry.notification._replace(routing=flags[entry.offset])
-                self._publish(entry.offset, notification, self._loop.time())
+                self._publish(entry.offset, notification, self._loop.time(), wanted=False)
             last = found[-1].offset if found else offsets[:READ_AT_ONCE][-1]
             offsets = [offset for offset in offsets if offset > last]
 
@@ -216,25 +216,29 @@ class Forwarding:
         """Send on what was committed here and did not come from another node."""
         now = self._loop.time()
         for run in runs:
-            if run.target is None and not run.routing & FOREIGN and self._concerns_others(run):
-                for offset, notification in enumerate(run, first):
-                    self._publish(offset, notification, now)
+            if run.target is None and not run.routing & FOREIGN:
+                self._publish_run(first, run, now)
             first += run.size
         self._head = first - 1
 
-    def _concerns_others(self, run: Run) -> bool:
-        """Whether other nodes want it, or may have it from its publisher too, under the same id."""
-        return bool(run.routing & RELIABLE) or run.message_id is not None or self._router.wanted(run.topic)
+    def _publish_run(self, first: int, run: Run, now: float) -> None:
+        wanted = not run.routing & RELIABLE and self._router.wanted(run.topic)
+        if not wanted and run.message_id is None and not run.routing & RELIABLE:
+            return
+        for offset, notification in enumerate(run, first):
+            self._publish(offset, notification, now, wanted)
 
-    def _publish(self, offset: int, notification: Notification, now: float) -> None:
+    def _publish(self, offset: int, notification: Notification, now: float, wanted: bool) -> None:
+        """Send a notification to the nodes that want it; `wanted` counts where it is not reliable."""
         if notification.message_id is not None:
+            # Its publisher may send the same to another node, under the same id.
             self._repeats.is_repeated(notification, self._name)
         if notification.routing & RELIABLE:
             flags = Flag(notification.routing & (RELIABLE | PARTIAL))
             self._forwarded += 1
             payload = encode_payload(notification)
             self._do(self._router.publish(notification.topic, offset, payload, now, flags))
-        elif self._router.wanted(notification.topic):
+        elif wanted:
             self._forwarded += 1
             self._publish_once(offset, notification, now)
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from operator import attrgetter
+from typing import cast
 
 from hpwsn.broker.push.request import OutcomeKind
 from hpwsn.broker.subscriptions.cursor import Cursor
@@ -115,20 +117,14 @@ class Subscription:
         """The subscription's own address, where its manager answers."""
         return f"{self.base_url}/wsn/subscriptions/{self.id}"
 
-    @property
-    def topics(self) -> tuple[TopicExpression, ...]:
-        """The topic expressions, all of which a notification's topic must match."""
-        return self.request.filter.topics
-
-    @property
-    def content(self) -> tuple[ContentFilter, ...]:
-        """The content filters, all of which must hold."""
-        return self.request.filter.content
-
-    @property
-    def producer_properties(self) -> tuple[ContentFilter, ...]:
-        """The filters on the properties of the producer, which is this broker."""
-        return self.request.filter.producer_properties
+    topics = cast("tuple[TopicExpression, ...]", property(attrgetter("request.filter.topics")))
+    """The topic expressions, all of which a notification's topic must match."""
+    content = cast("tuple[ContentFilter, ...]", property(attrgetter("request.filter.content")))
+    """The content filters, all of which must match."""
+    producer_properties = cast(
+        "tuple[ContentFilter, ...]", property(attrgetter("request.filter.producer_properties"))
+    )
+    """The filters on the properties of the producer, which is this broker."""
 
     @property
     def key(self) -> Hashable:

@@ -44,7 +44,8 @@ class NotifyLane:
         runs: list[Run] = []
         taken = size = 0
         for data in bodies:
-            found = self._scan.read(data)
+            # Any other operation is not worth a scan.
+            found = self._scan.read(data) if b"Notify" in data else None
             if found is None:
                 break
             # A repetition has the outcome of the first request, not that of this batch: it is taken alone.

@@ -39,7 +39,7 @@ class Streams:
         }
         self._top = max((abs(number) for number in self._numbers.values()), default=0)
         self._by_topic: dict[Topic | None, int] = {}
-        self._new: dict[tuple[str, str], int] = {}
+        self.new: dict[tuple[str, str], int] = {}
 
     def number(self, topic: Topic | None, target: str | None = None) -> int:
         """The stream of a topic, and a target if there is one, made if it is new."""
@@ -55,19 +55,19 @@ class Streams:
 
     def insert_new(self, db: sqlite3.Connection) -> None:
         """Write the streams that this transaction has made."""
-        if self._new:
-            rows = [(number, *key, _forgotten(number, key[0])) for key, number in self._new.items()]
+        if self.new:
+            rows = [(number, *key, _forgotten(number, key[0])) for key, number in self.new.items()]
             insert_rows(db, "INSERT INTO streams (id, topic, target, forgotten) VALUES", 4, _flat(rows))
 
     def committed(self) -> None:
         """Keep what the transaction has made."""
-        self._numbers.update(self._new)
-        self._new.clear()
+        self._numbers.update(self.new)
+        self.new.clear()
 
     def rolled_back(self) -> None:
         """Forget what the transaction has made."""
-        if self._new:
-            self._new.clear()
+        if self.new:
+            self.new.clear()
             self._by_topic.clear()
 
     def discard(self, numbers: Iterable[int]) -> None:
@@ -78,10 +78,10 @@ class Streams:
 
     def _find(self, topic: str, target: str) -> int:
         key = (topic, target)
-        number = self._numbers.get(key) or self._new.get(key)
+        number = self._numbers.get(key) or self.new.get(key)
         if number is None:
             self._top += 1
-            number = self._new[key] = -self._top if target else self._top
+            number = self.new[key] = -self._top if target else self._top
         return number
 
 

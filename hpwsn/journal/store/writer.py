@@ -277,7 +277,8 @@ class Writer:
         db.execute("COMMIT")
 
     def _count(self, group: list[Change]) -> None:
-        self._streams.committed()
+        if self._streams.new:
+            self._streams.committed()
         if self._gone:
             self._streams.discard(self._gone)
             self._gone.clear()

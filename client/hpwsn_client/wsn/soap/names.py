@@ -5,6 +5,7 @@ WS-Addressing 1.0, ONVIF, the original HPwsn, and HPwsn's extensions under ``urn
 contains a namespace URI.
 """
 
+from functools import lru_cache
 from typing import Final
 
 SOAP11: Final = "http://schemas.xmlsoap.org/soap/envelope/"
@@ -69,36 +70,47 @@ ACTION_SOAP_FAULT: Final = WSA + "/soap/fault"
 ACTION_BASE_FAULT: Final = "http://docs.oasis-open.org/wsrf/fault"
 
 
+_remembered = lru_cache(1024)
+"""Names are asked for by constants, again and again."""
+
+
+@_remembered
 def wsnt(local: str) -> str:
     """The Clark name of an element of WS-BaseNotification."""
     return f"{{{WSNT}}}{local}"
 
 
+@_remembered
 def wsa(local: str) -> str:
     """The Clark name of an element of WS-Addressing."""
     return f"{{{WSA}}}{local}"
 
 
+@_remembered
 def hp(local: str) -> str:
     """The Clark name of an element of HPwsn's extensions."""
     return f"{{{HPWSN}}}{local}"
 
 
+@_remembered
 def rp(local: str) -> str:
     """The Clark name of an element of WS-ResourceProperties."""
     return f"{{{WSRF_RP}}}{local}"
 
 
+@_remembered
 def rl(local: str) -> str:
     """The Clark name of an element of WS-ResourceLifetime."""
     return f"{{{WSRF_RL}}}{local}"
 
 
+@_remembered
 def tev(local: str) -> str:
     """The Clark name of an element of ONVIF's event service."""
     return f"{{{TEV}}}{local}"
 
 
+@_remembered
 def br(local: str) -> str:
     """The Clark name of an element of WS-BrokeredNotification."""
     return f"{{{WSN_BR}}}{local}"

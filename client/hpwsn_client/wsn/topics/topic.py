@@ -8,9 +8,9 @@ without a namespace and elements of wstop are skipped.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from operator import itemgetter
 
 from lxml import etree
 
@@ -33,32 +33,33 @@ _TOPIC_ATTRIBUTE = f"{{{WSTOP}}}topic"
 _STANDARD = f"{{{WSTOP}}}"
 
 
-@dataclass(frozen=True, slots=True)
-class Topic:
+class Topic(tuple[str, tuple[str, ...]]):
     """A topic: its namespace, and the names from the root down.
 
-    A name in another namespace is written `{namespace}name`.
+    A name in another namespace is written `{namespace}name`. A topic is a tuple, because each notification is
+    looked up by its topic many times, and a tuple is hashed without a call of Python.
     """
 
-    namespace: str
-    path: tuple[str, ...]
-    _hash: int = field(init=False, compare=False, repr=False)
+    __slots__ = ()
 
-    def __post_init__(self) -> None:
-        check_namespace(self.namespace)
-        path = tuple(checked_step(step, self.namespace) for step in self.path)
-        check_steps(len(path))
-        if path[0].startswith("{"):
+    def __new__(cls, namespace: str, path: Iterable[str]) -> Topic:
+        """A topic from parts that are checked; InvalidTopicExpressionFault if one is invalid."""
+        check_namespace(namespace)
+        steps = tuple(checked_step(step, namespace) for step in path)
+        check_steps(len(steps))
+        if steps[0].startswith("{"):
             raise InvalidTopicExpressionFault(
-                f"the root {path[0]!r} is not in the topic's namespace {self.namespace!r}"
+                f"the root {steps[0]!r} is not in the topic's namespace {namespace!r}"
             )
-        object.__setattr__(self, "path", path)
-        object.__setattr__(self, "_hash", hash((self.namespace, path)))
-        check_length(str(self))
+        topic = _unchecked_topic(namespace, steps)
+        check_length(str(topic))
+        return topic
 
-    def __hash__(self) -> int:
-        # Cached, because each notification is looked up by its topic many times.
-        return self._hash
+    def __getnewargs__(self) -> tuple[str, tuple[str, ...]]:
+        return self.namespace, self.path
+
+    namespace: str = property(itemgetter(0))  # type: ignore[assignment]
+    path: tuple[str, ...] = property(itemgetter(1))  # type: ignore[assignment]
 
     @classmethod
     def parse(cls, text: str) -> Topic:
@@ -70,6 +71,9 @@ class Topic:
         steps = _topic_steps(text)
         namespace, brace, root = steps[0].rpartition("}")
         return cls(namespace[1:] if brace else HPWSN_TOPICS, (root, *steps[1:]))
+
+    def __repr__(self) -> str:
+        return f"Topic(namespace={self.namespace!r}, path={self.path!r})"
 
     def __str__(self) -> str:
         root = "" if self.namespace == HPWSN_TOPICS else f"{{{self.namespace}}}"
@@ -104,11 +108,7 @@ class Topic:
 
 def _unchecked_topic(namespace: str, path: tuple[str, ...]) -> Topic:
     """A topic from valid parts, without the checks, which would dominate the cost of a large topic tree."""
-    topic = object.__new__(Topic)
-    object.__setattr__(topic, "namespace", namespace)
-    object.__setattr__(topic, "path", path)
-    object.__setattr__(topic, "_hash", hash((namespace, path)))
-    return topic
+    return tuple.__new__(Topic, (namespace, path))
 
 
 def parse_topic_set(element: etree._Element) -> tuple[Topic, ...]:
