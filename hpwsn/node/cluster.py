@@ -78,7 +78,7 @@ class InCluster:
     ) -> None:
         """Have forwarding told of what is committed, and of what somebody here wants."""
         forwarding = self.forwarding
-        admission.limits.append(forwarding.check_room)
+        admission.limits.append((True, forwarding.check_room))
         journal.committed.add(forwarding.committed)
         subscriptions.interest_changed.add(self._subscription_changed)
         readers.waiting_changed.add(forwarding.reader_changed)

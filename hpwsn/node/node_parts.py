@@ -271,7 +271,7 @@ class Parts:
     def _join(self) -> None:
         """Connect listeners: in lists, called in the order in which they are added."""
         journal, demand, subscriptions = self.journal, self.demand, self.subscriptions
-        self.admission.limits.append(self.overflow.check_room)
+        self.admission.limits.append((self.overflow.full, self.overflow.check_room))
         journal.committed.add(self.processor.process)
         journal.committed.add(self.readers.committed)
         subscriptions.check_filter = self.services.check

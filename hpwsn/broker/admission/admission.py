@@ -111,8 +111,8 @@ class Admission:
         self._decisions: dict[bytes, Decision] = {}
         """By the beginning of a run."""
         self._trouble: str | None = None
-        self.limits: list[Limit] = []
-        """Asked for every request of a client, in order."""
+        self.limits: list[tuple[object, Limit]] = []
+        """Asked for every request of a client, in order, each where the object before it is true."""
         self.carried = 0
         """Which routing flags have a meaning here: none where this node is alone."""
         self.accepted = 0
@@ -158,8 +158,9 @@ class Admission:
             if known is not None:
                 self.repeated += count_of(runs)
                 return known
-        for limit in self.limits:
-            limit(runs)
+        for applies, check in self.limits:
+            if applies:
+                check(runs)
         if id_ is not None:
             self._ids.claim(id_, now)
         return None

@@ -35,7 +35,8 @@ class Overflow:
     def __init__(self, limits: QueueLimits, audience: Audience) -> None:
         self._limits = limits
         self._audience = audience
-        self._full: set[Subscription] = set()
+        self.full: set[Subscription] = set()
+        """Subscriptions whose queue is full, and that must not lose any."""
 
     def limit(self, subscription: Subscription) -> int:
         """How many may wait for this subscription."""
@@ -71,25 +72,24 @@ class Overflow:
         cursor = subscription.cursor
         # After a restart nobody knows how long a queue is until it has been counted.
         if not cursor.counted or cursor.backlog >= self.limit(subscription):
-            self._full.add(subscription)
+            self.full.add(subscription)
         else:
-            self._full.discard(subscription)
+            self.full.discard(subscription)
 
     def forget(self, subscription: Subscription) -> None:
         """The subscription is gone, or gets nothing for now."""
-        self._full.discard(subscription)
+        self.full.discard(subscription)
 
     def check_room(self, runs: Sequence[Run]) -> None:
         """Raise Busy if one of the notifications is for a full queue that must not lose any."""
-        if self._full:
-            for run in runs:
-                if run.target is None:
-                    self._check_run(run)
+        for run in runs:
+            if run.target is None:
+                self._check_run(run)
 
     def _check_run(self, run: Run) -> None:
         for wanted in self._audience.match_each(run.members):
             for subscription in wanted:
-                if subscription in self._full and subscription.producer_holds:
+                if subscription in self.full and subscription.producer_holds:
                     raise Busy(
                         f"nothing was stored: subscription {subscription.id} to this topic allows a queue of"
                         f" {self.limit(subscription)} notifications and rejects more; try again later"

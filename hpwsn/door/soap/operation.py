@@ -67,7 +67,7 @@ async def publish(
 
 def routing(envelope: Envelope) -> int:
     """Return the flags of the header hp:Routing; 0 without the header."""
-    header = envelope.header(hp("Routing"))
+    header = envelope.header(hp("Routing")) if envelope.headers else None
     if header is None:
         return 0
     return RELIABLE * _is_true(header, "reliable") + PARTIAL * _is_true(header, "partial")
@@ -82,5 +82,5 @@ def _is_true(header: etree._Element, name: str) -> bool:
 
 def message_id(envelope: Envelope) -> str | None:
     """Return the text of the header hp:MessageId; None without the header, or if it is empty."""
-    header = envelope.header(hp("MessageId"))
+    header = envelope.header(hp("MessageId")) if envelope.headers else None
     return ((header.text or "").strip() or None) if header is not None else None

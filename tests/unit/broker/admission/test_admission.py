@@ -130,7 +130,7 @@ async def test_a_repetition_gets_the_first_outcome_even_when_queues_are_full() -
     admission, once = Way().admission, [run_of(None, b"<x/>", message_id="a")]
     assert admission.admit(CLIENT, once) is None
     assert await admission.append_batch(once)
-    admission.limits.append(full)
+    admission.limits.append((True, full))
     repeated = admission.admit(CLIENT, once)
     assert repeated is not None
     assert await repeated == Span(10, 10)
@@ -138,7 +138,7 @@ async def test_a_repetition_gets_the_first_outcome_even_when_queues_are_full() -
 
 async def test_an_id_is_not_claimed_where_a_queue_is_full() -> None:
     admission, once = Way().admission, [run_of(None, b"<x/>", message_id="a")]
-    admission.limits.append(full)
+    admission.limits.append((True, full))
     with pytest.raises(faults.Busy):
         admission.admit(CLIENT, once)
     assert not admission.knows("a")
@@ -161,7 +161,7 @@ async def test_published_messages_fail_with_busy_and_are_new_again() -> None:
 
 async def test_what_a_peer_sends_meets_no_queue_limit_and_its_id_is_known_afterwards() -> None:
     way = Way()
-    way.admission.limits.append(full)
+    way.admission.limits.append((True, full))
     runs = [run_of("a", b"<x/>", message_id="a")]
     assert await way.admission.store_from_peer(runs, Arrival()) == 5
     await asyncio.sleep(0)
@@ -245,3 +245,12 @@ def test_messages_in_a_row_that_differ_in_their_payloads_only_are_one_run() -> N
     assert [each.payload for run in runs for each in run] == [message.payload for message in messages]
     assert count_of(runs) == 6
     assert {(run.message_id, run.routing) for run in runs} == {("id", RELIABLE)}
+
+
+async def test_a_limit_is_asked_only_while_it_applies() -> None:
+    admission, queues = Way().admission, set()  # type: ignore[var-annotated]
+    admission.limits.append((queues, full))
+    assert admission.admit(CLIENT, [run_of(None, b"<x/>")]) is None
+    queues.add("a full one")
+    with pytest.raises(faults.Busy):
+        admission.admit(CLIENT, [run_of(None, b"<x/>")])
