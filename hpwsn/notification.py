@@ -31,6 +31,11 @@ FOREIGN = 8
 END = b"\x1e"
 """Behind each payload of a run: a control character that XML does not allow."""
 
+ROW_MEMBERS = 128
+"""Notifications in one row of the log; the journal cuts longer runs."""
+ROW_BYTES = 256 << 10
+"""Bytes of payloads in one row of the log."""
+
 _new = tuple.__new__
 
 

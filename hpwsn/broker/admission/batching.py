@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
-from hpwsn.notification import Run
+from hpwsn.notification import ROW_BYTES, ROW_MEMBERS, Run
 
 MOST = 2048
 """Notifications after which a batch goes at once."""
@@ -28,6 +28,8 @@ class Batching:
         self._runs: list[Run] = []
         self._following: list[Run] = []
         """Runs that continue the last one, and are joined to it in one step."""
+        self._size = self._length = 0
+        """Notifications and bytes of the last run, with those that continue it."""
         self._count = self._bytes = 0
         self._callers: list[Stored] = []
         self._appending: set[asyncio.Future[bool]] = set()
@@ -37,11 +39,16 @@ class Batching:
         if not self._callers:
             asyncio.get_running_loop().call_soon(self._flush)
         for run in runs:
-            if self._runs and run.continues(self._runs[-1]):
+            self._size += run.size
+            self._length += len(run.payloads)
+            # A row of the log takes so many: a longer run would be cut again.
+            fits = self._size <= ROW_MEMBERS and self._length <= ROW_BYTES
+            if self._runs and fits and run.continues(self._runs[-1]):
                 self._following.append(run)
             else:
                 self._join()
                 self._runs.append(run)
+                self._size, self._length = run.size, len(run.payloads)
             self._count += run.size
         self._callers.append(stored)
         self._bytes += size

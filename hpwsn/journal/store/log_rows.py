@@ -9,13 +9,9 @@ each, and what stands behind each payload. Pure; owns how rows are read, not whe
 from collections.abc import Container, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from hpwsn.notification import END, Notification, Run, split_payloads
+from hpwsn.notification import END, ROW_BYTES, ROW_MEMBERS, Notification, Run, split_payloads
 from hpwsn_client.wsn.operations.notifications import MESSAGE_CLOSE
 from hpwsn_client.wsn.topics.topic_expressions import Topic
-
-MOST = 128
-"""Notifications in one row."""
-MOST_BYTES = 256 << 10
 
 FIRST = "(offset + min(tail, -1) + 1)"
 """The first offset in a row, for SQL."""
@@ -63,13 +59,13 @@ def rows_of(run: Run) -> Iterator[tuple[bytes, int, int]]:
 
 def _cut(run: Run) -> Iterator[tuple[bytes, int]]:
     """The payloads of a run for each of its rows, and how many they are."""
-    if run.size <= MOST and len(run.payloads) <= MOST_BYTES:
+    if run.size <= ROW_MEMBERS and len(run.payloads) <= ROW_BYTES:
         yield run.payloads, run.size
         return
     piece: list[bytes] = []
     length = 0
     for payload in split_payloads(run.payloads):
-        if piece and (len(piece) == MOST or length + len(payload) > MOST_BYTES):
+        if piece and (len(piece) == ROW_MEMBERS or length + len(payload) > ROW_BYTES):
             yield END.join((*piece, b"")), len(piece)
             piece, length = [], 0
         piece.append(payload)

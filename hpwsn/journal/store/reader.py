@@ -12,9 +12,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from hpwsn.journal.store.log_rows import FIRST, MOST, SIZE, Row, parse_rows, read_row
+from hpwsn.journal.store.log_rows import FIRST, SIZE, Row, parse_rows, read_row
 from hpwsn.journal.store.records import NO_TOPIC, DeadLetter, Pulled, Scan, Stored
 from hpwsn.journal.store.tables import unavailable
+from hpwsn.notification import ROW_MEMBERS
 from hpwsn_client.wsn.topics.topic_expressions import Topic
 
 MAX_BYTES = 16 << 20
@@ -30,11 +31,11 @@ _ROWS_AT = _ROWS.format(
     " WHERE offset >= j.value ORDER BY offset LIMIT 1) FROM json_each(?) AS j)"
 )
 # A row is looked for by where it ends, which may be beyond the end of what is looked at.
-_ROWS_ALL = _ROWS.format(f"offset > ? AND offset < ? + {MOST} AND {FIRST} <= ? AND stream > 0")
+_ROWS_ALL = _ROWS.format(f"offset > ? AND offset < ? + {ROW_MEMBERS} AND {FIRST} <= ? AND stream > 0")
 # The inner search stays within the index: sorting whole rows to keep the first few would read them all.
 _ROWS_OF = _ROWS.format(
     "offset IN (SELECT found.offset FROM json_each(?) AS s CROSS JOIN log AS found"
-    f" WHERE found.stream = s.value AND found.offset > ? AND found.offset < ? + {MOST}"
+    f" WHERE found.stream = s.value AND found.offset > ? AND found.offset < ? + {ROW_MEMBERS}"
     f" AND {FIRST} <= ? ORDER BY found.offset LIMIT ?)"
 )
 _CONTENTS = (

@@ -48,7 +48,7 @@ class JournalMachine(RuleBasedStateMachine):
     def begin(self) -> None:
         self.folder = tempfile.TemporaryDirectory()
         self.runner = asyncio.Runner()
-        self.most, rows.MOST = rows.MOST, 4
+        self.most, rows.ROW_MEMBERS = rows.ROW_MEMBERS, 4
         self.log: dict[int, Notification] = {}
         self.ends: dict[int, int] = {}
         """The last offset in the row of each, which go together."""
@@ -64,7 +64,7 @@ class JournalMachine(RuleBasedStateMachine):
         self.run(self.journal.close())
         self.runner.close()
         self.folder.cleanup()
-        rows.MOST = self.most
+        rows.ROW_MEMBERS = self.most
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         return self.runner.run(work)

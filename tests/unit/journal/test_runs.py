@@ -47,11 +47,11 @@ def ids(path: Path) -> list[tuple[Any, ...]]:
 @pytest.mark.parametrize(
     ("size", "length", "expected"),
     [
-        (rows.MOST, 8, 1),
-        (rows.MOST + 1, 8, 2),
-        (4, rows.MOST_BYTES // 4 - 8, 1),
-        (4, rows.MOST_BYTES // 4 - 7, 2),
-        (3, rows.MOST_BYTES + 1, 3),
+        (rows.ROW_MEMBERS, 8, 1),
+        (rows.ROW_MEMBERS + 1, 8, 2),
+        (4, rows.ROW_BYTES // 4 - 8, 1),
+        (4, rows.ROW_BYTES // 4 - 7, 2),
+        (3, rows.ROW_BYTES + 1, 3),
     ],
 )
 async def test_a_run_has_as_few_rows_as_it_may(
@@ -115,7 +115,7 @@ async def test_a_run_that_is_posted_to_a_pull_point_is_stored_as_single_rows(ope
         ([run(1, message_id="m"), run(3, message_id="m"), run(2, message_id="m", time=2.0)], [("m", 1, 6)]),
         ([run(2, message_id="m"), run(2, message_id="m", target="p")], [("m", 1, 4)]),
         ([run(2, message_id="m"), run(1, message_id="n"), run(2)], [("m", 1, 2), ("n", 3, 3)]),
-        ([run(1), run(rows.MOST + 1, message_id="m"), run(1)], [("m", 2, rows.MOST + 2)]),
+        ([run(1), run(rows.ROW_MEMBERS + 1, message_id="m"), run(1)], [("m", 2, rows.ROW_MEMBERS + 2)]),
         ([run(2), run(2)], []),
     ],
     ids=["three runs", "with a target", "two requests", "more than a row", "no id"],

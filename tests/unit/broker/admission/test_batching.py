@@ -107,3 +107,15 @@ async def test_a_send_goes_at_once_when_it_is_large() -> None:
     assert [len(sent) for sent in backbone.sent] == [1, batching.MOST, 1]
     backbone.outcome.set_result(True)
     await turns()
+
+
+async def test_runs_are_joined_up_to_one_row_of_the_log() -> None:
+    backbone = Backbone()
+    entry = Batching(backbone.send)
+    for _ in range(5):
+        entry.put([run_of(None, *[b"<a/>"] * 50)], 1, lambda stored: None)
+    await turns()
+    assert len(backbone.sent[0]) == 250
+    assert backbone.runs == 3
+    backbone.outcome.set_result(True)
+    await turns()
