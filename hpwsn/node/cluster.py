@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from aiohttp import web
 
-from hpwsn.broker.admission.admission import Admission
+from hpwsn.broker.admission.admission import Admission, Limit
 from hpwsn.broker.delivery.log_readers import Readers
 from hpwsn.broker.registrations.demand import Demand
 from hpwsn.broker.subscriptions.subscription import Subscriber, Subscription
@@ -78,7 +78,7 @@ class InCluster:
     ) -> None:
         """Have forwarding told of what is committed, and of what somebody here wants."""
         forwarding = self.forwarding
-        admission.limits.append((True, forwarding.check_room))
+        admission.limits.append(Limit(forwarding.check_room, routing=RELIABLE))
         journal.committed.add(forwarding.committed)
         subscriptions.interest_changed.add(self._subscription_changed)
         readers.waiting_changed.add(forwarding.reader_changed)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import cast
 
 from hpwsn.background import in_thread
-from hpwsn.broker.admission.admission import Admission
+from hpwsn.broker.admission.admission import Admission, Limit
 from hpwsn.broker.broker import Broker
 from hpwsn.broker.delivery.backlog import Recent
 from hpwsn.broker.delivery.delivery import Delivery
@@ -271,7 +271,7 @@ class Parts:
     def _join(self) -> None:
         """Connect listeners: in lists, called in the order in which they are added."""
         journal, demand, subscriptions = self.journal, self.demand, self.subscriptions
-        self.admission.limits.append((self.overflow.full, self.overflow.check_room))
+        self.admission.limits.append(Limit(self.overflow.check_room, applies=self.overflow.full))
         journal.committed.add(self.processor.process)
         journal.committed.add(self.readers.committed)
         subscriptions.check_filter = self.services.check

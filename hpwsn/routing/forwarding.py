@@ -65,7 +65,7 @@ class Forwarding:
         journal: Journal,
         clock: Callable[[], float],
         policy: Callable[[Topic], str | None],
-        store: Callable[[Sequence[Run], Arrival], asyncio.Future[int]],
+        store: Callable[[Sequence[Run], Arrival | None], asyncio.Future[int]],
         has_peers: bool = False,
     ) -> None:
         self._name = name
@@ -205,7 +205,7 @@ class Forwarding:
 
     def check_room(self, runs: Sequence[Run]) -> None:
         """Raise Busy for reliable notifications while too many are not confirmed yet."""
-        if any(run.routing & RELIABLE for run in runs) and self._router.full:
+        if self._router.full:
             raise Busy(
                 "nothing was stored: other nodes have not confirmed"
                 f" {self._router.figures()['unacknowledged']} reliable notifications yet"
@@ -283,7 +283,7 @@ class Forwarding:
                 self._given_up[effect.target] += 1
 
     def _deliver(self, publication: Publication) -> None:
-        id_ = publication.id if publication.reliable else None
+        id_ = publication.id if publication.flags & Flag.RELIABLE else None
         try:
             notification = parse_payload(publication.topic, publication.payload)
         except MalformedMessage as error:
@@ -296,7 +296,7 @@ class Forwarding:
             self._settle(id_)
             return
         parts: Iterable[Notification] = (notification,)
-        if publication.reliable and publication.partial:
+        if publication.flags & Flag.RELIABLE and publication.partial:
             identification = "{}:{:x}:{}".format(*publication.id)
             parts = pieces(notification, identification, self._options.fragment_size)
         if not self._arriving:
@@ -315,7 +315,9 @@ class Forwarding:
         runs = [run for parts, _ in arriving for run in parts]
         ids = [id_ for _, id_ in arriving if id_ is not None]
         ranges = [FrameRange(route_source(id_.origin, id_.epoch), id_.number, id_.number) for id_ in ids]
-        arrival = Arrival(ranges=ranges, time=self._clock(), from_peers=self._has_peers)
+        arrival = None
+        if ranges or self._has_peers:
+            arrival = Arrival(ranges=ranges, time=self._clock(), from_peers=self._has_peers)
         stored = self._store(runs, arrival)
         stored.add_done_callback(lambda ended: self._stored(ended, runs, ids))
 
@@ -327,7 +329,7 @@ class Forwarding:
             if not isinstance(error, JournalUnavailable):
                 log.error("what came from other nodes could not be stored: %s", error)
             return
-        self._arrived += count_of(runs)
+        self._arrived += sum([run.size for run in runs])
         if ids:
             self._do(self._router.stored(ids, self._loop.time()))
 

@@ -81,8 +81,15 @@ class RegistrationCheck(Protocol):
         """Raise the fault for runs with that beginning; else until when the answer holds."""
 
 
-Limit = Callable[[Sequence[Run]], None]
-"""Raises Busy for runs that would overfill a queue."""
+class Limit(NamedTuple):
+    """A bound on what waits: `check` raises Busy for runs that would exceed it.
+
+    It is asked only while `applies` is true, and where `routing` has flags, only for runs with one of them.
+    """
+
+    check: Callable[[Sequence[Run]], None]
+    applies: object = True
+    routing: int = 0
 
 
 class Admission:
@@ -93,7 +100,7 @@ class Admission:
         *,
         tree: TopicTree[Subscriber],
         backbone: Backbone,
-        store: Callable[[Sequence[Run], Arrival], asyncio.Future[int]],
+        store: Callable[[Sequence[Run], Arrival | None], asyncio.Future[int]],
         clock: Callable[[], float],
         id_window: float,
         content_limit: int,
@@ -111,8 +118,8 @@ class Admission:
         self._decisions: dict[bytes, Decision] = {}
         """By the beginning of a run."""
         self._trouble: str | None = None
-        self.limits: list[tuple[object, Limit]] = []
-        """Asked for every request of a client, in order, each where the object before it is true."""
+        self.limits: list[Limit] = []
+        """Asked for requests of clients, in order."""
         self.carried = 0
         """Which routing flags have a meaning here: none where this node is alone."""
         self.accepted = 0
@@ -158,8 +165,8 @@ class Admission:
             if known is not None:
                 self.repeated += count_of(runs)
                 return known
-        for applies, check in self.limits:
-            if applies:
+        for check, applies, routing in self.limits:
+            if applies and (not routing or runs[0].routing & routing):
                 check(runs)
         if id_ is not None:
             self._ids.claim(id_, now)
@@ -254,7 +261,7 @@ class Admission:
             self._note_trouble(None)
         return Span(first, None if first is None else first + number - 1)
 
-    def store_from_peer(self, runs: Sequence[Run], arrival: Arrival) -> asyncio.Future[int]:
+    def store_from_peer(self, runs: Sequence[Run], arrival: Arrival | None) -> asyncio.Future[int]:
         """Store what another node accepted and sent here; the future has the offset of the first."""
         stored = self._store(runs, arrival)
         ids = {run.message_id for run in runs if run.message_id is not None}

@@ -154,7 +154,7 @@ class Router:
         if isinstance(message, Publication):
             return self._complete(
                 self._receive_reliable(sender, message, now)
-                if message.reliable
+                if message.flags & Flag.RELIABLE
                 else self._best_effort.take(message)
             )
         return self._complete(self._control_message(sender, message, now))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from hpwsn.broker.admission.admission import CLIENT, Admission, Source, runs_of
+from hpwsn.broker.admission.admission import CLIENT, Admission, Limit, Source, runs_of
 from hpwsn.broker.admission.message_ids import Span
 from hpwsn.errors import JournalUnavailable
 from hpwsn.journal.store.records import Arrival
@@ -75,7 +75,7 @@ class Way:
             registrations=self.registrations,
         )
 
-    def store(self, runs: Sequence[Run], arrival: Arrival) -> asyncio.Future[int]:
+    def store(self, runs: Sequence[Run], arrival: Arrival | None) -> asyncio.Future[int]:
         self.stored += runs
         done: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         done.set_result(5)
@@ -130,7 +130,7 @@ async def test_a_repetition_gets_the_first_outcome_even_when_queues_are_full() -
     admission, once = Way().admission, [run_of(None, b"<x/>", message_id="a")]
     assert admission.admit(CLIENT, once) is None
     assert await admission.append_batch(once)
-    admission.limits.append((True, full))
+    admission.limits.append(Limit(full))
     repeated = admission.admit(CLIENT, once)
     assert repeated is not None
     assert await repeated == Span(10, 10)
@@ -138,7 +138,7 @@ async def test_a_repetition_gets_the_first_outcome_even_when_queues_are_full() -
 
 async def test_an_id_is_not_claimed_where_a_queue_is_full() -> None:
     admission, once = Way().admission, [run_of(None, b"<x/>", message_id="a")]
-    admission.limits.append((True, full))
+    admission.limits.append(Limit(full))
     with pytest.raises(faults.Busy):
         admission.admit(CLIENT, once)
     assert not admission.knows("a")
@@ -161,7 +161,7 @@ async def test_published_messages_fail_with_busy_and_are_new_again() -> None:
 
 async def test_what_a_peer_sends_meets_no_queue_limit_and_its_id_is_known_afterwards() -> None:
     way = Way()
-    way.admission.limits.append((True, full))
+    way.admission.limits.append(Limit(full))
     runs = [run_of("a", b"<x/>", message_id="a")]
     assert await way.admission.store_from_peer(runs, Arrival()) == 5
     await asyncio.sleep(0)
@@ -249,8 +249,17 @@ def test_messages_in_a_row_that_differ_in_their_payloads_only_are_one_run() -> N
 
 async def test_a_limit_is_asked_only_while_it_applies() -> None:
     admission, queues = Way().admission, set()  # type: ignore[var-annotated]
-    admission.limits.append((queues, full))
+    admission.limits.append(Limit(full, applies=queues))
     assert admission.admit(CLIENT, [run_of(None, b"<x/>")]) is None
     queues.add("a full one")
     with pytest.raises(faults.Busy):
         admission.admit(CLIENT, [run_of(None, b"<x/>")])
+
+
+async def test_a_limit_for_some_routing_is_asked_for_that_routing_only() -> None:
+    admission = Way().admission
+    admission.carried = RELIABLE
+    admission.limits.append(Limit(full, routing=RELIABLE))
+    assert admission.admit(CLIENT, [run_of(None, b"<x/>")]) is None
+    with pytest.raises(faults.Busy):
+        admission.admit(CLIENT, [run_of(None, b"<x/>", routing=RELIABLE)])
