@@ -5,6 +5,7 @@ WS-Addressing 1.0, ONVIF, the original HPwsn, and HPwsn's extensions under ``urn
 contains a namespace URI.
 """
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
 
@@ -70,50 +71,30 @@ ACTION_SOAP_FAULT: Final = WSA + "/soap/fault"
 ACTION_BASE_FAULT: Final = "http://docs.oasis-open.org/wsrf/fault"
 
 
-_remembered = lru_cache(1024)
-"""Names are asked for by constants, again and again."""
+def _clark_names(namespace: str) -> Callable[[str], str]:
+    """A function from local names to Clark names; names are constants, and asked for again and again."""
+
+    @lru_cache(1024)
+    def clark_name(local: str) -> str:
+        return f"{{{namespace}}}{local}"
+
+    return clark_name
 
 
-@_remembered
-def wsnt(local: str) -> str:
-    """The Clark name of an element of WS-BaseNotification."""
-    return f"{{{WSNT}}}{local}"
-
-
-@_remembered
-def wsa(local: str) -> str:
-    """The Clark name of an element of WS-Addressing."""
-    return f"{{{WSA}}}{local}"
-
-
-@_remembered
-def hp(local: str) -> str:
-    """The Clark name of an element of HPwsn's extensions."""
-    return f"{{{HPWSN}}}{local}"
-
-
-@_remembered
-def rp(local: str) -> str:
-    """The Clark name of an element of WS-ResourceProperties."""
-    return f"{{{WSRF_RP}}}{local}"
-
-
-@_remembered
-def rl(local: str) -> str:
-    """The Clark name of an element of WS-ResourceLifetime."""
-    return f"{{{WSRF_RL}}}{local}"
-
-
-@_remembered
-def tev(local: str) -> str:
-    """The Clark name of an element of ONVIF's event service."""
-    return f"{{{TEV}}}{local}"
-
-
-@_remembered
-def br(local: str) -> str:
-    """The Clark name of an element of WS-BrokeredNotification."""
-    return f"{{{WSN_BR}}}{local}"
+wsnt = _clark_names(WSNT)
+"""The Clark name of an element of WS-BaseNotification."""
+wsa = _clark_names(WSA)
+"""The Clark name of an element of WS-Addressing."""
+hp = _clark_names(HPWSN)
+"""The Clark name of an element of HPwsn's extensions."""
+rp = _clark_names(WSRF_RP)
+"""The Clark name of an element of WS-ResourceProperties."""
+rl = _clark_names(WSRF_RL)
+"""The Clark name of an element of WS-ResourceLifetime."""
+tev = _clark_names(TEV)
+"""The Clark name of an element of ONVIF's event service."""
+br = _clark_names(WSN_BR)
+"""The Clark name of an element of WS-BrokeredNotification."""
 
 
 def action(port_type: str, operation: str, response: bool = False) -> str:
