@@ -1,4 +1,4 @@
-"""The log and its cursors: every accepted notification at an offset, and what a restart carries on with."""
+"""The journal: the log of accepted notifications by offset, its cursors, and the state kept for a restart."""
 
 from hpwsn.journal.journal import Journal
 from hpwsn.journal.store.records import (

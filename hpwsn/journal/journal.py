@@ -1,10 +1,11 @@
-"""The journal as the node uses it, from one event loop: the log, its cursors, and the state beside it.
+"""The journal for one event loop: the log of notifications, the cursors, and the records of resources.
 
-It owns the data directory's lock, a thread that writes and a thread that reads. What each durability
-promises once an append's future has its offset: `fsync`, that the notification survives the machine;
-`commit`, the process (kill -9), while a machine that stops may lose the last moments, its file whole;
-`none`, nothing: the answer does not wait for the commit. In every mode the listeners `committed` run after
-the commit, in the order of the log. A future that fails has stored nothing of its append.
+It owns the lock of the data directory, a writer thread and a reader thread. The future of an append completes
+with the offset. What that guarantees depends on the durability. With `fsync`, the notification survives a
+crash of the machine. With `commit`, it survives a crash of the process (kill -9); a crash of the machine may
+lose the last commits, but does not damage the file. With `none`, nothing is guaranteed: the future does not
+wait for the commit. In every mode the listeners in `committed` run after the commit, in the order of the log.
+If the future fails, nothing of its append is stored.
 """
 
 import asyncio
@@ -48,13 +49,13 @@ from hpwsn.notification import Run
 MAX_WAITING = 64 << 20
 RESERVE = 16 << 20
 LINGER = 0.002
-"""Seconds that the first of a group waits for others where no answer waits for it (durability none)."""
+"""Seconds for which the writer collects changes before a commit, with durability `none` only."""
 
 T = TypeVar("T")
 
 
 class Journal:
-    """One SQLite file in a data directory that nobody else has."""
+    """One SQLite file in a data directory that this process has locked."""
 
     def __init__(
         self,
@@ -74,7 +75,7 @@ class Journal:
         self._forgotten: dict[str, None] = {}
         self._channel = Channel(max_waiting=max_waiting, wait_for_commit=durability != "none")
         self._open = False
-        # The two calls of every notification lead straight to the channel, which describes them.
+        # Every notification needs these two calls, so they skip a level: see Channel for their contracts.
         self.append = self._channel.append
         self.advance = self._channel.advance
         self.spool = Spool(self._channel.change, self._query)
@@ -85,17 +86,17 @@ class Journal:
 
     @property
     def committed(self) -> Listeners[int, Sequence[Run]]:
-        """Called in the loop for each committed append, in the order of the log, before its future is done.
+        """Listeners that get the first offset and the runs of each committed append, in the order of the log.
 
-        A listener gets the first offset and the runs.
+        They run in the event loop, before the future of the append completes.
         """
         return self._channel.committed
 
     last_offset = cast(int, property(attrgetter("_channel.last_offset")))
-    """The offset of the last notification that is committed and was announced."""
+    """The offset of the last committed notification of which the listeners were told."""
 
     async def open(self, *, ids_since: float = 0.0) -> Recovered:
-        """Take the data directory and give what was left there, with the message ids since a time."""
+        """Lock the data directory and return the stored state, with the message ids since a time."""
         self._reading = ThreadPoolExecutor(1, thread_name_prefix="journal-reader")
         try:
             recovered = await self._read(self._open_files, ids_since)
@@ -108,7 +109,7 @@ class Journal:
         return recovered
 
     async def close(self) -> None:
-        """Write everything that waits, and give the directory free."""
+        """Write all pending changes and unlock the directory."""
         if not self._open:
             return
         self._open = False
@@ -119,9 +120,9 @@ class Journal:
         self._lock.release()
 
     async def read(self, offsets: Collection[int], *, room: int | None = None) -> list[Stored]:
-        """The entries at these offsets, in the order of the log; those that are gone are left out.
+        """The entries at these offsets, in the order of the log, without offsets that were pruned.
 
-        Where they are more than 16 MiB (or the room) together, the first that fit, and one at least.
+        The result is cut at `room` bytes (16 MiB by default), but has at least one entry.
         """
         return await self._read(self._reader.read, offsets, room)
 
@@ -137,8 +138,8 @@ class Journal:
     ) -> Scan:
         """The next entries after an offset whose topic key is one of these; None for every topic.
 
-        Without a target, what was posted straight to a pull point is left out; with one, only that is given.
-        Nothing after `head` is looked at: the topics may be those of that moment.
+        A target is the id of a pull point: the result has only notifications posted to its address. Without
+        a target, the result has none of these. Entries after `head` are not read.
         """
         return await self._read(self._reader.scan, after, limit, topics, target, head, room)
 
@@ -147,7 +148,7 @@ class Journal:
         return await self._read(self._reader.count, after, topics)
 
     def put_subscription(self, record: SubscriptionRecord) -> asyncio.Future[None]:
-        """Store a subscription or its changed state; a cursor that is further already stays."""
+        """Store a subscription or its changed state; a stored cursor never moves back."""
         return self._channel.change(changes.put_subscription(record), grows=True)
 
     def delete_subscription(self, subscription_id: str) -> asyncio.Future[None]:
@@ -159,7 +160,7 @@ class Journal:
         return self._channel.change(changes.put_registration(record), grows=True)
 
     def delete_registration(self, registration_id: str) -> asyncio.Future[None]:
-        """Remove a registration with its subscriptions at the publisher."""
+        """Remove a registration and the records of its upstream subscriptions."""
         return self._channel.change(changes.delete_registration(registration_id))
 
     def put_upstream(self, record: UpstreamRecord) -> asyncio.Future[None]:
@@ -167,7 +168,7 @@ class Journal:
         return self._channel.change(changes.put_upstream(record), grows=True)
 
     def delete_upstream(self, registration_id: str, place: int) -> asyncio.Future[None]:
-        """Forget a subscription at a publisher."""
+        """Remove the record of a subscription at a publisher."""
         return self._channel.change(changes.delete_upstream(registration_id, place))
 
     def put_pull_point(self, record: PullPointRecord) -> asyncio.Future[None]:
@@ -181,31 +182,31 @@ class Journal:
     def enqueue(
         self, pull_point_id: str, entries: Sequence[tuple[int, str | None]], cursors: Mapping[str, int]
     ) -> asyncio.Future[None]:
-        """Put entries into a queue and move cursors in one transaction; what waits there is not repeated."""
+        """Add entries to a queue and move cursors in one transaction; queued entries are not added twice."""
         return self._channel.change(changes.enqueue(pull_point_id, entries, cursors), grows=True)
 
     async def pull(self, pull_point_id: str, limit: int, *, after: int = 0) -> list[Pulled]:
-        """The first of a queue, after a sequence number; they stay until they are confirmed."""
+        """The oldest messages of a queue after a sequence number; they stay queued until `confirm`."""
         return await self._read(self._reader.pull, pull_point_id, limit, after)
 
     def confirm(self, pull_point_id: str, upto_seq: int, from_seq: int = 0) -> asyncio.Future[int]:
-        """Remove the queue between two sequence numbers; the future has how many that were."""
+        """Remove queued messages from `from_seq` to `upto_seq`, both included; the result is their number."""
         return self._channel.change(changes.confirm(pull_point_id, upto_seq, from_seq))
 
     def discard(self, pull_point_id: str, seqs: Collection[int]) -> asyncio.Future[int]:
-        """Remove some of a queue by their sequence numbers; the future has how many that were."""
+        """Remove queued messages by their sequence numbers; the result is how many were removed."""
         return self._channel.change(changes.discard(pull_point_id, seqs))
 
     async def queue_length(self, pull_point_id: str) -> int:
-        """How many messages wait in a queue: a number kept with it, so that no length is too much to ask."""
+        """The number of messages in a queue; it is stored, so the call is fast for a queue of any length."""
         return await self._read(self._reader.queue_length, pull_point_id)
 
     def trim(self, pull_point_id: str, limit: int) -> asyncio.Task[int]:
-        """Remove the oldest of a queue beyond so many, in small steps; the task has how many that were."""
+        """Remove the oldest messages beyond `limit`, in small steps; the result is how many were removed."""
         return self._in_steps(lambda _: changes.trim(pull_point_id, limit))
 
     def forget_current(self, topic: str) -> asyncio.Future[None]:
-        """Let the topic with this key have no current message until its next one."""
+        """Clear the current message of the topic with this key."""
         return self._channel.change(changes.forget_current(topic))
 
     def bury(
@@ -218,33 +219,33 @@ class Journal:
         cursor: int | None = None,
         consumer: str = "",
     ) -> asyncio.Future[None]:
-        """Make entries dead letters of a subscription and move its cursor, in one transaction."""
+        """Turn entries into dead letters of a subscription and move its cursor, in one transaction."""
         work = changes.bury(subscription_id, offsets, reason, time, consumer, cursor)
         return self._channel.change(work, grows=True)
 
     async def dead_letters(
         self, limit: int, after: int = 0, subscription_id: str | None = None
     ) -> list[DeadLetter]:
-        """Dead letters with an id after this one, in order, of one subscription or of all.
+        """Dead letters whose id is greater than `after`, in order, of one subscription or of all.
 
-        Where they are more than 16 MiB together, the first that fit, and one at least.
+        The result is cut at 16 MiB, but has at least one dead letter.
         """
         return await self._read(self._reader.dead_letters, limit, after, subscription_id)
 
     async def dead_letter(self, number: int) -> DeadLetter | None:
-        """The dead letter with this id, if it is there."""
+        """The dead letter with this id, or None."""
         return await self._read(self._reader.dead_letter, number)
 
     async def dead_letter_count(self) -> int:
-        """How many dead letters there are, of all subscriptions."""
+        """The number of dead letters of all subscriptions."""
         return await self._read(self._reader.dead_letter_count)
 
     def drop_dead_letters(self, ids: Iterable[int]) -> asyncio.Future[int]:
-        """Remove dead letters; the future has how many that were."""
+        """Remove dead letters; the result is how many were removed."""
         return self._channel.change(changes.drop_dead_letters(ids))
 
     def drop_dead_letters_of(self, subscription_id: str) -> asyncio.Task[int]:
-        """Remove the dead letters of a subscription, in small steps; the task has how many that were."""
+        """Remove the dead letters of a subscription, in small steps; the result is how many were removed."""
         return self._in_steps(lambda _: changes.drop_dead_letters_of(subscription_id))
 
     def prune(
@@ -260,10 +261,10 @@ class Journal:
         dead_letter_age: float | None = None,
         dead_letter_limit: int | None = None,
     ) -> asyncio.Task[Pruned]:
-        """Remove what is too old or too much, in small steps; what is needed stays in any case.
+        """Remove entries beyond the retention age or size, in small steps, except entries still needed.
 
-        That is: entries after `head`, those of a topic after its offset in `needs`, and every one without a
-        target after `needs_all`; beside these, what waits in a queue or is a dead letter.
+        Needed are: all entries after `head`, the entries of a topic after its offset in `needs`, all entries
+        without a target after `needs_all`, queued entries, and dead letters.
         """
         retention = Retention(
             head=min(head, self.last_offset),
@@ -279,12 +280,12 @@ class Journal:
 
     @property
     def unavailable(self) -> str | None:
-        """Why appends fail, while they do."""
+        """Why appends fail at present; None while they succeed."""
         return self._channel.unavailable
 
     @property
     def state(self) -> State:
-        """The figures of this moment."""
+        """The current figures."""
         writer, channel = self._writer, self._channel
         return State(
             last_offset=channel.last_offset,
@@ -312,7 +313,7 @@ class Journal:
             raise
 
     def _connect(self, ids_since: float) -> Recovered:
-        self._reserve.release()  # a disk that is full needs it to open at all
+        self._reserve.release()  # SQLite needs this space to open the file on a full disk
         check_unclosed(self._path)
         db = open_writer(self._path, self._durability, self._max_bytes, self._reserve.checkpoint_bytes)
         try:

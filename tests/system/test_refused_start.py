@@ -169,7 +169,7 @@ CASES = [
     Case("data.dir", directory_of(closed_file), f"journal.db is not writable ({DENIED})", prefix=obey),
     Case("data.dir", directory_of(Path.mkdir), "journal.db is not a file"),
     Case("data.dir", directory_of(lambda file: file.write_text("words " * 1000)), "file is not a database"),
-    Case("data.dir", directory_of(another_database), "it is a database of something else"),
+    Case("data.dir", directory_of(another_database), "it is the database of another program"),
     Case("data.dir", directory_of(later_version), "has journal version 1000"),
     Case("topics.url", lambda folder: folder / "missing.toml", "there is no such file"),
     Case("topics.url", words_in, "must end in .toml"),

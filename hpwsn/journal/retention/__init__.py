@@ -1,1 +1,1 @@
-"""What leaves the journal, by age and size, in bounded steps."""
+"""Retention: removal of old entries from the journal by age and size, in bounded steps."""

@@ -1,6 +1,6 @@
-"""What leaves the journal beside the log: old message ids, dead letters beyond their limits, orphaned queues.
+"""Pruning of the other tables: old message ids, dead letters beyond their limits, orphaned queues.
 
-Each function is the work of one bounded step, like those of retention.py.
+Each function is the work of one bounded step, as in retention.py.
 """
 
 import sqlite3
@@ -10,7 +10,7 @@ from hpwsn.journal.store.writer import Step, Work
 
 STEP = 500
 
-# The pull points in the queue by skipping from one to the next: the queue itself may be long.
+# A loose index scan over the pull points in the queue, since the queue may be long.
 _ORPHANS = """
 DELETE FROM queue WHERE seq IN (
   WITH RECURSIVE queued (number) AS (
@@ -26,7 +26,7 @@ _OLDEST_LETTERS = (
 
 
 def prune_ids(now: float, window: float) -> Work:
-    """Remove ids from before the window, and those that a clock set back has left far in the future."""
+    """Remove ids older than the window, and ids far in the future, which a clock set back leaves behind."""
     values = {"old": micros(now - window), "future": micros(now + window), "step": STEP}
 
     def work(db: sqlite3.Connection) -> Step:
@@ -41,12 +41,12 @@ def prune_ids(now: float, window: float) -> Work:
 
 
 def prune_queues(db: sqlite3.Connection) -> Step:
-    """Remove queue rows of pull points that are gone."""
+    """Remove queue rows of pull points that no longer exist."""
     return _step(db.execute(_ORPHANS, (STEP,)).rowcount)
 
 
 def prune_dead_letters(now: float, age: float | None, limit: int | None) -> Work:
-    """Remove dead letters that are too old, then the oldest of those that are too many."""
+    """Remove dead letters older than `age`, then the oldest ones beyond `limit`."""
 
     def work(db: sqlite3.Connection) -> Step:
         removed = 0

@@ -1,4 +1,4 @@
-"""One pruning from beginning to end: a chain of bounded steps, each a transaction among others."""
+"""One complete pruning as a chain of bounded steps; other transactions run between two steps."""
 
 import sqlite3
 from collections.abc import Callable, Sequence
@@ -24,7 +24,7 @@ Discard = Callable[[Sequence[int]], None]
 
 
 class Pruning:
-    """Removes all that may go; only one at a time, since the needs of one are in the database meanwhile."""
+    """Removes everything past retention; only one may run at a time, since it uses the table `needs`."""
 
     def __init__(
         self,
@@ -39,11 +39,11 @@ class Pruning:
         self._retention = retention
         self._now = now
         self._log = LogRetention(retention, now)
-        self._forgotten = forgotten  # the caller's, so that a pruning that fails hands over to the next
+        self._forgotten = forgotten  # shared with the caller, so that the next pruning continues a failed one
         self.streams = 0
 
     async def run(self) -> Pruned:
-        """Take all steps, and say what they removed."""
+        """Run all steps, and return what they removed."""
         r, now = self._retention, self._now
         await repeat(self._submit, lambda _: prune_queues)
         letters = prune_dead_letters(now, r.dead_letter_age, r.dead_letter_limit)
@@ -57,17 +57,17 @@ class Pruning:
 
     async def _prune_log(self) -> int:
         await self._note_needs()
-        removed = in_vain = 0
+        removed = fruitless = 0
         streams, after = await self._find(0)
         while after is not None and len(self._forgotten) + STEP <= MAX_FORGOTTEN // 2:
             step: LogStep = await self._submit(self._log.remove(after))
             removed += step.removed
             self._forgotten |= dict.fromkeys(step.forgotten)
-            in_vain = 0 if step.removed else in_vain + step.looked
+            fruitless = 0 if step.removed else fruitless + step.looked
             after = step.upto
-            # Looking at one stream costs about as much as looking at one entry.
-            if after is not None and in_vain > streams:
-                in_vain, (streams, after) = 0, await self._find(after)
+            # To check one stream costs about as much as to check one entry.
+            if after is not None and fruitless > streams:
+                fruitless, (streams, after) = 0, await self._find(after)
         return removed
 
     async def _note_needs(self) -> None:
@@ -77,7 +77,7 @@ class Pruning:
             await self._submit(self._log.add_needs(some))
 
     async def _find(self, after: int) -> tuple[int, int | None]:
-        """How many streams there are, and an offset that no entry which may go lies before or at."""
+        """The number of streams, and the offset after which the first removable entry comes, if any."""
         streams, first, stream = 0, [], START
         while True:
             step: NextStep = await self._submit(self._log.find(after, stream))

@@ -1,10 +1,10 @@
-"""What leaves the log: entries beyond their age or the size, that nobody has still to see.
+"""Retention of the log: removal of entries beyond the age or the size that no reader still needs.
 
-Each function is the work of one bounded step, so that appends come in between. An entry is free to go unless
-it lies after the head or after what the readers of its topic have seen, waits in a pull point's queue, or is
-a dead letter. A topic's current message goes by age alone, never by size. What is needed is in each stream
-the end, so the index finds the first free entry of a stream at once, however much stays. A run goes when all
-of it may go. The size is that of the database's pages in use.
+Each function is the work of one bounded step, so that appends can run in between. An entry is free, that is
+removable, unless it is after the head, after what the readers of its topic have acknowledged, in a pull
+point's queue, or a dead letter. A topic's current message is removed by age only, never by size. The needed
+entries are at the end of each stream, so the index finds the first free entry fast. A run is removed only as
+a whole. The size is that of the database pages in use.
 """
 
 import json
@@ -21,7 +21,7 @@ from hpwsn.journal.store.writer import Work
 
 STEP = 500
 START = -(2**63)
-_PROBES = 16  # a stream may begin with queued entries; so many are passed over at once
+_PROBES = 16  # a stream may begin with queued entries; one query skips at most this many
 
 _NEEDS = """
 INSERT INTO temp.needs (stream, upto)
@@ -55,7 +55,7 @@ _FIRST = f"""
 SELECT l.offset FROM log AS l
 WHERE l.stream = s.id AND l.offset > :after AND l.offset <= {_UPTO.format("s.id")} ORDER BY l.offset
 """
-# The first free entry of each stream; where none is among the first few, the last of these.
+# The first free entry of each stream; if the first _PROBES entries are not free, the last of them.
 _NEXT = f"""
 SELECT count(*), max(id), min(first) FROM (
   SELECT s.id, coalesce(
@@ -79,7 +79,7 @@ Row = tuple[int, int, int, int, int, int]  # offset, stream, size, expired, curr
 
 @dataclass(frozen=True, slots=True)
 class LogStep:
-    """How far a step came, how many entries it looked at, and what went: None when there is no more."""
+    """The result of a step: where it stopped (None at the end), entries checked and removed, topics."""
 
     upto: int | None
     looked: int = 0
@@ -89,7 +89,7 @@ class LogStep:
 
 @dataclass(frozen=True, slots=True)
 class NextStep:
-    """The streams looked at up to a number, None at their end; and the first entry that may go, if any."""
+    """The number of streams checked, the last of them (None at the end), and the first free entry, if any."""
 
     streams: int
     upto: int | None
@@ -97,7 +97,7 @@ class NextStep:
 
 
 class LogRetention:
-    """The bounds of one pruning, in the terms of the database."""
+    """The limits of one pruning as SQL parameters."""
 
     def __init__(self, retention: Retention, now: float) -> None:
         self._size = retention.size
@@ -111,16 +111,16 @@ class LogRetention:
         }
 
     def clear_needs(self, db: sqlite3.Connection) -> None:
-        """Forget what was needed at the last pruning."""
+        """Clear the needs of the last pruning."""
         db.execute("DELETE FROM temp.needs")
 
     def add_needs(self, needs: dict[str, int]) -> Work:
-        """Note by stream what is needed by topic; a topic without entries has no stream and needs no note."""
+        """Store the needs of topics by stream; a topic without entries has no stream and is skipped."""
         values = {"plain": self._bounds["plain"], "needs": json.dumps(needs)}
         return lambda db: db.execute(_NEEDS, values)
 
     def find(self, after: int, stream: int) -> Work:
-        """Look among a number of streams for the first entry after an offset that may go."""
+        """Search a bounded number of streams for the first free entry after an offset."""
 
         def work(db: sqlite3.Connection) -> NextStep:
             values = self._bounds | {"after": after, "stream": stream}
@@ -129,7 +129,7 @@ class LogRetention:
         return work
 
     def remove(self, after: int) -> Work:
-        """Look at a stretch of the log after an offset, and remove what may go."""
+        """Check a bounded part of the log after an offset, and remove its free entries."""
 
         def work(db: sqlite3.Connection) -> LogStep:
             excess = 0 if self._size is None else max(0, used_bytes(db) - self._size)
@@ -145,7 +145,7 @@ class LogRetention:
 
 
 def remove_empty_streams(db: sqlite3.Connection, after: int) -> tuple[int | None, list[tuple[int, str]]]:
-    """Remove streams without entries, among a bounded number; give the last one looked at and the removed."""
+    """Remove empty streams among a bounded number; return the last stream checked and those removed."""
     upto, found = db.execute(_EMPTY_STREAMS, (after, STEP)).fetchone()
     if upto is None:
         return None, []
@@ -157,7 +157,7 @@ def remove_empty_streams(db: sqlite3.Connection, after: int) -> tuple[int | None
 
 
 def still_forgotten(topics: Iterable[str]) -> Work:
-    """Which of some topics have no current message at this moment."""
+    """The topics, out of these, that have no current message now."""
     values = (json.dumps(list(topics)),)
 
     def work(db: sqlite3.Connection) -> tuple[str, ...]:
@@ -167,7 +167,7 @@ def still_forgotten(topics: Iterable[str]) -> Work:
 
 
 def _choose(free: list[Row], excess: int, upto: int) -> tuple[list[Row], int]:
-    """What goes: all that is too old, and the first of the rest until the size fits; and how far that is."""
+    """The entries to remove: all expired ones, then the oldest until the size fits; and where that ends."""
     gone: list[Row] = []
     by_size = excess > 0
     for row in free:
@@ -190,7 +190,7 @@ def _remove(db: sqlite3.Connection, gone: list[Row]) -> tuple[str, ...]:
 
 
 def _forget(db: sqlite3.Connection, last: dict[int, int]) -> tuple[str, ...]:
-    """Let no older entry of these streams, kept for a queue, pass for the current message."""
+    """Prevent an older entry, kept for a queue, from becoming the current message of its stream."""
     values = (json.dumps(list(last.items())),)
     db.execute(
         "UPDATE streams SET forgotten = json_extract(j.value, '$[1]') FROM json_each(?) AS j"

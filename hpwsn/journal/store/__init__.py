@@ -1,1 +1,1 @@
-"""The SQLite database below the journal: tables, rows, one writer thread, one reader."""
+"""The SQLite database of the journal: tables, rows, one writer thread, one reader thread."""

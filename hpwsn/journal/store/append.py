@@ -1,9 +1,8 @@
-"""Appends as rows: the runs of a whole group go into the log in as few statements as possible.
+"""Appends as rows: the runs of a group are inserted into the log with as few SQL statements as possible.
 
-SQLite's module gives the interpreter lock away with every step of a statement and has to win it back from the
-event loop, which takes up to 5 ms each time when the loop is busy. So rows do not go in one by one: one
-statement carries up to 256 of them, and a group costs a handful of steps, whatever its size. A run is one
-row, or a few where it is long (log_rows.py).
+Python's sqlite3 module releases the interpreter lock (GIL) for every step of a statement. To get it back from
+a busy event loop takes up to 5 ms each time. So one INSERT carries up to 256 rows, and a group takes only a
+few steps. A run is one row, or several rows if it is long (log_rows.py).
 """
 
 import json
@@ -18,7 +17,7 @@ from hpwsn.notification import RELIABLE, Run
 from hpwsn_client.wsn.topics.topic_expressions import Topic
 
 _CHUNKS = (256, 64)
-# What is posted straight to a pull point waits in its queue from the same moment on.
+# A notification posted to a pull point's address is queued there in the transaction that stores it.
 _INTO_QUEUES = (
     "INSERT INTO queue (pull_point, offset, subscription) SELECT p.number, json_extract(j.value, '$[1]'), ''"
     " FROM json_each(?) AS j CROSS JOIN pull_points AS p"
@@ -30,7 +29,7 @@ Appended = tuple[int, Sequence[Run]]
 
 
 class Streams:
-    """The numbers of topics, for the writer; new ones hold once their transaction is committed."""
+    """The writer's stream numbers; new numbers become valid when their transaction is committed."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._numbers: dict[tuple[str, str], int] = {
@@ -42,7 +41,7 @@ class Streams:
         self.new: dict[tuple[str, str], int] = {}
 
     def number(self, topic: Topic | None, target: str | None = None) -> int:
-        """The stream of a topic, and a target if there is one, made if it is new."""
+        """The stream of a topic and an optional target; a new stream is created."""
         if target is not None:
             return self._find(_key(topic), target)
         known = self._by_topic.get(topic)
@@ -54,24 +53,24 @@ class Streams:
         return known
 
     def insert_new(self, db: sqlite3.Connection) -> None:
-        """Write the streams that this transaction has made."""
+        """Insert the streams that this transaction has created."""
         if self.new:
             rows = [(number, *key, _forgotten(number, key[0])) for key, number in self.new.items()]
             insert_rows(db, "INSERT INTO streams (id, topic, target, forgotten) VALUES", 4, _flat(rows))
 
     def committed(self) -> None:
-        """Keep what the transaction has made."""
+        """Keep the streams that the transaction has created."""
         self._numbers.update(self.new)
         self.new.clear()
 
     def rolled_back(self) -> None:
-        """Forget what the transaction has made."""
+        """Forget the streams that the transaction has created."""
         if self.new:
             self.new.clear()
             self._by_topic.clear()
 
     def discard(self, numbers: Iterable[int]) -> None:
-        """Forget streams that are not in the database any more."""
+        """Forget streams that were removed from the database."""
         gone = set(numbers)
         self._numbers = {key: number for key, number in self._numbers.items() if number not in gone}
         self._by_topic.clear()
@@ -96,11 +95,11 @@ class _Rows:
         self._begun = 0
 
     def begin_append(self) -> None:
-        """The runs that follow are another append: an id of theirs is a row of its own."""
+        """Begin another append: message ids are not merged across appends."""
         self._begun = len(self.ids)
 
     def add(self, first: int, run: Run) -> None:
-        """Take a run, with next to no work for each of its notifications."""
+        """Add the rows of a run; the cost hardly depends on its number of notifications."""
         stream, moment, last = self._streams.number(run.topic, run.target), micros(run.time), first - 1
         for content, tail, size in rows_of(run):
             last += size
@@ -111,7 +110,7 @@ class _Rows:
             self.routed += [value for offset in range(first, last + 1) for value in (offset, run.routing)]
 
     def _add_id(self, first: int, last: int, message_id: str, moment: int) -> None:
-        """An id stands for all runs of its request, which come one after another."""
+        """Extend the last id's range if the run continues the same request; else add a row."""
         if len(self.ids) > self._begun and self.ids[-2] == message_id and self.ids[-3] == first - 1:
             self.ids[-3] = last
         else:
@@ -119,7 +118,7 @@ class _Rows:
 
 
 def insert_appends(db: sqlite3.Connection, streams: Streams, appends: Sequence[Appended]) -> None:
-    """Write the runs of all appends and the ids that came with them."""
+    """Insert the runs and the message ids of all appends."""
     rows = _Rows(streams)
     for first, runs in appends:
         rows.begin_append()
@@ -133,7 +132,7 @@ def insert_appends(db: sqlite3.Connection, streams: Streams, appends: Sequence[A
 
 
 def queue_targeted(db: sqlite3.Connection, first: int, runs: Sequence[Run]) -> None:
-    """Give the notifications of one append their places in the queues of their targets, if they have any."""
+    """Queue the targeted notifications of one append at their pull points."""
     targeted: list[tuple[str, int]] = []
     for run in runs:
         if run.target is not None:
@@ -144,7 +143,7 @@ def queue_targeted(db: sqlite3.Connection, first: int, runs: Sequence[Run]) -> N
 
 
 def insert_rows(db: sqlite3.Connection, statement: str, width: int, values: list[Any]) -> None:
-    """Run an INSERT for flat values, many rows to a statement."""
+    """Run an INSERT for a flat list of values, with many rows per statement."""
     at = 0
     while left := (len(values) - at) // width:
         rows = next((size for size in _CHUNKS if left >= size), left)
@@ -154,7 +153,7 @@ def insert_rows(db: sqlite3.Connection, statement: str, width: int, values: list
 
 
 def micros(seconds: float) -> int:
-    """A time as the database has it."""
+    """A time as the database stores it, in microseconds."""
     return round(seconds * 1e6)
 
 

@@ -1,8 +1,7 @@
-"""The changes to state beside the log: subscriptions, pull points and their queues, registrations, dead
-letters.
+"""Changes to the records beside the log: subscriptions, pull points, queues, registrations, dead letters.
 
-Each function gives the work of one transaction for the writer. Lists travel as one JSON value and are taken
-apart by SQLite, for the reason given in append.py.
+Each function returns a Work, which the writer runs in a transaction. A list is passed as one JSON value that
+SQLite expands, which saves statement steps (append.py says why).
 """
 
 import json
@@ -22,7 +21,7 @@ STEP = 2000
 
 
 def put_subscription(record: SubscriptionRecord) -> Work:
-    """Store a subscription or its changed state; its cursor never goes back."""
+    """Store a subscription or its changed state; a stored cursor never moves back."""
     r = record
     row = (r.id, r.request, r.version, r.created, r.terminates, r.paused, r.address)
 
@@ -34,7 +33,7 @@ def put_subscription(record: SubscriptionRecord) -> Work:
 
 
 def delete_subscription(subscription_id: str) -> Work:
-    """Remove a subscription and its cursor; what it has queued in a pull point stays."""
+    """Remove a subscription and its cursor; messages that it queued in a pull point stay."""
 
     def work(db: sqlite3.Connection) -> None:
         db.execute("DELETE FROM subscriptions WHERE id = ?", (subscription_id,))
@@ -54,7 +53,7 @@ def put_registration(record: RegistrationRecord) -> Work:
 
 
 def delete_registration(registration_id: str) -> Work:
-    """Remove a registration and what is known of its publisher's subscriptions."""
+    """Remove a registration and the records of its upstream subscriptions."""
 
     def work(db: sqlite3.Connection) -> None:
         db.execute("DELETE FROM registrations WHERE id = ?", (registration_id,))
@@ -64,7 +63,7 @@ def delete_registration(registration_id: str) -> Work:
 
 
 def put_upstream(record: UpstreamRecord) -> Work:
-    """Store a subscription at a publisher, unless its registration has ended meanwhile."""
+    """Store a subscription at a publisher, unless its registration was removed in the meantime."""
     r = record
     row = (r.registration, r.place, r.reference, r.paused, r.terminates, r.registration)
 
@@ -79,7 +78,7 @@ def put_upstream(record: UpstreamRecord) -> Work:
 
 
 def delete_upstream(registration_id: str, place: int) -> Work:
-    """Forget a subscription at a publisher."""
+    """Remove the record of a subscription at a publisher."""
 
     def work(db: sqlite3.Connection) -> None:
         db.execute("DELETE FROM upstreams WHERE registration = ? AND place = ?", (registration_id, place))
@@ -104,7 +103,7 @@ def put_pull_point(record: PullPointRecord) -> Work:
 
 
 def delete_pull_point(pull_point_id: str) -> Work:
-    """Remove a pull point, its cursor and its queue; a long queue's rest goes with the next pruning."""
+    """Remove a pull point, its cursor and its queue; the next pruning removes the rest of a long queue."""
 
     def work(db: sqlite3.Connection) -> None:
         found = db.execute("SELECT number FROM pull_points WHERE id = ?", (pull_point_id,)).fetchone()
@@ -122,7 +121,7 @@ def delete_pull_point(pull_point_id: str) -> Work:
 def enqueue(
     pull_point_id: str, entries: Sequence[tuple[int, str | None]], cursors: Mapping[str, int]
 ) -> Work:
-    """Put offsets into a pull point's queue, and move the cursors that brought them, together."""
+    """Add offsets to a pull point's queue and move the subscriptions' cursors."""
     rows = json.dumps([(offset, subscription or "") for offset, subscription in entries])
     moves = dict(cursors)
 
@@ -139,7 +138,7 @@ def enqueue(
 
 
 def confirm(pull_point_id: str, upto_seq: int, from_seq: int) -> Work:
-    """Remove what a pull point's client has received."""
+    """Remove the messages that the client of a pull point has received."""
 
     def work(db: sqlite3.Connection) -> int:
         return db.execute(
@@ -152,7 +151,7 @@ def confirm(pull_point_id: str, upto_seq: int, from_seq: int) -> Work:
 
 
 def discard(pull_point_id: str, seqs: Iterable[int]) -> Work:
-    """Remove some of what waits in a pull point, wherever it is in the queue."""
+    """Remove messages from anywhere in a pull point's queue."""
     rows = json.dumps(list(seqs))
 
     def work(db: sqlite3.Connection) -> int:
@@ -166,7 +165,7 @@ def discard(pull_point_id: str, seqs: Iterable[int]) -> Work:
 
 
 def trim(pull_point_id: str, limit: int) -> Work:
-    """Remove the oldest of a queue that are beyond a length, as many as one step may."""
+    """Remove the oldest messages of a queue beyond a length, at most STEP at once."""
 
     def work(db: sqlite3.Connection) -> Step:
         removed = db.execute(
@@ -181,7 +180,7 @@ def trim(pull_point_id: str, limit: int) -> Work:
 
 
 def forget_current(topic: str) -> Work:
-    """Let a topic have no current message until the next one."""
+    """Clear the current message of a topic."""
 
     def work(db: sqlite3.Connection) -> None:
         db.execute(
@@ -202,7 +201,7 @@ def bury(
     consumer: str,
     cursor: int | None,
 ) -> Work:
-    """Set notifications aside for an operator, and move the subscription's cursor past them."""
+    """Turn notifications into dead letters and move the subscription's cursor past them."""
     rows = json.dumps(list(offsets))
 
     def work(db: sqlite3.Connection) -> None:
@@ -231,7 +230,7 @@ def drop_dead_letters(ids: Iterable[int]) -> Work:
 
 
 def drop_dead_letters_of(subscription_id: str) -> Work:
-    """Remove the dead letters of a subscription, as many as one step may."""
+    """Remove dead letters of a subscription, at most STEP at once."""
 
     def work(db: sqlite3.Connection) -> Step:
         removed = db.execute(

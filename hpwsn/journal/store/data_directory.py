@@ -1,9 +1,8 @@
-"""Whether a journal can be kept in a directory, as far as that shows without opening one.
+"""The data directory: its lock, and a check whether a journal can be kept in it.
 
-For a node that is about to start, and for an operator who asks beforehand, perhaps while a node runs
-there. So locks are not taken, and the pages of a file that was not closed are left to the opening itself.
-
-One process for one data directory: a lock that the operating system takes back when its holder dies.
+The lock gives the directory to one process; the operating system releases it when the process dies.
+`why_unusable` serves a node before its start, and an operator, perhaps while a node uses the directory. So
+it takes no lock, and leaves the check of a journal that was not closed to the opening of the journal.
 """
 
 from __future__ import annotations
@@ -18,16 +17,20 @@ from pathlib import Path
 from hpwsn.errors import DataDirectoryInUse, HpwsnError
 from hpwsn.journal.store.tables import check_closed
 
+JOURNAL = "journal.db"
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_WRITTEN = ("lock", JOURNAL, f"{JOURNAL}-wal", f"{JOURNAL}-shm")
+
 
 class DirectoryLock:
-    """Holds `lock` in a directory, with the holder's process number in it for people."""
+    """The file `lock` in a directory; it has the holder's process id, for people."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._descriptor: int | None = None
 
     def acquire(self) -> None:
-        """Take the lock at once, or say who has it."""
+        """Take the lock without waiting; DataDirectoryInUse names the process that holds it."""
         self._directory.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(self._directory / "lock", os.O_RDWR | os.O_CREAT, 0o644)
         try:
@@ -37,34 +40,29 @@ class DirectoryLock:
             os.close(descriptor)
             raise DataDirectoryInUse(self._directory, holder) from error
         self._descriptor = descriptor
-        self._sign()
+        self._write_process_id()
 
     def release(self) -> None:
-        """Give the directory free; the file stays, since removing it would race with the next holder."""
+        """Release the lock; the file stays, since removing it would race with the next holder."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
 
-    def _sign(self) -> None:
+    def _write_process_id(self) -> None:
         assert self._descriptor is not None
         try:
             os.ftruncate(self._descriptor, 0)
             os.pwrite(self._descriptor, f"{os.getpid()}\n".encode("ascii"), 0)
         except OSError:
-            pass  # a full disk must not keep a node from starting: the number is only for people
-
-
-JOURNAL = "journal.db"
-_FULL = (errno.ENOSPC, errno.EDQUOT)
-_WRITTEN = ("lock", JOURNAL, f"{JOURNAL}-wal", f"{JOURNAL}-shm")
+            pass  # a full disk must not prevent the start: the process id is only for people
 
 
 def why_unusable(directory: Path) -> str | None:
-    """Why no journal can be kept there; None where one can. A missing directory must be possible to make."""
+    """Why a journal cannot be kept there; None if it can. A missing directory must be possible to create."""
     try:
         return _why_unusable(directory.absolute())
     except OSError as error:
-        # No such path can be: it is too long, or the current directory was removed.
+        # The path is impossible: it is too long, or the current directory was removed.
         return f"cannot be used: {error.strerror}; name another with --data"
 
 
@@ -83,7 +81,7 @@ def _why_unusable(directory: Path) -> str | None:
 
 
 def _why_not_writable(directory: Path) -> str | None:
-    """Tried, since neither mode nor owner tells it for certain; a full disk counts as writable."""
+    """Create a directory as a test, since mode and owner are not reliable; a full disk counts as writable."""
     try:
         Path(tempfile.mkdtemp(prefix=".hpwsn-", dir=directory)).rmdir()
     except OSError as error:

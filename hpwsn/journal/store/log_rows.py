@@ -1,9 +1,9 @@
-"""Rows of the log: a notification, or a run of notifications that differ in their payloads only.
+"""Rows of the log: a row holds one notification, or a run of notifications that differ only in the payload.
 
-A run has the offset of its last notification, so that "after an offset", the greatest offset and a topic's
-current message are what they are for single ones. Where a single one has the end of its payload, a run has
-minus its number (`tail`), and its content is what stands before each payload, all payloads with END behind
-each, and what stands behind each payload. Pure; owns how rows are read, not where they come from.
+The offset of a row is that of its last notification. So queries for "after an offset", the greatest offset
+and a topic's current message work for both kinds of rows. The column `tail` of a single notification is the
+end of its payload; `tail` of a run is its negative size. The content of a run is the bytes before each
+payload, then all payloads with END after each, then the bytes after each payload. Pure: no database here.
 """
 
 from collections.abc import Container, Iterator, Sequence
@@ -16,13 +16,13 @@ from hpwsn_client.wsn.topics.topic_expressions import Topic
 FIRST = "(offset + min(tail, -1) + 1)"
 """The first offset in a row, for SQL."""
 SIZE = "max(-tail, 1)"
-"""How many notifications are in a row, for SQL."""
+"""The number of notifications in a row, for SQL."""
 
 _new = tuple.__new__
 
 
 class Row(NamedTuple):
-    """A row without its content, of which it has the length."""
+    """A row with the length of its content instead of the content."""
 
     offset: int
     stream: int
@@ -38,12 +38,12 @@ class Row(NamedTuple):
         return self.offset + min(self.tail, -1) + 1
 
     def count_after(self, offset: int) -> int:
-        """How many of its notifications, which are not all before it, come after an offset."""
+        """How many of its notifications are after an offset that is less than the row's."""
         return self.offset - max(self.first - 1, offset)
 
 
 def rows_of(run: Run) -> Iterator[tuple[bytes, int, int]]:
-    """The rows of a run: content, `tail`, and how many notifications each holds."""
+    """The rows of a run: content, `tail`, and number of notifications of each."""
     start = len(run.before)
     if run.size == 1:
         content = run.before + run.payloads[:-1] + MESSAGE_CLOSE
@@ -58,7 +58,7 @@ def rows_of(run: Run) -> Iterator[tuple[bytes, int, int]]:
 
 
 def _cut(run: Run) -> Iterator[tuple[bytes, int]]:
-    """The payloads of a run for each of its rows, and how many they are."""
+    """The payloads of each row of a run, and their number."""
     if run.size <= ROW_MEMBERS and len(run.payloads) <= ROW_BYTES:
         yield run.payloads, run.size
         return
@@ -76,7 +76,7 @@ def _cut(run: Run) -> Iterator[tuple[bytes, int]]:
 def read_row(
     row: Row, content: bytes, topic: Topic | None, target: str | None, wanted: Container[int]
 ) -> Sequence[tuple[int, Notification]]:
-    """The notifications of a row with their offsets; of a run those that are wanted."""
+    """The notifications of a row with their offsets; from a run, only the wanted offsets."""
     offset, _, time, head, tail, message_id, _ = row
     if tail >= 0:
         return ((offset, Notification(topic, content, head, tail, time / 1e6, message_id, target)),)
@@ -90,5 +90,5 @@ def read_row(
 
 
 def parse_rows(rows: Sequence[Sequence[Any]]) -> list[Row]:
-    """Rows as they come out of JSON."""
+    """Rows from their decoded JSON arrays."""
     return [Row(*row) for row in rows]

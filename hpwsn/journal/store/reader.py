@@ -1,7 +1,7 @@
-"""Reading the journal, on one connection that never waits for the writer; blocking, so it has its own thread.
+"""Reads from the journal over one connection that never waits for the writer. It blocks: use its thread.
 
-A read gets all its rows in one step of one statement (the columns as one JSON value, the contents joined to
-one blob), for the reason given in append.py. What one call returns is bounded in bytes as well as in number.
+A read fetches its rows in one step of one statement: the columns as one JSON value, the contents as one
+blob (append.py says why). Each call returns a bounded number of entries and bytes.
 """
 
 import json
@@ -25,12 +25,12 @@ _ROWS = (
     "SELECT json_group_array(json_array(offset, stream, time, head, tail, message_id, length(content)))"
     " FROM (SELECT * FROM log WHERE {} ORDER BY offset LIMIT ?)"
 )
-# The row of an offset is the first that does not end before it, if that one does not begin after it.
+# The row of an offset is the first row that ends at or after it, unless that row begins after it.
 _ROWS_AT = _ROWS.format(
     f"offset IN (SELECT (SELECT CASE WHEN {FIRST} <= j.value THEN offset END FROM log"
     " WHERE offset >= j.value ORDER BY offset LIMIT 1) FROM json_each(?) AS j)"
 )
-# A row is looked for by where it ends, which may be beyond the end of what is looked at.
+# Rows are found by their last offset, which may be greater than the last offset to read.
 _ROWS_ALL = _ROWS.format(f"offset > ? AND offset < ? + {ROW_MEMBERS} AND {FIRST} <= ? AND stream > 0")
 # The inner search stays within the index: sorting whole rows to keep the first few would read them all.
 _ROWS_OF = _ROWS.format(
@@ -64,11 +64,11 @@ _STREAMS = (
     " FROM (SELECT id, topic, target FROM streams WHERE id > ? OR id < ?)"
 )
 Noted = list[Any]
-"""An offset, and whatever is kept about it."""
+"""An offset, followed by the other columns of its row in a queue or in the dead letters."""
 
 
 class Reader:
-    """Sees whole commits; every method is one look at one moment."""
+    """Sees complete commits only; every method reads one snapshot."""
 
     def __init__(self, db: sqlite3.Connection, path: Path) -> None:
         self._db = db
@@ -76,23 +76,23 @@ class Reader:
         self.forget_streams()
 
     def close(self) -> None:
-        """End the connection."""
+        """Close the connection."""
         self._db.close()
 
     def query(self, work: Callable[[sqlite3.Connection], Any]) -> Any:
-        """What a function finds at one moment."""
+        """Run a function on a snapshot of the database."""
         with self._snapshot():
             return work(self._db)
 
     def forget_streams(self) -> None:
-        """Learn the streams anew with the next read, after some have been removed."""
+        """Drop the cached streams after some were removed; the next read loads them again."""
         self._texts: dict[int, tuple[str, str]] = {}
         self._topics: dict[int, Topic | None] = {}
         self._numbers: dict[str, dict[str, int]] = {}
         self._top = self._bottom = 0
 
     def read(self, offsets: Collection[int], room: int | None = None) -> list[Stored]:
-        """The entries at these offsets that are there, in order; of large ones the first."""
+        """The existing entries at these offsets, in order, cut at `room` bytes."""
         room, wanted = room or MAX_BYTES, set(offsets)
         with self._snapshot():
             return _fitting(self._load(_within(self._rows_at(wanted), room), wanted), room)
@@ -120,7 +120,7 @@ class Reader:
             return Scan(entries, max(after, last) if whole else entries[-1].offset)
 
     def count(self, after: int, topics: Collection[str] | None) -> int:
-        """How many entries without a target there are after an offset, on some topics or on all."""
+        """The number of entries without a target after an offset, on some topics or on all."""
         with self._snapshot():
             numbers = self._numbers.get("", {})
             streams = list(numbers.values()) if topics is None else self._streams_of(set(topics), None)
@@ -128,13 +128,13 @@ class Reader:
             return int(self._db.execute(_COUNT, values).fetchone()[0])
 
     def pull(self, pull_point_id: str, limit: int, after: int) -> list[Pulled]:
-        """What waits in a pull point's queue."""
+        """The oldest messages of a pull point's queue after a sequence number."""
         with self._snapshot():
             rows = json.loads(self._one(_PULL, pull_point_id, after, limit))
             return [Pulled(seq, origin or None, stored) for (_, seq, origin), stored in self._join(rows)]
 
     def queue_length(self, pull_point_id: str) -> int:
-        """How many messages wait in a pull point's queue."""
+        """The number of messages in a pull point's queue."""
         with self._snapshot():
             return int(self._one(_LENGTH, pull_point_id))
 
@@ -145,11 +145,11 @@ class Reader:
         return self._dead(_DEAD_OF, after, subscription_id, limit)
 
     def dead_letter(self, number: int) -> DeadLetter | None:
-        """One dead letter, if it is there."""
+        """One dead letter, or None."""
         return next(iter(self._dead(_DEAD_ONE, number, 1)), None)
 
     def dead_letter_count(self) -> int:
-        """How many dead letters there are."""
+        """The number of dead letters."""
         with self._snapshot():
             return int(self._one("SELECT count(*) FROM dead_letters"))
 
@@ -189,8 +189,8 @@ class Reader:
         return [numbers[topic] for topic in topics if topic in numbers]
 
     def _search(self, streams: list[int] | None, after: int, last: int, limit: int) -> list[Row]:
-        # SQLite sorts all that a window matches before it takes the first ones: so windows start small, for a
-        # dense topic, and grow, for a sparse one.
+        # SQLite sorts all matches in a window before it applies the limit. So windows start small, for dense
+        # topics, and grow, for sparse ones.
         rows: list[Row] = []
         window = max(_FIRST_WINDOW, 4 * limit, len(streams or ()))
         while after < last and limit > 0 and streams != []:
@@ -213,14 +213,14 @@ class Reader:
         return parse_rows(json.loads(self._one(statement, *values)))
 
     def _join(self, noted: Sequence[Noted]) -> list[tuple[Noted, Stored]]:
-        """What was noted about offsets, with what is there; the first that fit."""
+        """Rows of a queue or of dead letters with their entries, without pruned ones, cut at MAX_BYTES."""
         offsets = {each[0] for each in noted}
         row_of = _by_offset(self._rows_at(offsets), offsets)
         there = [each for each in noted if each[0] in row_of]
         kept = there[: _count_within([row_of[each[0]] for each in there], MAX_BYTES)]
         loaded = self._load(_distinct(row_of[each[0]] for each in kept), {each[0] for each in kept})
         stored = {entry.offset: entry for entry in loaded}
-        # The contents of a run are larger than the run, which has but once what stands before each payload.
+        # The contents of a run are larger than its row, which stores the bytes before the payload only once.
         fitting = _fitting([stored[each[0]] for each in kept], MAX_BYTES)
         return list(zip(kept, fitting, strict=False))
 
@@ -253,7 +253,7 @@ class Reader:
 
 
 def _enough(rows: list[Row], after: int, limit: int) -> list[Row]:
-    """The first rows, as many as hold so many entries after an offset: a row may hold many."""
+    """The first rows that together hold `limit` entries after an offset."""
     for number, row in enumerate(rows, 1):
         limit -= row.count_after(after)
         if limit <= 0:
@@ -262,12 +262,12 @@ def _enough(rows: list[Row], after: int, limit: int) -> list[Row]:
 
 
 def _within(rows: Sequence[Row], size: int) -> Sequence[Row]:
-    """The first rows that together are no larger, and one at least."""
+    """The first rows that fit into `size` bytes, at least one."""
     return rows[: _count_within(rows, size)]
 
 
 def _count_within(rows: Sequence[Row], size: int) -> int:
-    """How many of the first rows fit, and one at least; a run that comes again costs nothing."""
+    """How many of the first rows fit into `size` bytes, at least one; a repeated run counts once."""
     runs: set[int] = set()
     for number, row in enumerate(rows):
         if row.offset not in runs:
@@ -280,7 +280,7 @@ def _count_within(rows: Sequence[Row], size: int) -> int:
 
 
 def _fitting(entries: list[Stored], size: int) -> list[Stored]:
-    """The first entries that together are no larger, and one at least."""
+    """The first entries that fit into `size` bytes, at least one."""
     for number, stored in enumerate(entries):
         size -= len(stored.notification.content)
         if size < 0 and number:
@@ -289,7 +289,7 @@ def _fitting(entries: list[Stored], size: int) -> list[Stored]:
 
 
 def _by_offset(rows: Sequence[Row], offsets: Iterable[int]) -> dict[int, Row]:
-    """The row of each offset that is in one of these rows, which are in order."""
+    """The row that holds each offset; the rows must be sorted."""
     found, ends = {}, [row.offset for row in rows]
     for offset in offsets:
         at = bisect_left(ends, offset)

@@ -1,7 +1,7 @@
-"""The values that go into the journal and come out of it; they know no database.
+"""The values that are stored in the journal and read from it, independent of the database.
 
-Times are seconds since the epoch, kept to the microsecond. A topic's key is the text of its Topic, and "" for
-a notification without a topic.
+Times are seconds since the epoch, stored with microseconds. A topic's key is the text of its Topic, and ""
+for a notification without a topic.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,7 +17,7 @@ NO_TOPIC = ""
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A notification and its place in the log."""
+    """A notification and its offset in the log."""
 
     offset: int
     notification: Notification
@@ -25,7 +25,7 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """A stretch of the log: what matched, and how far everything has been looked at."""
+    """The matching entries of a part of the log, which was read up to and including `upto`."""
 
     entries: list[Stored]
     upto: int
@@ -33,7 +33,7 @@ class Scan:
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionRecord:
-    """A subscription as it survives a restart; `address` is its pull point, if it has one."""
+    """A stored subscription; `address` is the id of its local pull point, if it has one."""
 
     id: str
     request: bytes
@@ -47,7 +47,7 @@ class SubscriptionRecord:
 
 @dataclass(frozen=True, slots=True)
 class PullPointRecord:
-    """A pull point as it survives a restart; the cursor is over what is posted straight to it."""
+    """A stored pull point; the cursor counts the notifications posted to its address."""
 
     id: str
     name: str | None
@@ -58,7 +58,7 @@ class PullPointRecord:
 
 @dataclass(frozen=True, slots=True)
 class RegistrationRecord:
-    """A publisher's registration as it survives a restart."""
+    """A stored registration of a publisher."""
 
     id: str
     request: bytes
@@ -69,9 +69,9 @@ class RegistrationRecord:
 
 @dataclass(frozen=True, slots=True)
 class UpstreamRecord:
-    """A subscription that this node has at a registered publisher, for the topic at that place.
+    """A subscription that this node has at a registered publisher, for its topic number `place`.
 
-    Where it is `paused`, the publisher was asked to pause it, and may or may not have heard.
+    `paused` means that a pause was requested; the publisher may not have received the request.
     """
 
     registration: str
@@ -83,7 +83,7 @@ class UpstreamRecord:
 
 @dataclass(frozen=True, slots=True)
 class Pulled:
-    """One waiting message of a pull point; its subscription may be gone by now."""
+    """One queued message of a pull point; its subscription may have ended since."""
 
     seq: int
     subscription_id: str | None
@@ -92,7 +92,7 @@ class Pulled:
 
 @dataclass(frozen=True, slots=True)
 class MessageId:
-    """An id that a publisher gave, when, and the offsets that it stands for."""
+    """An idempotency key of a publisher, its time, and the offsets of its notifications."""
 
     id: str
     time: float
@@ -102,7 +102,7 @@ class MessageId:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """A notification that a subscription could not be given; `consumer` is the address, "" if unknown."""
+    """A notification that could not be delivered; `consumer` is the address, "" if unknown."""
 
     id: int
     subscription_id: str
@@ -114,7 +114,7 @@ class DeadLetter:
 
 @dataclass(frozen=True, slots=True)
 class FrameRange:
-    """Frames of a backbone by their source, from one number to another, both included."""
+    """Backbone frames of one source, from number `first` to `last`, both included."""
 
     source: str
     first: int
@@ -123,7 +123,7 @@ class FrameRange:
 
 @dataclass(frozen=True, slots=True)
 class SpooledFrame:
-    """A frame that waits for the backbone's server, with how many notifications its body holds."""
+    """A frame that waits for the backbone's server, with the number of notifications in its body."""
 
     source: str
     number: int
@@ -133,7 +133,7 @@ class SpooledFrame:
 
 @dataclass(frozen=True, slots=True)
 class SpoolSize:
-    """How much waits in the spool."""
+    """The size of the spool."""
 
     frames: int
     notifications: int
@@ -142,9 +142,9 @@ class SpoolSize:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """What an append from a backbone brings beside notifications; its transaction stores that too.
+    """Data that an append from a backbone stores in its transaction, beside the notifications.
 
-    The frames that it holds, the ranges of stored frames as they are then, and whether it came from peers.
+    `frames` are the frames of this append; `ranges` are all frames that are stored after it.
     """
 
     frames: Sequence[FrameRange] = ()
@@ -155,7 +155,7 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """What a node needs to carry on where the last one stopped."""
+    """The state that a node restores when it starts."""
 
     next_offset: int
     subscriptions: Iterable[SubscriptionRecord]
@@ -168,10 +168,10 @@ class Recovered:
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """What has to stay, and the limits for all else.
+    """The entries that must stay, and the limits for all others.
 
-    Entries after `head` stay; up to there, those of a topic after its offset in `needs`, and those without
-    a target after `needs_all`.
+    Needed are the entries after `head`, the entries of a topic after its offset in `needs`, and the entries
+    without a target after `needs_all`.
     """
 
     head: int
@@ -186,7 +186,7 @@ class Retention:
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """How much one pruning removed; `forgotten` are topics left without a current message or any entry."""
+    """The result of one pruning; `forgotten` are topics that now have no current message or no entry."""
 
     entries: int
     message_ids: int
@@ -196,7 +196,7 @@ class Pruned:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The journal in figures, for an operator."""
+    """The journal's figures for an operator."""
 
     last_offset: int
     commits: int

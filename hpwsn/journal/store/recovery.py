@@ -1,4 +1,4 @@
-"""What a node reads when it starts, before anything is written."""
+"""Recovery: the state that a node reads from the journal when it starts, before the first write."""
 
 import json
 import sqlite3
@@ -22,7 +22,7 @@ _NEXT = """
 SELECT 1 + max((SELECT coalesce(max(offset), 0) FROM log), (SELECT upto FROM removed),
                (SELECT coalesce(max(offset), 0) FROM cursors))
 """
-# Sorted without the requests, which are looked up one after the other.
+# Sort row ids only; the requests are large and are read one after another.
 _SUBSCRIPTIONS = """
 SELECT id, request, version, created, terminates, paused, coalesce(cursors.offset, 0), address
 FROM (SELECT rowid AS place FROM subscriptions ORDER BY created, id LIMIT -1)
@@ -46,7 +46,7 @@ FROM (SELECT * FROM message_ids WHERE time >= ? ORDER BY first LIMIT -1)
 
 
 def recover(db: sqlite3.Connection, path: Path, ids_since: float) -> Recovered:
-    """Everything but the log itself, and the last entry once, to see whether it can be read."""
+    """Read everything except the log; read the last entry as a test that the log is readable."""
     db.execute("SELECT * FROM log ORDER BY offset DESC LIMIT 1").fetchone()
     return Recovered(
         next_offset=db.execute(_NEXT).fetchone()[0],
@@ -63,9 +63,9 @@ def recover(db: sqlite3.Connection, path: Path, ids_since: float) -> Recovered:
 
 
 class StoredSubscriptions:
-    """All in the order that they were made, read as they are asked for: together they may take much memory.
+    """All subscriptions in the order of their creation, read lazily to save memory.
 
-    To be read before anything is written.
+    The iteration must end before the first write.
     """
 
     def __init__(self, path: Path) -> None:

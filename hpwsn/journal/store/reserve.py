@@ -1,8 +1,8 @@
-"""Space on the disk that is kept for the day when there is no other.
+"""A reserve of disk space for the time when the disk is full.
 
-SQLite needs room to remove things too: every change goes to the write-ahead log first, and that shrinks only
-once all of it is in the main file. So a file of nothing holds the room for one log's worth of changes, and is
-given up when the disk is full. It stays when the node stops, so that a node can start on a full disk.
+SQLite needs space even for a DELETE: every change goes to the write-ahead log first, which shrinks only after
+a complete checkpoint. So an empty file reserves the space of one write-ahead log and is removed when the disk
+is full. The file stays when the node stops, so that a node can start on a full disk.
 """
 
 import os
@@ -14,7 +14,7 @@ _LEAST = 1 << 20
 
 
 class Reserve:
-    """The file `reserve` in a directory; held or given up."""
+    """The file `reserve` in a directory; `held` is False after it was removed."""
 
     def __init__(self, directory: Path, wanted: int) -> None:
         self._path = directory / "reserve"
@@ -23,11 +23,11 @@ class Reserve:
 
     @property
     def checkpoint_bytes(self) -> int:
-        """How long the write-ahead log may get before it is folded in: less on a small disk."""
+        """The size of the write-ahead log that starts a checkpoint; smaller on a small disk."""
         return min(CHECKPOINT_BYTES, self._share())
 
     def take(self) -> bool:
-        """Set the space aside, if there is a quarter more: it would be given up again at once otherwise."""
+        """Reserve the space if 125 % of it is free; with less, it would soon be released again."""
         size = min(self._wanted, self._share())
         try:
             if self._free() >= size + size // 4:
@@ -38,12 +38,12 @@ class Reserve:
         return self.held
 
     def release(self) -> None:
-        """Give the space to whoever needs it first."""
+        """Free the reserved space."""
         self._path.unlink(missing_ok=True)
         self.held = False
 
     def is_wanted(self) -> bool:
-        """Whether the disk itself is full, and not only a limit reached that has been set for the file."""
+        """Whether the disk is full, as opposed to the size limit of the journal being reached."""
         return self._free() < max(self._wanted, _LEAST)
 
     def _allocate(self, size: int) -> None:

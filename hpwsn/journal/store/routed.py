@@ -1,9 +1,9 @@
-"""What routing keeps in the journal: which notifications other nodes have not all confirmed, and which came.
+"""Routing's state in the journal: unconfirmed notifications of this node, and received ones of other nodes.
 
-A reliable notification of this node is noted in the transaction that stores it, and stays noted until every
-node that wants it has it. What came from others reliably is noted by its id in the transaction that stores
-it, in the table of frames, until its origin says that it will not send it again. The epoch is the life of
-this journal, since offsets mean nothing in another one.
+The transaction that stores a reliable notification of this node also records it as unconfirmed. The record
+stays until every interested node has confirmed it. The transaction that stores a reliable notification of
+another node records its id in the table `frames`, until its origin says that it will not resend it. The
+epoch identifies this journal, since offsets are only valid within one journal.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ Change = Callable[..., asyncio.Future[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Unconfirmed:
-    """What a node that starts has to go on with: its epoch, its own by offset and flags, and what came."""
+    """The routing state at start: the epoch, own unconfirmed offsets with flags, and received ranges."""
 
     epoch: int
     own: list[tuple[int, int]]
@@ -28,7 +28,7 @@ class Unconfirmed:
 
 
 def route_source(origin: str, epoch: int) -> str:
-    """The source of frames under which the publications of another node are noted."""
+    """The name in the table `frames` under which notifications of another node are recorded."""
     return f"{SOURCE}{epoch}:{origin}"
 
 
@@ -39,13 +39,13 @@ def parse_route_source(source: str) -> tuple[str, int]:
 
 
 class Routed:
-    """The state of routing in the journal."""
+    """Reads and changes the routing state in the journal."""
 
     def __init__(self, change: Change) -> None:
         self._change = change
 
     async def start(self, epoch: int) -> Unconfirmed:
-        """What is there; a new journal gets this epoch."""
+        """Read the state; a new journal gets this epoch."""
 
         def work(db: sqlite3.Connection) -> Unconfirmed:
             db.execute("INSERT INTO routing SELECT ? WHERE NOT EXISTS (SELECT 1 FROM routing)", (epoch,))
@@ -62,7 +62,7 @@ class Routed:
         return found
 
     def confirmed(self, upto: int, floors: Sequence[FrameRange]) -> asyncio.Future[None]:
-        """Forget own ones up to an offset, and of each source given what lies before its `first`."""
+        """Forget own notifications up to an offset, and ranges of each given source before its `first`."""
 
         def work(db: sqlite3.Connection) -> None:
             db.execute("DELETE FROM routed WHERE offset <= ?", (upto,))

@@ -1,9 +1,8 @@
-"""What a backbone keeps in the journal: frames that wait for its server, and which frames were stored
-already.
+"""The backbone's state in the journal: frames that wait for its server, and the numbers of stored frames.
 
-A frame in the spool leaves it in the transaction that puts its notifications into the log, and the range of
-stored frames grows in that transaction too: whatever stops in between, a frame is not lost nor stored twice.
-Where peers take part, the offsets that came from them are kept until the cursor `peers` has passed them.
+One transaction adds the notifications of a frame to the log, removes the frame from the spool and extends the
+range of stored frames. So a crash neither loses a frame nor stores it twice. With peers, the offsets of their
+notifications are kept until the cursor `peers` has passed them.
 """
 
 import asyncio
@@ -25,14 +24,14 @@ Read = Callable[[Work], Awaitable[Any]]
 
 
 class Spool:
-    """The frames that wait, in order, and what is known of frames that were stored."""
+    """The waiting frames in order, and the ranges of stored frames."""
 
     def __init__(self, change: Change, read: Read) -> None:
         self._change = change
         self._read = read
 
     def put(self, frames: Sequence[SpooledFrame]) -> asyncio.Future[None]:
-        """Keep frames behind those that wait, all or none; one that waits already is not repeated."""
+        """Append frames to the spool, all or none; frames that are already there are skipped."""
         values = [value for f in frames for value in (f.source, f.number, f.notifications, f.body)]
 
         def work(db: sqlite3.Connection) -> None:
@@ -43,7 +42,7 @@ class Spool:
         return self._change(work, grows=True)
 
     async def first(self, limit: int, room: int) -> list[SpooledFrame]:
-        """The frames that wait longest, as many as fit, and one at least."""
+        """The oldest frames that fit into `room` bytes, at least one."""
 
         def work(db: sqlite3.Connection) -> list[SpooledFrame]:
             found: list[SpooledFrame] = []
@@ -60,11 +59,11 @@ class Spool:
         return found
 
     def drop(self, frames: Sequence[FrameRange]) -> asyncio.Future[None]:
-        """Let frames go that are in the log already."""
+        """Remove frames whose notifications are already in the log."""
         return self._change(lambda db: _unspool(db, frames))
 
     async def size(self) -> SpoolSize:
-        """How much waits."""
+        """The size of the spool."""
 
         def work(db: sqlite3.Connection) -> SpoolSize:
             figures = "count(*), coalesce(sum(notifications), 0), coalesce(sum(length(body)), 0)"
@@ -74,7 +73,7 @@ class Spool:
         return found
 
     async def ranges(self) -> list[FrameRange]:
-        """The frames that were stored."""
+        """The ranges of stored frames."""
 
         def work(db: sqlite3.Connection) -> list[FrameRange]:
             rows = db.execute("SELECT source, first, last FROM frames ORDER BY source, first")
@@ -84,7 +83,7 @@ class Spool:
         return found
 
     async def forget(self, before: float) -> int:
-        """Forget the frames of sources that were not heard of since a time; how many ranges that were."""
+        """Remove the ranges of sources that were silent since a time; return how many were removed."""
 
         def work(db: sqlite3.Connection) -> Step:
             removed = db.execute(
@@ -97,7 +96,7 @@ class Spool:
         return await repeat(self._change, lambda _: work)
 
     async def peers(self, head: int) -> tuple[int, list[tuple[int, int]]]:
-        """How far peers have been told, at first `head`, and the ranges of offsets after that from peers."""
+        """The cursor of the peers, initially `head`, and the offset ranges after it that came from peers."""
 
         def start(db: sqlite3.Connection) -> tuple[int, list[tuple[int, int]]]:
             db.execute("INSERT OR IGNORE INTO cursors VALUES (?, ?)", (PEERS, head))
@@ -119,7 +118,7 @@ class Spool:
         return found
 
     def told_peers(self, cursor: int) -> asyncio.Future[None]:
-        """Note how far peers have been told."""
+        """Move the cursor of the peers."""
 
         def work(db: sqlite3.Connection) -> None:
             db.execute("UPDATE cursors SET offset = max(offset, ?) WHERE id = ?", (cursor, PEERS))
@@ -131,7 +130,7 @@ class Spool:
 def note_frames(
     frames: Sequence[FrameRange], ranges: Iterable[FrameRange], time: float, from_peers: int
 ) -> Callable[[int], Work]:
-    """The work that belongs to an append at some offset: its frames are stored now, and wait no more."""
+    """The work that an append at an offset runs: record its frames as stored, and unspool them."""
     moment = micros(time)
     rows = [value for r in ranges for value in (r.source, r.first, r.last, moment)]
 

@@ -1,12 +1,12 @@
-"""The tables of the journal, their version, and how a connection to them is set up.
+"""The tables of the journal, their schema version, and the setup of a connection.
 
-A stream is a topic, or a topic of messages posted straight to one pull point (target). The log names its
-stream by number: positive for plain topics, negative for targeted ones, so that "everything without a target"
-is one comparison. A topic's current message is the last of its stream after `forgotten`: the index gives it,
-and an append has nothing further to keep up. Streams that can have no current message have `forgotten` beyond
-all offsets. Cursors are apart from the records because they change all the time and records are wide. A pull
-point has the length of its queue, which triggers keep, so that nobody counts a long one. A file of an earlier
-version gets the later steps when it is opened, all or none.
+A stream is a topic, or a topic of messages posted to the address of one pull point (the target). A row of the
+log has the number of its stream: positive without a target, negative with one, so that "everything without a
+target" is one comparison. A topic's current message is the last entry of its stream after `forgotten`. The
+index finds it, so an append has nothing to update. Streams that never have a current message have a
+`forgotten` greater than any offset. Cursors have their own table because they change often and records are
+wide. Triggers maintain the length of each pull point's queue, so that no query counts a long queue. When a
+file of an older version is opened, all later schema changes are applied in one transaction.
 """
 
 import contextlib
@@ -88,31 +88,32 @@ CREATE TABLE frames (
 ) WITHOUT ROWID;
 CREATE TABLE from_peers (first INTEGER PRIMARY KEY, last INTEGER NOT NULL);
 """
-# What routing keeps: see routed.py.
+# The state of routing: see routed.py.
 _ROUTING = """
 CREATE TABLE routed (offset INTEGER PRIMARY KEY, flags INTEGER NOT NULL);
 CREATE TABLE routing (epoch INTEGER NOT NULL);
 """
-# Rows may hold runs: see rows.py. The index has what is needed to count without looking at them.
+# Rows may hold runs: see log_rows.py. The index has `tail`, so that a count does not read the rows.
 _RUNS = """
 DROP INDEX log_by_stream;
 CREATE INDEX log_by_stream ON log (stream, offset, tail);
 """
 _VERSIONS = (_VERSION_1, _VERSION_2, _VERSION_3, _BACKBONE, _ROUTING, _RUNS)
 VERSION = len(_VERSIONS)
-# For one pruning: what each topic's readers have not seen yet begins after `upto`.
+# For one pruning: the readers of a stream still need its entries after `upto`.
 _TEMPORARY = "CREATE TEMP TABLE needs (stream INTEGER PRIMARY KEY, upto INTEGER NOT NULL)"
 
-# commit: the log reaches the operating system with each commit and the disk at checkpoints, never torn.
-# none differs in when an append is answered, not in how it is written: see Journal.append.
+# commit: a commit writes the WAL to the operating system; a checkpoint syncs it. The file is never damaged.
+# none: like commit, but an append completes before its commit (Channel.append).
 _SYNCHRONOUS = {"none": "NORMAL", "commit": "NORMAL", "fsync": "FULL"}
 _UNUSABLE = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
 
 
 def check_unclosed(path: Path) -> None:
-    """Refuse a file that was not closed and is damaged, before SQLite changes or removes anything.
+    """Refuse a damaged file that was not closed, before SQLite changes or removes anything.
 
-    It reads all pages, about a second for a million notifications; the content of a page has no checksum.
+    It reads all pages: about a second for a million notifications. Pages have no checksums, so a change
+    within a page's content is not found.
     """
     left = path.with_name(path.name + "-wal")
     if not left.exists() or not left.stat().st_size:
@@ -128,7 +129,7 @@ def check_unclosed(path: Path) -> None:
 
 
 def check_closed(path: Path) -> None:
-    """Refuse a file that was closed and is not a journal of ours; no other file is made or looked at."""
+    """Refuse a closed file that is not an HPwsn journal, without creating or reading any other file."""
     db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
     try:
         _check_version(db, path)
@@ -141,14 +142,14 @@ def check_closed(path: Path) -> None:
 def open_writer(
     path: Path, durability: Durability, max_bytes: int | None, checkpoint_bytes: int
 ) -> sqlite3.Connection:
-    """The one connection that writes; it makes the tables in a new file, and refuses one that is not ours."""
+    """Open the only writing connection; create the tables in a new file, refuse another program's file."""
     try:
         db = _connect(path)
         try:
             _check_version(db, path)
             _set_up(db, durability, checkpoint_bytes)
-            # A full journal is not to stay closed for the little that a later version adds to it.
-            _bring_up_to_date(db)
+            # Upgrade before the size limit applies, so that a full journal can still be opened.
+            _upgrade_schema(db)
             if max_bytes is not None:
                 limit_size(db, max_bytes)
         except BaseException:
@@ -160,7 +161,7 @@ def open_writer(
 
 
 def open_reader(path: Path) -> sqlite3.Connection:
-    """A connection that sees whole commits and cannot change anything."""
+    """Open a read-only connection; it sees complete commits only."""
     db = _connect(path)
     _tune(db)
     db.execute("PRAGMA query_only = ON")
@@ -168,7 +169,7 @@ def open_reader(path: Path) -> sqlite3.Connection:
 
 
 def opening_error(path: Path, error: sqlite3.Error) -> Exception:
-    """The error for a file that does not open: damaged where no later try can help."""
+    """The error for a file that cannot be opened; JournalDamaged if a retry cannot help."""
     name = _name(error)
     if name.startswith(_UNUSABLE):
         return JournalDamaged(path, str(error))
@@ -179,12 +180,12 @@ def opening_error(path: Path, error: sqlite3.Error) -> Exception:
 
 
 def unavailable(path: Path, error: sqlite3.Error) -> JournalUnavailable:
-    """What SQLite says, with the file and the remedy."""
+    """SQLite's error as ours, with the file and what to do."""
     name = _name(error)
     if is_full(error):
         return no_space(path)
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-        return JournalUnavailable(f"another process keeps {path} locked: end what has it open")
+        return JournalUnavailable(f"another process has locked {path}; stop that process")
     if name.startswith(_UNUSABLE):
         return JournalUnavailable(str(JournalDamaged(path, str(error))))
     return JournalUnavailable(f"the journal {path} cannot be used: {error} ({name})")
@@ -193,22 +194,22 @@ def unavailable(path: Path, error: sqlite3.Error) -> JournalUnavailable:
 def no_space(path: Path) -> JournalUnavailable:
     """The error for a journal that cannot grow."""
     remedy = f"free space in {path.parent}, shorten the retention or raise the journal's size limit"
-    return JournalUnavailable(f"the journal {path} is full: {remedy}; it goes on by itself after that")
+    return JournalUnavailable(f"the journal {path} is full: {remedy}; no restart is needed")
 
 
 def is_full(error: BaseException) -> bool:
-    """Whether it is space that is missing."""
+    """Whether SQLite failed for lack of space."""
     names = ("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE")
     return isinstance(error, sqlite3.Error) and _name(error).startswith(names)
 
 
 def is_locked(error: BaseException) -> bool:
-    """Whether the error holds for every write alike and each try costs the whole waiting time."""
+    """Whether the database is locked: every write would fail, each after the full lock timeout."""
     return isinstance(error, sqlite3.Error) and _name(error).startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
 
 
 def is_damage(error: BaseException | None) -> bool:
-    """Whether the file is broken, which no later try mends."""
+    """Whether the file is damaged, so that a retry cannot help."""
     return isinstance(error, sqlite3.Error) and _name(error).startswith(_UNUSABLE)
 
 
@@ -217,7 +218,7 @@ def _name(error: sqlite3.Error) -> str:
 
 
 def _quick_check(path: Path) -> str:
-    # Without the right to write, closing does not bring the write-ahead log into the file.
+    # Read-only: otherwise closing would checkpoint the write-ahead log into the file.
     db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", timeout=1.0, uri=True)
     try:
         return str(db.execute("PRAGMA quick_check(1)").fetchone()[0])
@@ -226,7 +227,7 @@ def _quick_check(path: Path) -> str:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    # Statements come in one form for each number of rows, and each is compiled once.
+    # There is one statement for each number of rows; the cache holds them all compiled.
     return sqlite3.connect(
         path, timeout=1.0, isolation_level=None, check_same_thread=False, cached_statements=256
     )
@@ -248,7 +249,7 @@ def _set_up(db: sqlite3.Connection, durability: Durability, checkpoint_bytes: in
     db.execute(_TEMPORARY)
 
 
-def _bring_up_to_date(db: sqlite3.Connection) -> None:
+def _upgrade_schema(db: sqlite3.Connection) -> None:
     steps = "".join(_VERSIONS[_pragma(db, "user_version") :])
     if steps:
         db.executescript(
@@ -258,38 +259,38 @@ def _bring_up_to_date(db: sqlite3.Connection) -> None:
 
 
 def limit_size(db: sqlite3.Connection, max_bytes: int) -> None:
-    """Let the file grow to so many bytes; one that is larger already does not grow further."""
+    """Limit the file to `max_bytes`; a larger file keeps its size."""
     limit_pages(db, max(1, max_bytes // _pragma(db, "page_size")))
 
 
 def limit_pages(db: sqlite3.Connection, pages: int) -> None:
-    """Let the file grow to so many pages."""
+    """Limit the file to a number of pages."""
     db.execute(f"PRAGMA max_page_count = {pages}")
 
 
 def max_pages(db: sqlite3.Connection) -> int:
-    """How many pages the file may have."""
+    """The maximum number of pages of the file."""
     return _pragma(db, "max_page_count")
 
 
 def freeze_size(db: sqlite3.Connection) -> None:
-    """Let the file not grow any further."""
+    """Limit the file to its present size."""
     limit_pages(db, _pragma(db, "page_count"))
 
 
-def fold(db: sqlite3.Connection) -> None:
-    """Bring the write-ahead log into the file and cut it to nothing, if there is space for that."""
+def checkpoint(db: sqlite3.Connection) -> None:
+    """Copy the write-ahead log into the file and truncate it, if there is space."""
     with contextlib.suppress(sqlite3.Error):
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
 
 
 def free_pages(db: sqlite3.Connection) -> int:
-    """How many pages can be written before the size limit is reached."""
+    """The number of pages that can be written before the size limit is reached."""
     return max_pages(db) - _pragma(db, "page_count") + _pragma(db, "freelist_count")
 
 
 def used_bytes(db: sqlite3.Connection) -> int:
-    """The bytes of all pages that hold something."""
+    """The size of all pages in use, in bytes."""
     return (_pragma(db, "page_count") - _pragma(db, "freelist_count")) * _pragma(db, "page_size")
 
 
@@ -297,7 +298,7 @@ def _check_version(db: sqlite3.Connection, path: Path) -> None:
     version = _pragma(db, "user_version")
     tables = db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
     if tables and _pragma(db, "application_id") != APPLICATION_ID:
-        raise JournalDamaged(path, "it is a database of something else")
+        raise JournalDamaged(path, "it is the database of another program")
     if version > VERSION:
         raise JournalTooNew(path, version, VERSION)
 

@@ -1,14 +1,11 @@
-"""The thread that writes: it takes all that waits, makes one transaction of it, and hands the outcomes
-back.
+"""The writer thread: it commits all pending changes in one transaction and returns their outcomes.
 
-One change is all or nothing. When a transaction fails, its changes are tried again one by one, in order,
-so that one that cannot be written (too large for what is left, say) takes no other with it. Nothing is
-kept back after a failure: the next change simply tries again, which is how the journal recovers when
-space is back. On a full disk the reserve is given up to the write-ahead log, and the file may not grow
-until the reserve is back: cursors move, pruning makes room inside the file, and appends go on in that
-room or are refused.
-
-Long work as a chain of bounded steps, each a transaction among others, so that appends come in between.
+A change is atomic. If a transaction fails, its changes are retried one by one, in order, so that a change
+that cannot be written does not make others fail. A failure leaves no state behind: the next change is simply
+tried, so the journal recovers when there is space again. On a full disk the reserve is released for the
+write-ahead log, and the file may not grow until the reserve is taken again. Cursors still move, pruning
+frees pages inside the file, and appends use these pages or are refused. `repeat` runs long work as a chain of
+bounded steps, each in a transaction of its own, so that appends can run in between.
 """
 
 from __future__ import annotations
@@ -27,7 +24,7 @@ from hpwsn.errors import JournalUnavailable
 from hpwsn.journal.store.append import Streams, insert_appends, queue_targeted
 from hpwsn.journal.store.reserve import Reserve
 from hpwsn.journal.store.tables import (
-    fold,
+    checkpoint,
     free_pages,
     freeze_size,
     is_full,
@@ -40,50 +37,27 @@ from hpwsn.journal.store.tables import (
 from hpwsn.notification import Run
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """How far a step came and what it removed; None when there is no more to look at."""
-
-    upto: int | None
-    removed: int
-
-
-Submit = Callable[[Callable[[sqlite3.Connection], Any]], Awaitable[Any]]
-
-
-async def repeat(
-    submit: Submit, work: Callable[[int], Callable[[sqlite3.Connection], Step]], start: int = 0
-) -> int:
-    """Take steps, each from where the last one stopped, to the end; give how much they removed."""
-    removed, after = 0, start
-    while True:
-        step: Step = await submit(work(after))
-        removed += step.removed
-        if step.upto is None:
-            return removed
-        after = step.upto
-
-
 MAX_GROUP = 2048
 MAX_GROUP_BYTES = 8 << 20
 CURSORS_ALONG = 256
 ROOM_PAGES = 64
 
 Work = Callable[[sqlite3.Connection], Any]
+Submit = Callable[[Callable[[sqlite3.Connection], Any]], Awaitable[Any]]
 
 
 @dataclass(slots=True, eq=False)
 class Change:
-    """Something to write and what became of it; `handle` is the caller's own and means nothing here.
+    """A change to write, and its result or error; `handle` belongs to the caller.
 
-    What `grows`, as every append does, may not use the reserve.
+    A change that `grows` the file, like every append, may not use the reserve.
     """
 
     handle: Any
     first: int = 0
     runs: Sequence[Run] = ()
     count: int = 0
-    """Notifications in the runs."""
+    """The number of notifications in the runs."""
     size: int = 0
     work: Work | None = None
     grows: bool = False
@@ -95,7 +69,7 @@ Settled = Callable[[list[Change]], None]
 
 
 class Writer:
-    """Owns the writing connection from the start of its thread to the end."""
+    """Owns the writing connection while its thread runs."""
 
     def __init__(
         self,
@@ -125,41 +99,41 @@ class Writer:
         self.changes = 0
 
     def start(self) -> None:
-        """Begin to write."""
+        """Start the thread."""
         self._thread.start()
 
     def submit(self, change: Change) -> None:
-        """Have a change written after all that came before it."""
+        """Queue a change; changes are written in the order of submission."""
         self._waiting.put(change)
 
     def stop(self) -> None:
-        """Write what waits, close the connection, and come back when that is done."""
+        """Write all queued changes, close the connection, and wait for the thread to end."""
         self._waiting.put(None)
         self._thread.join()
 
     @property
     def waiting(self) -> int:
-        """How many changes have not been looked at."""
+        """The number of queued changes."""
         return self._waiting.qsize()
 
     def advance(self, reader: str, offset: int) -> None:
-        """Note a cursor, to be written along with some commit."""
+        """Queue a cursor, which a later commit writes."""
         if offset > self._cursors.get(reader, -1):
             self._cursors[reader] = offset
 
     @property
     def has_cursors(self) -> bool:
-        """Whether cursors wait to be written."""
+        """Whether there are unwritten cursors."""
         return bool(self._cursors)
 
     def probe(self, db: sqlite3.Connection) -> None:
-        """Fail unless an append could be written now."""
+        """Raise an error unless an append could be written now."""
         db.execute("UPDATE removed SET upto = upto")
         if free_pages(db) < ROOM_PAGES:
             raise no_space(self._path)
 
     def write_cursors(self, db: sqlite3.Connection, limit: int | None = None) -> None:
-        """Move cursors forward, never back and never those of readers that are gone."""
+        """Move cursors forward, never back; cursors of removed readers are ignored."""
         while self._cursors and (limit is None or len(self._taken) < limit):
             reader, offset = self._cursors.popitem()
             self._taken[reader] = offset
@@ -202,12 +176,12 @@ class Writer:
 
     def _write(self, group: list[Change]) -> None:
         possible = self._possible(group)
-        error = self._insist(possible)
+        error = self._attempt_with_reserve(possible)
         if error is not None:
             self._write_singly(possible, error)
 
     def _possible(self, group: list[Change]) -> list[Change]:
-        """The changes that may be tried: without the reserve, those that grow need room inside the file."""
+        """The changes to try: without the reserve, growing changes need free pages inside the file."""
         growing = [change for change in group if change.grows]
         if not growing or self._has_reserve() or free_pages(self._db) >= ROOM_PAGES:
             return group
@@ -220,13 +194,13 @@ class Writer:
             limit_pages(self._db, self._max_pages)
         return self._reserve.held
 
-    def _insist(self, group: list[Change]) -> Exception | None:
-        """Try, and once more with all the room that can be made."""
+    def _attempt_with_reserve(self, group: list[Change]) -> Exception | None:
+        """Try a transaction; on a full disk, free the reserve and try once more."""
         error = self._attempt(group)
         if error is None or not is_full(error) or not self._reserve.is_wanted():
             return error
         self._reserve.release()
-        fold(self._db)
+        checkpoint(self._db)
         freeze_size(self._db)
         return self._attempt(group)
 
@@ -235,7 +209,7 @@ class Writer:
             self._fail(group, error)
             return
         for number, change in enumerate(group):
-            found = self._insist([change])
+            found = self._attempt_with_reserve([change])
             if found is not None and is_locked(found):
                 self._fail(group[number:], found)
                 return
@@ -267,7 +241,7 @@ class Writer:
         appends = [(change.first, change.runs) for change in group if change.runs]
         if appends:
             insert_appends(db, self._streams, appends)
-        # A pull point's queue is in the order of submission, whichever way something comes into it.
+        # A pull point's queue keeps the order of submission for posted and for subscribed notifications.
         for change in group:
             if change.runs:
                 queue_targeted(db, change.first, change.runs)
@@ -291,7 +265,7 @@ class Writer:
         self._streams.rolled_back()
         self._gone.clear()
         for reader, offset in self._taken.items():
-            self._cursors.setdefault(reader, offset)  # a newer one may be there by now
+            self._cursors.setdefault(reader, offset)  # keep a newer cursor that came in the meantime
         self._taken.clear()
         try:
             if self._db.in_transaction:
@@ -307,3 +281,24 @@ def move_cursors(db: sqlite3.Connection, cursors: dict[str, int]) -> None:
         " FROM json_each(?) AS j WHERE cursors.id = j.key",
         (json.dumps(cursors),),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The result of a step: where the next one starts, None at the end, and how much was removed."""
+
+    upto: int | None
+    removed: int
+
+
+async def repeat(
+    submit: Submit, work: Callable[[int], Callable[[sqlite3.Connection], Step]], start: int = 0
+) -> int:
+    """Run steps to the end, each from where the last one stopped; return how much they removed."""
+    removed, after = 0, start
+    while True:
+        step: Step = await submit(work(after))
+        removed += step.removed
+        if step.upto is None:
+            return removed
+        after = step.upto
