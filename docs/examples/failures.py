@@ -2,7 +2,7 @@
 
 Run: python docs/examples/failures.py
 Prints:
-    refused: nothing has been published on examples:nothing that is still kept
+    refused: there is no stored notification on topic examples:nothing
     away: cannot connect to http://127.0.0.1:9/wsn (Connection refused); start the broker, or give its URL
 """
 

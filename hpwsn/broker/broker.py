@@ -1,7 +1,6 @@
-"""The broker: what doors ask for that takes more than one of its parts.
+"""The broker: the operations that need more than one registry, shared by all doors.
 
-Single registries are used directly; here are the operations that join them, so that no door holds rules of
-its own.
+Operations on a single registry are called on it directly.
 """
 
 from __future__ import annotations
@@ -41,19 +40,19 @@ class Broker:
     demand: Demand
 
     def now(self) -> datetime:
-        """The time that answers carry."""
+        """The current time, for answers."""
         return datetime.fromtimestamp(self.clock(), UTC)
 
     def pull_point_address(self, id_: str) -> str:
-        """Where a pull point answers."""
+        """The URL of a pull point."""
         return f"{self.base_url()}/wsn/pullpoints/{id_}"
 
     def subscription_address(self, id_: str) -> str:
-        """Where a subscription's manager answers."""
+        """The URL of a subscription's manager."""
         return f"{self.base_url()}/wsn/subscriptions/{id_}"
 
     async def current_message(self, expression: TopicExpression) -> bytes:
-        """The payload last published on the one topic that is asked for."""
+        """The last payload published on the single topic that the expression names."""
         topic = self._one_topic(expression)
         node = self.tree.find(topic)
         if node is None and self.tree.fixed:
@@ -61,7 +60,7 @@ class Broker:
         if node is not None and node.current is not None:
             for stored in await self.journal.read([node.current]):
                 return stored.notification.payload
-        raise faults.NoCurrentMessageOnTopicFault(f"nothing has been published on {topic} that is still kept")
+        raise faults.NoCurrentMessageOnTopicFault(f"there is no stored notification on topic {topic}")
 
     def _one_topic(self, expression: TopicExpression) -> Topic:
         if expression.topic is not None:
@@ -69,26 +68,26 @@ class Broker:
         topics = list(self.tree.concrete(expression))
         if len(topics) > 1:
             raise faults.MultipleTopicsSpecifiedFault(
-                f"{expression.text!r} means {len(topics)} topics; GetCurrentMessage is for one"
+                f"{expression.text!r} matches {len(topics)} topics; GetCurrentMessage needs exactly one"
             )
         if not topics:
-            raise faults.TopicNotSupportedFault(f"there is no topic that {expression.text!r} means")
+            raise faults.TopicNotSupportedFault(f"{expression.text!r} matches no topic of this broker")
         return topics[0]
 
     async def pull(self, id_: str, maximum: int | None, confirm: str | None) -> Sequence[Pulled]:
-        """The oldest messages of a pull point, all that was accepted before this call included."""
+        """The oldest messages of a pull point, including notifications accepted just before this call."""
         self.pull_points.get(id_)
         await self.delivery.settle(self.subscriptions.leading_to(id_))
         return await self.pull_points.hand_out(id_, maximum, confirm, self._expired)
 
     def _expired(self, entry: Pulled) -> bool:
-        """Whether it waited longer in a pull point than the subscription that brought it lets it."""
+        """Whether a queued message is older than its subscription's `expires`."""
         subscription = self.subscriptions.find(entry.subscription_id or "")
         if subscription is None or subscription.expires is None:
             return False
         return has_expired(subscription.expires, entry.stored.notification.time, self.clock())
 
     async def destroy_pull_point(self, id_: str) -> None:
-        """End a pull point and the subscriptions that lead to it."""
+        """Destroy a pull point and end the subscriptions that deliver into it."""
         await self.pull_points.destroy(id_)
         await self.subscriptions.end_all(self.subscriptions.leading_to(id_))

@@ -1,7 +1,6 @@
-"""Keeps the journal within its bounds: forgets what everybody has and what is too old or too much.
+"""Housekeeping: applies retention to the journal and to the pull points at a fixed interval.
 
-What a subscription still waits for is never touched here, whatever the bounds say: the limits of its own
-queue are for that.
+Undelivered notifications of a subscription are exempt from retention; its queue limits bound them.
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ from hpwsn_client.wsn.topics.topic_expressions import Topic, TopicExpression
 log = logging.getLogger(__name__)
 
 INTERVAL = 30.0
-"""Seconds between two looks."""
+"""Seconds between two prunings."""
 
 
 @dataclass(frozen=True, slots=True)
 class RetentionPolicy:
-    """How long the journal keeps what nobody waits for: ages in seconds, sizes in bytes."""
+    """The retention of delivered notifications and dead letters: ages in seconds, sizes in bytes."""
 
     age: float
     bytes: int
@@ -36,9 +35,9 @@ class RetentionPolicy:
 
     @classmethod
     def of(cls, config: Config) -> RetentionPolicy:
-        """The policy that the settings ask for."""
+        """The policy of the settings."""
         journal, letters = config.journal, config.dead_letters
-        # Old entries make room before the journal is full and publishers are refused.
+        # Remove old entries before the journal is full and refuses publishers.
         room = journal.max_bytes * 3 // 4 if journal.max_bytes else journal.retention_bytes
         return cls(
             age=journal.retention_age,
@@ -50,7 +49,7 @@ class RetentionPolicy:
 
 
 class Housekeeping(BackgroundTask):
-    """Prunes the journal and the pull points now and then."""
+    """Prunes the journal and the pull points every INTERVAL seconds."""
 
     def __init__(
         self,
@@ -59,22 +58,22 @@ class Housekeeping(BackgroundTask):
         *,
         needed_from: Callable[[], int | None] | None = None,
     ) -> None:
-        """`needed_from` gives the offset from which on other nodes may need everything."""
-        super().__init__(self._run_now_and_then)
+        """`needed_from` returns the first offset that other nodes may still need, or None."""
+        super().__init__(self._run_periodically)
         self._broker = broker
         self._policy = policy
         self._needed_from = needed_from or (lambda: None)
 
-    async def _run_now_and_then(self) -> None:
+    async def _run_periodically(self) -> None:
         while True:
             await asyncio.sleep(INTERVAL)
             try:
                 await self.tidy()
             except JournalUnavailable as error:
-                log.warning("the journal could not be tidied: %s", error)
+                log.warning("the journal could not be pruned: %s", error)
 
     async def tidy(self) -> None:
-        """Remove what is past retention, and let open topics go whose last message went with it."""
+        """Remove data past retention, and release open topics that no longer have a current message."""
         broker, policy = self._broker, self._policy
         await broker.pull_points.trim()
         for subscription in broker.subscriptions:
@@ -98,11 +97,11 @@ class Housekeeping(BackgroundTask):
                 broker.tree.release(topic)
 
     def _needs(self) -> tuple[dict[str, int], int | None]:
-        """From where on somebody waits for each topic, and for every topic."""
+        """The acknowledged offsets after which entries are needed, by topic and for all topics."""
         waiting: dict[tuple[TopicExpression, ...], int] = {}
         for subscription in self._broker.subscriptions:
             cursor = subscription.cursor
-            # An expired one gets nothing now, but a Renew may bring it back to where it was.
+            # A Renew within the grace period continues an expired subscription at its cursor.
             if cursor.backlog or cursor.behind or subscription.state is State.EXPIRED:
                 topics = subscription.topics
                 waiting[topics] = min(cursor.acknowledged, waiting.get(topics, cursor.acknowledged))

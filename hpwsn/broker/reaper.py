@@ -1,7 +1,7 @@
-"""Ends lifetimes on time: one timer of the event loop for all of them.
+"""Lease timers: end the leases of a registry on time, with one timer of the event loop per registry.
 
-The clock that counts is the wall clock, since that is what termination times are in; after a jump of it the
-timer is simply set anew, so it sleeps at most a bounded while.
+Termination times are on the wall clock, which can jump. So the timer sleeps for a bounded time and then
+compares the clock again.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from hpwsn.listeners import Listeners
 log = logging.getLogger(__name__)
 
 LONGEST_SLEEP = 30.0
-"""Seconds; bounds how late a lifetime ends after the wall clock was set forward."""
+"""Seconds; bounds how late a lease ends after the wall clock was set forward."""
 
 
-class Mortal(Protocol):
-    """A registry whose members end: subscriptions, registrations."""
+class LeaseRegistry(Protocol):
+    """A registry of resources with leases: subscriptions, registrations."""
 
     lifetimes_changed: Listeners[()]
 
     def next_due(self) -> float | None:
-        """When the next lifetime runs out."""
+        """When the next lease ends; None if none does."""
 
     async def expire(self, now: float) -> int:
-        """End what is due; returns how many changed."""
+        """End the leases that are due; return how many resources changed."""
 
 
-class Reaper(BackgroundTask):
-    """Calls `expire` of a registry when something is due."""
+class LeaseTimer(BackgroundTask):
+    """Calls `expire` of a registry whenever a lease is due."""
 
-    def __init__(self, registry: Mortal, clock: Callable[[], float]) -> None:
+    def __init__(self, registry: LeaseRegistry, clock: Callable[[], float]) -> None:
         super().__init__(self._run_when_due)
         self._registry = registry
         self._clock = clock
@@ -61,4 +61,4 @@ class Reaper(BackgroundTask):
         try:
             await self._registry.expire(self._clock())
         except JournalUnavailable as error:
-            log.error("what has ended could not be removed from the journal: %s", error)
+            log.error("expired resources could not be removed from the journal: %s", error)

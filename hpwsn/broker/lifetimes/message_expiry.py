@@ -1,8 +1,7 @@
-"""Notifications that waited too long for their consumer: `expires` of the policy Delivery.
+"""Expiry of notifications: `expires` of the Delivery policy. Pure arithmetic.
 
-Owns the arithmetic only. Time counts from the moment at which a notification was accepted, which the journal
-has with it, so neither a restart nor a pause begins it anew. What has waited longer is not sent any more: it
-is dropped and counted, whatever `overflow` says, since its subscriber said that it is of no use by then.
+The time counts from the acceptance of a notification, which the journal stores, so a restart or a pause does
+not restart it. An expired notification is not sent. It is dropped and counted, regardless of `overflow`.
 """
 
 from __future__ import annotations
@@ -15,12 +14,12 @@ from hpwsn.notification import Notification
 from hpwsn_client.wsn.soap.times import Duration
 
 LOOKED_AT = 64
-"""Notifications that are looked at in one step, however few go into a send."""
+"""Notifications that one step checks, even if fewer go into a send."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sorted:
-    """Those that may still go out, in order, and the offsets of those that waited too long."""
+    """The notifications to send, in order, and the offsets of the expired ones."""
 
     offsets: list[int]
     notifications: list[Notification]
@@ -28,7 +27,7 @@ class Sorted:
 
     @property
     def done(self) -> int:
-        """The last offset before which all have expired; 0 where the first one has not."""
+        """The last offset up to which all notifications have expired; 0 if the first one has not."""
         first = self.offsets[0] if self.offsets else None
         return max((offset for offset in self.expired if first is None or offset < first), default=0)
 
@@ -36,7 +35,7 @@ class Sorted:
 def sort_out(
     after: Duration, offsets: Iterable[int], notifications: Sequence[Notification], now: float
 ) -> Sorted:
-    """Part the notifications that may still go out from those that waited too long."""
+    """Separate the expired notifications from those that can still be sent."""
     found = Sorted([], [], [])
     for offset, notification in zip(offsets, notifications, strict=True):
         if has_expired(after, notification.time, now):
@@ -48,10 +47,10 @@ def sort_out(
 
 
 def has_expired(after: Duration, accepted: float, now: float) -> bool:
-    """Whether a notification has waited longer than that; one from the future, by the clock, has not."""
+    """Whether a notification is older than `after`; one with a time in the future is not."""
     if not after.months:
         return now - accepted > after.seconds
     try:
         return after.after(datetime.fromtimestamp(accepted, UTC)).timestamp() < now
     except ValueError:
-        return False  # it ends after the calendar does
+        return False  # the end is outside the calendar

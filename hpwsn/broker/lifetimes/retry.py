@@ -1,7 +1,7 @@
-"""When to try a failed delivery again, and when to give up, by what went wrong.
+"""Retry policies: when to retry a failed delivery, and when to give up, for each class of error.
 
-It owns the arithmetic only: the clock, the random number and the failures are arguments. The defaults are
-those of the documentation: half a second, doubling to a minute, for a day.
+Pure arithmetic: the clock, the random number and the failures are arguments. By default the pause starts at
+half a second, doubles up to a minute, and retries end after a day.
 """
 
 import math
@@ -22,13 +22,13 @@ class RetryPolicy:
     maximum: float = 60.0
     give_up_after: float = 86400.0
     attempts: int = 0
-    """How many failures there may be; 0 leaves it to the time."""
+    """The maximum number of attempts; 0 means no limit but `give_up_after`."""
 
     def __post_init__(self) -> None:
-        """Refuse values with which a retry would never come, or come without a pause."""
+        """Refuse values that would prevent retries, or retry without a pause."""
         if not 0 < self.first <= self.maximum < math.inf:
             raise ValueError(
-                f"retry pauses of {self.first} s growing to {self.maximum} s make no sense;"
+                f"retry pauses from {self.first} s to {self.maximum} s are not valid;"
                 " give 0 < first <= maximum"
             )
         if not self.give_up_after >= 0 or self.attempts < 0:
@@ -37,14 +37,14 @@ class RetryPolicy:
             )
 
     def pause(self, attempt: int, random: float, retry_after: float | None = None) -> float:
-        """Seconds to wait after a failure that `attempt` failures came before.
+        """Seconds to wait after failure number `attempt`, counted from 0.
 
-        The pause is 50 % to 100 % of the step as `random` goes from 0 to 1, so that consumers which failed
-        together do not come back together. A consumer that asked for a longer one with Retry-After gets
-        it, up to `give_up_after`.
+        The jitter `random` from 0 to 1 gives 50 % to 100 % of the step, so that consumers that failed
+        together are not retried together. A longer Retry-After of the consumer is respected, up to
+        `give_up_after`.
         """
         if attempt < 0:
-            raise ValueError(f"attempt {attempt} cannot have failed; the first one is 0")
+            raise ValueError(f"attempt {attempt} is not valid; attempts count from 0")
         step = min(self.maximum, self.first * 2.0 ** min(attempt, _MOST_DOUBLINGS))
         pause = step * (0.5 + 0.5 * random)
         if retry_after is None:
@@ -52,7 +52,7 @@ class RetryPolicy:
         return max(pause, min(retry_after, self.give_up_after))
 
     def exhausted(self, first_failure: float, now: float, attempt: int = 0) -> bool:
-        """Whether a delivery that fails since `first_failure`, `attempt` times before, is a dead letter."""
+        """Whether to give up a delivery that first failed at `first_failure` and `attempt` times before."""
         if self.attempts and attempt + 1 >= self.attempts:
             return True
         return now - first_failure >= self.give_up_after
@@ -60,18 +60,18 @@ class RetryPolicy:
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicies:
-    """A policy for each class of error, and one for all others."""
+    """A policy for each class of error, and a default."""
 
     default: RetryPolicy = RetryPolicy()
     by_kind: Mapping[OutcomeKind, RetryPolicy] = field(default_factory=dict)
 
     def of(self, kind: OutcomeKind) -> RetryPolicy:
-        """The policy for what went wrong."""
+        """The policy for a class of error."""
         return self.by_kind.get(kind, self.default)
 
 
 def retry_policies(delivery: DeliverySettings, retry: RetrySettings) -> RetryPolicies:
-    """How each kind of trouble is tried again, by the settings; what they leave open is delivery's."""
+    """The retry policies of the settings; unset values of `retry` are taken from `delivery`."""
     classes = {
         OutcomeKind.REFUSED: (retry.refused_first, retry.refused_max, retry.refused_attempts),
         OutcomeKind.LOST: (retry.refused_first, retry.refused_max, retry.refused_attempts),

@@ -36,7 +36,6 @@ from hpwsn.journal.store.tables import (
 )
 from hpwsn.notification import Run
 
-
 MAX_GROUP = 2048
 MAX_GROUP_BYTES = 8 << 20
 CURSORS_ALONG = 256

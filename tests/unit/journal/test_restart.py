@@ -137,7 +137,7 @@ async def test_the_database_of_something_else_is_refused(path: Path) -> None:
     with sqlite3.connect(path) as db:
         db.execute("CREATE TABLE cats (name)")
     db.close()
-    with pytest.raises(JournalDamaged, match="something else"):
+    with pytest.raises(JournalDamaged, match="another program"):
         await Journal(path).open()
 
 
