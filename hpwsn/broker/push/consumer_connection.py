@@ -1,13 +1,9 @@
-"""One connection to a consumer: the request's bytes out, the reply's bytes in, one post at a time.
+"""One HTTP connection to a consumer, which carries one request at a time, and its TLS trust.
 
-It owns what a reply, its absence or a refusal means (RFC 9112). It refuses to decide which post goes
-where: that, and the limits on connections and time, is hpwsn.broker.push.pool's. What a consumer sends is
-bounded, and none of it can do more than end this connection.
-
-TLS towards consumers and publishers whose addresses are https: whose certificates a node trusts.
-
-They are those of the system's authorities, and of the file `delivery.ca_file` beside them, since
-consumers are other people's.
+It owns the meaning of a reply, a missing reply and a refused connection (RFC 9112). hpwsn.broker.push.pool
+chooses the connection for a request and sets the limits on connections and time. The bytes of a reply are
+bounded, and a bad reply can only end this connection. Over TLS, the certificates of the system's authorities
+and of the file `delivery.ca_file` are trusted.
 """
 
 from __future__ import annotations
@@ -31,25 +27,8 @@ from hpwsn.errors import SettingError
 from hpwsn_client.tls import certificate_problem, handshake_problem
 
 TRUST = "name the PEM file of the authority that signed it in delivery.ca_file"
-
-
-def consumer_context(authorities: str) -> ssl.SSLContext | None:
-    """What connections are secured with; None stands for the system's authorities alone."""
-    if not authorities:
-        return None
-    context = ssl.create_default_context()
-    try:
-        context.load_verify_locations(authorities)
-    except (ssl.SSLError, OSError) as error:
-        reason = getattr(error, "reason", None) or error.strerror
-        raise SettingError(
-            "delivery.ca_file", authorities, f"cannot be used: {reason}; name a PEM file of authorities"
-        ) from error
-    return context
-
-
 EXCERPT = 2048
-"""Bytes of a reply's body that are kept for whoever has to find out what went wrong."""
+"""Bytes of a reply's body that are kept for diagnosis."""
 
 _LONGEST_PAUSE = 1e9
 _KINDS = {
@@ -58,15 +37,15 @@ _KINDS = {
     5: OutcomeKind.SERVER_ERROR,
 }
 
-# The ordinary reply, made once.
+# The usual outcomes, created once.
 _DELIVERED = {status: Outcome(OutcomeKind.DELIVERED, status, "delivered") for status in (200, 202, 204)}
 
 
 class OrdinaryReplies:
-    """Whole replies, to the byte, that meant a delivery on a connection that goes on.
+    """A cache of complete replies that meant a delivery and kept the connection alive.
 
-    A consumer answers with the same bytes again and again, and what they mean depends on nothing else, so
-    they are parsed once. All is forgotten when there are many: a date in them is a new one every second.
+    A consumer repeats the same bytes, and their meaning depends on nothing else, so they are parsed once. A
+    Date header changes every second, so the cache is cleared when it is full.
     """
 
     MOST = 256
@@ -77,7 +56,7 @@ class OrdinaryReplies:
         self.get = self._outcomes.get
 
     def learn(self, reply: bytes, outcome: Outcome) -> None:
-        """Remember what a reply meant, if it is an ordinary one."""
+        """Cache the outcome of a reply, if it is an ordinary one."""
         if len(reply) <= self.LONGEST and outcome is _DELIVERED.get(outcome.status or 0):
             if len(self._outcomes) >= self.MOST:
                 self._outcomes.clear()
@@ -88,7 +67,7 @@ _ordinary = OrdinaryReplies()
 
 
 def parse_retry_after(value: bytes) -> float | None:
-    """Seconds from a Retry-After header in either of its forms; None where it is neither."""
+    """Seconds from a Retry-After header, given as a number or a date; None if it is neither."""
     text = value.decode("latin-1").strip()
     if text.isascii() and text.isdigit():
         return min(float(text), _LONGEST_PAUSE)
@@ -102,7 +81,7 @@ def parse_retry_after(value: bytes) -> float | None:
 
 
 def explain_refusal(error: BaseException) -> str:
-    """Why no connection came about, in an operator's words."""
+    """Why a connection could not be opened, for an operator."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return "the certificate is not accepted: {}; {}".format(*certificate_problem(error, TRUST))
     if isinstance(error, ssl.SSLError):
@@ -115,23 +94,23 @@ def explain_refusal(error: BaseException) -> str:
 
 
 class Owner(Protocol):
-    """Whom a connection tells; `answered` or `lost` ends each post that was sent."""
+    """Receives the events of a connection; `answered` or `lost` ends each request that was sent."""
 
     def opened(self, connection: Connection) -> None:
-        """The connection is there."""
+        """The connection is established."""
 
     def answered(self, connection: Connection, outcome: Outcome, reusable: bool) -> None:
-        """A reply has come."""
+        """A reply was received."""
 
     def spoiled(self, connection: Connection) -> None:
-        """The connection has ended or must end, and takes no further post."""
+        """The connection has ended or must be closed; it takes no further request."""
 
     def lost(self, connection: Connection, outcome: Outcome | None) -> None:
-        """The connection is gone; the outcome is that of its post, if it had one."""
+        """The connection is closed; `outcome` is that of its request, if it had one."""
 
 
 class Connection(asyncio.Protocol):
-    """A connection with at most one post on it."""
+    """A connection with at most one request in flight."""
 
     __slots__ = (
         "_complete", "_excerpt", "_framed", "_keep", "_limit", "_owner", "_parser", "_received",
@@ -158,29 +137,29 @@ class Connection(asyncio.Protocol):
 
     @property
     def silent(self) -> bool:
-        """Whether no byte of a reply has come."""
+        """Whether no byte of a reply was received."""
         return self._received == 0
 
     @property
     def connected(self) -> bool:
-        """Whether it has come about."""
+        """Whether the connection is established."""
         return self._transport is not None
 
     def take(self, ticket: Ticket) -> None:
-        """Make the post this connection's, to be written next; it must be free."""
+        """Assign a request, which `write` sends next; the connection must be free."""
         self.ticket = ticket
         ticket.connection = self
         self._written = False
         self._forget_reply()
 
     def write(self) -> None:
-        """Write the request, unless it was cancelled meanwhile."""
+        """Write the request, unless it was cancelled in the meantime."""
         if self.ticket is not None and self._transport is not None:
             self._written = True
             self._transport.write(self.ticket.request())
 
     def drop(self) -> None:
-        """Close at once; `lost` is told when it has happened."""
+        """Close at once; `lost` is called afterwards."""
         self.deadline = math.inf
         if self._transport is not None:
             self._transport.abort()
@@ -188,7 +167,7 @@ class Connection(asyncio.Protocol):
             self.opening.cancel()
 
     def disregard(self) -> None:
-        """Close as if no reply had come."""
+        """Close as if no reply was received."""
         self._forget_reply()
         self.drop()
 
@@ -198,7 +177,7 @@ class Connection(asyncio.Protocol):
         self._owner.opened(self)
 
     def data_received(self, data: bytes) -> None:
-        """Read on in the reply; bytes that nobody has yet asked for end the connection."""
+        """Parse more of the reply; bytes without a request end the connection."""
         ticket = self.ticket
         if ticket is None or not self._written:
             self._owner.spoiled(self)
@@ -228,7 +207,7 @@ class Connection(asyncio.Protocol):
             self._owner.answered(self, self._reply(ticket), False)
 
     def eof_received(self) -> None:
-        """Treat a consumer that will say no more as gone, whatever is still to be sent to it."""
+        """Treat a half-closed connection as closed, even if more is to be sent."""
         self._owner.spoiled(self)
 
     def connection_lost(self, error: Exception | None) -> None:
@@ -236,7 +215,7 @@ class Connection(asyncio.Protocol):
         self._owner.lost(self, self._loss(error) if self.ticket else None)
 
     def on_message_begin(self) -> None:
-        """See httptools; an interim reply such as 100 Continue is followed by another."""
+        """See httptools; an interim reply such as 100 Continue is followed by the final one."""
         if self._complete:
             self._surplus = True
         elif self._status is not None:
@@ -262,7 +241,7 @@ class Connection(asyncio.Protocol):
 
     def on_message_complete(self) -> None:
         """See httptools."""
-        # Asked here, since the parser forgets it when the callback returns.
+        # Read it here: the parser resets it when the callback returns.
         self._keep = self._parser.should_keep_alive()
         self._complete = self._status is not None and self._status >= 200
 
@@ -287,14 +266,14 @@ class Connection(asyncio.Protocol):
             return _DELIVERED[status]
         if status is None:
             return ticket.outcome(
-                OutcomeKind.GARBAGE, f"the reply has more than {self._limit} bytes of headers"
+                OutcomeKind.GARBAGE, f"the headers of the reply are larger than {self._limit} bytes"
             )
         kind = _KINDS.get(status // 100, OutcomeKind.GARBAGE)
         outcome = ticket.outcome(kind, f"status {status}", status)
         return replace(outcome, retry_after=self._retry_after, body=self._excerpt)
 
     def _loss(self, error: Exception | None) -> Outcome:
-        """What a closed connection means: the end of a reply without a length, or a loss."""
+        """The outcome of a closed connection: the end of a reply without a length, or a lost request."""
         ticket = self.ticket
         assert ticket is not None
         if self._status is not None and (self._status < 200 or not self._framed):
@@ -305,9 +284,9 @@ class Connection(asyncio.Protocol):
 
 
 class Deadlines:
-    """Ends what takes too long: one timer for the earliest of all, and a look at each when it rings.
+    """Ends connections at their deadlines, with one timer for the earliest; it checks all when it fires.
 
-    A deadline is an attribute of its connection, since it is set twice for every post and almost never met.
+    A deadline is an attribute of its connection, since it is set twice per request and rarely reached.
     """
 
     def __init__(
@@ -323,7 +302,7 @@ class Deadlines:
         self._timer: asyncio.TimerHandle | None = None
 
     def set(self, connection: Connection, seconds: float) -> None:
-        """Give the connection so much time from now, whatever it had."""
+        """Set or replace the deadline of a connection, `seconds` from now."""
         connection.deadline = deadline = self._loop.time() + seconds
         if deadline < self._earliest:
             self._arm(deadline)
@@ -336,9 +315,9 @@ class Deadlines:
     def _arm(self, deadline: float) -> None:
         self.close()
         self._earliest = deadline
-        self._timer = self._loop.call_at(deadline, self._ring)
+        self._timer = self._loop.call_at(deadline, self._check)
 
-    def _ring(self) -> None:
+    def _check(self) -> None:
         now = self._loop.time()
         self._earliest = math.inf
         for connection in [each for each in self._connections if each.deadline <= now]:
@@ -346,3 +325,18 @@ class Deadlines:
         earliest = min((each.deadline for each in self._connections), default=math.inf)
         if earliest < self._earliest:
             self._arm(earliest)
+
+
+def consumer_context(authorities: str) -> ssl.SSLContext | None:
+    """The TLS context for consumers; None means the system's authorities only."""
+    if not authorities:
+        return None
+    context = ssl.create_default_context()
+    try:
+        context.load_verify_locations(authorities)
+    except (ssl.SSLError, OSError) as error:
+        reason = getattr(error, "reason", None) or error.strerror
+        raise SettingError(
+            "delivery.ca_file", authorities, f"cannot be used: {reason}; name a PEM file of authorities"
+        ) from error
+    return context

@@ -1,10 +1,10 @@
-"""POSTs to consumers, many at a time: callbacks, kept-alive connections, bounds on everything.
+"""The HTTP connection pool for POSTs to consumers, with callbacks and keep-alive connections.
 
-It owns which post goes on which connection: a pool for each host, first come first served, a limit for each
-host and for all of them, and the time that connecting, answering and idling may take. A post costs no task
-and no coroutine; opening a connection does. It refuses to retry, except once where a kept-alive connection
-turns out to have been closed by the consumer: then nobody has read the request, or a repeated delivery is
-the price of at-least-once.
+It assigns requests to connections: first come, first served for each host, with a limit per host, a limit for
+all hosts, and timeouts for connecting, replying and idling. A request needs no task and no coroutine; only
+opening a connection does. It does not retry, with one exception: a request on a reused connection that the
+consumer has closed is sent once more. If the consumer had read it, it gets a duplicate, which at-least-once
+delivery allows.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ __all__ = ["Outcome", "OutcomeKind", "PushStatistics", "Pusher", "Ticket"]
 
 @dataclass(frozen=True, slots=True)
 class PushStatistics:
-    """Connections and posts now, and outcomes since the start."""
+    """Present connections and requests, and outcomes since the start."""
 
     open: int
     idle: int
@@ -31,7 +31,7 @@ class PushStatistics:
 
 
 class _Host:
-    """The connections and the queue of one consumer's host."""
+    """The connections and the queue of one host."""
 
     __slots__ = ("idle", "key", "open", "waiting")
 
@@ -43,7 +43,7 @@ class _Host:
 
 
 class Pusher:
-    """A client for POSTs; make it, use it and close it in one event loop."""
+    """An HTTP client for POSTs; create, use and close it in one event loop."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class Pusher:
         self._response_timeout = response_timeout
         self._idle_timeout = idle_timeout
         self._hosts: dict[HostKey, _Host] = {}
-        # Hosts with posts that wait for the limit of all hosts: without any connection, and with too few.
+        # Hosts whose requests wait for the limit of all hosts: _starved have no connection, _cramped too few.
         self._starved: OrderedDict[_Host, None] = OrderedDict()
         self._cramped: OrderedDict[_Host, None] = OrderedDict()
         self._connections: set[Connection] = set()
@@ -80,9 +80,9 @@ class Pusher:
     def post(
         self, url: str, headers: bytes, body: bytes | Sequence[bytes], done: Callable[[Outcome], None]
     ) -> Ticket:
-        """Send the body; `headers` are whole lines, each with its CR LF, without Host and Content-Length.
+        """Send the body; `headers` are lines ending in CR LF, without Host and Content-Length.
 
-        `done` gets the outcome exactly once, from the event loop, after this has returned.
+        `done` is called exactly once with the outcome, from the event loop, after this call has returned.
         """
         ticket = Ticket(self._cancel, url, headers, body, done)
         self._unsettled += 1
@@ -108,7 +108,7 @@ class Pusher:
         return PushStatistics(len(self._connections), idle, in_flight, waiting, dict(self._outcomes))
 
     async def close(self, timeout: float) -> None:  # noqa: ASYNC109
-        """Take no more posts, cancel those that wait, and after `timeout` seconds also those under way."""
+        """Refuse new requests, cancel queued ones, and after `timeout` seconds also those in flight."""
         self._closing = True
         for host in list(self._hosts.values()):
             for ticket in list(host.waiting):
@@ -123,7 +123,7 @@ class Pusher:
         self._deadlines.close()
 
     def opened(self, connection: Connection) -> None:
-        """See push_connection.Owner."""
+        """See consumer_connection.Owner."""
         if connection.ticket is None:
             connection.drop()
         else:
@@ -131,32 +131,32 @@ class Pusher:
             connection.write()
 
     def answered(self, connection: Connection, outcome: Outcome, reusable: bool) -> None:
-        """See push_connection.Owner."""
+        """See consumer_connection.Owner."""
         ticket = connection.ticket
         assert ticket is not None
         if outcome.status == 408 and connection.reused and not ticket.repeated:
-            # Meant for the idle time before this request, which may well have crossed it.
+            # The consumer means the idle time before this request, which crossed its 408 on the way.
             connection.disregard()
             return
         connection.ticket = None
-        # Freed first, so that a post made by the callback finds it.
+        # Free the connection first, so that a request of the callback can use it.
         if reusable and not self._closing:
             self._free(connection)
         else:
             connection.drop()
         self._settle(ticket, outcome)
-        # Mostly the callback has made a post that went out on it.
+        # Usually the callback has already used it for another request.
         if connection.idle:
             self._deadlines.set(connection, self._idle_timeout)
 
     def spoiled(self, connection: Connection) -> None:
-        """See push_connection.Owner."""
+        """See consumer_connection.Owner."""
         self._leave_idle(connection)
         connection.drop()
 
     def lost(self, connection: Connection, outcome: Outcome | None) -> None:
-        """See push_connection.Owner."""
-        # A connection can come about just after the attempt was given up, and go a second time.
+        """See consumer_connection.Owner."""
+        # A connection established just after its cancellation is lost a second time.
         if connection not in self._connections:
             return
         ticket, connection.ticket = connection.ticket, None
@@ -169,7 +169,7 @@ class Pusher:
         self._use_room(connection.host)
         if ticket is not None and outcome is not None:
             self._settle(ticket, outcome)
-        self._tell_quiet()
+        self._notify_if_quiet()
 
     def _cancel(self, ticket: Ticket) -> bool:
         if ticket.done is None:
@@ -198,7 +198,7 @@ class Pusher:
         connection.idle = False
         self._deadlines.set(connection, self._response_timeout)
         connection.take(ticket)
-        # Written together, once the loop has read all that came: system calls in a row cost far less.
+        # Write all at the end of this loop iteration: consecutive system calls are far cheaper.
         if not self._unwritten:
             self._loop.call_soon(self._write)
         self._unwritten.append(connection)
@@ -209,7 +209,7 @@ class Pusher:
             connection.write()
 
     def _free(self, connection: Connection) -> None:
-        """Use a connection again: for its host's next post, for later, or to make room for a starved host."""
+        """Reuse a connection for its host's next request, keep it idle, or close it for a starved host."""
         host = self._hosts[connection.host]
         connection.reused = True
         if self._starved or (self._cramped and not host.waiting):
@@ -223,7 +223,7 @@ class Pusher:
             host.idle.append(connection)
 
     def _make_room(self, host: _Host) -> None:
-        """Queue for a connection where only the limit for all hosts stands in the way."""
+        """Queue a host for a connection, if only the limit for all hosts prevents it."""
         if host.open < self._per_host:
             self._queue(host)
             idle = [connection for other in self._hosts.values() for connection in other.idle]
@@ -238,7 +238,7 @@ class Pusher:
             self._cramped[host] = None
 
     def _use_room(self, key: HostKey) -> None:
-        """Open what can be opened after a connection to this host has gone, those in need first."""
+        """Open connections after one to this host was closed, for hosts without any connection first."""
         if key in self._hosts:
             self._queue(self._hosts[key])
         while (queue := self._starved or self._cramped) and len(self._connections) < self._most:
@@ -260,7 +260,7 @@ class Pusher:
         self._connections.add(connection)
         self._deadlines.set(connection, self._connect_timeout)
         connection.opening = self._loop.create_task(self._connect(connection))
-        # A task that is cancelled before it runs gives its coroutine no chance to say so.
+        # A task that is cancelled before it runs never enters its coroutine, so use a done callback.
         connection.opening.add_done_callback(lambda task: self._connected(connection, ticket, task))
 
     async def _connect(self, connection: Connection) -> None:
@@ -325,9 +325,9 @@ class Pusher:
             message = f"a callback failed on this outcome: {outcome}"
             self._loop.call_exception_handler({"message": message, "exception": error})
         if self._closing:
-            self._tell_quiet()
+            self._notify_if_quiet()
 
-    def _tell_quiet(self) -> None:
+    def _notify_if_quiet(self) -> None:
         busy = self._unsettled or self._connections
         if self._quiet is not None and not self._quiet.done() and not busy:
             self._quiet.set_result(None)
@@ -335,6 +335,6 @@ class Pusher:
     async def _quiet_within(self, timeout: float | None) -> bool:  # noqa: ASYNC109
         if self._quiet is None:
             self._quiet = self._loop.create_future()
-        self._tell_quiet()
+        self._notify_if_quiet()
         done, _ = await asyncio.wait((self._quiet,), timeout=timeout)
         return bool(done)

@@ -1,7 +1,7 @@
-"""A post to a consumer as data: the URL made ready, the bytes of the request, the outcome.
+"""A POST to a consumer: the parsed URL, the bytes of the request, and the outcome.
 
-It owns the form of a request (RFC 9112) and refuses a URL that would not make one: a consumer's address comes
-from whoever subscribed, so nothing in it may add a header, a second request or credentials.
+It owns the syntax of a request (RFC 9112). A consumer's address comes from the subscriber and is not trusted:
+a URL that would add a header, a second request or credentials is refused.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ HostKey = tuple[str, str, int]
 
 
 class OutcomeKind(StrEnum):
-    """What became of a post."""
+    """The outcome of a request, by class."""
 
     DELIVERED = "delivered"
     REFUSED = "refused"
@@ -41,12 +41,12 @@ class OutcomeKind(StrEnum):
     LOST = "lost"
     CANCELLED = "cancelled"
     UNAVAILABLE = "unavailable"
-    """This node could not do its part; the consumer was not asked."""
+    """This node failed before it sent the request."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The end of one post; `reason` is for an operator, `body` the start of the reply's."""
+    """The outcome of one request; `reason` is for an operator, `body` the start of the reply's body."""
 
     kind: OutcomeKind
     status: int | None = None
@@ -56,13 +56,13 @@ class Outcome:
 
     @property
     def gone(self) -> bool:
-        """Whether the consumer says that it will not be back: 410, or a fault about its address."""
+        """Whether the consumer is gone for good: status 410, or a fault about its address."""
         return self.status == 410 or (self.status is not None and any(name in self.body for name in _GONE))
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A URL made ready: whom to connect to, and the request line with its Host header."""
+    """A parsed URL: the host to connect to, and the request line with the Host header."""
 
     key: HostKey
     head: bytes
@@ -70,17 +70,17 @@ class Target:
 
 @lru_cache(maxsize=2048)
 def parse_target(url: str) -> Target:
-    """Read an http or https URL; ValueError says what is wrong with it."""
+    """Parse an http or https URL; ValueError says what is wrong with it."""
     if len(url) > _LONGEST_URL or _BLANK_OR_CONTROL.search(url):
-        raise ValueError(f"the address has blanks, control characters or more than {_LONGEST_URL} characters")
+        raise ValueError(f"the address has spaces, control characters or more than {_LONGEST_URL} characters")
     try:
         parts = urlsplit(url)
     except ValueError:
-        raise ValueError("the address is no URL; write http://host:port/path") from None
+        raise ValueError("the address is not a URL; write http://host:port/path") from None
     if parts.scheme not in _PORTS:
         raise ValueError("the address must begin with http:// or https://")
     if "@" in parts.netloc:
-        raise ValueError("the address holds a user name, which is not sent; remove it")
+        raise ValueError("the address has a user name, which is not sent; remove it")
     host = _parse_host(parts.hostname)
     port = _parse_port(parts)
     path = quote((parts.path or "/") + (f"?{parts.query}" if parts.query else ""), safe=_NOT_QUOTED)
@@ -110,14 +110,12 @@ def _parse_port(parts: SplitResult) -> int:
     except ValueError:
         port = 0
     if port == 0:
-        raise ValueError(
-            "the address must have the port that the consumer listens on, from 1 to 65535, or none"
-        )
+        raise ValueError("the port of the address is not valid; give a port from 1 to 65535, or none")
     return port
 
 
 class Ticket:
-    """One post, from the asking to its outcome."""
+    """One request, from the call of `post` to its outcome."""
 
     __slots__ = ("_body", "_cancel", "_headers", "connection", "done", "repeated", "target", "url")
 
@@ -139,11 +137,11 @@ class Ticket:
         self.repeated = False
 
     def cancel(self) -> bool:
-        """End the post now, with outcome CANCELLED; False where it already has its outcome."""
+        """Cancel the request, with outcome CANCELLED; False if it already has an outcome."""
         return self._cancel(self)
 
     def take(self) -> Callable[[Outcome], None] | None:
-        """The callback, the first time only; what was to be sent is let go."""
+        """Return the callback, the first time only, and free the body."""
         done, self.done = self.done, None
         self._headers = self._body = b""
         self.connection = None
@@ -157,6 +155,6 @@ class Ticket:
         return b"".join((self.target.head, self._headers, b"Content-Length: %d\r\n\r\n" % length, *body))
 
     def outcome(self, kind: OutcomeKind, words: str, status: int | None = None) -> Outcome:
-        """An outcome whose reason names the address, short and without credentials."""
+        """An outcome whose reason has the URL, shortened and without credentials."""
         url = _BLANK_OR_CONTROL.sub("?", _USERINFO.sub("//", self.url[:200]))
         return Outcome(kind, status, f"POST {url}: {words}")

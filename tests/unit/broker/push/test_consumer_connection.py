@@ -271,7 +271,7 @@ def test_a_url_is_made_ready(url: str, key: tuple[str, str, int], head: str):
         ("http://", "no host"),
         ("http:///path", "no host"),
         ("http://user:secret@a/", "user name"),
-        ("http://a/ b", "blanks"),
+        ("http://a/ b", "spaces"),
         ("http://a/\r\nX: y", "control"),
         ("http://a/" + "b" * 9000, "8192"),
         ("http://a:0/", "from 1 to 65535"),
