@@ -1,13 +1,9 @@
-"""What a subscription has missed, found in the log: after a restart, or once it fell out of its window.
+"""The backlog of a subscription: the notifications that it missed, read from the log.
 
-Also the present state of its topics, for a subscriber that asks for it.
-
-The newest notifications in memory, shared by every queue, bounded in bytes.
-
-Queues hold offsets; this is where they find most of them. What has been pushed out is read from the
-journal.
-
-Work for a subscription that reads the journal: few at once, and whatever fails is tried again.
+`Backlog` reads the log after a restart, or when the backlog exceeds the window of the cursor. It also finds
+the current messages of a subscription's topics. `Recent` is a cache of the newest notifications, shared by
+all subscriptions and bounded in bytes; queues hold offsets only. `JournalWork` limits how many subscriptions
+read the journal at the same time.
 """
 
 from __future__ import annotations
@@ -25,82 +21,18 @@ from hpwsn.matching.content.content_filters import ContentFilters
 from hpwsn.notification import Notification
 from hpwsn.topics.tree.tree import TopicTree
 
-OVERHEAD = 512
-"""Bytes that a notification takes beside its content, in objects and in the index."""
-
-
-class Recent:
-    """Notifications by offset, oldest out first."""
-
-    __slots__ = ("_kept", "get", "limit", "size")
-
-    def __init__(self, limit: int) -> None:
-        self.limit = limit
-        self.size = 0
-        self._kept: OrderedDict[int, Notification] = OrderedDict()
-        self.get = self._kept.get
-        """The notification at an offset, if it is still here."""
-
-    def put(self, first: int, notifications: Iterable[Notification]) -> None:
-        """Keep these, at the cost of the oldest."""
-        kept, size = self._kept, self.size
-        for offset, notification in enumerate(notifications, first):
-            if offset not in kept:
-                kept[offset] = notification
-                size += len(notification.content) + OVERHEAD
-        self.size = size
-        while self.size > self.limit and self._kept:
-            _, oldest = self._kept.popitem(last=False)
-            self.size -= len(oldest.content) + OVERHEAD
-
-    def __len__(self) -> int:
-        return len(self._kept)
-
-
 log = logging.getLogger(__name__)
 
+OVERHEAD = 512
+"""Bytes of memory per notification in addition to its content."""
 READERS = 8
-"""Subscriptions that read from the journal at once; a thousand that come back together take turns."""
-
-
-class JournalWork:
-    """Runs coroutines; `failed` is told of a subscription whose work came to nothing."""
-
-    def __init__(self, failed: Callable[[Subscription], None]) -> None:
-        self._failed = failed
-        self._turns = asyncio.Semaphore(READERS)
-        self._tasks: set[asyncio.Task[None]] = set()
-
-    def start(self, subscription: Subscription, work: Coroutine[None, None, None]) -> None:
-        """Begin; the subscription is busy until the work, or its failure, says otherwise."""
-        subscription.progress.busy = True
-        task = asyncio.get_running_loop().create_task(self._guard(subscription, work))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    async def _guard(self, subscription: Subscription, work: Coroutine[None, None, None]) -> None:
-        try:
-            async with self._turns:
-                await work
-        except Exception as error:
-            if not isinstance(error, JournalUnavailable):
-                log.exception("subscription %s: its queue could not be read", subscription.id)
-            subscription.progress.busy = False
-            subscription.progress.last_error = str(error)
-            self._failed(subscription)
-
-    async def close(self) -> None:
-        """Wait for what has begun."""
-        if self._tasks:
-            await asyncio.wait(self._tasks)
-
-
+"""Subscriptions that may read from the journal at the same time."""
 PRESENT = 10_000
-"""Most topics whose current messages are sent again when a subscriber asks for the present state."""
+"""Maximum number of current messages that are sent when a subscriber asks for the present state."""
 
 
 class Backlog:
-    """Reads on in the log for cursors; `head` is the newest offset that every subscription was offered."""
+    """Reads the log for cursors; `head` is the newest offset that was matched for all subscriptions."""
 
     def __init__(
         self,
@@ -117,8 +49,8 @@ class Backlog:
         self._head = head
 
     async def look_on(self, subscription: Subscription) -> None:
-        """Look through the next stretch of the log for what this subscription missed."""
-        # The topics are those of this moment: what comes after it may be on others.
+        """Read the next part of the log for notifications that this subscription missed."""
+        # The topics are those of now, so do not read past `head`: later entries may have new topics.
         cursor, head, topics = subscription.cursor, self._head(), self._tree.keys(subscription.topics)
         scan = await self._journal.scan(cursor.seen, limit=cursor.window, topics=topics, head=head)
         wanted = []
@@ -128,17 +60,17 @@ class Backlog:
                 wanted.append(stored.offset)
         cursor.refill(wanted, upto=scan.upto, head=self._head())
         if not cursor.counted:
-            # With a content filter the log does not tell how many; too few is safe, too many would drop some.
+            # A content filter makes the number unknown: too low is safe, too high would drop notifications.
             cursor.count(0 if subscription.content else await self._journal.count(cursor.seen, topics))
 
     def present(self, subscription: Subscription) -> list[int]:
-        """The offsets of its topics' current messages, of those that it has had already."""
+        """The offsets of its topics' current messages, up to the acknowledged offset."""
         upto = subscription.cursor.acknowledged
         nodes = self._tree.matching(subscription.topics)
         offsets = sorted(node.current for node in nodes if node.current is not None and node.current <= upto)
         if len(offsets) > PRESENT:
             log.warning(
-                "subscription %s: of %d topics, the %d with the newest messages are sent again",
+                "subscription %s has %d topics; only the newest %d current messages are sent",
                 subscription.id,
                 len(offsets),
                 PRESENT,
@@ -146,10 +78,10 @@ class Backlog:
         return offsets[-PRESENT:]
 
     def is_present(self, stored: Stored, subscription: Subscription) -> bool:
-        """Whether a message is still its topic's current one, and wanted."""
+        """Whether a message is still the current message of its topic and matches the content filter."""
         topic = stored.notification.topic
         node = None if topic is None else self._tree.find(topic)
-        # A newer message has gone out since, or will: an older one after it would be taken for the newest.
+        # A newer message is delivered separately; the older one must not arrive after it.
         current = node is not None and node.current == stored.offset
         return current and self._wants(subscription, stored.notification)
 
@@ -157,3 +89,63 @@ class Backlog:
         if not subscription.content:
             return True
         return self._content.evaluation(notification.payload).holds(subscription.content)
+
+
+class Recent:
+    """A cache of notifications by offset; the oldest are evicted first."""
+
+    __slots__ = ("_kept", "get", "limit", "size")
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.size = 0
+        self._kept: OrderedDict[int, Notification] = OrderedDict()
+        self.get = self._kept.get
+        """The notification at an offset, or None."""
+
+    def put(self, first: int, notifications: Iterable[Notification]) -> None:
+        """Add notifications and evict the oldest."""
+        kept, size = self._kept, self.size
+        for offset, notification in enumerate(notifications, first):
+            if offset not in kept:
+                kept[offset] = notification
+                size += len(notification.content) + OVERHEAD
+        self.size = size
+        while self.size > self.limit and self._kept:
+            _, oldest = self._kept.popitem(last=False)
+            self.size -= len(oldest.content) + OVERHEAD
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+
+class JournalWork:
+    """Runs coroutines that read the journal; `failed` is called for a subscription whose work failed."""
+
+    def __init__(self, failed: Callable[[Subscription], None]) -> None:
+        self._failed = failed
+        self._turns = asyncio.Semaphore(READERS)
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def start(self, subscription: Subscription, work: Coroutine[None, None, None]) -> None:
+        """Start the work; the subscription is busy until the work or its failure resets that."""
+        subscription.progress.busy = True
+        task = asyncio.get_running_loop().create_task(self._guard(subscription, work))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _guard(self, subscription: Subscription, work: Coroutine[None, None, None]) -> None:
+        try:
+            async with self._turns:
+                await work
+        except Exception as error:
+            if not isinstance(error, JournalUnavailable):
+                log.exception("subscription %s: the backlog could not be read", subscription.id)
+            subscription.progress.busy = False
+            subscription.progress.last_error = str(error)
+            self._failed(subscription)
+
+    async def close(self) -> None:
+        """Wait for the running work."""
+        if self._tasks:
+            await asyncio.wait(self._tasks)

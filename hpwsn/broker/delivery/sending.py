@@ -1,7 +1,4 @@
-"""What delivery needs of the ways to a consumer, what goes into a send, and what it counts.
-
-Who waits until a subscription has handed over all it could.
-"""
+"""The interfaces and small parts of delivery: Sender, Senders, its totals, and waiters for a subscription."""
 
 from __future__ import annotations
 
@@ -16,9 +13,65 @@ from hpwsn.broker.subscriptions.subscription import Progress, Subscription
 from hpwsn.notification import Notification
 from hpwsn_client.wsn.soap.addressing import EndpointReference
 
+Done = Callable[[Outcome], None]
+Attempt = Sequence[tuple[int, float]]
+"""Offsets and their publication times."""
+
+
+class Sender(Protocol):
+    """Delivers notifications to a consumer."""
+
+    def send(
+        self,
+        subscription: Subscription,
+        offsets: Sequence[int],
+        notifications: Sequence[Notification],
+        done: Done,
+    ) -> None:
+        """Send the notifications; `done` is called once, later, with the outcome."""
+
+    def batch(self, subscription: Subscription) -> int:
+        """The maximum number of notifications in one send."""
+
+
+class Senders(Protocol):
+    """The two senders: `push` to a consumer's address, `pull` into the queue of a local pull point."""
+
+    push: Sender
+    pull: Sender
+
+    def resolve(self, consumer: EndpointReference) -> str | None:
+        """The id of the local pull point, or None for a push; a fault for an unusable reference."""
+
+
+@dataclass(slots=True)
+class Totals:
+    """The counters in /status and /metrics."""
+
+    delivered: int = 0
+    sends: int = 0
+    failures: dict[str, int] = field(default_factory=dict)
+    buried: int = 0
+    dropped: int = 0
+    expired: int = 0
+
+
+def worn_out(
+    progress: Progress, policy: RetryPolicy, attempt: Attempt, now: float, clock: float
+) -> list[int]:
+    """The oldest offsets of a failed attempt whose retries are exhausted, by time or by attempts."""
+    assert progress.first_failure is not None
+    first, dead = progress.first_failure, []
+    for offset, published in attempt:
+        attempts = progress.same if offset <= progress.tried else 0
+        if not policy.exhausted(max(first, now - (clock - published)), now, attempts):
+            break
+        dead.append(offset)
+    return dead
+
 
 class Settling:
-    """Futures by subscription; where nobody waits, a subscription that settles costs one look."""
+    """Waiters for subscriptions that have delivered all they can; without waiters, `settled` is one check."""
 
     def __init__(self) -> None:
         self.waiting: dict[Subscription, list[asyncio.Future[None]]] = {}
@@ -35,7 +88,7 @@ class Settling:
             await asyncio.wait(waiting)
 
     def settled(self, subscription: Subscription) -> None:
-        """Tell those who wait for it."""
+        """Wake the waiters of a subscription."""
         if not self.waiting:
             return
         for future in self.waiting.pop(subscription, ()):
@@ -43,63 +96,6 @@ class Settling:
                 future.set_result(None)
 
     def close(self) -> None:
-        """Let nobody wait any longer."""
+        """Wake all waiters."""
         for subscription in list(self.waiting):
             self.settled(subscription)
-
-
-Done = Callable[[Outcome], None]
-Attempt = Sequence[tuple[int, float]]
-"""Offsets and the times at which they were published."""
-
-
-class Sender(Protocol):
-    """One way of handing notifications to a consumer."""
-
-    def send(
-        self,
-        subscription: Subscription,
-        offsets: Sequence[int],
-        notifications: Sequence[Notification],
-        done: Done,
-    ) -> None:
-        """Hand them over; `done` is called once, later, with what became of it."""
-
-    def batch(self, subscription: Subscription) -> int:
-        """How many may go in one send."""
-
-
-class Senders(Protocol):
-    """The two ways to a consumer: pushes to its address, and the queue of a local pull point."""
-
-    push: Sender
-    pull: Sender
-
-    def resolve(self, consumer: EndpointReference) -> str | None:
-        """The local pull point meant by the reference, or None for a push; a fault for neither."""
-
-
-@dataclass(slots=True)
-class Totals:
-    """What /status and /metrics show."""
-
-    delivered: int = 0
-    sends: int = 0
-    failures: dict[str, int] = field(default_factory=dict)
-    buried: int = 0
-    dropped: int = 0
-    expired: int = 0
-
-
-def worn_out(
-    progress: Progress, policy: RetryPolicy, attempt: Attempt, now: float, clock: float
-) -> list[int]:
-    """The oldest of a failed attempt that have used up their time, or were there for all attempts."""
-    assert progress.first_failure is not None
-    first, dead = progress.first_failure, []
-    for offset, published in attempt:
-        attempts = progress.same if offset <= progress.tried else 0
-        if not policy.exhausted(max(first, now - (clock - published)), now, attempts):
-            break
-        dead.append(offset)
-    return dead

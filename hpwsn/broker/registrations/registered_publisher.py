@@ -1,12 +1,8 @@
-"""A publisher's registration as the broker holds it: what was asked for, and where it lives.
+"""A registered publisher: its Registration, and the SOAP calls by which this node subscribes at it.
 
-State only; `registrations` changes it for its owner, `demand` follows the interest in its topics.
-
-This node as a subscriber of the publishers that registered with it: one SOAP call each.
-
-Owns which message asks for what and what its answer must be; when to ask, and what to do when it fails,
-is in demand. A publisher's refusal is raised as its fault, an answer that makes no sense as BadReply. WS-
-BaseNotification 1.3, sections 4 and 6, from the subscriber's side.
+`registrations` changes the Registration; `demand` decides when to call and handles failures. A fault of the
+publisher is raised as that fault, an unexpected answer as BadReply. WS-BaseNotification 1.3, sections 4 and
+6, from the subscriber's side.
 """
 
 from __future__ import annotations
@@ -32,8 +28,37 @@ from hpwsn_client.wsn.topics.topic_expressions import Topic, TopicExpression
 _Answer = TypeVar("_Answer")
 
 
+@dataclass(slots=True, eq=False)
+class Registration:
+    """One registration of a publisher; compared by identity."""
+
+    id: str
+    request: RegisterPublisher
+    version: SoapVersion
+    created: float
+    terminates: float | None
+    address: str
+    """The URL for managing the registration, and for notifications of its publisher."""
+
+    @property
+    def topics(self) -> tuple[TopicExpression, ...]:
+        """The registered topics; empty means any topic."""
+        return self.request.topics
+
+    @property
+    def demand(self) -> bool:
+        """Whether this node subscribes at the publisher only while there is interest."""
+        return self.request.demand
+
+    def covers(self, topic: Topic | None, simple_subtree: bool) -> bool:
+        """Whether the topic is a registered one; always True for a registration without topics."""
+        if not self.topics:
+            return True
+        return topic is not None and any(each.matches(topic, simple_subtree) for each in self.topics)
+
+
 class Transport(Protocol):
-    """The way over HTTP in one SOAP version."""
+    """Sends SOAP requests over HTTP in one SOAP version."""
 
     async def call(self, target: EndpointReference, action: str, body: bytes) -> etree._Element | None:
         """Send one request and return the answer's body element."""
@@ -57,7 +82,7 @@ class Publishers:
     async def subscribe(
         self, registration: Registration, topic: TopicExpression | None
     ) -> tuple[EndpointReference, float | None]:
-        """Subscribe the registration's address to one topic or to all; the EPR and its seconds to live."""
+        """Subscribe the registration's address to one topic or to all; return the EPR and its lease in s."""
         publisher = registration.request.publisher
         assert publisher is not None
         wanted = Filter() if topic is None else Filter((topic,))
@@ -66,23 +91,23 @@ class Publishers:
         try:
             answer = await self._call(version, publisher, request, wsn.SubscribeResponse)
         except faults.UnacceptableInitialTerminationTimeFault:
-            # It may take no durations, or not this one: then as long as it likes.
+            # The publisher refuses this duration, or all durations: let it choose.
             request = wsn.Subscribe(EndpointReference(registration.address), wanted)
             answer = await self._call(version, publisher, request, wsn.SubscribeResponse)
         return answer.subscription, _seconds(answer.termination_time, answer.current_time)
 
     async def renew(self, version: SoapVersion, subscription: EndpointReference) -> float | None:
-        """Prolong a subscription; its seconds to live."""
+        """Renew a subscription; return its lease in seconds, None for no end."""
         request = wsn.Renew(self._lifetime)
         answer = await self._call(version, subscription, request, wsn.RenewResponse)
         return _seconds(answer.termination_time, answer.current_time)
 
     async def pause(self, version: SoapVersion, subscription: EndpointReference) -> None:
-        """Have the publisher hold back."""
+        """Pause a subscription at the publisher."""
         await self._send(version, subscription, wsn.PauseSubscription())
 
     async def resume(self, version: SoapVersion, subscription: EndpointReference) -> None:
-        """Have the publisher send again."""
+        """Resume a subscription at the publisher."""
         await self._send(version, subscription, wsn.ResumeSubscription())
 
     async def unsubscribe(self, version: SoapVersion, subscription: EndpointReference) -> None:
@@ -92,7 +117,7 @@ class Publishers:
     async def _send(
         self, version: SoapVersion, target: EndpointReference, request: wsn.Message
     ) -> etree._Element | None:
-        """The answer whatever it is, if it is no fault: what says nothing may be left out by its sender."""
+        """Send a request; return the answer's body unchecked, since a publisher may omit an empty response."""
         action = request_action(type(request).__name__)
         return await self._transports[version].call(target, action, wsn.encode_message(request))
 
@@ -103,7 +128,9 @@ class Publishers:
         try:
             answer = None if body is None else wsn.parse_message(body)
         except faults.SoapFault as error:
-            raise BadReply(f"{target.address} answered badly: {error.reason}", target.address) from error
+            raise BadReply(
+                f"the answer of {target.address} is not valid: {error.reason}", target.address
+            ) from error
         if not isinstance(answer, expected):
             found = "nothing" if body is None else body.tag
             raise BadReply(f"{target.address} answered {found}, not {expected.__name__}", target.address)
@@ -111,43 +138,14 @@ class Publishers:
 
 
 def _seconds(end: datetime | None, now: datetime | None) -> float | None:
-    """How long it is to an end on the publisher's own clock; None for never."""
+    """Seconds until an end on the publisher's own clock; None for no end."""
     if end is None:
         return None
     return (end - (now or datetime.now(UTC))).total_seconds()
 
 
 def is_gone(error: Exception) -> bool:
-    """Whether the publisher says that it knows no such subscription."""
+    """Whether the publisher says that the subscription does not exist."""
     if isinstance(error, BadReply):
         return error.status in (404, 410)
     return isinstance(error, faults.ResourceUnknownFault)
-
-
-@dataclass(slots=True, eq=False)
-class Registration:
-    """One publisher's standing announcement; compared by identity."""
-
-    id: str
-    request: RegisterPublisher
-    version: SoapVersion
-    created: float
-    terminates: float | None
-    address: str
-    """Where it is managed, and where its publisher sends its notifications."""
-
-    @property
-    def topics(self) -> tuple[TopicExpression, ...]:
-        """What it publishes on; none for anything."""
-        return self.request.topics
-
-    @property
-    def demand(self) -> bool:
-        """Whether it wants to be subscribed to only while somebody is interested."""
-        return self.request.demand
-
-    def covers(self, topic: Topic | None, simple_subtree: bool) -> bool:
-        """Whether the topic is among those it named, or it named none."""
-        if not self.topics:
-            return True
-        return topic is not None and any(each.matches(topic, simple_subtree) for each in self.topics)

@@ -1,9 +1,9 @@
-"""The publishers that have registered: made, kept, ended, and brought back after a restart.
+"""The registry of publisher registrations: create, renew, destroy, and restore after a restart.
 
 Follows WS-BrokeredNotification 1.3, sections 4.3 (RegisterPublisher) and 5 (DestroyRegistration). Every
-change is in the journal before the answer goes out. The same publisher with the same topics and demand gets
-the registration that it has, its lifetime set anew; one without a PublisherReference has no identity, and
-gets a new one each time. Where `registrations.required` is set, it says whose notifications may come in.
+change is in the journal before its answer is sent. A repeated request with the same publisher, topics and
+demand renews the existing registration. A publisher without a PublisherReference has no identity, so each
+request creates a registration. With `registrations.required`, the registry also decides who may publish.
 """
 
 from __future__ import annotations
@@ -40,20 +40,20 @@ from hpwsn_client.wsn.topics.topic import shown
 from hpwsn_client.wsn.topics.topic_expressions import TopicExpression
 
 EXPIRE_AGAIN = 5.0
-"""Seconds until an end that the journal could not note is tried again."""
+"""Seconds until the removal of an expired registration is retried after the journal failed."""
 
 
 class Watcher(Protocol):
-    """Who is told of registrations; delivery on demand is."""
+    """Is told of changes to registrations; Demand implements it."""
 
     def begin(self, registration: Registration) -> None:
-        """It is there now."""
+        """The registration was created or restored."""
 
     def repeat(self, registration: Registration) -> None:
         """Its publisher has registered again."""
 
     def end(self, registration: Registration) -> None:
-        """It is gone."""
+        """The registration has ended."""
 
 
 class Registrations:
@@ -93,7 +93,7 @@ class Registrations:
         return self._settings.required
 
     async def register(self, request: RegisterPublisher, version: SoapVersion) -> Registration:
-        """Make the registration, or give the one that is there with its lifetime set anew."""
+        """Create the registration, or renew the lease of the existing one."""
         now = self._clock()
         fault = faults.UnacceptableInitialTerminationTimeFault
         terminates = self._terminates(request.termination, now, fault)
@@ -105,7 +105,7 @@ class Registrations:
         return await self._create(request, version, now, terminates)
 
     async def _repeat(self, registration: Registration, terminates: float | None) -> bool:
-        """Set its lifetime anew; False where it has ended meanwhile, so that there is none to find."""
+        """Renew the lease; False if the registration ended in the meantime."""
         try:
             await self._prolong(registration, terminates)
         except faults.ResourceUnknownFault:
@@ -114,12 +114,12 @@ class Registrations:
         return True
 
     def _check(self, request: RegisterPublisher) -> None:
-        # Each alternative costs as much as a topic of its own when interests come and go.
+        # An alternative costs as much as a topic whenever interest changes.
         named = sum(len(topic.patterns) for topic in request.topics)
         if named > self._settings.topics_limit:
             raise faults.PublisherRegistrationRejectedFault(
-                f"{named} topics, counting each alternative of an expression, are more than the"
-                f" {self._settings.topics_limit} that one registration may name (registrations.topics_limit);"
+                f"{named} topics, counting each alternative of an expression, exceed the limit of"
+                f" {self._settings.topics_limit} for one registration (registrations.topics_limit);"
                 " register several times"
             )
         if request.demand:
@@ -130,14 +130,18 @@ class Registrations:
 
     def _check_reachable(self, request: RegisterPublisher) -> None:
         if request.publisher is None:
-            raise _failed("Demand is true and there is no PublisherReference to subscribe at; give one")
+            raise _failed(
+                "Demand is true and PublisherReference is missing; give the address to subscribe at"
+            )
         address = request.publisher.address
         if address in (WSA_ANONYMOUS, WSA_NONE):
             raise _failed(
-                f"PublisherReference {address} is nowhere to subscribe at; give a service's address"
+                f"PublisherReference {address} is not an address to subscribe at; give a service's address"
             )
         if (own_path(address, self._base_url()) or "").startswith(("/wsn", "/onvif")):
-            raise _failed(f"PublisherReference {address} is this broker itself, and would go round for ever")
+            raise _failed(
+                f"PublisherReference {address} is this broker, which would loop; give another address"
+            )
         try:
             parse_target(address)
         except ValueError as error:
@@ -195,7 +199,8 @@ class Registrations:
         registration = self._by_id.get(id_)
         if registration is None or not self._is_live(registration):
             raise faults.ResourceUnknownFault(
-                f"there is no registration {shown(id_)} here: it has ended, or was never made; register again"
+                f"registration {shown(id_)} does not exist here: it has ended, or was never created;"
+                " register again"
             )
         return registration
 
@@ -220,12 +225,12 @@ class Registrations:
                 self._watch(registration)
             raise
         if registration.id not in self._by_id:
-            # It ended meanwhile, and must not be there again after a restart.
+            # It ended in the meantime and must not return after a restart.
             await self._journal.delete_registration(registration.id)
             self.get(registration.id)
 
     async def destroy(self, id_: str) -> None:
-        """End it; its publisher is unsubscribed from as soon as it can be reached."""
+        """End the registration; Demand unsubscribes from its publisher when that can be reached."""
         await self._end(self.get(id_))
 
     async def _end(self, registration: Registration) -> None:
@@ -248,9 +253,10 @@ class Registrations:
                 del self._by_publisher[publisher.address]
 
     def check_publisher(self, before: bytes, id_: str | None) -> float:
-        """Raise the fault for runs with that beginning, sent to a registration or to the broker.
+        """Raise the fault if runs that start with `before` may not be published.
 
-        Else until when they are allowed, as long as `generation` stays the same.
+        `id_` is the registration to which they were sent, None for the broker. Returns the time until which
+        the answer holds, provided that `generation` does not change.
         """
         registration = None if id_ is None else self.get(id_)
         if self._settings.required:
@@ -270,7 +276,7 @@ class Registrations:
         if not known:
             raise faults.PublisherRegistrationRejectedFault(
                 "only registered publishers may publish here (registrations.required): send"
-                " RegisterPublisher, then Notify to the ConsumerReference it answers with, or with your"
+                " RegisterPublisher, then Notify to the ConsumerReference of its response, or with your"
                 " ProducerReference"
             )
         topic = None if message.topic is None else message.topic.topic
@@ -283,7 +289,7 @@ class Registrations:
         )
 
     def restore(self, records: Iterable[RegistrationRecord]) -> int:
-        """Bring back what the journal holds; returns how many."""
+        """Restore the registrations of the journal; return their number."""
         count = 0
         for record in records:
             request = parse_message(parse_xml(record.request, STORED_LIMITS), STORED_LIMITS)
@@ -299,11 +305,11 @@ class Registrations:
         return count
 
     def next_due(self) -> float | None:
-        """When the next lifetime runs out."""
+        """When the next lease ends; None if none does."""
         return self._lifetimes.next_due()
 
     async def expire(self, now: float) -> int:
-        """End what is due; returns how many that were."""
+        """End the registrations whose lease has ended; return how many were due."""
         due = [self._by_id[id_] for id_ in self._lifetimes.due(now) if id_ in self._by_id]
         try:
             for registration in due:
@@ -337,7 +343,7 @@ class Registrations:
 
 
 def _key(request: RegisterPublisher) -> Hashable:
-    """Equal for registrations of the same publisher with the same topics and demand; None without one."""
+    """Equal for requests with the same publisher, topics and demand; None without a PublisherReference."""
     publisher = request.publisher
     if publisher is None:
         return None
@@ -359,6 +365,6 @@ def _failed(words: str) -> faults.PublisherRegistrationFailedFault:
 
 
 def _parse_beginning(before: bytes) -> NotificationMessage:
-    """The message that a run begins, with any payload: its topic and its producer are what counts."""
+    """Parse the bytes before a payload, with a dummy payload, for their topic and producer."""
     content = before + b"<payload/>" + MESSAGE_CLOSE
     return parse_notification_message(parse_message_xml(join_notification(content), STORED_LIMITS))

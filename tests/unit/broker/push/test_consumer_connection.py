@@ -277,7 +277,7 @@ def test_a_url_is_made_ready(url: str, key: tuple[str, str, int], head: str):
         ("http://a:0/", "from 1 to 65535"),
         ("http://a:99999/", "[Pp]ort"),
         ("http://a:b/", "[Pp]ort"),
-        ("http://[::1/", "no URL"),
+        ("http://[::1/", "not a URL"),
         ("http://a_b!/", "not a host"),
         ("http://" + "京" * 70 + "/", "."),
         ("http://a/\ud800", "."),
