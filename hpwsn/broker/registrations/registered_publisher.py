@@ -117,7 +117,7 @@ class Publishers:
     async def _send(
         self, version: SoapVersion, target: EndpointReference, request: wsn.Message
     ) -> etree._Element | None:
-        """Send a request; return the answer's body unchecked, since a publisher may omit an empty response."""
+        """Send a request; return the body unchecked, because a publisher may omit an empty response."""
         action = request_action(type(request).__name__)
         return await self._transports[version].call(target, action, wsn.encode_message(request))
 
