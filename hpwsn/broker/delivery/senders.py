@@ -1,7 +1,7 @@
-"""The two ways to a consumer: a Notify pushed to its address, and the queue of a pull point of this node.
+"""The two senders: PushSender posts a Notify to the consumer, PullSender adds to a local pull point's queue.
 
-Push builds the envelope by joining bytes: what is the same for all sends of a subscription is prepared once,
-and each notification's content is already in its final form. WS-BaseNotification 1.3, sections 3 and 5.
+A push joins bytes: the constant parts of a subscription's envelope are encoded once, and the content of a
+notification is stored in its final form. WS-BaseNotification 1.3, sections 3 and 5.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ from hpwsn_client.wsn.soap.xml import escape
 
 _SPLIT = b"\x00"
 _MESSAGE_ID = f"urn:uuid:{uuid.uuid4()}"
-"""Where the id of each send goes; nobody can know it, so it stands nowhere else in an envelope."""
+"""A placeholder for the message id; it is random, so it cannot occur elsewhere in an envelope."""
 
 _NOTIFY_OPEN = f'<wsnt:Notify xmlns:wsnt="{WSNT}" xmlns:wsa="{WSA}">'.encode()
-"""Declares what stands around each content, once for all of them: a send is a fifth shorter for it."""
+"""Declares the namespaces once for all messages, which makes a request about 20 % shorter."""
 
 _PUBLISHING = frozenset({"/wsn", "/wsn/process", "/onvif/events"})
-"""Where a Notify to this node is published."""
+"""The paths of this node that publish a Notify."""
 
 PULL_BATCH = 1000
-"""Notifications that go into a pull point's queue in one transaction."""
+"""Maximum number of notifications that one transaction adds to a pull point's queue."""
 
 
 class PushSender:
@@ -65,11 +65,11 @@ class PushSender:
         self._content: Callable[[Notification], bytes] | None = None
         self._contents: Sequence[bytes] = ()
         self._ids = itertools.count(1)
-        # Unique to this start of the process, and of one length; only the number changes.
+        # The prefix is unique to this process; the number makes each id unique.
         self._id_form = f"urn:uuid:{str(uuid.uuid4())[:24]}%012x".encode()
 
     def batch(self, subscription: Subscription) -> int:
-        """One for UseRaw and for the original's receivers, else the policy's, else the node's."""
+        """1 for UseRaw and for clients of the original HPwsn, else the policy's batch or the node's."""
         prepared = subscription.prepared or self._prepare(subscription)
         if prepared.single:
             return 1
@@ -87,7 +87,7 @@ class PushSender:
         """Post one envelope with all of the notifications."""
         prepared = subscription.prepared or self._prepare(subscription)
         if notifications is not self._sent or prepared.content is not self._content:
-            # The same go to one consumer after another, so what they share is made once.
+            # Consecutive sends often have the same notifications, so cache their encoded contents.
             self._sent, self._content = notifications, prepared.content
             self._contents = tuple(map(prepared.content, notifications))
         body = (
@@ -113,7 +113,7 @@ def _original(notification: Notification) -> bytes:
 
 
 def prepare(subscription: Subscription, soap_action: SoapAction) -> Prepared:
-    """Encode all that does not change from send to send."""
+    """Encode the constant parts of a subscription's requests."""
     consumer, version = subscription.request.consumer, subscription.version
     addressing = Addressing(action=ACTION_NOTIFY, to=consumer.address, message_id=_MESSAGE_ID)
     headers = encode_addressing(addressing) + reference_parameter_headers(consumer)
@@ -134,9 +134,9 @@ def prepare(subscription: Subscription, soap_action: SoapAction) -> Prepared:
 
 
 def _around_contents(subscription: Subscription, original: bool) -> tuple[bytes, bytes, bytes]:
-    """What opens the Notify, what opens each message as far as its content, and what closes it."""
+    """The start of the Notify, the start of each message before its content, and the message's end."""
     if original:
-        # To the byte as ever: whoever has a receiver of the original's may not read it as XML.
+        # Keep the original's exact bytes: its receivers may not use an XML parser.
         reference = encode_epr(EndpointReference(subscription.address), wsnt("SubscriptionReference"))
         return NOTIFY_OPEN, NOTIFICATION_OPEN + reference, NOTIFICATION_CLOSE
     opening = (
@@ -152,14 +152,14 @@ def _header_lines(version: SoapVersion, soap_action: SoapAction) -> bytes:
 
 
 class PullSender:
-    """Moves offsets into a pull point's queue; the commit is the acknowledgement."""
+    """Adds offsets to a pull point's queue; the commit is the acknowledgement."""
 
     def __init__(self, journal: Journal, pull_points: PullPoints) -> None:
         self._journal = journal
         self._pull_points = pull_points
 
     def batch(self, subscription: Subscription) -> int:
-        """As many as one transaction takes."""
+        """The maximum number in one transaction."""
         return PULL_BATCH
 
     def send(
@@ -189,7 +189,7 @@ def _pull_outcome(ended: asyncio.Future[None]) -> Outcome:
 
 
 class SenderRegistry:
-    """Knows which way leads to which consumer."""
+    """Chooses the sender for a consumer's address."""
 
     def __init__(
         self,
@@ -208,26 +208,28 @@ class SenderRegistry:
         self._base_url = base_url
 
     def resolve(self, consumer: EndpointReference) -> str | None:
-        """The local pull point meant by the reference, or None for a push; a fault for neither."""
+        """The id of the local pull point, or None for a push; a fault for an unusable reference."""
         prefix = f"{self._base_url()}/wsn/pullpoints/"
         id_ = consumer.address.removeprefix(prefix)
-        # A pull point of another node may be known by an address that all nodes share: to that one is pushed.
+        # With an address shared by all nodes, a pull point of another node has this prefix too: push to it.
         if id_ != consumer.address and not self._ids.is_elsewhere(id_):
             if id_ not in self._pull_points:
                 raise faults.SubscribeCreationFailedFault(
-                    f"ConsumerReference {consumer.address} is no pull point of this node; create one first",
+                    f"ConsumerReference {consumer.address} is not a pull point of this node;"
+                    " create one first",
                     code=faults.FaultCode.SENDER,
                 )
             return id_
         if _publishes(consumer.address, self._base_url()):
             raise faults.SubscribeCreationFailedFault(
-                f"ConsumerReference {consumer.address} is this broker itself, and would go round for ever",
+                f"ConsumerReference {consumer.address} is this broker, which would loop;"
+                " give another address",
                 code=faults.FaultCode.SENDER,
             )
         if any(_publishes(consumer.address, base) for base in self._peers()):
             raise faults.SubscribeCreationFailedFault(
-                f"ConsumerReference {consumer.address} is a node of the same clusters, and would go round for"
-                " ever: what is published here is there, too",
+                f"ConsumerReference {consumer.address} is a node of the same clusters, which would loop;"
+                " subscribe at that node instead",
                 code=faults.FaultCode.SENDER,
             )
         _check_push_address(consumer.address)
@@ -235,7 +237,7 @@ class SenderRegistry:
 
 
 def _publishes(address: str, base: str) -> bool:
-    """Whether what is sent to an address is published by the node at this base."""
+    """Whether the node at the base URL publishes a Notify to this address."""
     path = own_path(address, base) or ""
     return path in _PUBLISHING or path.startswith("/wsn/registrations/")
 
@@ -243,7 +245,8 @@ def _publishes(address: str, base: str) -> bool:
 def _check_push_address(address: str) -> None:
     if address in (WSA_ANONYMOUS, WSA_NONE):
         raise faults.SubscribeCreationFailedFault(
-            f"ConsumerReference {address} is nowhere to send to: give a service's address, or a pull point",
+            f"ConsumerReference {address} is not an address to send to;"
+            " give a service's address, or a pull point",
             code=faults.FaultCode.SENDER,
         )
     try:

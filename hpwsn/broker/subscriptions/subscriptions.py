@@ -1,7 +1,7 @@
-"""All subscriptions of a node: made, renewed, paused, ended, and brought back after a restart.
+"""The registry of subscriptions: create, renew, pause, end, and restore after a restart.
 
 Follows WS-BaseNotification 1.3, sections 4 (Subscribe) and 6 (the managers). Every change is in the journal
-before the answer goes out. An expired subscription waits out a grace in which a Renew revives it.
+before its answer is sent. An expired subscription has a grace period in which a Renew revives it.
 """
 
 from __future__ import annotations
@@ -35,31 +35,31 @@ Clock = Callable[[], float]
 log = logging.getLogger(__name__)
 
 EXPIRE_AGAIN = 5.0
-"""Seconds until an end that the journal could not note is tried again."""
+"""Seconds until the removal of an expired subscription is retried after the journal failed."""
 
 RESTORE_STEP = 2000
-"""Subscriptions between two notes about the progress of a restart."""
+"""Subscriptions between two log lines about the progress of a restart."""
 
 
 class Consumers(Protocol):
-    """What delivery offers to the registry."""
+    """The part of delivery that the registry uses."""
 
     def check(self, consumer: EndpointReference) -> str | None:
-        """The local pull point that the reference means, if any; a fault if it can never be reached."""
+        """The id of the local pull point, or None for a push; a fault for an unusable reference."""
 
     def wake(self, subscription: Subscription) -> None:
-        """Deliver what waits, if it may be delivered."""
+        """Deliver the backlog, if the subscription is not paused or expired."""
 
     async def settle(self, subscriptions: Iterable[Subscription]) -> None:
-        """Wait until each has handed over all it could."""
+        """Wait until each subscription has delivered all it can."""
 
     def forget(self, subscription: Subscription) -> None:
-        """Drop timers and whatever else is held for it."""
+        """Drop the timers and other state of a subscription."""
 
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionSettings:
-    """Bounds of the registry."""
+    """Limits of the registry; `grace` and `max_lifetime` in seconds, 0 for no maximum."""
 
     limit: int = 1_000_000
     grace: float = 60.0
@@ -100,12 +100,12 @@ class Subscriptions:
         self.lifetimes_changed: Listeners[()] = Listeners("lifetimes of subscriptions")
         self.ended: Listeners[Subscription] = Listeners("the end of a subscription")
         self.interest_changed: Listeners[Subscription] = Listeners("the interest of a subscription")
-        """Told of each subscription that may have begun or ceased to want notifications."""
+        """Called for each subscription that starts or stops to want notifications."""
         self.check_filter: Callable[[Filter], None] = lambda wanted: None
-        """Raises the fault for a filter that nothing published here can ever pass."""
+        """Raises a fault for a filter that no notification here can match."""
 
     async def subscribe(self, request: Subscribe, version: SoapVersion) -> Subscription:
-        """Make the subscription, or give the one that is already there with its lifetime set anew."""
+        """Create the subscription, or renew the lease of the existing equal one."""
         now = self._clock()
         terminates = self._terminates(
             request.termination, now, faults.UnacceptableInitialTerminationTimeFault
@@ -118,7 +118,7 @@ class Subscriptions:
         return await self._create(request, version, now, terminates, pull_point)
 
     async def _repeat(self, subscription: Subscription, terminates: float | None) -> bool:
-        """Set its lifetime anew; False where it has ended meanwhile, so that there is none to find."""
+        """Renew the lease; False if the subscription ended in the meantime."""
         try:
             await self._prolong(subscription, terminates)
         except faults.ResourceUnknownFault:
@@ -195,22 +195,22 @@ class Subscriptions:
         self.interest_changed(subscription)
 
     def find_same(self, request: Subscribe) -> Subscription | None:
-        """The subscription that the request would repeat, if there is one."""
+        """The existing subscription that is equal to the request, or None."""
         return self._by_key.get(subscription_key(request, self._consumers.check(request.consumer)))
 
     def find(self, id_: str) -> Subscription | None:
-        """The subscription by its id, if there is one."""
+        """The subscription by its id, or None."""
         return self._by_id.get(id_)
 
     def get(self, id_: str) -> Subscription:
-        """The subscription by its id, an expired one too; ResourceUnknownFault if there is none."""
+        """The subscription by its id, even if expired; ResourceUnknownFault if it does not exist."""
         subscription = self._by_id.get(id_)
         if subscription is None:
             raise _unknown(id_)
         return subscription
 
     def live(self, id_: str) -> Subscription:
-        """The subscription by its id; ResourceUnknownFault if there is none, or it has expired."""
+        """The subscription by its id; ResourceUnknownFault if it does not exist or has expired."""
         return self._live(id_)
 
     def _live(self, id_: str) -> Subscription:
@@ -223,14 +223,14 @@ class Subscriptions:
         return subscription
 
     async def renew(self, id_: str, termination: Termination) -> Subscription:
-        """Set a new end; within the grace it brings an expired one back."""
+        """Renew the lease; within the grace period this revives an expired subscription."""
         subscription = self.get(id_)
         terminates = self._terminates(termination, self._clock(), faults.UnacceptableTerminationTimeFault)
         await self._prolong(subscription, terminates)
         return subscription
 
     async def keep_alive(self, id_: str, until: float) -> Subscription:
-        """Let it live at least until then, within what this node grants; an end that is later stays."""
+        """Extend the lease to `until`, within the maximum lifetime; never shorten it."""
         subscription = self._live(id_)
         longest = self._settings.max_lifetime
         until = min(until, self._clock() + longest) if longest else until
@@ -254,7 +254,7 @@ class Subscriptions:
         await self._refuse_ended(subscription)
 
     async def _refuse_ended(self, subscription: Subscription) -> None:
-        """A change that came together with the end must not bring the record back."""
+        """Prevent a change that races with the end from restoring the record."""
         if subscription.state is State.ENDED:
             await self._journal.delete_subscription(subscription.id)
             raise _unknown(subscription.id)
@@ -267,11 +267,11 @@ class Subscriptions:
         self.interest_changed(subscription)
 
     async def pause(self, id_: str) -> None:
-        """Hold deliveries back; what comes meanwhile is kept."""
+        """Stop deliveries; new notifications stay in the backlog."""
         await self._set_paused(self._live(id_), True)
 
     async def resume(self, id_: str) -> None:
-        """Deliver again, first what was kept."""
+        """Resume deliveries, beginning with the backlog."""
         subscription = self._live(id_)
         await self._set_paused(subscription, False)
         self._consumers.wake(subscription)
@@ -287,22 +287,22 @@ class Subscriptions:
         await self._refuse_ended(subscription)
 
     async def unsubscribe(self, id_: str) -> None:
-        """End it and free all that was held for it."""
+        """End the subscription and free its state."""
         subscription = self._live(id_)
         if subscription.pull_point is not None:
-            # What was accepted before belongs to the pull point, which lives on.
+            # Notifications accepted before the end still go to the pull point.
             await self._consumers.settle([subscription])
         await self.end_all([subscription])
 
     def consumer_gone(self, subscription: Subscription) -> None:
-        """End a subscription whose consumer says that it will not be back."""
+        """End a subscription whose consumer is gone for good."""
         log.warning("subscription %s ends: %s", subscription.id, subscription.progress.last_error)
         if subscription.state is not State.ENDED:
             self._remove(subscription)
             self._journal.delete_subscription(subscription.id)
 
     async def end_all(self, subscriptions: Iterable[Subscription]) -> None:
-        """End several, whatever their state."""
+        """End several subscriptions in any state."""
         for subscription in list(subscriptions):
             await self._journal.delete_subscription(subscription.id)
             if subscription.state is not State.ENDED:
@@ -328,11 +328,11 @@ class Subscriptions:
         self.ended(subscription)
 
     def leading_to(self, pull_point: str) -> list[Subscription]:
-        """The subscriptions that are delivered into this pull point."""
+        """The subscriptions that deliver into this pull point."""
         return list(self._by_pull_point.get(pull_point, ()))
 
     def restore(self, records: Iterable[SubscriptionRecord]) -> int:
-        """Bring back what the journal holds, each at its cursor; returns how many."""
+        """Restore the subscriptions of the journal at their cursors; return their number."""
         count = 0
         for record in records:
             if count and count % RESTORE_STEP == 0:
@@ -352,16 +352,16 @@ class Subscriptions:
         return count
 
     def wake_all(self) -> None:
-        """Deliver what waits for anybody, as after a restart."""
+        """Deliver the backlog of all subscriptions, as after a restart."""
         for subscription in list(self._by_id.values()):
             self._consumers.wake(subscription)
 
     def next_due(self) -> float | None:
-        """When the next lifetime runs out."""
+        """When the next lease or grace period ends; None if none does."""
         return self._lifetimes.next_due()
 
     async def expire(self, now: float) -> int:
-        """Expire what is due, and end what has outlived its grace; returns how many changed."""
+        """Expire due subscriptions, end those past their grace period; return how many were due."""
         ended = []
         due = self._lifetimes.due(now)
         for id_ in due:
@@ -420,5 +420,5 @@ class Subscriptions:
 
 def _unknown(id_: str) -> faults.ResourceUnknownFault:
     return faults.ResourceUnknownFault(
-        f"there is no subscription {id_!r} here: it has ended, or was never made; subscribe again"
+        f"subscription {id_!r} does not exist here: it has ended, or was never created; subscribe again"
     )

@@ -1,10 +1,7 @@
-"""The port's own bounds, before there is a request: how many connections, and how long one may say
-nothing whole.
+"""Connection limits of the port: the number of connections, and the time for the first request head.
 
-aiohttp times what comes after a request's head, and connections between requests; a client that never
-finishes its first head would stay for ever. A connection past the limit gets a 503 at once and is closed.
-
-The answer to a connection for which there is no room.
+aiohttp limits the time after a request's head and between requests, but not the time until the first head is
+complete. A connection beyond the limit gets a 503 at once and is closed.
 """
 
 from __future__ import annotations
@@ -19,35 +16,21 @@ from aiohttp import web
 from hpwsn.door.listener.http_lane import Lanes
 from hpwsn.errors import JournalUnavailable
 
+log = logging.getLogger(__name__)
+
+LEFT = 499
+"""The status of a response to a client that has disconnected; aiohttp does not write it."""
+
 _REFUSAL = (
     b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\nContent-Type: text/plain\r\n"
     b"Content-Length: %d\r\n\r\n%s"
 )
 
-
-class Refusal(asyncio.Protocol):
-    """Says that there is no room, and ends."""
-
-    def __init__(self, limit: int) -> None:
-        self._words = f"{limit} connections are open, and no more are taken; try again\n".encode()
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Answer before anything is asked."""
-        transport = cast(asyncio.Transport, transport)
-        transport.write(_REFUSAL % (len(self._words), self._words))
-        transport.close()
-
-
-log = logging.getLogger(__name__)
-
-LEFT = 499
-"""The status of an answer that nobody is there to read; aiohttp finds that it cannot be written."""
-
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class Gate:
-    """Makes the protocol for each connection."""
+    """Creates the protocol for each connection, within the limits."""
 
     server: web.Server
     lanes: Lanes | None = None
@@ -71,7 +54,7 @@ class Gate:
         return len(self.server.connections)
 
     def hand_over(self, transport: asyncio.Transport, data: bytes) -> None:
-        """Have a connection go on in the full lane, with what it has brought and nobody has answered."""
+        """Move a connection to aiohttp (the full lane), with its unanswered bytes."""
         protocol = self._full_lane()
         transport.set_protocol(protocol)
         protocol.connection_made(transport)
@@ -86,7 +69,7 @@ class Gate:
     def _note_full(self) -> None:
         if not self._full:
             self._full = True
-            log.warning("%d connections are open (server.connections): more are refused", self._limit)
+            log.warning("the limit of %d connections is reached (server.connections)", self._limit)
 
     def _check(self, protocol: asyncio.Protocol) -> None:
         if protocol in self._silent:
@@ -97,9 +80,9 @@ class Gate:
 
     @web.middleware
     async def middleware(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Note that a connection has brought a whole head; make a 503 of trouble with the journal.
+        """Record that a head is complete, and turn JournalUnavailable into a 503.
 
-        A client that leaves before its answer is no trouble of this node's, and nothing for its log.
+        A client that disconnects before its answer is not an error of this node and is not logged.
         """
         self._silent.discard(request.protocol)
         try:
@@ -114,3 +97,16 @@ class Gate:
 
 def _has_left(request: web.Request) -> bool:
     return request.transport is None or request.transport.is_closing()
+
+
+class Refusal(asyncio.Protocol):
+    """Answers a connection beyond the limit with 503 and closes it."""
+
+    def __init__(self, limit: int) -> None:
+        self._words = f"the limit of {limit} open connections is reached; try again later\n".encode()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Answer without waiting for a request."""
+        transport = cast(asyncio.Transport, transport)
+        transport.write(_REFUSAL % (len(self._words), self._words))
+        transport.close()

@@ -1,9 +1,7 @@
-"""A request and its answer, whichever way they come and go, and the answers that need no broker.
+"""HTTP requests and replies as values, shared by the full SOAP door and the HTTP lane.
 
-Owns no socket and no operation: the full SOAP door and the HTTP lane share these. SOAP 1.1 section 6,
-SOAP 1.2 part 2 section 7.
-
-HTTP responses as bytes, with the headers that aiohttp gives them, for the lane that does without it.
+It has no socket and no operation. `Refusals` encodes faults as replies; `Responses` encodes replies as bytes
+for the HTTP lane, with the headers that aiohttp would add. SOAP 1.1 section 6, SOAP 1.2 part 2 section 7.
 """
 
 from __future__ import annotations
@@ -23,11 +21,83 @@ from hpwsn_client.wsn.soap.envelope import SoapVersion, parse_envelope
 from hpwsn_client.wsn.soap.faults import encode_fault
 from hpwsn_client.wsn.soap.xml import Limits
 
+BUSY = 503
+RETRY_AFTER = 1.0
+"""Seconds that a client is asked to wait."""
+
 _CLOSE = b"Connection: close\r\n"
 
 
+@dataclass(frozen=True, slots=True)
+class Post:
+    """A complete request; `hint` is the SOAP version of its Content-Type."""
+
+    data: bytes
+    charset: str | None
+    hint: SoapVersion
+    path: str = "/wsn"
+    resource: str = ""
+    gone: Callable[[], bool] = lambda: False
+    """Whether the client has disconnected."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A response; `tell` is called with whether it was written."""
+
+    status: int
+    body: bytes = b""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    tell: Callable[[bool], Awaitable[None]] | None = None
+
+
+class BrokerDoor(Protocol):
+    """The part of the full SOAP door that the HTTP lane uses."""
+
+    async def answer_broker(self, post: Post) -> Reply:
+        """Answer a request to the broker's own address."""
+
+    def overtaken(self, post: Post) -> Reply:
+        """The reply to a Notify that was not stored, while later requests may have been."""
+
+    def too_late(self, hint: SoapVersion) -> Reply:
+        """The answer to a request that did not arrive in time."""
+
+
+class Refusals:
+    """Encodes faults as replies."""
+
+    def __init__(self, limits: Limits, request_timeout: float, now: Callable[[], datetime]) -> None:
+        self._limits = limits
+        self._request_timeout = request_timeout
+        self._now = now
+
+    def refuse(self, fault: faults.SoapFault, version: SoapVersion, relates_to: str | None) -> Reply:
+        """A fault as the reply to a request of this SOAP version."""
+        headers = {"Content-Type": version.content_type}
+        if fault.status == BUSY:
+            headers["Retry-After"] = f"{getattr(fault, 'retry_after', RETRY_AFTER):.0f}"
+        body = encode_fault(fault, version, self._now(), relates_to)
+        return Reply(fault.http_status(version), body, headers)
+
+    def overtaken(self, post: Post) -> Reply:
+        """The reply to a Notify that was not stored, while later requests may have been."""
+        envelope = parse_envelope(post.data, self._limits, post.charset)
+        words = "nothing was stored, but later requests of this connection may be stored; send it again"
+        fault = faults.Busy(words, retry_after=RETRY_AFTER)
+        return self.refuse(fault, envelope.version, envelope.addressing.message_id)
+
+    def too_late(self, hint: SoapVersion) -> Reply:
+        """The answer to a request that did not arrive in time."""
+        return self.refuse(self.late(), hint, None)
+
+    def late(self) -> faults.SoapFault:
+        """The fault for a request that did not arrive in time."""
+        return faults.SoapFault(f"the request did not arrive within {self._request_timeout:g} s", status=408)
+
+
 class Responses:
-    """Writes responses; the most frequent one is written once a second."""
+    """Encodes responses; the most frequent one is encoded once a second."""
 
     def __init__(self) -> None:
         self._second = 0
@@ -35,14 +105,14 @@ class Responses:
         self._accepted = (b"", b"")
 
     def accepted(self, count: int, close: bool) -> bytes:
-        """The answers to so many notifications in a row, the last of which may end the connection."""
+        """The answers to `count` notifications; the last one closes the connection if `close`."""
         if int(time.time()) != self._second:
             self._next_second()
         going_on, ending = self._accepted
         return going_on * (count - 1) + ending if close else going_on * count
 
     def encode(self, reply: Reply, close: bool) -> bytes:
-        """Any answer."""
+        """Encode any reply."""
         if int(time.time()) != self._second:
             self._next_second()
         headers = "".join(f"{name}: {value}\r\n" for name, value in reply.headers.items())
@@ -63,76 +133,3 @@ class Responses:
         self._common = f"Date: {date}\r\nServer: {SERVER_SOFTWARE}\r\n".encode()
         accepted = Reply(HTTPStatus.ACCEPTED)
         self._accepted = (self.encode(accepted, close=False), self.encode(accepted, close=True))
-
-
-BUSY = 503
-RETRY_AFTER = 1.0
-"""Seconds that a client is asked to wait."""
-
-
-@dataclass(frozen=True, slots=True)
-class Post:
-    """A request that has arrived whole; `hint` is the SOAP version that its Content-Type speaks of."""
-
-    data: bytes
-    charset: str | None
-    hint: SoapVersion
-    path: str = "/wsn"
-    resource: str = ""
-    gone: Callable[[], bool] = lambda: False
-    """Whether the client has gone away meanwhile."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """A response, whichever way it is written, and whom to tell whether it was."""
-
-    status: int
-    body: bytes = b""
-    headers: Mapping[str, str] = field(default_factory=dict)
-    tell: Callable[[bool], Awaitable[None]] | None = None
-
-
-class BrokerDoor(Protocol):
-    """What the lane asks of the full door, here or in another process."""
-
-    async def answer_broker(self, post: Post) -> Reply:
-        """What the broker's own address answers."""
-
-    def overtaken(self, post: Post) -> Reply:
-        """The answer to a Notify that could not be stored, where what came behind it may be."""
-
-    def too_late(self, hint: SoapVersion) -> Reply:
-        """The answer to a request that did not arrive in time."""
-
-
-class Refusals:
-    """Writes faults as answers."""
-
-    def __init__(self, limits: Limits, request_timeout: float, now: Callable[[], datetime]) -> None:
-        self._limits = limits
-        self._request_timeout = request_timeout
-        self._now = now
-
-    def refuse(self, fault: faults.SoapFault, version: SoapVersion, relates_to: str | None) -> Reply:
-        """A fault as the answer to a request of that version."""
-        headers = {"Content-Type": version.content_type}
-        if fault.status == BUSY:
-            headers["Retry-After"] = f"{getattr(fault, 'retry_after', RETRY_AFTER):.0f}"
-        body = encode_fault(fault, version, self._now(), relates_to)
-        return Reply(fault.http_status(version), body, headers)
-
-    def overtaken(self, post: Post) -> Reply:
-        """The answer to a Notify that could not be stored, where what came behind it is stored or may be."""
-        envelope = parse_envelope(post.data, self._limits, post.charset)
-        words = "nothing was stored, and later requests of this connection may be: send it again"
-        fault = faults.Busy(words, retry_after=RETRY_AFTER)
-        return self.refuse(fault, envelope.version, envelope.addressing.message_id)
-
-    def too_late(self, hint: SoapVersion) -> Reply:
-        """The answer to a request that did not arrive in time."""
-        return self.refuse(self.late(), hint, None)
-
-    def late(self) -> faults.SoapFault:
-        """The fault of such a request."""
-        return faults.SoapFault(f"the request did not arrive within {self._request_timeout:g} s", status=408)
