@@ -1,7 +1,7 @@
-"""Dead letters: what a subscription could not be given, until an operator sends it again or drops it.
+"""Dead letters: undeliverable notifications, kept until an operator resends or deletes them.
 
-They are made by delivery, in the transaction that moves the subscription's cursor past them. Sent again,
-they go out before what waits, once; those that fail stay.
+Delivery creates them in the transaction that moves the subscription's cursor past them. A resend is tried
+once, before the backlog; a dead letter that fails again stays.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """How many were sent on their way again, and how many cannot be: their subscription has ended."""
+    """The number of dead letters queued for resending, and of those whose subscription has ended."""
 
     sent: int
     ended: int
@@ -44,15 +44,15 @@ class DeadLetters:
         self._delivery = delivery
 
     async def page(self, limit: int, after: int, subscription: str | None) -> Sequence[DeadLetter]:
-        """Some, in the order in which they came, after an id."""
+        """Dead letters with an id greater than `after`, oldest first."""
         return await self._journal.dead_letters(limit, after, subscription)
 
     async def get(self, id_: int) -> DeadLetter | None:
-        """One by its id."""
+        """The dead letter with this id, or None."""
         return await self._journal.dead_letter(id_)
 
     async def replay(self, selection: Selection) -> Replayed:
-        """Send them to their subscriptions again."""
+        """Resend the selected dead letters to their subscriptions."""
         sent = ended = 0
         async for letter in self._selected(selection):
             subscription = self._live(letter.subscription_id)
@@ -64,7 +64,7 @@ class DeadLetters:
         return Replayed(sent, ended)
 
     async def drop(self, selection: Selection) -> int:
-        """Remove them for good; how many."""
+        """Delete the selected dead letters; return their number."""
         ids = [letter.id async for letter in self._selected(selection)]
         return await self._journal.drop_dead_letters(ids) if ids else 0
 

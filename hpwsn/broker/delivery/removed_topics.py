@@ -1,9 +1,10 @@
-"""What becomes of subscriptions whose topics were all removed from the directory, where they are to end.
+"""Ends subscriptions whose topics were all removed from the topic directory (`topics.on_remove = end`).
 
-Each first gets what was accepted for it before, also what the backbone still holds; then its consumer is told
-with a TerminationNotification (WS-ResourceLifetime 1.2, section 3.3) in a Notify, tried once, and the
-subscription ends. One whose topic comes back before that stays. WS-BaseNotification itself has no message for
-the end of a subscription: who pulls, and clients of the original, learn of it by ResourceUnknownFault.
+A subscription first gets its backlog, including notifications that the backbone still holds. Then its
+consumer gets a TerminationNotification (WS-ResourceLifetime 1.2, section 3.3) in a Notify, which is tried
+once, and the subscription ends. If a topic returns before that, the subscription stays. WS-BaseNotification
+has no message for the end of a subscription: clients of pull points and of the original HPwsn see a
+ResourceUnknownFault.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from hpwsn_client.wsn.operations.notifications import NotificationMessage, encod
 log = logging.getLogger(__name__)
 
 LOOK_AGAIN = 0.5
-"""Seconds until a subscription is looked at again that still has something to deliver."""
+"""Seconds until a subscription with a backlog is checked again."""
 REASON = "all topics of the subscription were removed from this broker"
 
 
@@ -50,7 +51,7 @@ class RemovedTopics:
         self._ending: dict[Subscription, asyncio.Task[None]] = {}
 
     def look(self) -> None:
-        """Begin to end whatever matches no topic any more."""
+        """Start to end the subscriptions that match no topic."""
         for subscriber in self._tree.unmatched():
             for subscription in subscriber if isinstance(subscriber, ContentGroup) else (subscriber,):
                 self._begin(subscription)
@@ -65,7 +66,7 @@ class RemovedTopics:
         del self._ending[subscription]
 
     async def close(self) -> None:
-        """Leave the rest to the next start, which finds them again."""
+        """Stop; the next start finds the remaining subscriptions again."""
         tasks = list(self._ending.values())
         for task in tasks:
             task.cancel()
@@ -74,7 +75,7 @@ class RemovedTopics:
 
     async def _end(self, subscription: Subscription) -> None:
         while self._is_lost(subscription):
-            more_comes = self._more_comes()  # before the look at what waits, which it becomes
+            more_comes = self._more_comes()  # read before the backlog, into which these notifications move
             await self._delivery.settle([subscription])
             cursor = subscription.cursor
             waits = cursor.backlog or cursor.behind or subscription.progress.busy
@@ -97,13 +98,13 @@ class RemovedTopics:
         if subscription.pull_point is not None or is_original(subscription.request):
             return
         told: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
-        self._delivery.tell(subscription, _farewell(), told.set_result)
+        self._delivery.tell(subscription, _termination_notification(), told.set_result)
         outcome = await told
         if outcome.kind is not OutcomeKind.DELIVERED:
-            log.warning("subscription %s: its consumer was not told: %s", subscription.id, outcome.reason)
+            log.warning("subscription %s: the consumer was not notified: %s", subscription.id, outcome.reason)
 
 
-def _farewell() -> Notification:
+def _termination_notification() -> Notification:
     now = datetime.now(UTC)
     payload = encode_termination_notification(now, REASON)
     content, start, end = encode_content(NotificationMessage(None, payload))

@@ -1,7 +1,7 @@
-"""What goes out once, beside the queue and before what waits: which is next, and what becomes of it.
+"""Sends that bypass the queue and go before the backlog, each tried once.
 
-That is dead letters that an operator wants delivered after all, of which those that fail again stay dead
-letters, and the current messages of its topics for a subscriber that asks for the present state.
+These are dead letters that an operator resends, and the current messages of its topics for a subscriber that
+asks for the present state. A dead letter that fails again stays a dead letter.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Once:
-    """What is in one send, and who is told of its outcome."""
+    """The notifications of one send, and the callback for its outcome."""
 
     stored: Sequence[Stored]
     note: Callable[[Outcome], None]
 
 
 async def next_letters(journal: Journal, subscription: Subscription, size: int) -> Once:
-    """The next dead letters that are still there; those that are not are forgotten."""
+    """The next dead letters to resend; deleted ones are skipped."""
     replays = subscription.progress.replays or {}
     letters = [
         letter
@@ -45,14 +45,16 @@ async def next_letters(journal: Journal, subscription: Subscription, size: int) 
 def _note_letters(
     journal: Journal, subscription: Subscription, letters: Sequence[int], outcome: Outcome
 ) -> None:
-    """Strike off what was delivered, and what the consumer refused alone; several refused go one by one."""
+    """Remove delivered and individually refused dead letters; retry a refused batch one by one."""
     progress = subscription.progress
     delivered = outcome.kind is OutcomeKind.DELIVERED
     if delivered:
         journal.drop_dead_letters(letters)
     if not delivered and outcome.status is None:
         progress.replays = None
-        log.warning("subscription %s: dead letters stay: %s", subscription.id, outcome.reason)
+        log.warning(
+            "subscription %s: the dead letters were not delivered: %s", subscription.id, outcome.reason
+        )
     elif not delivered and len(letters) > 1:
         progress.alone = len(letters)
     else:
@@ -62,7 +64,7 @@ def _note_letters(
 
 
 async def next_present(journal: Journal, backlog: Backlog, subscription: Subscription, size: int) -> Once:
-    """The next current messages that still are, and are wanted."""
+    """The next messages that are still current and match the content filter."""
     present = subscription.progress.present
     batch = present[:size]
     found = await journal.read(batch)
@@ -75,4 +77,6 @@ async def next_present(journal: Journal, backlog: Backlog, subscription: Subscri
 def _note_present(subscription: Subscription, outcome: Outcome) -> None:
     if outcome.kind is not OutcomeKind.DELIVERED:
         subscription.progress.present = ()
-        log.warning("subscription %s: the present state was not taken: %s", subscription.id, outcome.reason)
+        log.warning(
+            "subscription %s: the present state was not delivered: %s", subscription.id, outcome.reason
+        )

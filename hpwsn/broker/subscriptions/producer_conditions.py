@@ -1,10 +1,10 @@
 """Filters on the properties of the producer (WS-BaseNotification 1.3, section 4.2: ProducerProperties).
 
-To its subscribers the producer is this broker, so the document is its own NotificationBrokerRP. A
-notification is for a subscription only if all its conditions hold when it comes. They are not worked out for
-each: the document changes with the topics alone, so it is looked at when a subscription is made, and again,
-now and then, once the tree has changed. It may be large, so that happens in another thread, once for all
-conditions, and takes a tenth of that thread's time at most.
+The producer is this broker, so the filters apply to its NotificationBrokerRP document. A subscription gets a
+notification only if all its conditions hold at that time. The document changes only with the topics. So
+conditions are evaluated when a subscription is created, and again after the topic tree has changed, not for
+each notification. The document may be large: one evaluation covers all conditions, runs in another thread,
+and uses at most a tenth of its time.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ Predicate = Callable[[etree._Element], bool]
 Answers = dict[ContentFilter, bool]
 
 PAUSE = 1.0
-"""Seconds between two looks at the tree, at least."""
+"""Minimum seconds between two evaluations."""
 REST = 10
-"""How many times longer the pause is than the last look took."""
+"""The pause is at least this many times the duration of the last evaluation."""
 
 
 Values = Callable[[], Sequence[bytes]]
@@ -38,10 +38,10 @@ Values = Callable[[], Sequence[bytes]]
 
 @dataclass(frozen=True, slots=True)
 class PropertyDocument:
-    """The properties of one resource, by their Clark names, and the element that holds them all.
+    """The properties of one resource, by their Clark names, and their parent element.
 
-    Those of another standard, in `beside`, can be asked for like the rest, but the element's schema has no
-    place for them: it is written without them.
+    Properties in `beside` are of another standard. They can be read and queried, but the schema of the
+    element does not allow them, so the complete document omits them.
     """
 
     element: str
@@ -49,29 +49,29 @@ class PropertyDocument:
     beside: frozenset[str] = frozenset()
 
     def values(self, name: str) -> Sequence[bytes]:
-        """The values of one property, perhaps none; the fault of the standard where there is no such one."""
+        """The values of one property, possibly none; the standard's fault for an unknown property."""
         values = self.properties.get(name)
         if values is None:
             raise InvalidResourcePropertyQNameFault(
-                f"there is no property {shown(name)} here; there are {', '.join(self.properties)}"
+                f"property {shown(name)} is unknown; known are {', '.join(self.properties)}"
             )
         return values()
 
     def of(self, names: Sequence[str]) -> Iterator[bytes]:
-        """The values of several properties; a wrong name is found before anything is worked out."""
+        """The values of several properties; an unknown name raises before any value is computed."""
         for name in set(names) - set(self.properties):
             self.values(name)
         return (value for name in names for value in self.values(name))
 
     def query(self, query: ContentFilter, most: int) -> tuple[bytes, ...]:
-        """What a query finds in the whole document, in at most so many bytes."""
+        """The result of a query on the document, at most `most` bytes."""
         find = compile_query(query)
         written = {name: b"".join(values()) for name, values in self.properties.items()}
         whole = self._around(value for name, value in written.items() if name not in self.beside)
         return find(parse_xml(self._around(written.values()), STORED_LIMITS), whole, most)
 
     def parsed(self) -> etree._Element:
-        """The whole document, with all that can be asked for, as it is at this moment."""
+        """The current document with all properties, including those in `beside`."""
         values = (value for values in self.properties.values() for value in values())
         return parse_xml(self._around(values), STORED_LIMITS)
 
@@ -81,13 +81,13 @@ class PropertyDocument:
 
 
 class InThread(Protocol):
-    """Runs in another thread what only looks at the state of the node."""
+    """Runs a function in another thread; the function must only read the node's state."""
 
     def __call__(self, work: Callable[[], Answers], /) -> Coroutine[None, None, Answers]: ...
 
 
 class Conditions(BackgroundTask):
-    """Knows which subscriptions the properties of this broker let have notifications now."""
+    """Evaluates the conditions of all subscriptions on the properties of this broker."""
 
     def __init__(
         self, document: Callable[[], PropertyDocument], revision: Callable[[], Hashable], in_thread: InThread
@@ -102,7 +102,7 @@ class Conditions(BackgroundTask):
         self._looked_at: Hashable = None
 
     def watch(self, subscription: Subscription) -> None:
-        """Keep its answer up to date from the next look on; raises the fault for a bad expression."""
+        """Evaluate the subscription's conditions from the next `look` on; a fault for a bad expression."""
         if subscription.producer_properties:
             for each in subscription.producer_properties:
                 if each not in self._compiled:
@@ -111,11 +111,11 @@ class Conditions(BackgroundTask):
             subscription.producer_holds = False
 
     def forget(self, subscription: Subscription) -> None:
-        """The subscription has ended."""
+        """Stop to evaluate the conditions of a subscription that has ended."""
         self._watched.pop(subscription, None)
 
     async def look(self) -> None:
-        """Work every condition out on the document of this moment."""
+        """Evaluate all conditions on the current document."""
         if not self._watched:
             return
         async with self._looking:

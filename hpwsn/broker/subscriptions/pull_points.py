@@ -1,7 +1,7 @@
-"""Pull points: queues that a subscriber empties itself. WS-BaseNotification 1.3, section 5.
+"""Pull points: queues from which a subscriber fetches its messages. WS-BaseNotification 1.3, section 5.
 
-A pull point is a consumer like any other: subscriptions are delivered into its queue, and anybody may send a
-Notify to its address. The queue is in the journal; here is only what names it.
+A pull point is a consumer: subscriptions deliver into its queue, and a Notify can be sent to its address. The
+queue itself is in the journal; this module has the registry and the unacknowledged batches.
 """
 
 from __future__ import annotations
@@ -22,46 +22,46 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True, eq=False)
 class UnconfirmedBatch:
-    """Messages that were handed out together, by their places in the queue."""
+    """Messages of one response, by their sequence numbers in the queue."""
 
     first: int
     last: int
     named: bool
-    """Its client confirms it by name, so nothing else does."""
+    """The client confirms batches explicitly by name; its next call alone confirms nothing."""
     written: bool = False
 
 
 @dataclass(slots=True, eq=False)
 class PullPoint:
-    """One queue, named by its id and, if its creator gave one, by a name."""
+    """One pull point, with its id and an optional name from its creator."""
 
     id: str
     name: str | None
     created: float
     confirmed: int = 0
-    """Up to here clients have named what they received."""
+    """The last sequence number that a client has confirmed by name."""
     handed_out: int = 0
-    """The last place in the queue that is on its way to a client."""
+    """The last sequence number that was sent to a client."""
     batches: list[UnconfirmedBatch] = field(default_factory=list)
     reading: asyncio.Lock = field(default_factory=asyncio.Lock)
     watches: set[asyncio.Event] = field(default_factory=set)
-    """One for each client that waits, set when something may have come."""
+    """One event for each waiting client, set when a message may have arrived."""
     confirming: asyncio.Future[int] | None = None
-    """The last removal of what was received, perhaps still under way."""
+    """The last removal of received messages, which may still run."""
 
     async def settled(self) -> None:
-        """Wait until what was received has left the queue, or could not."""
+        """Wait until the received messages are removed from the queue, or the removal has failed."""
         if self.confirming is not None:
             await asyncio.wait([self.confirming])
 
     def wake(self) -> None:
-        """Have every waiting client look again."""
+        """Wake every waiting client."""
         for watch in self.watches:
             watch.set()
 
 
 def batch_name(seq: int) -> str:
-    """What a client confirms a batch by: the place of its last message."""
+    """The name by which a client confirms a batch: the sequence number of its last message."""
     return f"b-{seq}"
 
 
@@ -96,7 +96,7 @@ class PullPoints:
         self._by_name: dict[str, PullPoint] = {}
 
     async def create(self, name: str | None = None) -> PullPoint:
-        """Make one, or give the one that has this name."""
+        """Create a pull point, or return the existing one with this name."""
         async with self._naming:
             return self._by_name.get(name or "") or await self._create(name)
 
@@ -116,11 +116,11 @@ class PullPoints:
         return point
 
     def get(self, id_: str) -> PullPoint:
-        """The pull point by its id; ResourceUnknownFault if there is none."""
+        """The pull point by its id; ResourceUnknownFault if it does not exist."""
         point = self._by_id.get(id_)
         if point is None:
             raise faults.ResourceUnknownFault(
-                f"there is no pull point {id_!r} here: it was destroyed, or never made; create another"
+                f"pull point {id_!r} does not exist here: it was destroyed, or never created; create another"
             )
         return point
 
@@ -131,10 +131,11 @@ class PullPoints:
         confirm: str | None,
         expired: Callable[[Pulled], bool] = lambda entry: False,
     ) -> Sequence[Pulled]:
-        """The oldest messages: for a client that names what it received, from the first it has not named.
+        """Return the oldest messages, and acknowledge received ones.
 
-        For another client, those that are not on their way yet; its call tells that whatever was written to
-        clients like it has been received. What has expired leaves the queue instead.
+        A client that confirms by name gets all messages after the last batch that it confirmed. For other
+        clients, a call acknowledges everything sent before, and returns messages that were not sent yet.
+        Expired messages are removed from the queue instead.
         """
         point = self.get(id_)
         limit = self._max_messages if maximum is None else min(maximum, self._max_messages)
@@ -172,16 +173,16 @@ class PullPoints:
         return point.handed_out
 
     async def _named(self, point: PullPoint, place: int) -> int:
-        """After a restart a name still holds, since places are never used twice."""
+        """Remove the batches up to a sequence number, which is valid even after a restart."""
         if point.confirmed < place and (place <= point.handed_out or not point.handed_out):
             await self._journal.confirm(point.id, place)
             point.confirmed = place
-        # What such clients have not named they get again, so older batches of theirs need no note.
+        # Unconfirmed batches of such clients are sent again, so they need no record.
         point.batches = [batch for batch in point.batches if not batch.named and batch.last > point.confirmed]
         return point.confirmed
 
     async def handed_out(self, id_: str, pulled: Sequence[Pulled], taken: bool) -> None:
-        """Told whether the client's connection took the answer; if not, it is handed out again."""
+        """Record whether the response was written; if not, its messages are sent again."""
         point = self._by_id.get(id_)
         first, last = pulled[0].seq, pulled[-1].seq
         batch = (
@@ -198,28 +199,28 @@ class PullPoints:
             asyncio.get_running_loop().call_later(self._confirm_after, self._confirm, point, batch)
 
     def _confirm(self, point: PullPoint, batch: UnconfirmedBatch) -> None:
-        """Remove what a client has received; if the journal cannot now, it is handed out after a restart."""
+        """Remove received messages; if the journal fails, they are sent again after a restart."""
         if batch in point.batches and point.id in self._by_id:
             point.batches.remove(batch)
             confirming = point.confirming = self._journal.confirm(point.id, batch.last, batch.first)
             confirming.add_done_callback(_note_failure)
 
     def received(self, id_: str) -> None:
-        """Take another call of a client for the sign that it has what was written to it."""
+        """Acknowledge all messages written so far, because the client has called again."""
         self._received(self.get(id_))
 
     def arrived(self, id_: str) -> None:
-        """Wake whoever waits for this queue: something is in it now."""
+        """Wake the clients that wait for this queue, which has new messages."""
         point = self._by_id.get(id_)
         if point is not None:
             point.wake()
 
     def filled(self, id_: str) -> None:
-        """Note that something came into a queue, which may be too long now."""
+        """Mark a queue that has grown, so that `trim` checks its length."""
         self._filled.add(id_)
 
     async def trim(self) -> None:
-        """Drop the oldest messages of pull points that nobody empties."""
+        """Drop the oldest messages of queues beyond `pull_points.queue_limit`."""
         filled, self._filled = self._filled, set()
         for id_ in filled & self._by_id.keys():
             dropped = await self._journal.trim(id_, self._queue_limit)
@@ -228,13 +229,13 @@ class PullPoints:
                 log.warning("pull point %s is full: its %d oldest messages were dropped", id_, dropped)
 
     async def destroy(self, id_: str) -> None:
-        """Remove it with all that waits in it."""
+        """Remove a pull point and its queue."""
         point = self.get(id_)
         await self._journal.delete_pull_point(point.id)
         self._remove(point)
 
     def restore(self, records: Iterable[PullPointRecord]) -> int:
-        """Bring back what the journal holds; returns how many."""
+        """Restore the pull points of the journal; return their number."""
         for record in records:
             self._admit(PullPoint(record.id, record.name, record.created))
         return len(self._by_id)
@@ -262,4 +263,4 @@ class PullPoints:
 
 def _note_failure(ended: asyncio.Future[int]) -> None:
     if not ended.cancelled() and ended.exception() is not None:
-        log.warning("messages that are done with stay in the journal: %s", ended.exception())
+        log.warning("received or expired messages stay in the journal: %s", ended.exception())

@@ -1,9 +1,8 @@
-"""Subscribe messages read back from the journal, where a hundred thousand of them differ in little.
+"""A fast parser for stored Subscribe messages, since a restart may read a hundred thousand similar ones.
 
-What is stored is what `encode_message` has written. Most requests differ in their address and, if they have
-some, in their predicates alone: the message around these is parsed once for all that share it. A text that is
-not plain ASCII, and whatever else the encoder can write, is left to the parser, which says what a message
-means; what is read here is read there in the same way.
+The journal has messages as `encode_message` wrote them. Most differ only in the consumer's address and in the
+predicates, so the rest is parsed once and cached. All other messages, such as those with non-ASCII text, go
+to the normal parser. Both parsers give equal results.
 """
 
 from __future__ import annotations
@@ -18,13 +17,13 @@ from hpwsn_client.wsn.soap.names import DIALECT_PREDICATES, WSA, WSNT
 from hpwsn_client.wsn.soap.xml import STORED_LIMITS, parse_xml
 
 KEPT = 4096
-"""Messages around an address that are remembered."""
+"""Number of cached messages."""
 LONGEST = 2048
-"""Bytes of one that is, so that together they cannot fill memory."""
+"""Maximum bytes of a cached message, which bounds the memory of the cache."""
 
 _names = {b"wsnt": WSNT, b"wsa": WSA, b"predicates": DIALECT_PREDICATES}
-# The optional group ends in `?`, not `?+`: in Python 3.11.2, which Debian 12 has, the groups within a
-# possessive one that fails keep what they had matched.
+# The optional group ends in `?`, not `?+`: in Python 3.11.2 (Debian 12), groups inside a failed possessive
+# group keep their match.
 _scan = re.compile(
     rb"""(
         <wsnt:Subscribe\ xmlns:wsnt="%(wsnt)b">
@@ -44,11 +43,11 @@ _scan = re.compile(
 ).fullmatch
 
 _SAMPLE = b"a"
-"""Stands for an address, and for predicates, where only what is around them counts."""
+"""A placeholder for the address and for the predicates in a cached message."""
 
 
 def parse_stored_subscribe(data: bytes) -> Subscribe:
-    """What parse_message gives; TypeError if that is no Subscribe."""
+    """Parse like parse_message; TypeError if the message is not a Subscribe."""
     found = _scan(data)
     if found is None:
         return _parse(data)
@@ -72,7 +71,7 @@ def parse_stored_subscribe(data: bytes) -> Subscribe:
 
 @lru_cache(KEPT)
 def _around(head: bytes, middle: bytes, tail: bytes) -> Subscribe:
-    """The message with samples in it; `middle` leads from the address to the predicates, if any."""
+    """The message with placeholders; `middle` is between the address and the predicates, if any."""
     return _parse(b"".join((head, _SAMPLE, middle, _SAMPLE if middle else b"", tail)))
 
 

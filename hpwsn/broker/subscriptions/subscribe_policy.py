@@ -1,7 +1,6 @@
-"""What a node does not grant of what a Subscribe asks for, each with the fault that the standard has for it.
+"""Subscription policies that this node cannot grant in its configuration, with the standard's faults.
 
-WS-BaseNotification 1.3, section 4.2. The wire has read the request by then: here is only what this node, as
-it is set up, cannot or must not do for a subscriber.
+WS-BaseNotification 1.3, section 4.2. The request is already parsed and valid.
 """
 
 from __future__ import annotations
@@ -12,10 +11,10 @@ from hpwsn_client.wsn.soap.names import hp
 
 
 def check_grantable(request: Subscribe, pull_point: str | None, *, raw_only: bool) -> None:
-    """Raise the fault for a request whose policies cannot be kept here."""
+    """Raise the fault for a request whose policies this node does not support."""
     if raw_only and pull_point is None and not request.policy.use_raw:
         raise faults.NotifyMessageNotSupportedFault(
-            "this node sends payloads alone, never in a Notify (delivery.raw_only): ask for the policy"
+            "this node sends only raw payloads, without Notify (delivery.raw_only): request the policy"
             " wsnt:UseRaw, or subscribe a pull point"
         )
     if request.policy.delivery is not None:
@@ -24,10 +23,10 @@ def check_grantable(request: Subscribe, pull_point: str | None, *, raw_only: boo
 
 def _check_delivery(delivery: DeliveryPolicy, pull_point: str | None) -> None:
     if delivery.discipline not in (None, "fifo"):
-        raise _unsupported(f"this version of the broker has no discipline {delivery.discipline!r}: use fifo")
+        raise _unsupported(f"discipline {delivery.discipline!r} is not supported; use fifo")
     if pull_point is not None and (delivery.max_queue or delivery.overflow):
         raise _unsupported(
-            "a pull point has its own limit (pull_points.queue_limit): leave maxQueue and overflow out"
+            "a pull point has its own limit (pull_points.queue_limit): omit maxQueue and overflow"
         )
 
 
