@@ -4,7 +4,7 @@ It owns the links and the router, and does what the router wants done. Own publi
 journal in its order, after their commit; arrivals go into it with the ids of reliable ones in the same
 transaction, and only then are these acknowledged. After a restart the reliable ones that not everybody has
 confirmed are published again, under the same numbers. What is not reliable is numbered by a count that begins
-with the time, so that it grows from one life to the next. spec/hpwsn.md, parts 8 to 10.
+with the time, so that it grows from one life to the next.
 """
 
 from __future__ import annotations

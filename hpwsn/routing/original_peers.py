@@ -1,4 +1,4 @@
-"""Links to nodes of the original HPwsn, over UDP in its XML form (spec/hpwsn.md, part 9).
+"""Links to nodes of the original HPwsn, over UDP in its XML form.
 
 Each datagram is a NotificationMessage with its Package, complete or a piece. Notifications that are
 published here go to all of these nodes, because they do not advertise their interest. Notifications that

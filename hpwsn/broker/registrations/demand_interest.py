@@ -3,7 +3,7 @@
 An interest is a set of topic expressions, all of which a topic must match, or none for everything; equal ones
 are counted and looked at once. A target is a topic expression of a publisher, or None for a publisher that
 names no topics. Whether somebody is interested in a target is known at any moment, and a change is told. What
-a filter on content might select cannot be known, so it counts as interest. ARCHITECTURE, Exact forms: Demand.
+a filter on content might select cannot be known, so it counts as interest.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 An unused endpoint is a pull point of this node with a reserved name, so that the journal stores it and the
 usual limits apply. Subscribe replaces the endpoint by a push subscription. A repeated Subscribe gets the
-existing subscription, and its endpoint is destroyed. spec/hpwsn.md, parts 3 and 4.
+existing subscription, and its endpoint is destroyed.
 """
 
 from __future__ import annotations

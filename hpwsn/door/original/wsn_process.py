@@ -3,8 +3,7 @@
 It accepts the four WsnProcess messages of the original, calls the same broker as the other doors, and
 returns the standard's answers in a WsnProcess wrapper. It accepts SOAP 1.1 only, which is all that these
 clients use. The fragments of a split message are reassembled before the message is published; if one is
-missing after the reassembly timeout, all fragments are dropped, and nothing is stored. spec/hpwsn.md,
-Message formats of the original.
+missing after the reassembly timeout, all fragments are dropped, and nothing is stored.
 """
 
 from __future__ import annotations

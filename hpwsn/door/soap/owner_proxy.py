@@ -5,8 +5,7 @@ contains the URL of that node. A forwarded request is signed with the cluster se
 like a request of its own client, and never forwards it again. Request bodies have the usual size limit;
 answers are streamed. If the owner cannot be reached, the client gets the fault Busy with a Retry-After. If
 only the answer was lost, it is unknown whether the owner ran the operation. A client can thus send
-Unsubscribe, Renew, GetMessages and the other operations to any node of the cluster (spec/hpwsn.md,
-clusters, part 6).
+Unsubscribe, Renew, GetMessages and the other operations to any node of the cluster.
 """
 
 from __future__ import annotations

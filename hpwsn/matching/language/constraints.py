@@ -2,8 +2,9 @@
 
 A service declares the range of its attributes (`flow = "> 0"`, `longitude = "115.25 < longitude < 117.30"`).
 A predicate is outside a constraint if no value of the range satisfies it. A request with such a predicate can
-never match in that part, so it is refused (spec of stream data services: constraint). A predicate that holds
-for part of the range is inside. Pure: the services decide who has constraints and when they are checked.
+never match in that part, so it is refused (the paper on stream data services: constraint). A predicate that
+holds for part of the range is inside. Pure: the services decide who has constraints and when they are
+checked.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Content predicates and their semantics, which every matching engine must reproduce.
 
-A request is a disjunction of conjunctions of predicates (spec of stream data services, "request"), each on
+A request is a disjunction of conjunctions of predicates (the paper on stream data services: request), each on
 one attribute of an event. An event maps attributes to a value, or to a tuple of values if the attribute is
 repeated. The syntax is in `hpwsn.matching.language.grammar`, and indexes are in the engines.
 

@@ -2,7 +2,7 @@
 
 It combines the view of the topology, the exchange of interest, the routes, the outbox and the relays. Every
 method that takes `now` (seconds of a monotonic clock) returns the effects to be executed, in order. The
-same class runs in a node and in the simulation of a thousand nodes (spec/hpwsn.md, parts 8 to 10).
+same class runs in a node and in the simulation of a thousand nodes.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Fragments: splitting a message into pieces that fit a datagram, and reassembly. Pure.
 
-As in spec/hpwsn.md, part 9, every piece has the identification of its message, an index from 0 to 99999,
+As in the original HPwsn, every piece has the identification of its message, an index from 0 to 99999,
 and the flags split (the message has several pieces), more (this is not the last one) and partial (pieces
 may be delivered separately). Pieces may arrive in any order, twice, late or never, from many senders at
 once. An incomplete message is dropped when no piece arrives within a timeout. Memory is bounded: the least

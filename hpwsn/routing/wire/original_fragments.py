@@ -1,4 +1,4 @@
-"""Fragments in the XML form of the original: each is a NotificationMessage with a Package (spec/hpwsn.md).
+"""Fragments in the XML form of the original: each is a NotificationMessage with a Package.
 
 The content of wsnt:Message is split as text. Pieces of an element are escaped, because half an element is
 not XML. This module converts packed notifications to fragments and back, and encodes a piece for a

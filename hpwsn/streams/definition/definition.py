@@ -1,8 +1,9 @@
 """The definition of a stream data service: inputs, operators in order, output topic, constraints.
 
-Owns the data (spec of stream data services, "Model"). hpwsn.streams.definition.definition_toml reads a
-definition from TOML, hpwsn.streams.definition.builder builds one in Python, and hpwsn.streams.plan.plan
-checks its meaning. Texts are kept as written, with their file and line, so that an error can show them.
+Owns the data (the model of the paper on stream data services). hpwsn.streams.definition.definition_toml
+reads a definition from TOML, hpwsn.streams.definition.builder builds one in Python, and
+hpwsn.streams.plan.plan checks its meaning. Texts are kept as written, with their file and line, so that an
+error can show them.
 """
 
 from __future__ import annotations

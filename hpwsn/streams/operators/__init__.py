@@ -1,4 +1,4 @@
-"""The operators, one module per kind; spec of stream data services, "Operators and their Spark meaning"."""
+"""The operators, one module per kind. Their names are those of the paper on stream data services."""
 
 from collections.abc import Mapping
 

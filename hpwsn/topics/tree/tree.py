@@ -1,4 +1,4 @@
-"""The topic tree (spec/hpwsn.md, part 7): work moves from publish to subscribe.
+"""The topic tree: work moves from publish to subscribe.
 
 A subscription visits the topics that its expressions can match, and attaches its subscriber group to each
 match. A publication needs one lookup. All trees are below one virtual root.

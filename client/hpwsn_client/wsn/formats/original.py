@@ -1,4 +1,4 @@
-"""The messages of the original HPwsn, which its clients still send (spec/hpwsn.md, its message formats).
+"""The messages of the original HPwsn, which its clients still send.
 
 `WsnProcess` contains one of four requests: create a push endpoint, subscribe with it, unsubscribe, or one
 notification with its Package. The original's WSDL declares the content of `WsnProcess` as a string, so
