@@ -63,7 +63,7 @@ class InCluster:
             settings=_router_settings(config),
             journal=journal,
             clock=clock,
-            policy=tree.routing,
+            policy=tree.routing if tree.fixed else None,
             store=admission.store_from_peer,
             has_peers=bool(config.backbone.peers),
         )

@@ -23,6 +23,7 @@ from hpwsn.journal.store.records import Arrival, FrameRange
 from hpwsn.journal.store.routed import Unconfirmed, parse_route_source, route_source
 from hpwsn.listeners import Listeners
 from hpwsn.notification import FOREIGN, PARTIAL, RELIABLE, Notification, Run, count_of
+from hpwsn.routing.interest.routes import Route
 from hpwsn.routing.links.links import Links
 from hpwsn.routing.links.udp_sending import LinkOptions
 from hpwsn.routing.publications.duplicates import Repeats
@@ -64,7 +65,7 @@ class Forwarding:
         settings: RouterSettings,
         journal: Journal,
         clock: Callable[[], float],
-        policy: Callable[[Topic], str | None],
+        policy: Callable[[Topic], str | None] | None,
         store: Callable[[Sequence[Run], Arrival | None], asyncio.Future[int]],
         has_peers: bool = False,
     ) -> None:
@@ -120,7 +121,8 @@ class Forwarding:
             found = await self._journal.read(offsets[:READ_AT_ONCE])
             for entry in found:
                 notification = entry.notification._replace(routing=flags[entry.offset])
-                self._publish(entry.offset, notification, self._loop.time(), wanted=False)
+                self._note_id(notification)
+                self._publish_reliable(entry.offset, notification, self._loop.time())
             last = found[-1].offset if found else offsets[:READ_AT_ONCE][-1]
             offsets = [offset for offset in offsets if offset > last]
 
@@ -222,36 +224,42 @@ class Forwarding:
         self._head = first - 1
 
     def _publish_run(self, first: int, run: Run, now: float) -> None:
-        wanted = not run.routing & RELIABLE and self._router.wanted(run.topic)
-        if not wanted and run.message_id is None and not run.routing & RELIABLE:
+        if run.routing & RELIABLE:
+            for offset, notification in enumerate(run, first):
+                self._note_id(notification)
+                self._publish_reliable(offset, notification, now)
             return
-        for offset, notification in enumerate(run, first):
-            self._publish(offset, notification, now, wanted)
+        route = self._router.route(run.topic)
+        # A run with an id counts also where nobody wants it: its publisher may send it to another node too.
+        if route.wanted or run.message_id is not None:
+            for offset, notification in enumerate(run, first):
+                self._note_id(notification)
+                if route.wanted:
+                    self._publish_once(offset, notification, route, now)
 
-    def _publish(self, offset: int, notification: Notification, now: float, wanted: bool) -> None:
-        """Send a notification to the nodes that want it; `wanted` counts where it is not reliable."""
+    def _note_id(self, notification: Notification) -> None:
         if notification.message_id is not None:
-            # Its publisher may send the same to another node, under the same id.
             self._repeats.is_repeated(notification, self._name)
-        if notification.routing & RELIABLE:
-            flags = Flag(notification.routing & (RELIABLE | PARTIAL))
-            self._forwarded += 1
-            payload = encode_payload(notification)
-            self._do(self._router.publish(notification.topic, offset, payload, now, flags))
-        elif wanted:
-            self._forwarded += 1
-            self._publish_once(offset, notification, now)
 
-    def _publish_once(self, offset: int, notification: Notification, now: float) -> None:
+    def _publish_reliable(self, offset: int, notification: Notification, now: float) -> None:
+        flags = Flag(notification.routing & (RELIABLE | PARTIAL))
+        self._forwarded += 1
+        payload = encode_payload(notification)
+        self._do(self._router.publish(notification.topic, offset, payload, now, flags))
+
+    def _publish_once(self, offset: int, notification: Notification, route: Route, now: float) -> None:
         topic = notification.topic
-        flags = Flag.STREAM if topic is not None and self._policy(topic) == "tcp" else Flag.NONE
+        self._forwarded += 1
+        by_tcp = self._policy is not None and topic is not None and self._policy(topic) == "tcp"
+        flags = Flag.STREAM if by_tcp else Flag.NONE
         parts: Iterable[Notification] = (notification,)
         if notification.routing & PARTIAL:
             identification = f"{self._name}:{self._router.epoch:x}:{offset}"
             parts = pieces(notification, identification, self._options.fragment_size)
         for part in parts:
             self._number += 1
-            self._do(self._router.publish(topic, self._number, encode_payload(part), now, flags))
+            payload = encode_payload(part)
+            self._do(self._router.publish(topic, self._number, payload, now, flags, route))
 
     # What comes from other nodes.
 

@@ -156,7 +156,7 @@ def _one_subscription(simulation: Simulation) -> dict[str, float]:
     simulation.subscribe(name, "New:T")
     simulation.run(1.0)
     topic = Topic.parse("New:T")
-    unaware = [n.name for n in simulation.running() if n.name != name and not n.router.wanted(topic)]
+    unaware = [n.name for n in simulation.running() if n.name != name and not n.router.route(topic).wanted]
     if unaware:
         raise AssertionError(f"{unaware[0]} has not heard of a subscription after a second")
     return {

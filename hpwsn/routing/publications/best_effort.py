@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from hpwsn.routing.interest.routes import Routes, topic_of
+from hpwsn.routing.interest.routes import Route, Routes, topic_of
 from hpwsn.routing.publications.duplicates import RecentNumbers
 from hpwsn.routing.topology.cluster_view import Viewer
 from hpwsn.routing.wire.effects import Deliver, Effect, RouterSettings, Send
 from hpwsn.routing.wire.publication import Flag, Leg, Publication, PublicationId
-from hpwsn_client.wsn.topics.topic_expressions import Topic
 
 _MOST_HOPS = 3
 
@@ -35,9 +34,8 @@ class BestEffort:
         """The number of origins whose recent publications are remembered."""
         return len(self._delivered) + len(self._relayed)
 
-    def publish(self, id_: PublicationId, topic: Topic | None, payload: bytes, flags: int) -> list[Effect]:
-        """Send a publication of this node."""
-        route = self._routes.of(topic)
+    def publish(self, id_: PublicationId, route: Route, payload: bytes, flags: int) -> list[Effect]:
+        """Send a publication of this node on its route."""
         if not route.wanted:
             return []
         legs = ((Leg.UP, route.up), (Leg.CROSS, route.cross), (Leg.DIRECT, route.direct))

@@ -113,18 +113,20 @@ class Router:
 
     # Publications.
 
-    def wanted(self, topic: Topic | None) -> bool:
-        """Whether another node is known to want the topic; this is one look-up."""
-        return self._routes.of(topic).wanted
-
     def route(self, topic: Topic | None) -> Route:
-        """Return the route of a topic."""
+        """Return the route of a topic; `wanted` says whether another node is known to want it."""
         return self._routes.of(topic)
 
     def publish(
-        self, topic: Topic | None, number: int, payload: bytes, now: float, flags: int = Flag.NONE
+        self,
+        topic: Topic | None,
+        number: int,
+        payload: bytes,
+        now: float,
+        flags: int = Flag.NONE,
+        route: Route | None = None,
     ) -> list[Effect]:
-        """Send a publication of this node.
+        """Send a publication of this node; `route` is that of its topic, if the caller has it.
 
         A reliable publication is kept until all targets have acknowledged it. Check `full` before: this
         method accepts every publication. Numbers of reliable publications must increase, so that after a
@@ -132,7 +134,8 @@ class Router:
         """
         if flags & Flag.RELIABLE:
             return list(self._outbox.add(topic, number, payload, flags, now))
-        return self._best_effort.publish(PublicationId(self.name, self.epoch, number), topic, payload, flags)
+        id_ = PublicationId(self.name, self.epoch, number)
+        return self._best_effort.publish(id_, route or self._routes.of(topic), payload, flags)
 
     @property
     def full(self) -> bool:

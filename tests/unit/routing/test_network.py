@@ -233,7 +233,7 @@ def test_what_is_kept_for_a_node_that_stays_dead_is_given_up_and_said() -> None:
     assert [(each.number, each.target) for each in simulation.abandoned] == [(publication.number, "c0n2")]
     simulation.subscribe("c1n1", "E")
     simulation.run(1)
-    assert not any(node.router.wanted(TOPICS[0]) for node in simulation.running())
+    assert not any(node.router.route(TOPICS[0]).wanted for node in simulation.running())
 
 
 def test_a_representative_says_so_too_when_it_gives_up_what_came_from_another_cluster() -> None:
@@ -297,7 +297,7 @@ def test_one_router_survives_a_thousand_topics_with_bounded_memory() -> None:
         simulation.subscribe("c1n1", f"T:x{number}")
     simulation.run(1)
     router = simulation.nodes["c0n1"].router
-    assert all(router.wanted(Topic.parse(f"T:x{number}")) for number in range(100))
+    assert all(router.route(Topic.parse(f"T:x{number}")).wanted for number in range(100))
     for number in range(1000):
-        router.wanted(Topic.parse(f"U:x{number}"))
+        router.route(Topic.parse(f"U:x{number}"))
     assert router.figures()["ways"] <= 51 and router.figures()["patterns"] <= 21
