@@ -242,7 +242,7 @@ async def test_a_publisher_that_is_away_is_subscribed_to_when_it_is_back(broker:
         await eventually(has_failed)
         await publisher.open()
         await publisher.wait(lambda p: p.active() == ["A"])
-    assert "(Connection refused); it is tried again" in broker.log()
+    assert "(Connection refused); retrying" in broker.log()
 
 
 async def test_a_publisher_that_answers_503_is_asked_again(broker: NodeProcess, publisher: Producer) -> None:

@@ -193,7 +193,7 @@ async def test_a_node_logs_a_publisher_on_demand_it_does_not_trust(tmp_path: Pat
                 await client.subscribe("A", receiver)
 
                 async def logged() -> bool:
-                    return "in delivery.ca_file; it is tried again" in node.log()
+                    return "in delivery.ca_file; retrying" in node.log()
 
                 await eventually(logged)
 

@@ -1,12 +1,11 @@
-"""Demand-based publishing: publishers are subscribed to while somebody is interested, and only then.
+"""Demand-based publishing: this node subscribes at a publisher only while there is interest in its topics.
 
-Follows WS-BrokeredNotification 1.3, section 4.3 (Demand). Each topic of a registration is a target of its
-own: the first interest that could match it makes this node subscribe, or resume, at the publisher; when the
-last has been gone for `registrations.linger`, the subscription is paused, or ended at a publisher that cannot
-pause. Subscriptions at publishers have a lifetime and are renewed at half of it while they are wanted; a
-paused one ends with its lifetime. What fails is tried again with growing pauses, as long as the registration
-lives. Their state is in the journal, so that a restart goes on with the same ones; a pause is noted before it
-is asked for, anything else after it was answered.
+Follows WS-BrokeredNotification 1.3, section 4.3 (Demand). Each topic of a registration is a target. The first
+interest that could match it makes this node subscribe or resume at the publisher. When there was no interest
+for `registrations.linger` seconds, the upstream subscription is paused, or ended if the publisher cannot
+pause. Upstream subscriptions have a lease, which is renewed at half time while there is interest; a paused
+one expires. Failed calls are retried with growing pauses while the registration exists. The state is in the
+journal, so that a restart continues it. A pause is stored before its request, other changes after the answer.
 """
 
 from __future__ import annotations
@@ -36,13 +35,13 @@ from hpwsn_client.wsn.topics.topic_expressions import Topic, TopicExpression
 log = logging.getLogger(__name__)
 
 CALLS = 32
-"""Calls to publishers that are under way at once."""
-FAREWELLS = 5
-"""Times that a publisher whose registration has ended is asked to end a subscription."""
+"""Maximum number of concurrent calls to publishers."""
+UNSUBSCRIBE_ATTEMPTS = 5
+"""Attempts to unsubscribe at a publisher whose registration has ended."""
 FOLLOWED = 200
-"""Subscriptions that are looked at in one go when the first publisher on demand registers."""
+"""Subscriptions that are counted in one step when the first publisher on demand registers."""
 SHORTEST_RENEWAL = 0.5
-"""Seconds between two renewals at least, however short the lifetime that a publisher grants."""
+"""Minimum seconds between two renewals, even if the publisher grants a shorter lease."""
 
 
 @dataclass(slots=True)
@@ -51,7 +50,7 @@ class Upstream:
 
     reference: EndpointReference
     terminates: float | None
-    """On the wall clock; None where it has no end."""
+    """On the wall clock; None for no end."""
     renew_at: float = 0.0
     """On the loop's clock."""
     paused: bool = False
@@ -61,7 +60,7 @@ class Upstream:
 
 @dataclass(slots=True, eq=False)
 class Target:
-    """One topic of one registration on demand, or all that it has; compared by identity."""
+    """One topic of a registration on demand, None for all its topics; compared by identity."""
 
     registration: Registration
     place: int
@@ -80,7 +79,7 @@ Step = Callable[[Target], Awaitable[None]]
 
 
 class Demand:
-    """Follows interests and registrations, and keeps the subscriptions at publishers as both want it."""
+    """Follows interests and registrations, and manages the subscriptions at publishers accordingly."""
 
     def __init__(
         self,
@@ -102,7 +101,7 @@ class Demand:
         self._simple_subtree = simple_subtree
         self._interests: Interests[Target] = Interests(self._interest_changed, simple_subtree)
         self._targets: dict[Registration, list[Target]] = {}
-        self._farewells: set[Target] = set()
+        self._unsubscribing: set[Target] = set()
         self._counted: set[Subscription] = set()
         self._remembered: dict[tuple[str, int], UpstreamRecord] = {}
         self._slots = asyncio.Semaphore(CALLS)
@@ -112,13 +111,13 @@ class Demand:
         self.subscriptions: Callable[[], Iterable[Subscription]] = tuple
         self.watched: Callable[[], Iterable[Topic]] = tuple
         self.elsewhere: Callable[[], set[Expressions]] = set
-        """What other nodes want, which counts as if somebody here did."""
+        """The interests of other nodes, which count like local ones."""
         self._elsewhere: set[Expressions] = set()
 
     # Registrations
 
     def remember(self, records: Iterable[UpstreamRecord]) -> None:
-        """Take up the subscriptions from before a restart, before their registrations begin."""
+        """Load the stored upstream subscriptions; call it before `begin`."""
         self._remembered = {(record.registration, record.place): record for record in records}
 
     def begin(self, registration: Registration) -> None:
@@ -138,7 +137,7 @@ class Demand:
             self._wake(target)
 
     def repeat(self, registration: Registration) -> None:
-        """A publisher that registers again may have forgotten its subscribers, so it is asked at once."""
+        """Check the upstream subscriptions of a publisher that registers again: it may have lost them."""
         for target in self._targets.get(registration, ()):
             target.attempt = 0
             if target.upstream is not None:
@@ -147,11 +146,11 @@ class Demand:
             self._wake(target)
 
     def end(self, registration: Registration) -> None:
-        """Take leave of the publisher."""
+        """Unsubscribe at the publisher of a registration that has ended."""
         for target in self._targets.pop(registration, ()):
             self._interests.discard(target)
             target.ended, target.attempt = True, 0
-            self._farewells.add(target)
+            self._unsubscribing.add(target)
             target.hurry.set()
             self._wake(target)
         if not self._targets:
@@ -167,12 +166,12 @@ class Demand:
     # Interests
 
     def _follow(self) -> None:
-        """Begin to count, which costs nothing where no publisher is on demand."""
+        """Start to count interests; without a publisher on demand nothing is counted."""
         for topic in self.watched():
             self._interests.want(_watching(topic))
         self._look_elsewhere()
         found = list(self.subscriptions())
-        # Before the node takes requests there is nobody to wait, and everything must be known at its start.
+        # During the start no client waits, and all interests must be known when it ends.
         at_once = found[:FOLLOWED] if self._running else found
         for subscription in at_once:
             self._count(subscription)
@@ -181,7 +180,7 @@ class Demand:
             self._following = asyncio.get_running_loop().create_task(rest)
 
     async def _follow_on(self, found: list[Subscription], interests: Interests[Target]) -> None:
-        """Count the rest, some at a time; a change of one of them meanwhile counts it as well."""
+        """Count the remaining subscriptions in steps; one that changes in between is counted once."""
         for number, subscription in enumerate(found):
             if number % FOLLOWED == 0:
                 await asyncio.sleep(0)
@@ -195,7 +194,7 @@ class Demand:
         self._interests = Interests(self._interest_changed, self._simple_subtree)
 
     def subscription_changed(self, subscription: Subscription) -> None:
-        """Told of a subscription that may have begun or ceased to want notifications."""
+        """Called for a subscription that may have started or stopped to want notifications."""
         if self._targets:
             self._count(subscription)
 
@@ -210,12 +209,12 @@ class Demand:
             self._interests.release(subscription.topics)
 
     def reader_changed(self, topic: Topic, waiting: bool) -> None:
-        """Told of a topic for which somebody begins to wait without a subscription, or nobody does."""
+        """Called when readers without a subscription start or stop to wait for a topic."""
         if self._targets:
             (self._interests.want if waiting else self._interests.release)(_watching(topic))
 
     def elsewhere_changed(self) -> None:
-        """Told that other nodes may want something else now."""
+        """Called when the interests of other nodes may have changed."""
         if self._targets:
             self._look_elsewhere()
 
@@ -234,16 +233,16 @@ class Demand:
     # Work
 
     def start(self) -> None:
-        """Begin to call publishers."""
+        """Start to call publishers."""
         self._running = True
         for targets in self._targets.values():
             for target in targets:
                 self._wake(target)
 
     async def close(self) -> None:
-        """Stop, wherever it is; subscriptions at publishers live on."""
+        """Stop at once; upstream subscriptions stay."""
         self._running = False
-        everything = [*self._farewells, *(each for some in self._targets.values() for each in some)]
+        everything = [*self._unsubscribing, *(each for some in self._targets.values() for each in some)]
         tasks = [task for task in (self._following, *(t.task for t in everything)) if task is not None]
         for target in everything:
             if target.timer is not None:
@@ -255,13 +254,13 @@ class Demand:
         await self._publishers.close()
 
     def figures(self) -> dict[str, int]:
-        """Targets, those with a subscription that is not paused, and calls that failed."""
+        """The numbers of targets, of active upstream subscriptions, and of failed calls."""
         targets = [target for some in self._targets.values() for target in some]
         active = sum(1 for t in targets if t.upstream is not None and not t.upstream.paused)
         return {"topics_on_demand": len(targets), "topics_subscribed": active, "failures": self.failures}
 
     def describe(self, registration: Registration) -> list[dict[str, object]]:
-        """Each topic of a registration on demand, for an operator."""
+        """The state of each topic of a registration, for an operator."""
         return [
             {
                 "topic": None if target.expression is None else target.expression.text,
@@ -280,12 +279,12 @@ class Demand:
             self._rest(target)
 
     async def _work(self, target: Target) -> None:
-        """Take steps until all is as it should be."""
+        """Take steps until the upstream subscription is in the wanted state."""
         try:
             while (step := self._step(target)) is not None:
                 if await self._attempt(target, step):
                     continue
-                if target.ended and target.attempt >= FAREWELLS:
+                if target.ended and target.attempt >= UNSUBSCRIBE_ATTEMPTS:
                     break
                 await self._wait(target)
         finally:
@@ -294,7 +293,7 @@ class Demand:
                 self._rest(target)
 
     def _step(self, target: Target) -> Step | None:
-        """What to do next, None where all is as it should be for now."""
+        """The next step, or None if the upstream subscription is in the wanted state."""
         upstream, now = target.upstream, asyncio.get_running_loop().time()
         if upstream is not None and upstream.terminates is not None and upstream.terminates <= self._clock():
             return self._forget
@@ -311,13 +310,13 @@ class Demand:
         return self._pause if now >= target.idle_since + self._linger else None
 
     def _rest(self, target: Target) -> None:
-        """Come back when a subscription is to be renewed, or paused, or is over."""
+        """Set the timer for the next renewal, pause or expiry."""
         if target.timer is not None:
             target.timer.cancel()
             target.timer = None
         upstream, loop = target.upstream, asyncio.get_running_loop()
         if target.ended or upstream is None:
-            self._farewells.discard(target)
+            self._unsubscribing.discard(target)
             return
         if self._interests.wanted(target):
             pause = upstream.renew_at - loop.time()
@@ -325,7 +324,7 @@ class Demand:
             pause = target.idle_since + self._linger - loop.time()
         else:
             pause = 3600.0 if upstream.terminates is None else upstream.terminates - self._clock()
-        # A timer may come a moment early by the other clock, and must not spin.
+        # The two clocks differ slightly: the minimum keeps an early timer from spinning.
         target.timer = loop.call_later(max(pause, 0.01), self._wake, target)
 
     async def _attempt(self, target: Target, step: Step) -> bool:
@@ -340,17 +339,17 @@ class Demand:
             self._note_failure(target, error)
             return False
         if target.last_error is not None:
-            log.info("%s: it answers again", _words(target))
+            log.info("%s: the publisher answers again", _words(target))
         target.attempt, target.last_error = 0, None
         return True
 
     def _note_failure(self, target: Target, error: Exception) -> None:
-        # The advice of the client's errors is for somebody who runs a client.
+        # Omit the advice in the client library's errors, which is for users of a client.
         why = error.happened if isinstance(error, HpwsnClientError) else str(error)
         if isinstance(error, CertificateRefused):
             why = f"{why}; {certificate_problem(error.certificate, TRUST)[1]}"
         if target.last_error is None:
-            log.warning("%s: %s; it is tried again", _words(target), why)
+            log.warning("%s: %s; retrying", _words(target), why)
         target.last_error = why
         target.attempt += 1
         self.failures += 1
@@ -415,7 +414,7 @@ class Demand:
         await self._forget(target)
 
     async def _replace(self, target: Target, error: SoapFault | BadReply) -> None:
-        """Have done with a subscription that its publisher does not know, or will not treat as asked."""
+        """Remove an upstream subscription that the publisher does not know or refuses to change."""
         if _is_passing(error):
             raise error
         if is_gone(error):
@@ -440,7 +439,7 @@ class Demand:
         await self._journal.put_upstream(record)
 
     def _live_for(self, upstream: Upstream, seconds: float | None) -> None:
-        """Set the end, and renew at half the time or at half of what is asked for, whichever is sooner."""
+        """Set the end, and the renewal at half of the granted or the requested lease, whichever is sooner."""
         granted = self._lifetime if seconds is None or seconds <= 0 else min(seconds, self._lifetime)
         upstream.terminates = None if seconds is None else self._clock() + granted
         half = max(granted / 2, SHORTEST_RENEWAL)
@@ -448,7 +447,7 @@ class Demand:
 
 
 def _places(registration: Registration) -> Iterator[tuple[int, TopicExpression | None]]:
-    """Its topics by their places, each once: one named again would be subscribed to, and sent, twice."""
+    """The distinct topics with their numbers; a duplicate would be subscribed to twice."""
     if not registration.topics:
         yield 0, None
     seen = set()
@@ -469,7 +468,7 @@ def _existing(target: Target) -> Upstream:
 
 
 def _is_passing(error: SoapFault | BadReply) -> bool:
-    """Whether to ask again rather than to take it for an answer."""
+    """Whether the error is temporary, so that the call should be retried."""
     if isinstance(error, BadReply):
         return error.status not in (404, 405, 410, 501)
     return isinstance(error, Busy)

@@ -1,9 +1,9 @@
-"""Who could want what publishers on demand have: interests counted, and told to the targets they overlap.
+"""Interest in the topics of publishers on demand: which targets overlap at least one interest.
 
-An interest is a set of topic expressions, all of which a topic must match, or none for everything; equal ones
-are counted and looked at once. A target is a topic expression of a publisher, or None for a publisher that
-names no topics. Whether somebody is interested in a target is known at any moment, and a change is told. What
-a filter on content might select cannot be known, so it counts as interest.
+An interest is a set of topic expressions, all of which a topic must match; an empty set matches everything.
+Equal interests are counted and compared once. A target is a topic expression of a publisher, or None for a
+publisher without topics. A callback reports each target that becomes wanted or unwanted. Content filters are
+ignored: a subscription with one counts as interest.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _EVERYTHING: Expressions = ()
 
 
 class _Interest:
-    """Those with the same expressions; compared by identity, which costs less than by expressions."""
+    """A counted set of expressions; compared by identity, which is cheaper than by expressions."""
 
     __slots__ = ("count", "expressions")
 
@@ -31,7 +31,7 @@ class _Interest:
 
 
 class Interests(Generic[T]):
-    """Interests on one side, targets on the other; `changed` is called for a target that gains or loses."""
+    """Matches interests to targets; `changed` is called when a target becomes wanted or unwanted."""
 
     def __init__(self, changed: Callable[[T], None], simple_subtree: bool) -> None:
         self._changed = changed
@@ -51,7 +51,7 @@ class Interests(Generic[T]):
         return _EVERYTHING in self._held or target in self._overlapped
 
     def add(self, target: T, expression: TopicExpression | None) -> None:
-        """Take up a target; whether it is wanted can be asked afterwards."""
+        """Add a target, without calling `changed`."""
         if expression is None:
             self._unbound[target] = None
             return
@@ -61,7 +61,7 @@ class Interests(Generic[T]):
             self._overlapped.add(target)
 
     def discard(self, target: T) -> None:
-        """Forget a target."""
+        """Remove a target."""
         self._unbound.pop(target, None)
         self._overlapped.discard(target)
         expression = self._targets.pop(target, None)
@@ -69,7 +69,7 @@ class Interests(Generic[T]):
             self._target_index.discard(expression, target)
 
     def want(self, expressions: Expressions) -> None:
-        """Count one more that is interested."""
+        """Add one to the count of an interest."""
         interest = self._held.get(expressions)
         if interest is None:
             interest = self._held[expressions] = _Interest(expressions)
@@ -77,7 +77,7 @@ class Interests(Generic[T]):
         interest.count += 1
 
     def release(self, expressions: Expressions) -> None:
-        """Count one less."""
+        """Subtract one from the count of an interest."""
         interest = self._held[expressions]
         interest.count -= 1
         if not interest.count:
@@ -118,7 +118,7 @@ class Interests(Generic[T]):
         return self._target_index.candidates(interest.expressions[0])
 
     def _is_overlapped(self, target: TopicExpression) -> bool:
-        # The first that is found ends the search, so that many subscribers to a topic cost no more than one.
+        # The search ends at the first match, so many subscribers to a topic cost no more than one.
         return any(self._overlap(interest, target) for interest in self._index.candidates(target))
 
     def _overlap(self, interest: _Interest, target: TopicExpression) -> bool:

@@ -1,11 +1,11 @@
 """The HTTP lane: ordinary POSTs to the broker without aiohttp, in a Protocol of callbacks.
 
-Every connection of the port begins here. At the first request that is not ordinary
-(hpwsn.door.listener.request_head) the transport goes, with the bytes so far and once all before is
-answered, to a request handler of aiohttp for the rest of the connection's life. Ordinary Notifies go
-through the Notify lane, those of one read together: they are one object, with one fate and one answer to
-write. Any other body gets the full SOAP door, alone, so that requests of one connection take effect in
-their order. Answers are in order too. What waits is bounded: beyond that, reading pauses.
+Every connection of the port starts here. At the first request that is not ordinary
+(hpwsn.door.listener.request_head), the lane answers all earlier requests and then hands the transport, with
+the unread bytes, to aiohttp for the rest of the connection. Ordinary Notifies go through the Notify lane;
+those of one read are one batch with one outcome. Any other body goes alone to the full SOAP door, so that
+the requests of a connection take effect in their order. Answers keep that order. The number and the bytes of
+unanswered requests are bounded; beyond that, reading pauses.
 """
 
 from __future__ import annotations
@@ -20,31 +20,31 @@ from hpwsn.door.listener.http_exchange import BrokerDoor, Post, Responses
 from hpwsn.door.listener.request_head import Head, Heads, may_be_ordinary
 
 MOST_UNANSWERED = 256
-"""Requests of one connection that are taken before the first of them is answered."""
+"""Maximum number of unanswered requests of one connection."""
 MOST_BYTES = 4 << 20
-"""Bytes of such requests."""
+"""Maximum bytes of unanswered requests of one connection."""
 TOGETHER = 32
-"""Requests that are offered at once: those behind one that is refused have to be offered again."""
+"""Maximum number of requests in a batch; the requests after a refused one are offered again."""
 HEAD_READS = 3
-"""Reads after which a head that is still not whole goes to the full lane."""
+"""Reads after which an incomplete head goes to the full lane."""
 IDLE_FOR = 3630.0
-"""Seconds that a connection may be quiet between requests, as in the full lane."""
+"""Idle timeout between requests in seconds, as in the full lane."""
 LINGER = 10.0
-"""Seconds that a connection stays for its last answer to be read, as in the full lane."""
+"""Seconds for which a closing connection lets the client read its last answer, as in the full lane."""
 DRAIN_LINGER = 1.0
 """The same while the node is stopping."""
 
 _END = b"\r\n\r\n"
 
 Offer = Callable[[Sequence[bytes], Callable[[bool], None]], int]
-"""Takes bodies in their order, and whom to tell, never at once, whether those taken are stored.
+"""Accepts bodies in order and returns how many it took; 0 if the first needs the full lane.
 
-How many of the first are taken, all of which are stored or none is; 0 if the first is not for here.
+All bodies taken are stored, or none. The callback is called later, never during the call, with the outcome.
 """
 
 
 class Lanes:
-    """All connections that are in the lane, with what they share."""
+    """All connections in the lane, and their shared state."""
 
     def __init__(
         self,
@@ -76,19 +76,19 @@ class Lanes:
         return Lane(self)
 
     def entered(self, lane: Lane) -> None:
-        """A connection is in the lane from now on."""
+        """Add a connection to the lane."""
         self._open.add(lane)
         if self._timer is None:
             self._sweep_later()
 
     def left(self, lane: Lane) -> None:
-        """A connection has ended, or is the full lane's."""
+        """Remove a connection that has ended or moved to the full lane."""
         self._open.discard(lane)
         if not self._open:
             self._empty.set()
 
     def _sweep_later(self) -> None:
-        # One timer for all, so that none is set and cancelled with every request.
+        # One timer for all connections is cheaper than one timer per request.
         pause = min(1.0, self._arrive_within / 4)
         self._timer = self.loop.call_later(pause, self._sweep)
 
@@ -101,7 +101,7 @@ class Lanes:
             self._sweep_later()
 
     def proceed_soon(self, lane: Lane) -> None:
-        """Have a connection proceed at the end of this turn, with all others of which that is said."""
+        """Schedule `proceed` of a connection for the end of this loop iteration."""
         if not self._told:
             self.loop.call_soon(self._proceed)
         self._told.append(lane)
@@ -112,7 +112,7 @@ class Lanes:
             lane.proceed()
 
     async def close(self, within: float) -> None:
-        """Answer what is under way, within that time, and end every connection."""
+        """Answer pending requests for at most `within` seconds, then close every connection."""
         self.draining = True
         for lane in list(self._open):
             lane.drain()
@@ -127,7 +127,7 @@ class Lanes:
 
 
 class _PendingRequests:
-    """Requests in a row that share one fate; `reply` is what to write, once that is known."""
+    """Consecutive requests with one outcome; `reply` is None until the outcome is known."""
 
     __slots__ = ("bodies", "full", "heads", "lane", "reply")
 
@@ -139,14 +139,14 @@ class _PendingRequests:
         self.reply: bytes | None = None
 
     def singly(self) -> list[_PendingRequests]:
-        """Each of the requests by itself, all for the full door."""
+        """Split into single requests for the full door."""
         return [
             _PendingRequests(self.lane, [head], [body], full=True)
             for head, body in zip(self.heads, self.bodies, strict=True)
         ]
 
     def stored(self, stored: bool) -> None:
-        """What the Notify lane tells: answered, or to be tried again by the full door."""
+        """The outcome from the Notify lane: answer if stored, else retry through the full door."""
         if stored:
             self.reply = self.lane.responses.accepted(len(self.heads), self.heads[-1].close)
         else:
@@ -172,7 +172,7 @@ class Lane(asyncio.Protocol):
         self._buffer = b""
         self._reads = 0
         self._usual: tuple[bytes, Head] | None = None
-        """The head that came last, to the byte with its end: most are equal to it."""
+        """The bytes and the meaning of the last head; most heads are equal to it."""
         self._head: Head | None = None
         self._parts: list[bytes] = []
         self._missing = 0
@@ -196,30 +196,30 @@ class Lane(asyncio.Protocol):
         self._lanes.entered(self)
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Forget what is not begun; what is published or running goes on without an answer."""
+        """Drop incomplete requests; requests in progress finish without an answer."""
         self._ending = self._lost = True
         self._buffer = b""
         self._parts.clear()
         self._lanes.left(self)
 
     def pause_writing(self) -> None:
-        """The client does not read its answers: take no more from it."""
+        """Stop to read requests while the client does not read its answers."""
         self._writing_paused = True
         self._stuck_since = self._time()
         self._pause()
 
     def eof_received(self) -> bool:
-        """The client sends no more, and may still wait for its answers; over TLS there is no such state."""
+        """The client has half-closed and may wait for answers; TLS does not support that."""
         self._at_end = True
         return bool(self._unanswered) and self._transport.can_write_eof()
 
     def resume_writing(self) -> None:
-        """It does again."""
+        """Continue: the client reads its answers again."""
         self._writing_paused = False
         self.go_on()
 
     def data_received(self, data: bytes) -> None:
-        """Take the requests that are whole now."""
+        """Process the requests that are now complete."""
         if self._ending:
             return
         if self._paused:
@@ -259,7 +259,7 @@ class Lane(asyncio.Protocol):
         self._reads = 0
 
     def _cut(self, data: bytes, at: int) -> tuple[list[Head], list[bytes], list[int]]:
-        """The next requests that are whole and ordinary, and where each ends."""
+        """The next complete, ordinary requests, and the position where each ends."""
         heads: list[Head] = []
         bodies: list[bytes] = []
         ends: list[int] = []
@@ -290,7 +290,7 @@ class Lane(asyncio.Protocol):
         return None if head is None else (data[at : end + len(_END)], head)
 
     def _await_rest(self, data: bytes) -> None:
-        """Wait for more of a request that is not whole, or leave one that is not ordinary."""
+        """Wait for the rest of an incomplete request, or hand over one that is not ordinary."""
         found = self._read_head(data, 0)
         if found is not None:
             whole, head = found
@@ -317,7 +317,7 @@ class Lane(asyncio.Protocol):
     # Requests to answers
 
     def _begin(self, heads: list[Head], bodies: list[bytes]) -> int:
-        """Begin with the first of these, and all that go with it; how many that are."""
+        """Start the first request and those in its batch; return their number."""
         self._begun = True
         pending = _PendingRequests(self, heads, bodies)
         taken = 0 if self._full else self._offer(bodies, pending.stored)
@@ -335,7 +335,7 @@ class Lane(asyncio.Protocol):
         return taken
 
     def needs_full(self, pending: _PendingRequests) -> None:
-        """Have the full SOAP door answer each of these requests when its turn comes."""
+        """Send these requests to the full SOAP door, one by one in their order."""
         self._full += len(pending.heads)
         pending.full = True
         if len(pending.heads) > 1:
@@ -344,13 +344,13 @@ class Lane(asyncio.Protocol):
             )
 
     def proceed_soon(self) -> None:
-        """Proceed at the end of this turn: many are told at once, and their answers go out together."""
+        """Schedule `proceed`, so that many outcomes in one loop iteration cause one write."""
         if not self._proceeding:
             self._proceeding = True
             self._lanes.proceed_soon(self)
 
     def proceed(self) -> None:
-        """Write the answers whose turn it is, and begin what was waiting for them."""
+        """Write the answers that are next in order, and start the next full request."""
         self._proceeding = False
         answers, waiting = [], self._unanswered
         while waiting and (reply := waiting[0].reply) is not None:
@@ -370,14 +370,14 @@ class Lane(asyncio.Protocol):
             self.go_on()
 
     def _all_settled(self) -> bool:
-        """Whether the Notify lane has told what it made of each: some may share the fate of the first."""
+        """Whether the outcome of every request in the Notify lane is known."""
         return all(other.full or other.reply is not None for other in self._unanswered)
 
     async def _answer(self, request: _PendingRequests) -> None:
         head = request.heads[0]
         post = Post(request.bodies[0], head.charset, head.hint)
         if any(not other.full for other in self._unanswered):
-            # To try it again would put it behind those, and nobody would know.
+            # A retry would reorder it after later requests without the client knowing.
             reply = self._lanes.soap.overtaken(post)
         else:
             reply = await self._lanes.soap.answer_broker(post)
@@ -394,7 +394,7 @@ class Lane(asyncio.Protocol):
         self._since = self._time()
         draining = self._lanes.draining and not self._missing
         if self._at_end and (self._leaving or not self._buffer):
-            # Nobody else would hear that the client sends no more.
+            # aiohttp would not see the end of the stream, so close here.
             self._end(LINGER)
         elif self._leaving and not draining:
             self._hand_over()
@@ -402,9 +402,9 @@ class Lane(asyncio.Protocol):
             self._end(DRAIN_LINGER if draining else LINGER)
 
     def _end(self, within: float) -> None:
-        """End after the last answer, once the client has read it, or when it had time enough to do so.
+        """Close after the last answer, when the client has read it or after `within` seconds.
 
-        A close while more requests wait in the system would make it take back the answers on their way.
+        A close with unread requests in the socket would reset the connection and lose answers in flight.
         """
         self._ending = True
         if not self._transport.can_write_eof() or self._at_end:
@@ -433,7 +433,7 @@ class Lane(asyncio.Protocol):
             self._transport.pause_reading()
 
     def go_on(self) -> None:
-        """Take up reading, if nothing stands against it any more."""
+        """Resume reading, if no limit prevents it."""
         if self._leaving or self._ending or not self._paused or self._is_full():
             return
         self._paused = False
@@ -445,9 +445,9 @@ class Lane(asyncio.Protocol):
             self._consume(data)
 
     def check_time(self, now: float, arrive_within: float) -> None:
-        """End a connection that says nothing whole, with an answer if there is something to answer.
+        """Close a connection whose request is late, with an answer if its head is complete.
 
-        One that does not read its answers has as much time as for a request.
+        A client that does not read its answers gets the same time as for a request.
         """
         waited = now - self._since
         if self._writing_paused and now - self._stuck_since > arrive_within:
@@ -467,7 +467,7 @@ class Lane(asyncio.Protocol):
         reply = self._lanes.soap.too_late(self._head.hint)
         self._ending = True
         self._transport.write(self.responses.encode(reply, close=False))
-        # What still comes is read and forgotten: a close at once could take the answer away with it.
+        # Read and drop further bytes: an immediate close could reset the connection and lose the answer.
         self._lanes.loop.call_later(LINGER, self._transport.close)
 
     # Ends
@@ -488,12 +488,12 @@ class Lane(asyncio.Protocol):
         self._buffer = b""
 
     def drain(self) -> None:
-        """End as soon as what has begun is answered."""
+        """Close as soon as the pending requests are answered."""
         if not self._unanswered and not self._missing:
             self._ending = True
             self._transport.close()
 
     def abort(self) -> None:
-        """End now."""
+        """Close at once."""
         self._ending = True
         self._transport.abort()
