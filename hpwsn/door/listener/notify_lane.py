@@ -1,7 +1,7 @@
-"""The Notify lane: from the bytes of an ordinary Notify to admission, without a tree, Spyne or a task.
+"""The Notify lane: passes the bytes of ordinary Notify requests to admission, without an XML tree or a task.
 
-It leaves alone what it does not know and what is refused: the full lane then handles the request whole, and
-has the words for the fault. So both lanes give the same answers.
+Requests that it does not know, or that admission refuses, are left to the full lane, which also writes the
+faults. So both lanes give the same answers.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hpwsn_client.wsn.soap.xml import Limits
 
 
 class NotifyLane:
-    """Takes notifications in for the broker's own address."""
+    """Accepts notifications that are sent to the broker's own address."""
 
     def __init__(self, admission: Admission, limits: Limits) -> None:
         self._admission = admission
@@ -25,11 +25,11 @@ class NotifyLane:
         self._batching = Batching(admission.append_batch)
 
     def offer(self, bodies: Sequence[bytes], stored: Stored) -> int:
-        """Publish Notifies in UTF-8, up to the first that needs the full lane; how many, all of one fate."""
+        """Publish UTF-8 Notifies up to the first that needs the full lane; return how many, one outcome."""
         return (len(bodies) > 1 and self._offer_alike(bodies, stored)) or self._offer_each(bodies, stored)
 
     def _offer_alike(self, bodies: Sequence[bytes], stored: Stored) -> int:
-        """Requests that differ in their payloads only are one run, as if one Notify had brought them."""
+        """Publish requests that differ only in their payloads as one run."""
         run = self._scan.read_alike(bodies)
         if run is None:
             return 0
@@ -48,7 +48,7 @@ class NotifyLane:
             found = self._scan.read(data) if b"Notify" in data else None
             if found is None:
                 break
-            # A repetition has the outcome of the first request, not that of this batch: it is taken alone.
+            # A duplicate gets the outcome of its first request, not of this batch, so it goes alone.
             if taken and self._admission.knows(found[0].message_id):
                 break
             try:

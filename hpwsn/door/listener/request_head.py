@@ -1,9 +1,8 @@
-"""Heads of requests, as far as the HTTP lane knows them: an ordinary POST to the broker's own address.
+"""Request heads for the HTTP lane: recognizes an ordinary POST to the broker's own address.
 
-httptools reads a head once, and what it said is remembered by the bytes, since a connection sends the same
-head again and again. Ordinary is HTTP/1.1 with one Content-Length within the limit, and nothing that changes
-how the message is framed, coded or answered; all else is for the full lane, which has the say also on what
-is wrong. RFC 9112.
+httptools parses a head once; the result is cached by its bytes, since clients repeat their heads. Ordinary
+means HTTP/1.1 with one Content-Length within the limit, and no header that changes framing, encoding or the
+answer. All other requests, including malformed ones, go to the full lane. RFC 9112.
 """
 
 from __future__ import annotations
@@ -16,14 +15,14 @@ import httptools
 from hpwsn_client.wsn.soap.envelope import SoapVersion
 
 LONGEST = 4096
-"""Bytes of a head; longer ones are out of the ordinary."""
+"""Maximum bytes of an ordinary head."""
 MOST_HEADERS = 64
-"""Header lines; the full lane has its own bound on more."""
+"""Maximum header lines of an ordinary head; the full lane has its own limit."""
 REMEMBERED = 1024
-"""Heads that are remembered, of up to as many bytes each."""
+"""Maximum number of cached heads, and maximum bytes of each."""
 
 BEGINNING = b"POST /wsn HTTP/1.1\r\n"
-# They change the framing, the coding or the course of an exchange, or ask who is there.
+# Headers that change framing, encoding or message flow, or need authentication.
 _UNUSUAL = frozenset(
     (
         b"authorization",
@@ -50,7 +49,7 @@ _content_type = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What matters of a head: how long the body is, whether the connection ends, and what its type says."""
+    """The length of the body, whether the connection closes after it, and the content type."""
 
     length: int
     close: bool
@@ -59,7 +58,7 @@ class Head:
 
 
 class Heads:
-    """Reads heads for all connections of the port."""
+    """Parses and caches heads for all connections of the port."""
 
     def __init__(self, body_limit: int) -> None:
         self._body_limit = body_limit
@@ -129,7 +128,7 @@ def _ordinary(headers: dict[bytes, bytes], body_limit: int) -> Head | None:
 
 
 def may_be_ordinary(data: bytes) -> bool:
-    """Whether a head that has begun so may become an ordinary one, and is not wrong by now."""
+    """Whether an incomplete head can still become an ordinary one."""
     if len(data) > LONGEST:
         return False
     if not data.startswith(BEGINNING):

@@ -1,7 +1,7 @@
-"""TLS at the node's port, below both lanes: the certificate that it shows, and whose it demands.
+"""TLS of the node's port: its server certificate, and the authorities for client certificates.
 
-It reads the files at the start, so that a wrong one is an error then, and again when the operator says so:
-connections that are open keep what they began with, new ones get the new certificate. Only TLS 1.2 and later.
+The files are read at the start, where an error prevents the start, and again on reload: open connections keep
+the old certificate, new ones get the new one. Only TLS 1.2 and later.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from hpwsn.settings import ServerSettings
 
 
 def server_context(server: ServerSettings) -> ssl.SSLContext | None:
-    """What connections are secured with; None where the port speaks plain HTTP."""
+    """The TLS context of the port; None for plain HTTP."""
     if not server.tls_certificate:
         return None
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -27,14 +27,14 @@ def server_context(server: ServerSettings) -> ssl.SSLContext | None:
 
 
 def load_certificate(context: ssl.SSLContext, server: ServerSettings) -> None:
-    """Read certificate and key; what is wrong is said with the setting to look at."""
+    """Read certificate and key; SettingError names the setting that is wrong."""
     key = server.tls_key or server.tls_certificate
     _readable("server.tls_certificate", server.tls_certificate)
     _readable("server.tls_key" if server.tls_key else "server.tls_certificate", key)
     try:
-        # One that is not the key's own would leave the context with no key at all: so try another first.
+        # A certificate that does not match leaves the context without a key, so try a new context first.
         for each in (ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), context):
-            # An encrypted key would ask on the terminal; a service has nobody there.
+            # An encrypted key would prompt on the terminal, which a service does not have.
             each.load_cert_chain(server.tls_certificate, key, password=lambda: b"")
     except (ssl.SSLError, OSError, ValueError) as error:
         raise SettingError(
@@ -53,7 +53,7 @@ def _demand_certificates(context: ssl.SSLContext, authorities: str) -> None:
         raise SettingError(
             "server.tls_client_ca",
             authorities,
-            f"holds no certificates of authorities: {_words(error)}; name a PEM file",
+            f"has no certificates of authorities: {_words(error)}; name a PEM file",
         ) from error
     context.verify_mode = ssl.CERT_REQUIRED
 

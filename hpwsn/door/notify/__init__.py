@@ -1,1 +1,1 @@
-"""The byte scanner for ordinary Notify requests: bytes in, runs out, without a tree of elements."""
+"""The byte scanner for ordinary Notify requests: it turns bytes into runs without an XML tree."""

@@ -1,8 +1,8 @@
-"""The parts of an ordinary Notify, by regular expressions: what is around messages and before payloads.
+"""The parts of an ordinary Notify, found by regular expressions: the frame and the openings.
 
-The document must be one that libxml2 has found well-formed, or be made of parts that were in one. Owns what a
-frame and an opening mean; whatever is not ordinary raises Unusual, and the full parser has the say.
-WS-BaseNotification 1.3, section 3.2.
+A frame is the text around the messages; an opening is the text before a payload. The document, or each of its
+parts, must have been found well-formed by libxml2. A part that is not ordinary raises Unusual, and the full
+parser handles the request. WS-BaseNotification 1.3, section 3.2.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MESSAGE_ID = hp("MessageId")
 _ROUTING = hp("Routing")
 _TRUTH = {"true": True, "1": True, "false": False, "0": False}
 Routing = tuple[bool, bool]
-"""Whether a notification is to travel reliably between nodes, and whether pieces of it may be handed out."""
+"""Whether a notification is sent to other nodes reliably, and whether fragments may be delivered."""
 NO_ROUTING: Routing = (False, False)
 _ADDRESS = wsa("Address")
 _PARTS: Mapping[bytes, bytes] = {
@@ -52,19 +52,19 @@ _opening = re.compile(
 
 
 class Frame(NamedTuple):
-    """What stands around the messages; the number is its own as long as it is remembered, else 0."""
+    """The text around the messages; `number` identifies a cached frame."""
 
     number: int
     scope: Scope
     header: Scope
-    """What is in scope within the Header."""
+    """The namespaces in scope within the Header."""
     close: bytes
-    """The beginning of what stands behind the last message."""
+    """The first bytes after the last message."""
     tail: re.Pattern[bytes]
 
 
 class Opening(NamedTuple):
-    """What stands before a payload, and what must stand behind it."""
+    """The text before a payload, and the text that must follow it."""
 
     topic: Topic | None
     before: bytes
@@ -72,18 +72,18 @@ class Opening(NamedTuple):
     close: bytes
     closed: bytes
     head: bytes
-    """All that stands before the payload, to the byte."""
+    """The exact bytes before the payload."""
     between: bytes
-    """What stands between two payloads that are opened alike."""
+    """The bytes between two payloads with this opening."""
     tail: re.Pattern[bytes]
 
 
 class Unusual(Exception):
-    """The full parser has to look at this."""
+    """The request is not ordinary; the full parser must handle it."""
 
 
 def _inside(scope: Scope, attributes: bytes, prefix: bytes, *namespaces: str) -> Scope:
-    """The scope inside of an element that must be in one of the namespaces, and say nothing by `xml:`."""
+    """The scope inside an element, which must be in one of the namespaces and have no `xml:` attribute."""
     if b"xml:" in attributes and any(name.startswith(b"xml:") for name, _ in read_attributes(attributes)):
         raise Unusual
     inner = scope.inside(attributes)
@@ -104,16 +104,13 @@ def read_frame(found: re.Match[bytes], number: int) -> Frame:
 
 
 def _closing(*names: bytes) -> re.Pattern[bytes]:
-    # No parser sees these bytes again, and a form feed, which is a blank to \s, is none to XML.
+    # No parser checks these bytes again, and \s would match a form feed, which is not white space in XML.
     end = rb"</%b[ \t\r\n]*+>[ \t\r\n]*+"
     return re.compile(b"".join(end % re.escape(name) for name in names))
 
 
 def read_headers(header: etree._Element) -> tuple[str | None, Routing]:
-    """The MessageId that is given, if any, and what Routing asks for.
-
-    What is of WS-Addressing and in order has no use here.
-    """
+    """The MessageId, or None, and the Routing header; valid WS-Addressing headers are ignored."""
     message_id = routing = None
     for child in header:
         tag = child.tag
@@ -133,7 +130,7 @@ def _has_address(reference: etree._Element) -> bool:
 
 
 def read_opening(data: bytes, at: int, scope: Scope) -> tuple[Opening, int]:
-    """What opens the message at a place, and where its payload begins."""
+    """The opening of the message at a position, and the position of its payload."""
     found = _opening(data, at)
     if found is None:
         raise Unusual
@@ -172,14 +169,14 @@ def _read_topic(found: re.Match[bytes], around: Scope) -> tuple[Topic, bytes]:
 def _read_producer(found: re.Match[bytes], around: Scope) -> bytes:
     scope = _inside(around, found["producer"], found["r"], WSNT)
     address = found["uri"].decode().strip(" \t\r\n")
-    # A carriage return is a line feed in XML, which the tree would tell.
+    # XML normalizes a carriage return to a line feed; only the full parser does that.
     if not address or "\r" in address or scope.namespace(found["w"], found["address"]) != WSA:
         raise Unusual
     return encode_epr(EndpointReference(address), wsnt("ProducerReference"))
 
 
 def find_after(data: bytes, end: int, opening: Opening) -> int:
-    """Where the next message may begin, with whatever blanks there are."""
+    """The position of the next message, after optional white space."""
     after = end + len(opening.closed)
     if end >= 0 and data.startswith(opening.closed, end) and data.startswith(b"<", after):
         return after
@@ -190,7 +187,7 @@ def find_after(data: bytes, end: int, opening: Opening) -> int:
 
 
 def read_payload(raw: bytes, scope: Scope) -> bytes:
-    """What a Message holds as one self-contained element, if it is an element or plain text."""
+    """The content of a Message, an element or plain text, as one self-contained element."""
     element = raw.strip(_BLANK)
     if element.startswith(b"<"):
         complete = scope.complete(element)

@@ -1,18 +1,16 @@
-"""The Notify lane's reading: an ordinary Notify as slices of its own bytes, without a tree of ours.
+"""The scanner of the Notify lane: splits an ordinary Notify into slices of its bytes, without an XML tree.
 
-libxml2 says whether a document is well-formed and within the limits, by the same functions as for every other
-message. After that a "<" can only begin a tag (where there is no comment, no CDATA section and no processing
-instruction), so that regular expressions find the parts, whole and in order, and payloads stay as they are.
+libxml2 checks that a document is well-formed and within the limits, as for every other message. After that, a
+"<" can only start a tag, since documents with comments, CDATA sections or processing instructions are
+refused. So regular expressions find the parts reliably, and payloads are not copied into a tree.
 
-What stands around the messages and before a payload is the same from message to message, so its meaning is
-remembered by its bytes (hpwsn.door.notify.parts). Another Notify of the same parts differs in headers
-and payloads only, and these are all that libxml2 then has to see: each must be balanced by itself, which
-makes the whole well-formed. Payloads of a shape that it has passed before it need not see at all
-(hpwsn.door.notify.shapes). None is the answer to all that is not ordinary, right or wrong: the full parser
-has the say.
+The text around messages and before payloads repeats, so its meaning is cached by its bytes
+(hpwsn.door.notify.parts). A further Notify of the same parts differs only in headers and payloads. Then
+libxml2 checks only these: if each is balanced, the whole is well-formed. Payloads of a known shape are not
+checked at all (hpwsn.door.notify.shapes). For a request that is not ordinary, valid or not, the result is
+None, and the full parser handles it.
 
-Most Notifies of many messages have them on one topic and opened alike. These stay together, as slices of one
-run of bytes, and only who needs a single one cuts it out.
+Most Notifies with many messages have one topic and one opening. Such messages stay together as one run.
 """
 
 from __future__ import annotations
@@ -53,9 +51,9 @@ from hpwsn_client.wsn.soap.xml import (
 MOST_FRAMES = 256
 MOST_OPENINGS = 4096
 LONGEST = 2048
-"""Bytes of what is remembered: longer beginnings are left to the full parser."""
+"""Maximum bytes of a cached part; requests with longer parts go to the full parser."""
 GROWTH = 6
-"""How many times longer the full parser may write what it has read, as &quot; for a quotation mark."""
+"""The full parser may write a payload this many times longer, as &quot; for a quotation mark."""
 LEVELS = 5
 """Elements around a payload: Envelope, Body, Notify, NotificationMessage, Message."""
 
@@ -63,30 +61,30 @@ _blank = re.compile(rb"\s*+").match
 
 
 class Row(NamedTuple):
-    """Payloads that are opened alike, one after another, with END behind each."""
+    """Consecutive payloads with the same opening, with END after each."""
 
     opening: Opening
     payloads: bytes
     size: int
     fits: bool = False
-    """Whether all are of a known shape, and so need not be looked at."""
+    """Whether all payloads have a known shape, so that libxml2 need not check them."""
 
 
 class NotifyScan:
-    """Reads one Notify after another, with what it remembers of those before."""
+    """Scans Notify requests, with a cache of the parts of earlier ones."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._frames: dict[tuple[bytes, bytes], Frame] = {}
         self._openings: dict[tuple[int, bytes], Opening] = {}
         self._singles: dict[bytes, tuple[Opening, bytes]] = {}
-        """What opens a Notify of one message without headers, as far as its payload, and what closes it."""
+        """By the bytes before the payload of a Notify with one message and no headers: opening and end."""
         self._numbers = count(1)
         self._shapes = Shapes(lambda element: parse_content(element, limits, LEVELS))
 
     def read(self, data: bytes) -> list[Run] | None:
-        """The runs of an envelope in UTF-8, with id and routing; None where the full parser is needed."""
-        # A search for one byte is much faster than one for two, and hardly a message has any of these.
+        """The runs of a UTF-8 envelope, with id and routing; None if the full parser is needed."""
+        # A search for one byte is much faster than one for two, and few messages have these bytes.
         begun = data.find(b"?>") + 2 if data.startswith(b"<?") else 0
         if END in data:
             return None
@@ -95,7 +93,7 @@ class NotifyScan:
         try:
             found = self._recognise_single(data) or self._recognise(data)
             if found is None:
-                # Any other message of SOAP ends here, before it is parsed.
+                # SOAP messages other than Notify are refused here, before they are parsed.
                 envelope = match_envelope(data)
                 if envelope is None:
                     return None
@@ -107,9 +105,9 @@ class NotifyScan:
         return found
 
     def read_alike(self, envelopes: Sequence[bytes]) -> Run | None:
-        """The first of these in UTF-8 as one run: each of one message and no headers, alike but for payloads.
+        """One run of the first envelopes that differ only in their payloads; each has one message, no header.
 
-        As many as are alike, two at least, and all of known shapes; None where `read` has to look at each.
+        The run has at least two payloads, all of known shapes; otherwise None, and `read` must scan each.
         """
         first = envelopes[0]
         begin = _find_payload(first, first.find(b"Message"))
@@ -137,7 +135,7 @@ class NotifyScan:
         return Run(opening.topic, opening.before, payloads, len(raw))
 
     def _recognise_single(self, data: bytes) -> list[Run] | None:
-        """The one notification of a Notify that is as one before to the byte, but for its payload."""
+        """The notification of a Notify that equals an earlier one except for its payload."""
         begin = _find_payload(data, data.find(b"Message"))
         known = self._singles.get(data[:begin])
         if known is None:
@@ -156,7 +154,7 @@ class NotifyScan:
         return [Run(opening.topic, opening.before, row, 1)]
 
     def _recognise(self, data: bytes) -> list[Run] | None:
-        """The notifications, if all that stands around them is remembered."""
+        """The notifications, if the frame and all openings are cached."""
         start, stop = _header_content(data)
         at = _skip_blank(data, data.find(b">", data.find(b"Notify", stop)) + 1)
         frame = self._frames.get((data[:start], data[stop:at]))
@@ -178,7 +176,7 @@ class NotifyScan:
         ]
 
     def _rows(self, data: bytes, at: int, end: int, frame: Frame) -> list[tuple[Opening, list[bytes]]] | None:
-        """The payloads in order, those together that are opened alike; None if an opening is not known."""
+        """The payloads in order, grouped by opening; None if an opening is not cached."""
         rows: list[tuple[Opening, list[bytes]]] = []
         while at < end:
             begin = _find_payload(data, at)
@@ -209,7 +207,7 @@ class NotifyScan:
     def _check(
         self, frame: Frame, data: bytes, headers: bytes, rows: Sequence[Row]
     ) -> tuple[str | None, Routing]:
-        """Refuse what is not in order; what the headers say."""
+        """Check payloads of unknown shape and the headers; return the headers' values."""
         unknown = [split_payloads(row.payloads) for row in rows if not row.fits]
         if not unknown and not headers:
             return None, NO_ROUTING
@@ -226,7 +224,7 @@ class NotifyScan:
         return found
 
     def _parse_whole(self, data: bytes, payload: bytes) -> etree._Element:
-        """The Header of a Notify of one message: the whole is parsed sooner than its parts."""
+        """The Header of a Notify with one message; parsing the whole is faster than parsing its parts."""
         root = parse_plain(data, self._limits)
         message = root[-1][0][0][-1]
         alone = payload.find(b">", payload.rfind(b"<")) == len(payload) - 1
@@ -251,7 +249,7 @@ class NotifyScan:
         self._singles[data[:begin]] = opening, data[data.find(opening.close, begin) :]
 
     def _learn(self, data: bytes, envelope: re.Match[bytes]) -> None:
-        """Remember the parts of a document that is well-formed and within the limits."""
+        """Cache the parts of a document that is well-formed and within the limits."""
         frame, at = self._learn_frame(data, envelope), envelope.end()
         while not frame.tail.fullmatch(data, at):
             opening, begin = read_opening(data, at, frame.scope)
@@ -280,14 +278,14 @@ class NotifyScan:
 
 
 def _complete(raw: Sequence[bytes], scope: Scope, unused: bool) -> list[bytes]:
-    """What each Message holds as one self-contained element."""
+    """The content of each Message as one self-contained element."""
     if unused:
         return [each if each[:1] == b"<" and each[-1:] == b">" else read_payload(each, scope) for each in raw]
     return [read_payload(each, scope) for each in raw]
 
 
 def _header_content(data: bytes) -> tuple[int, int]:
-    """Where the content of the Header most probably is, which differs from message to message."""
+    """The probable start and end of the Header's content; the cache lookup verifies them."""
     named = data.find(b"Header", 0, LONGEST)
     if named < 0:
         return 0, 0
@@ -298,7 +296,7 @@ def _header_content(data: bytes) -> tuple[int, int]:
 
 
 def _find_payload(data: bytes, at: int) -> int:
-    """Where it begins: the next tag whose name ends so is most probably the Message's."""
+    """The probable start of the payload: after the next tag whose name contains Message."""
     return data.find(b">", data.find(b"Message", data.find(b">", at))) + 1
 
 

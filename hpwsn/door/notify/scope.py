@@ -1,8 +1,8 @@
-"""Namespaces in scope, as bytes: what a slice of a document needs declared to mean the same elsewhere.
+"""Namespaces in scope, as bytes: the declarations that a slice of a document needs to be self-contained.
 
-Owns how declarations in the text of a start tag are read without a tree. Knows only plain ones, whose URI
-needs no escape; for others the answer is None, and the caller has to use a tree. The text must be from a
-document that libxml2 has found well-formed.
+It reads declarations from the text of a start tag, without an XML tree. Only plain declarations are known,
+whose URI needs no escape; for others the result is None, and the caller must use a tree. The text must be
+from a document that libxml2 has found well-formed.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 NAME = rb"[A-Za-z_][\w.-]*+"
-"""A name without a colon, of ASCII letters: others are left to the full parser."""
-# Not `?+`: in Python 3.11.2, which Debian 12 has, a possessive group that fails may spoil the match.
+"""A name without a colon, in ASCII; other names are left to the full parser."""
+# Not `?+`: in Python 3.11.2 (Debian 12), a failed possessive group may give a wrong match.
 PREFIX = rb"(?:[A-Za-z_][\w.-]*+:)?"
 ATTRIBUTES = rb"""(?:\s++[^\s<>"'=/]++\s*+=\s*+(?:"[^"<]*+"|'[^'<]*+'))*+\s*+"""
 
 MOST = 32
-"""Namespaces in scope: with more of them each message would cost too much, and a tree has to be used."""
+"""Maximum number of namespaces in scope; with more of them a tree is faster."""
 REMEMBERED = 256
-"""Bytes of the attributes of one tag, of which the meaning is remembered."""
+"""Maximum bytes of a tag's attributes whose declarations are cached."""
 
 _NONE: Mapping[bytes, bytes] = MappingProxyType({})
-# Each takes the whole of an attribute, so that what looks like one inside of a value is none.
+# The pattern matches whole attributes, so that attribute-like text inside a value is not matched.
 _each_attribute = re.compile(rb"""\s++([^\s<>"'=/]++)\s*+=\s*+(?:"([^"<]*+)"|'([^'<]*+)')""").findall
 _is_plain = re.compile(rb"[A-Za-z0-9:/.#?_~%+,;=@-]*+").fullmatch
 _is_name = re.compile(NAME).fullmatch
@@ -40,7 +40,7 @@ class _Binding(NamedTuple):
 
 
 class Scope:
-    """The namespaces at one place of a document; `bindings` as lxml's nsmap has them."""
+    """The namespaces at one position of a document; `bindings` is like lxml's nsmap."""
 
     __slots__ = ("_default", "_prefixed", "_raw", "bindings", "declarations")
 
@@ -53,10 +53,10 @@ class Scope:
         self._default = b' xmlns="%b"' % default if default else b""
         self._prefixed = tuple(_binding(prefix, uri) for prefix, uri in raw.items() if prefix)
         self.declarations = b"".join((self._default, *(b.declaration for b in self._prefixed)))
-        """All of it, as attributes of a start tag."""
+        """All declarations, as attributes of a start tag."""
 
     def inside(self, attributes: bytes) -> Scope | None:
-        """The scope within a start tag of these attributes; None if they declare too much, or not plainly."""
+        """The scope inside a start tag with these attributes; None if they are too many or not plain."""
         if b"xmlns" not in attributes:
             return self
         found = read_declarations(attributes)
@@ -65,7 +65,7 @@ class Scope:
         return Scope({**self._raw, **found})
 
     def namespace(self, prefix: bytes, attributes: bytes = b"") -> str | None:
-        """What the prefix, with its colon or empty, of a start tag with these attributes stands for."""
+        """The namespace of a prefix (with its colon, or empty) in a start tag with these attributes."""
         found = read_declarations(attributes)
         if found is None:
             return None
@@ -73,9 +73,9 @@ class Scope:
         return self.bindings.get(prefix[:-1].decode() or None) if uri is None else uri.decode()
 
     def complete(self, element: bytes) -> bytes | None:
-        """An element of this scope with what it may use of it declared; None where that is not plain.
+        """The element with the declarations that it may use; None if its own are not plain.
 
-        As in encode_element, a prefix is left out where nothing within, not even text, has it before a colon.
+        As in encode_element, a prefix is declared only if it occurs before a colon, in tags or in text.
         """
         wanted = self._mentioned(element)
         if not wanted and not self._default:
@@ -89,7 +89,7 @@ class Scope:
         return b"".join((tag[1], added, default, element[tag.end(1) :]))
 
     def is_unused(self, elements: bytes) -> bool:
-        """Whether nothing of it is for any of these elements: they are complete as they are."""
+        """Whether these elements use no namespace of this scope, so that they are self-contained."""
         if self._default or (b"&" in elements and b"&#" in elements):
             return False
         for each in self._prefixed:
@@ -99,7 +99,7 @@ class Scope:
 
     def _mentioned(self, element: bytes) -> Sequence[_Binding]:
         if b"&" in element and b"&#" in element:
-            return self._prefixed  # any of them may be spelled in numbers
+            return self._prefixed  # a character reference may spell any prefix
         return [b for b in self._prefixed if b.colon in element and b.mentioned.search(element)]
 
 
@@ -107,7 +107,7 @@ EMPTY = Scope({})
 
 
 def read_declarations(attributes: bytes) -> Mapping[bytes, bytes] | None:
-    """The namespaces that a start tag declares, the default one under ""; None where one is not plain."""
+    """The namespaces that a start tag declares, the default one as ""; None if one is not plain."""
     if b"xmlns" not in attributes:
         return _NONE
     return _read_known(attributes) if len(attributes) <= REMEMBERED else _read(attributes)
@@ -137,6 +137,6 @@ def read_attributes(attributes: bytes) -> list[tuple[bytes, bytes]]:
 @lru_cache(512)
 def _binding(prefix: bytes, uri: bytes) -> _Binding:
     colon = prefix + b":"
-    # What is looked for stands first, since a search for plain bytes is many times faster.
+    # The literal comes first, since a search for plain bytes is many times faster.
     mentioned = re.compile(rb"%b(?<![\w.\x80-\xff-]%b)" % (re.escape(colon), re.escape(colon)))
     return _Binding(prefix, colon, b' xmlns:%b="%b"' % (prefix, uri), mentioned)

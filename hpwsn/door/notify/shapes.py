@@ -1,11 +1,11 @@
-"""Shapes of payloads: what was found well-formed once is so again if it differs in plain text only.
+"""Shapes of payloads: a payload that differs from a well-formed one only in plain text is well-formed too.
 
-A shape is an element to the byte, but for its text and the values of its attributes. Both may be any plain
-characters; tags, namespaces and whatever `xml:` says may not change. So a shape that libxml2 has passed says
-nothing that libxml2 would not say, at a fraction of the price. What fits none is left to libxml2.
+A shape is an element without its text and its attribute values. These may be any plain characters; tags,
+namespaces and `xml:` attributes may not change. So a match with a known shape gives the same answer as
+libxml2, much faster. A payload without a known shape is parsed by libxml2.
 
-To learn a shape is dear, and a sender may never send the same one twice. So it takes a name that comes again,
-later ones of a name are tried ever more seldom, and all together cost no more than a share of the parsing.
+To learn a shape is expensive, and a sender may never repeat one. So a shape is learned only for a repeated
+element name, further shapes of a name are learned at growing intervals, and a credit limits the total cost.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from collections.abc import Callable
 from hpwsn.notification import END
 
 LONGEST = 2048
-"""Bytes of an element whose shape is learned."""
+"""Maximum bytes of an element whose shape is learned."""
 MOST_TAGS = 64
 MOST_NAMES = 512
 VARIANTS = 4
-"""Shapes of one name."""
+"""Maximum number of shapes for one element name."""
 LONGEST_EXPRESSION = 8192
-"""Bytes of the expression for one name, which takes some ten times as many when it is compiled."""
+"""Maximum bytes of the regular expression for one name; compiled, it takes about ten times as many."""
 PRICE = 128
-"""What each begun kilobyte of an expression costs, counted in elements that libxml2 has to see."""
+"""The credit that a shape costs, and each further kilobyte of an expression; a parsed element earns 1."""
 MOST_CREDIT = 16 * PRICE
 
 _name = re.compile(rb"<[^\s/>]++").match
 _tags = re.compile(rb"""(<(?:[^<>"']++|"[^"<]*+"|'[^'<]*+')*+>)([^<]*+)""").findall
-# Each takes the whole of an attribute, so that what looks like one inside of a value is none.
+# The pattern matches whole attributes, so that attribute-like text inside a value is not matched.
 _attributes = re.compile(rb"""(\s([^\s<>"'=/]++)\s*+=\s*+)(?:"[^"<]*+"|'[^'<]*+')""").finditer
 _TEXT = rb"[^<>\x00-\x08\x0b\x0c\x0e-\x1f]*+"
 _VALUE = rb"[^<>\x00-\x08\x0b\x0c\x0e-\x1f\"']*+"
@@ -37,9 +37,9 @@ _ENTITIES = (b"&amp;", b"&lt;", b"&gt;", b"&quot;", b"&apos;")
 
 
 class Shapes:
-    """Remembers shapes by the name of their element; `check` refuses one that is not well-formed by itself.
+    """Learned shapes by element name; `check` parses an element alone before its shape is learned.
 
-    It has been among others till then, where lxml heeds but the last trouble.
+    Until then it was parsed in a batch, where lxml reports only the last error.
     """
 
     def __init__(self, check: Callable[[bytes], None]) -> None:
@@ -50,13 +50,13 @@ class Shapes:
         self._credit = MOST_CREDIT
 
     def fit(self, elements: bytes) -> bool:
-        """Whether each of these elements, with END behind it, is of a known shape of the first one's name."""
+        """Whether all elements, each followed by END, have a known shape of the first element's name."""
         name = _name(elements)
         fits = self._fits.get(name[0]) if name is not None else None
         return fits is not None and fits(elements) is not None and _is_plain(elements)
 
     def learn(self, element: bytes) -> None:
-        """Know the shape of an element that libxml2 has passed, if that seems to be worth it."""
+        """Learn the shape of an element that libxml2 has accepted, if that is worth its cost."""
         name = _name(element)
         if name is None or len(element) > LONGEST:
             return
@@ -64,7 +64,7 @@ class Shapes:
         if len(self._misses) >= MOST_NAMES:
             self._forget()
         misses = self._misses[name[0]] = self._misses.get(name[0], 0) + 1
-        # The second, the fourth, the eighth of a name that fits no shape.
+        # Learn the second, fourth, eighth... element of a name that matches no shape.
         if misses > 1 and not misses & (misses - 1) and self._pay(PRICE):
             self._add(name[0], element)
 
@@ -87,7 +87,7 @@ class Shapes:
             self._fits[name] = re.compile(expression).fullmatch
 
     def _pay(self, price: int) -> bool:
-        """Whether there is credit for it, which then is less."""
+        """Subtract the price from the credit; False if the credit is too low."""
         if self._credit < price:
             return False
         self._credit -= price
@@ -119,7 +119,7 @@ def _read_tag(tag: bytes) -> bytes:
 
 
 def _is_plain(elements: bytes) -> bool:
-    """Whether what the expressions let through is legal: entities, and characters beyond ASCII."""
+    """Whether entities and non-ASCII characters, which the expressions do not check, are valid."""
     if b"&" in elements and elements.count(b"&") != sum(map(elements.count, _ENTITIES)):
         return False
     if elements.isascii():
@@ -128,5 +128,5 @@ def _is_plain(elements: bytes) -> bool:
         elements.decode()
     except UnicodeDecodeError:
         return False
-    # U+FFFE and U+FFFF are none of XML; these two bytes begin some others, too.
+    # U+FFFE and U+FFFF are not valid in XML; other characters with these first bytes go to libxml2 too.
     return b"\xef\xbf" not in elements
