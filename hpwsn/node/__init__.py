@@ -1,4 +1,4 @@
-"""A node: the one place where concrete classes are chosen, joined, started in order and stopped in order."""
+"""A node: the only place where concrete classes are chosen, connected, started and stopped in order."""
 
 from hpwsn.node.node import Node, serve
 

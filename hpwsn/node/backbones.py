@@ -1,4 +1,4 @@
-"""Which backbone a configuration asks for."""
+"""The choice of the backbone by the configuration."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hpwsn_client.wsn.topics.topic_expressions import Topic
 
 
 def prepare_backbone(settings: BackboneSettings) -> Address:
-    """Where ActiveMQ is, with its password; SettingError where a library or a file is missing."""
+    """The address and password of ActiveMQ; SettingError if a library or a file is missing."""
     from hpwsn.backbone.activemq.stomp_link import load_stomp
 
     load_stomp()
@@ -25,7 +25,7 @@ def prepare_backbone(settings: BackboneSettings) -> Address:
 def choose_backbone(
     config: Config, node: str, journal: Journal, clock: Callable[[], float], limits: Limits
 ) -> Backbone:
-    """The embedded one, or ActiveMQ where there is a URL."""
+    """ActiveMQ if `backbone.url` is set, else the embedded backbone."""
     settings = config.backbone
     if not settings.url:
         return EmbeddedBackbone(journal.append)

@@ -1,7 +1,7 @@
-"""A node's part in a cluster: it is made only where an admin node is named.
+"""The cluster parts of a node: forwarding, membership, and the proxy to resources of other nodes.
 
-Forwarding is told of all that is committed and of what somebody here wants; membership brings the topology,
-which forwarding and the way to resources of other nodes follow.
+They exist only if `cluster.admin` is set. Forwarding is told of committed notifications and of local
+interests. Membership receives the topology and passes it to forwarding and to the proxy.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from hpwsn_client.wsn.soap.xml import Limits
 
 
 class InCluster:
-    """Forwarding, membership, and the way to resources of others."""
+    """Connects forwarding, membership and the proxy to the other parts of a node."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class InCluster:
         readers: Readers,
         demand: Demand,
     ) -> None:
-        """Have forwarding told of what is committed, and of what somebody here wants."""
+        """Connect forwarding to committed notifications and to local interests."""
         forwarding = self.forwarding
         admission.limits.append(Limit(forwarding.check_room, routing=RELIABLE))
         journal.committed.add(forwarding.committed)
@@ -86,23 +86,23 @@ class InCluster:
         demand.elsewhere = forwarding.wanted_elsewhere
 
     def _subscription_changed(self, subscription: Subscription) -> None:
-        # Before the start all subscriptions are told at once.
+        # `start` passes all restored subscriptions at once.
         if self._started:
             self.forwarding.subscription_changed(subscription)
 
     def needed_from(self) -> int | None:
-        """The offset from which on other nodes may need everything."""
+        """The first offset that other nodes may still need, or None."""
         return self.forwarding.needed_from
 
     async def start(self, subscriptions: Subscriptions) -> None:
-        """Open the links, and say what the subscriptions that there are want."""
+        """Open the links, and announce the interests of the existing subscriptions."""
         _, self._link_port = await self.forwarding.start()
         self._started = True
         for subscription in subscriptions:
             self.forwarding.subscription_changed(subscription)
 
     async def register(self, base_url: str) -> None:
-        """Register with the admin node, and follow the topology from now on."""
+        """Register with the admin node, and start to follow the topology."""
         base = self._config.cluster.url or base_url
         try:
             host, port = self._config.routing.announced(self._link_port, urlsplit(base).hostname or "")
@@ -130,25 +130,25 @@ class InCluster:
         return self._owner_proxy
 
     def peer_urls(self) -> list[str]:
-        """Where the other nodes are."""
+        """The base URLs of the other nodes."""
         topology = self._membership.topology if self._membership else None
         return [member.url for member in topology or () if member.name != self._name]
 
     def problem(self) -> str | None:
-        """Why the node is not a member, in plain words."""
+        """Why the node is not a member of its cluster; None if it is."""
         return self._membership.problem() if self._membership else None
 
     def figures(self) -> Mapping[str, object]:
-        """What membership counts."""
+        """The counters of membership."""
         return self._membership.figures() if self._membership else {}
 
     async def leave(self) -> None:
-        """Tell the admin node that this one goes."""
+        """Tell the admin node that this node leaves."""
         if self._membership:
             await self._membership.close()
 
     async def close(self) -> None:
-        """End the links, once nothing more is sent."""
+        """Close the links; call it when nothing more is sent."""
         await self.forwarding.close()
 
     def _follow(self, topology: Topology) -> None:

@@ -1,9 +1,9 @@
-"""Where content groups get their engines: numpy's kernel at once, the compiled one when a thread has made it.
+"""Engines for content groups: they start with the numpy kernel and switch to the compiled one when ready.
 
-Owns the choice (`matching.compiled`) and the thread. numpy is loaded with the first engine, numba with the
-first one that is large, so that a node without content filters carries neither. Compiling takes seconds and
-is done by a process of its own, since a thread would take turns with the event loop; it leaves its result on
-disk, from where the thread loads it. Where that cannot be done, numpy's kernel goes on.
+It owns the setting `matching.compiled` and the thread that loads the kernel. numpy is loaded with the first
+engine, numba with the first large one, so that a node without content filters loads neither. Compilation
+takes seconds and runs in its own process, since a thread would compete with the event loop for the GIL. The
+process caches the kernel on disk, and the thread loads it. If that fails, the numpy kernel stays in use.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 AUTO, NEVER = "auto", "never"
 LONGEST = 300.0
-"""Seconds that compiling may take."""
+"""Timeout of the compilation in seconds."""
 
 _COMPILE = """
 import sys
@@ -38,7 +38,7 @@ compiled_kernel(*map(Path, sys.argv[1:]))
 
 
 class BrokerEngines:
-    """Makes engines whose kernel can change under them."""
+    """Creates engines whose kernel can be replaced at run time."""
 
     def __init__(self, compiled: str = AUTO, cache: Path | None = None) -> None:
         self._compiled = compiled
@@ -59,7 +59,7 @@ class BrokerEngines:
         return self._kernel(segment, values)  # type: ignore[misc]
 
     def prepare(self) -> None:
-        """Have the compiled kernel made, if that is wanted and not under way."""
+        """Start the compilation, if the setting allows it and it has not started."""
         if self._compiled == AUTO and self._thread is None:
             self._thread = threading.Thread(target=self._warm_up, name="matching-kernel", daemon=True)
             self._thread.start()
@@ -69,30 +69,32 @@ class BrokerEngines:
             _compile(self._cache)
             kernel = compiled_kernel(self._cache)
         except ImportError:
-            log.info("content is matched by numpy; with numba (the extra `fast`) it is faster")
+            log.info("content matching uses numpy; install numba (the extra `fast`) for higher speed")
         except Exception:
-            log.exception("no kernel could be compiled; content is matched by numpy")
+            log.exception("the matching kernel could not be compiled; content matching uses numpy")
         else:
             self._kernel = kernel
-            log.info("content is matched by a compiled kernel from now on")
+            log.info("content matching now uses the compiled kernel")
 
 
 def _compile(cache: Path | None) -> None:
-    """Have a process compile the kernel and keep it on disk; soon done where it is there already."""
+    """Compile the kernel in another process and cache it on disk; fast if it is already cached."""
     if find_spec("numba") is None:
         raise ImportError("numba")
     given = [] if cache is None else [str(cache)]
     command = [sys.executable, "-c", _COMPILE, *given]
-    # In a session of its own: Ctrl-C ends the node and is no error of the compiler's.
+    # A new session keeps Ctrl-C, which stops the node, from the compiler.
     ended = subprocess.run(command, timeout=LONGEST, capture_output=True, text=True, start_new_session=True)
     if ended.returncode:
-        raise RuntimeError(f"the process that compiles ended with {ended.returncode}: {ended.stderr[-500:]}")
+        raise RuntimeError(
+            f"the compiler process exited with status {ended.returncode}: {ended.stderr[-500:]}"
+        )
 
 
 def compiled_kernel(cache: Path | None = None) -> Kernel:
-    """The compiled kernel, ready to run; takes seconds where it has to compile.
+    """The compiled kernel; takes seconds if it is not cached.
 
-    It is kept beside the package, or in the given folder where nothing can be written there.
+    The cache is beside the package, or in the given folder if the package's folder is read-only.
     """
     import numba
 

@@ -1,8 +1,8 @@
-"""A node: its parts started in order, and stopped in the opposite order by one exit stack.
+"""A node: starts its parts in order and stops them in the opposite order, with one exit stack.
 
 Start: journal, topic tree, recovery, backbone, background tasks, and the port last. Stop: the port first,
-then the deliveries under way, then the journal, so that whatever was accepted is on disk. A start that
-fails stops what it had started. Recovery ends before a door is built.
+then the deliveries in flight, then the journal, so that all accepted notifications are on disk. A failed
+start stops the parts that it has started. Recovery ends before a door is built.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Node:
         self._running = AsyncExitStack()
 
     def problems(self) -> list[str]:
-        """Why this node is not ready, in plain words."""
+        """The reasons why this node is not ready; empty if it is."""
         parts = self.parts
         topics = parts.topics.problem() if parts.topics else None
         membership = parts.cluster.problem() if parts.cluster else None
@@ -94,7 +94,7 @@ class Node:
         parts.demand.start()
 
     async def _recover(self, recovered: Recovered) -> None:
-        """Bring back what the journal remembers, and put right what a crash has left."""
+        """Restore the state of the journal, and clean up after a crash."""
         parts = self.parts
         parts.delivery.head = recovered.next_offset - 1
         parts.services.restore(parts.service_store.load())
@@ -115,7 +115,7 @@ class Node:
             )
 
     async def _start_background(self, running: AsyncExitStack) -> None:
-        """Start the backbone, and everything that works without being asked."""
+        """Start the backbone and the background tasks."""
         parts = self.parts
         arrivals = Arrivals(parts.admission, self._limits, parts.clock)
         await parts.backbone.start(parts.journal.append, arrivals.screen)
@@ -183,17 +183,17 @@ class Node:
         return operators
 
     def reload(self) -> None:
-        """Read again what is in files: the certificate and the topics."""
+        """Reload the certificate and the topics from their files."""
         self.port.reload()
         if self.parts.topics:
             self.parts.topics.reload()
 
     async def close(self) -> None:
-        """Take nothing new, finish what is under way within the drain time, and put everything on disk."""
+        """Stop accepting requests, drain within `server.drain_timeout`, and write everything to disk."""
         await self._running.aclose()
 
     async def _drain(self) -> None:
-        """Answer what is under way, then close the backbone and the links: nothing is sent any more."""
+        """Answer pending requests, then close the backbone and the links."""
         parts = self.parts
         await asyncio.gather(self.port.drained(), parts.pusher.close(self.config.server.drain_timeout))
         await parts.backbone.close()
@@ -217,25 +217,25 @@ async def _serve(config: Config, ready: Callable[[str], None]) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     node = Node(config)
-    with _uncollected():
+    with _without_garbage_collection():
         await node.start()
     if node.parts.topics or node.port.has_certificate:
         loop.add_signal_handler(signal.SIGHUP, node.reload)
     log.info("node %s is ready; its state is in %s", node.name, config.data.dir)
     ready(node.port.listening_url)
     await stop.wait()
-    log.info("stopping: finishing what is under way")
+    log.info("stopping: draining requests and deliveries")
     await node.close()
     log.info("stopped")
     return 0
 
 
 @contextmanager
-def _uncollected() -> Iterator[None]:
-    """Without cyclic garbage collection, which would walk again and again over all that is being restored.
+def _without_garbage_collection() -> Iterator[None]:
+    """Disable the cyclic garbage collector, which would repeatedly scan all restored objects.
 
-    Objects made by the start are excluded afterwards, and collections are rarer: notifications are in no
-    cycle.
+    Afterwards, the objects of the start are frozen, and collections are rarer, since notifications do not
+    form cycles.
     """
     gc.disable()
     try:

@@ -1,7 +1,7 @@
-"""The parts of a node: built from its configuration, and joined.
+"""The parts of a node: created from its configuration and connected to each other.
 
-The one place where concrete classes are chosen and listeners are connected. Nothing runs yet: hpwsn.node.node
-starts and stops what is built here.
+This is the only place where concrete classes are chosen and listeners are connected. hpwsn.node.node starts
+and stops the parts.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ from hpwsn_client.wsn.soap.xml import Limits
 
 
 class Parts:
-    """Everything behind the doors of one node, joined."""
+    """The connected parts of one node, without its doors."""
 
     def __init__(self, name: str, config: Config, base_url: Callable[[], str], limits: Limits) -> None:
         self.name = name
@@ -79,7 +79,7 @@ class Parts:
             Path(self.config.data.dir).mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise HpwsnError(
-                f"the data directory {self.config.data.dir} cannot be made: {error.strerror};"
+                f"the data directory {self.config.data.dir} cannot be created: {error.strerror};"
                 " name another with --data"
             ) from error
 
@@ -258,7 +258,7 @@ class Parts:
         )
 
     def _build_originals(self) -> OriginalPeers:
-        """Nodes of the original HPwsn beside this one: they get what is committed, and publish here."""
+        """Links to nodes of the original HPwsn: they get committed notifications, and publish here."""
         admission = self.admission
         admission.carried |= PARTIAL | ORIGINAL
         return OriginalPeers(
@@ -269,7 +269,7 @@ class Parts:
         )
 
     def _join(self) -> None:
-        """Connect listeners: in lists, called in the order in which they are added."""
+        """Connect the listeners; they are called in the order in which they are added."""
         journal, demand, subscriptions = self.journal, self.demand, self.subscriptions
         self.admission.limits.append(Limit(self.overflow.check_room, applies=self.overflow.full))
         journal.committed.add(self.processor.process)

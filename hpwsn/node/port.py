@@ -1,6 +1,6 @@
-"""The node's port: what listens, with TLS or without, and where the bytes of a connection are read.
+"""The node's port: the listening socket, with or without TLS, and the protocol of its connections.
 
-Connections begin in the fast lane or in aiohttp.
+Connections start in the fast lane, or in aiohttp if the fast lane is off.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ log = logging.getLogger(__package__)
 
 
 class Port:
-    """Listens before the node is ready, so that nobody else takes its number, and accepts once it is open."""
+    """Binds the port before the node is ready, to reserve it, and accepts connections after `open`."""
 
     def __init__(self, config: Config, limits: Limits) -> None:
         self._config = config
@@ -57,7 +57,7 @@ class Port:
         return self._tls is not None
 
     def listen(self) -> None:
-        """Take the port; nobody is answered yet."""
+        """Bind the port, without accepting connections."""
         server = self._config.server
         self._listener = open_listener(server.host, server.port)
         self._number = self._listener.getsockname()[1]
@@ -94,15 +94,15 @@ class Port:
         try:
             load_certificate(self._tls, self._config.server)
         except HpwsnError as error:
-            log.error("%s; connections go on with the certificate from before", error)
+            log.error("%s; the old certificate stays in use", error)
             return
-        log.info("read the certificate again: new connections get it")
+        log.info("the certificate was reloaded; new connections use it")
 
     def stop(self) -> None:
-        """Accept no more connections."""
+        """Stop accepting connections."""
         self._server.close()
 
     async def drained(self) -> None:
-        """Answer what is under way within the drain time, and end every connection."""
+        """Answer pending requests within `server.drain_timeout`, then close every connection."""
         within = self._config.server.drain_timeout
         await asyncio.gather(self._lanes.close(within), self._runner.cleanup())

@@ -1,9 +1,9 @@
-"""What keeps a node from starting on this machine although each of its settings is well-formed.
+"""Checks of valid settings that would still prevent a start on this machine.
 
-One function, for `hpwsn serve` before it starts and for `hpwsn check-config`, so that both refuse the same:
-certificates, the data directory, files of passwords and secrets, libraries that are not installed, addresses
-that this machine does not have. Each check is the code by which the node itself would fail. What may be
-different in the next moment is not looked at: a port or a data directory in use, a server that is away.
+`hpwsn serve` and `hpwsn check-config` use the same checks: certificates, the data directory, files with
+passwords and secrets, missing libraries, and addresses that this machine does not have. Each check runs the
+code with which the node itself would fail. Conditions that may change at any time are not checked: a port or
+a data directory in use, an unreachable server.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from hpwsn.topics.opening import access_from, open_directory
 
 
 def unusable_settings(config: Config) -> list[SettingError]:
-    """Everything that a node with this configuration would refuse to start with."""
+    """The settings with which a node would refuse to start."""
     found = []
     for check in _CHECKS:
         try:
@@ -37,7 +37,7 @@ def unusable_settings(config: Config) -> list[SettingError]:
 
 
 def check_topics_server(config: Config) -> None:
-    """Refuse a topic directory that does not answer; a node would start without it, and wait."""
+    """Refuse a topic directory that does not answer, although a node would start and wait for it."""
     _topics(config, remote=True)
 
 
@@ -106,7 +106,7 @@ def _users(config: Config) -> None:
 
 
 def _is_pipe(file: str) -> bool:
-    """Whether a file can be read only once, as `<(command)` of a shell, and so by the node alone."""
+    """Whether a file is a pipe, such as `<(command)` of a shell, which only the node may read."""
     try:
         return bool(file) and Path(file).is_fifo()
     except OSError:

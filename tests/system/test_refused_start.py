@@ -156,7 +156,7 @@ CASES = [
     Case(
         "server.tls_client_ca",
         lambda folder: certificate(folder, "node") and words_in(folder),
-        "holds no certificates",
+        "has no certificates",
         (*CERTIFICATE, "server.tls_key={folder}/node-key.pem"),
     ),
     Case("data.dir", words_in, "it is not a directory"),

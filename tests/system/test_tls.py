@@ -94,7 +94,7 @@ async def test_a_renewed_certificate_is_shown_after_sighup_and_a_broken_one_is_n
     os.kill(node.pid, signal.SIGHUP)
 
     async def complained() -> bool:
-        return "go on with the certificate from before" in node.log()
+        return "the old certificate stays in use" in node.log()
 
     await eventually(complained)
     assert ssl.get_server_certificate(("127.0.0.1", node.port)) == before

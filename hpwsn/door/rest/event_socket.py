@@ -1,8 +1,9 @@
-"""Events by WebSocket (RFC 6455): one text message for each, as a stream of server-sent events has its data.
+"""Events by WebSocket (RFC 6455): one text message for each event, equal to the data of a server-sent event.
 
-Owns the form and the end of a socket, and whose web pages may open one. Like a stream, it holds one page at a
-time and waits for its client; one that takes nothing for a while, or answers no ping, is cut off. Nothing
-that a client says on it is read but its end. The answer to the upgrade says in Hpwsn-After where it begins.
+It also decides which origins of web pages may open a WebSocket. Like a stream, it holds one page at a time
+and waits for its client. A client that reads nothing for STALLED seconds, or does not answer a ping, is
+disconnected. Messages of the client are ignored. The header Hpwsn-After of the upgrade's response has the
+offset after which the events start.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from hpwsn_client.wsn.topics.topic import shown
 log = logging.getLogger(__name__)
 
 LARGEST_MESSAGE = 4096
-"""Bytes that a client may say at once, of which nothing is read."""
+"""Maximum bytes of a client's message; messages are ignored."""
 CLOSE_WITHIN = 2.0
 
 
@@ -34,19 +35,19 @@ def wants_socket(request: web.Request) -> bool:
 
 
 def check_origin(request: web.Request, origins: Sequence[str]) -> None:
-    """Refuse web pages of other servers: a browser lets any page open a socket to any address."""
+    """Refuse web pages of other servers: browsers let any page open a WebSocket to any address."""
     origin = request.headers.get("Origin")
     if origin is None or "*" in origins or origin in origins or urlsplit(origin).netloc == request.host:
         return
     raise SoapFault(
-        f"pages of {shown(origin)} may not read here; name it in server.websocket_origins", status=403
+        f"web pages of origin {shown(origin)} are not allowed; add it to server.websocket_origins", status=403
     )
 
 
 async def write_socket(
     request: web.Request, readers: Readers, query: Query, after: int, encode: Callable[[LogEntry], bytes]
 ) -> web.StreamResponse:
-    """Send what comes after an offset until either side ends."""
+    """Send the events after an offset until either side closes."""
     socket = web.WebSocketResponse(
         heartbeat=BEAT, compress=False, max_msg_size=LARGEST_MESSAGE, timeout=CLOSE_WITHIN
     )
@@ -54,7 +55,9 @@ async def write_socket(
     try:
         await socket.prepare(request)
     except web.HTTPBadRequest as error:
-        raise SoapFault(f"this is no WebSocket handshake: {error.text}", status=400) from error
+        raise SoapFault(
+            f"the request is not a valid WebSocket handshake: {error.text}", status=400
+        ) from error
     sending = asyncio.ensure_future(_send(socket, readers, query, after, encode, lambda: abort(request)))
     try:
         await _until_closed(socket, sending)
@@ -65,7 +68,7 @@ async def write_socket(
 
 
 async def _until_closed(socket: web.WebSocketResponse, sending: asyncio.Future[None]) -> None:
-    """Pass over what the client says until it leaves, or until nothing more is to be sent."""
+    """Ignore the client's messages until it closes, or until the sender has ended."""
     sending.add_done_callback(lambda _: leaving.cancel())
     leaving = asyncio.ensure_future(_pass_over(socket))
     await asyncio.gather(leaving, return_exceptions=True)
@@ -84,7 +87,7 @@ async def _send(
     encode: Callable[[LogEntry], bytes],
     drop: Callable[[], None],
 ) -> None:
-    code, words = WSCloseCode.GOING_AWAY, b"the node stops"
+    code, words = WSCloseCode.GOING_AWAY, b"the node is stopping"
     try:
         async with aclosing(readers.follow(query, after, BEAT)) as pages:
             async for page in pages:
@@ -100,5 +103,5 @@ async def _send(
         return
     except Exception:
         log.exception("a socket of %s failed", query.topic)
-        code, words = WSCloseCode.INTERNAL_ERROR, b"the node failed; its log says why"
+        code, words = WSCloseCode.INTERNAL_ERROR, b"internal error; see the node's log"
     await socket.close(code=code, message=words)

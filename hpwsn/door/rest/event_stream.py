@@ -1,8 +1,8 @@
-"""Events as a stream of server-sent events (the HTML standard, section 9.2), one connection for each reader.
+"""Server-sent events (the HTML standard, section 9.2): one connection for each reader.
 
-Owns the form and the end of a stream. One page is written before the next is read, so a slow client waits
-for itself; one that takes nothing for a while is cut off, and may come back with Last-Event-ID. The end of a
-stream is no error: the node stops, or the journal cannot be read now.
+A page is written before the next one is read, so a slow client delays only itself. A client that reads
+nothing for STALLED seconds is disconnected and can resume with Last-Event-ID. A stream ends normally when
+the node stops or the journal cannot be read.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from hpwsn.errors import JournalUnavailable
 log = logging.getLogger(__name__)
 
 BEAT = 15.0
-"""Seconds without an event, after which a comment shows that both sides are there."""
+"""Seconds without an event after which a keep-alive comment is sent."""
 STALLED = 60.0
-"""Seconds that a client may take nothing."""
+"""Seconds after which a client that reads nothing is disconnected."""
 
 _HEADERS = {"Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
@@ -38,11 +38,11 @@ def wants_stream(request: web.Request) -> bool:
 async def write_stream(
     request: web.Request, readers: Readers, query: Query, after: int, encode: Callable[[LogEntry], bytes]
 ) -> web.StreamResponse:
-    """Write what comes after an offset until either side ends."""
+    """Write the events after an offset until either side ends the stream."""
     response = web.StreamResponse(headers=_HEADERS)
     await response.prepare(request)
     try:
-        # The first bytes tell the client that nothing published from now on can be missed.
+        # The first bytes tell the client that it will get all later events.
         await _write(response, b": after %d\n\n" % after)
         await _follow(response, readers, query, after, encode)
     except JournalUnavailable as error:
@@ -78,6 +78,6 @@ async def _write(response: web.StreamResponse, data: bytes) -> None:
 
 
 def abort(request: web.Request) -> None:
-    """Drop the connection with what it has not taken."""
+    """Close the connection and drop its unsent data."""
     if request.transport is not None:
         request.transport.abort()

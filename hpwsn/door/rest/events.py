@@ -1,9 +1,8 @@
 """The JSON door: events published to a topic and read from it, without SOAP.
 
-Owns the addresses under /topics, their parameters and statuses; what an event is in XML is the wire's
-business, and both doors write to the same log. A GET is a poll, a stream where the client accepts
-`text/event-stream`, or a WebSocket where it asks for one; all three read the same by the same query. Every
-refusal is a JSON object with `error`.
+It owns the paths under /topics, their parameters and status codes; json_events maps events to XML. JSON and
+SOAP publish to the same log. A GET is a poll, a stream if the client accepts `text/event-stream`, or a
+WebSocket if it asks for an upgrade; all three take the same query. Every error is a JSON object with `error`.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ REGISTRATION_HEADER = "Hpwsn-Registration"
 PAGE, LARGEST_PAGE = 100, 1000
 LONGEST_WAIT = 300.0
 GROWTH = 4
-"""How many times larger than a request its events may be as XML."""
+"""Maximum size of a request's events in XML, as a multiple of `server.body_limit`."""
 
 _PARSERS = {"application/json": parse_events, "application/x-ndjson": parse_event_lines}
 _DIALECTS = {"predicates": DIALECT_PREDICATES, "xpath": DIALECT_XPATH}
@@ -58,7 +57,7 @@ Handler = Callable[["EventsDoor", web.Request], Awaitable[web.StreamResponse]]
 
 
 def _answers_in_json(handler: Handler) -> Handler:
-    """Turn faults and trouble into statuses with a JSON object."""
+    """Turn faults and errors into responses with a JSON object."""
 
     @wraps(handler)
     async def handle(door: EventsDoor, request: web.Request) -> web.StreamResponse:
@@ -72,13 +71,13 @@ def _answers_in_json(handler: Handler) -> Handler:
             raise
         except Exception:
             log.exception("%s %s failed", request.method, request.path)
-            return _answer({"error": "the node failed on this; its log says why"}, 500)
+            return _answer({"error": "internal error; the node's log has the details"}, 500)
 
     return handle
 
 
 class EventsDoor:
-    """The addresses under /topics."""
+    """The paths under /topics."""
 
     def __init__(
         self,
@@ -119,17 +118,17 @@ class EventsDoor:
         return web.json_response(document(self._broker.base_url()))
 
     async def _other_method(self, request: web.Request) -> web.Response:
-        told = {"error": f"{request.method} is not for events; GET reads them, POST publishes one or more"}
+        told = {"error": f"{request.method} is not supported for events; GET reads them, POST publishes them"}
         answer = _answer(told, 405)
         answer.headers["Allow"] = "GET, HEAD, POST"
         return answer
 
     @_answers_in_json
     async def _misplaced(self, request: web.Request) -> web.StreamResponse:
-        """A path that means a topic, though its names are joined as in SOAP, or `events` is missing."""
+        """Answer a path with a topic whose names are joined by `/`, or without `/events`."""
         meant = request.match_info["path"].strip("/").removesuffix("/events").replace("/", ":")
         raise faults.SoapFault(
-            f"nothing is here; the events of a topic are at {shown(f'/topics/{meant}/events')}, "
+            f"this path does not exist; the events of the topic are at {shown(f'/topics/{meant}/events')}, "
             "with its names joined by ':'",
             status=404,
         )
@@ -193,7 +192,7 @@ class EventsDoor:
 
     @_answers_in_json
     async def _end(self, request: web.Request) -> web.StreamResponse:
-        """Where a stream that began now would begin, and how many events lie between an offset and there."""
+        """The offset after which a new stream would start, and the number of events after an offset."""
         _check_names(request, "after")
         topic, after = _topic(request), _offset("after", request.query)
         self._readers.check(topic)
@@ -203,7 +202,7 @@ class EventsDoor:
         return web.Response(content_type="application/json", headers=headers)
 
     def _query(self, request: web.Request) -> Query:
-        """What the client asks for, by whichever way it is to get it."""
+        """The query of a poll, a stream or a WebSocket."""
         topic, content = _topic(request), _content(request)
         condition = None if content is None else compile_condition(content)
         self._readers.check(topic)
@@ -220,7 +219,7 @@ class EventsDoor:
         )
 
     async def _encode_page(self, page: Page) -> bytes:
-        """A JSON array; one of new commits shares its entries with other readers."""
+        """A JSON array; entries of new commits are encoded once for all readers."""
         size = sum(len(entry.notification.content) for entry in page.entries)
         if size <= LOOP_BYTES:
             events = [await entry.encode_once(_event) for entry in page.entries]
@@ -230,7 +229,7 @@ class EventsDoor:
 
 
 def _event(entry: LogEntry) -> bytes:
-    """One event as a reader gets it, on one line."""
+    """One event as JSON on one line."""
     notification = entry.notification
     event = {
         "offset": entry.offset,
@@ -247,13 +246,13 @@ def _topic(request: web.Request) -> Topic:
 
 
 def _check_names(request: web.Request, *known: str) -> None:
-    """Refuse a parameter that is not known: a filter with a slip in its name would let everything through.
+    """Reject unknown query parameters: with a mistyped `filter`, all events would match.
 
-    What begins with `_` is let pass: scripts add such a one so that no cache answers.
+    Names that start with `_` are ignored, since scripts add them to bypass caches.
     """
     for name in request.query:
         if name not in known and not name.startswith("_"):
-            raise _bad(f"there is no parameter {shown(name)} here; those known are {', '.join(known)}")
+            raise _bad(f"parameter {shown(name)} is unknown; known parameters are {', '.join(known)}")
 
 
 def _message_id(request: web.Request) -> str | None:
@@ -262,12 +261,14 @@ def _message_id(request: web.Request) -> str | None:
         raise _bad(f"{ID_HEADER} and the parameter id differ; give one of them")
     for value in given:
         if not _is_id(value):
-            raise _bad(f"the id {shown(value)} is not 1 to 1024 characters without controls")
+            raise _bad(
+                f"the id {shown(value)} is not valid; give 1 to 1024 characters without control characters"
+            )
     return next(iter(given), None)
 
 
 def _routing(request: web.Request) -> int:
-    """How it travels to other nodes."""
+    """The routing flags of a publication."""
     asked = 0
     for name, flag in (("reliable", RELIABLE), ("partial", PARTIAL)):
         text = request.query.get(name, "false")
@@ -278,7 +279,7 @@ def _routing(request: web.Request) -> int:
 
 
 def _registration(request: web.Request) -> str | None:
-    """The id of the publisher's registration, which may be given as its address."""
+    """The id of the publisher's registration, from the id or the address in the header."""
     return (request.headers.get(REGISTRATION_HEADER) or "").rpartition("/")[2] or None
 
 
@@ -316,7 +317,7 @@ def _wait(request: web.Request) -> float:
 
 
 def _answer(told: Mapping[str, Any], status: int) -> web.Response:
-    """A JSON object, on a line of its own for those who read it in a terminal."""
+    """A JSON object with a newline at its end, for terminals."""
     return web.json_response(text=json.dumps(told, ensure_ascii=False) + "\n", status=status)
 
 
