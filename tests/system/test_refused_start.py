@@ -318,7 +318,7 @@ def test_a_journal_that_another_program_keeps_locked_is_one_line(tmp_path: Path)
         status, errors = run("serve", "--data", str(node.data), "--port", "0")
     holder.close()
     assert (status, errors.count("\n")) == (1, 1)
-    assert "hpwsn: error: another process keeps" in errors
+    assert "hpwsn: error: another process has locked" in errors
 
 
 def test_a_port_in_use_is_told_by_serve_alone(tmp_path: Path) -> None:
