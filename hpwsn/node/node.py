@@ -78,13 +78,14 @@ class Node:
         recovered = await parts.journal.open(ids_since=parts.clock() - self.config.journal.id_window)
         running.push_async_callback(parts.journal.close)
         self.port.listen()
-        running.push_async_callback(self._drain)
+        running.callback(self.port.stop)
         if parts.topics:
             await parts.topics.start()
             running.push_async_callback(parts.topics.close)
         await self._recover(recovered)
         if parts.cluster:
             await parts.cluster.start(parts.subscriptions)
+            running.push_async_callback(parts.cluster.close)
         await self._start_background(running)
         if parts.cluster:
             await parts.cluster.register(self.port.base_url())
@@ -119,6 +120,8 @@ class Node:
         parts = self.parts
         arrivals = Arrivals(parts.admission, self._limits, parts.clock)
         await parts.backbone.start(parts.journal.append, arrivals.screen)
+        running.push_async_callback(parts.backbone.close)
+        running.push_async_callback(self._drain)
         running.push_async_callback(parts.delivery.close)
         running.push_async_callback(parts.demand.close)
         if parts.originals:
@@ -193,12 +196,9 @@ class Node:
         await self._running.aclose()
 
     async def _drain(self) -> None:
-        """Answer pending requests, then close the backbone and the links."""
-        parts = self.parts
-        await asyncio.gather(self.port.drained(), parts.pusher.close(self.config.server.drain_timeout))
-        await parts.backbone.close()
-        if parts.cluster:
-            await parts.cluster.close()
+        """Answer the requests and finish the pushes that are in flight, within the drain time."""
+        pushes = self.parts.pusher.close(self.config.server.drain_timeout)
+        await asyncio.gather(self.port.drained(), pushes)
 
 
 def serve(config: Config, ready: Callable[[str], None]) -> int:

@@ -37,10 +37,10 @@ class Port:
         self._number = config.server.port
         self.base_url = cache(self._find_base_url)
         """The start of every address that the node hands out: one text, since every subscription has it."""
-        self._listener: socket.socket
-        self._runner: web.AppRunner
-        self._lanes: Lanes
-        self._server: asyncio.Server
+        self._listener: socket.socket | None = None
+        self._runner: web.AppRunner | None = None
+        self._lanes: Lanes | None = None
+        self._server: asyncio.Server | None = None
 
     def _find_base_url(self) -> str:
         return self._config.server.base_url(self._number, socket.gethostname())
@@ -64,7 +64,8 @@ class Port:
         self.base_url.cache_clear()
 
     async def open(self, app: web.Application, soap: SoapDoor, admission: Admission) -> None:
-        """Accept connections."""
+        """Accept connections at the port that `listen` has bound."""
+        assert self._listener is not None
         server = self._config.server
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=server.drain_timeout)
         gate = Gate(limit=server.connections, head_within=server.request_timeout)
@@ -99,10 +100,14 @@ class Port:
         log.info("the certificate was reloaded; new connections use it")
 
     def stop(self) -> None:
-        """Stop accepting connections."""
-        self._server.close()
+        """Stop accepting connections, or give the port back where none was accepted yet."""
+        if self._server is not None:
+            self._server.close()
+        elif self._listener is not None:
+            self._listener.close()
 
     async def drained(self) -> None:
         """Answer pending requests within `server.drain_timeout`, then close every connection."""
-        within = self._config.server.drain_timeout
-        await asyncio.gather(self._lanes.close(within), self._runner.cleanup())
+        if self._lanes is not None and self._runner is not None:
+            within = self._config.server.drain_timeout
+            await asyncio.gather(self._lanes.close(within), self._runner.cleanup())

@@ -10,6 +10,7 @@ import ast
 import json
 import os
 import shutil
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -372,3 +373,19 @@ def test_an_admin_node_says_in_one_line_that_its_directory_cannot_be_used(
     status, errors = run("admin", "--data", str(where), prefix=obeying(), HPWSN_CLUSTER_SECRET="hush")
     assert (status, errors.count("\n")) == (1, 1)
     assert errors.startswith(f"hpwsn: error: the data directory {where} cannot be used: ")
+
+
+def test_a_start_that_fails_after_the_port_is_bound_is_told_in_one_line(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+        arguments = (
+            "--port=0",
+            f"--data={tmp_path}",
+            "--admin=http://127.0.0.1:9",
+            f"--set=routing.port={port}",
+        )
+        status, errors = run("serve", *arguments, HPWSN_CLUSTER_SECRET="a secret of this test")
+    assert status == 1
+    assert errors.startswith("hpwsn: error: cannot")
+    assert errors.count("\n") == 1

@@ -304,7 +304,10 @@ class ActiveMQBackbone:
     def _decode(self, batch: _Arrived, id_: FrameId, message: Incoming) -> Sequence[Run]:
         notifications = decode_frame(message.body)
         if id_.source == self._outbox.source:
-            return [Run.of(notification) for notification in notifications]
+            try:
+                return [Run.of(notification) for notification in notifications]
+            except ValueError as error:
+                raise MalformedFrame(f"a frame of this node is damaged: {error}") from error
         screened = self._screen(notifications, checked=message.headers.get("checked") == "true")
         for notification, reason in screened.refused:
             self._refuse(encode_frame([notification]), reason)

@@ -39,7 +39,9 @@ class MessageIds:
         """The ids of requests whose append has not ended."""
 
     def find(self, message_id: str, now: float) -> Outcome | None:
-        """The outcome of the first request of that id, if it is within the window."""
+        """The outcome of the first request of that id, if it is within the window or not stored yet."""
+        if message_id in self.claims:
+            return self.claims[message_id]
         self._expire(now)
         found = self._ids.get(message_id)
         return found[1] if found is not None and found[0] > now - self._window else None

@@ -183,12 +183,14 @@ class Readers:
 
     async def _next(self, query: Query, before: Page, watch: _Watch, limit: int, room: int) -> Page:
         """The page after another: new commits from memory, or a search where these are not all."""
-        new, overflow = watch.entries, watch.overflow
-        if before.complete and not new:
-            return Page(upto=before.upto, complete=True)
+        overflow = watch.overflow
+        # A reader may ask for what comes after an offset that the log has still to reach.
+        new = [entry for entry in watch.entries if entry.offset > before.upto]
         watch.clear()
         if not before.complete or overflow or len(new) > limit:
             return await self.read(query, before.upto, limit, room)
+        if not new:
+            return Page(upto=before.upto, complete=True)
         return Page(await _selected(new, query), new[-1].offset, complete=True)
 
     async def read(self, query: Query, after: int, limit: int, room: int) -> Page:

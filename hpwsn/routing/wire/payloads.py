@@ -12,10 +12,10 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
-from hpwsn.notification import FOREIGN, Notification
+from hpwsn.notification import END, FOREIGN, Notification
 from hpwsn.routing.wire.binary import MalformedMessage
 from hpwsn.routing.wire.original_fragments import piece_payloads
-from hpwsn_client.wsn.operations.notifications import payload_text, text_payload
+from hpwsn_client.wsn.operations.notifications import MESSAGE_CLOSE, payload_text, text_payload
 from hpwsn_client.wsn.soap.soap_faults import SoapFault
 from hpwsn_client.wsn.topics.topic_expressions import Topic
 
@@ -46,6 +46,8 @@ def parse_payload(topic: str | None, payload: bytes) -> Notification:
         raise MalformedMessage(
             f"the message from {start} to {end} is not within the {len(content)} bytes of the content"
         )
+    if content[end:] != MESSAGE_CLOSE or END in content:
+        raise MalformedMessage("the content does not end with its payload and the end of the Message")
     try:
         id_ = payload[_HEAD.size : at].decode() or None
         parsed = None if topic is None else Topic.parse(topic)

@@ -263,3 +263,14 @@ async def test_a_limit_for_some_routing_is_asked_for_that_routing_only() -> None
     assert admission.admit(CLIENT, [run_of(None, b"<x/>")]) is None
     with pytest.raises(faults.Busy):
         admission.admit(CLIENT, [run_of(None, b"<x/>", routing=RELIABLE)])
+
+
+async def test_an_id_stays_claimed_until_its_append_ends_however_long_that_takes() -> None:
+    way = Way()
+    admission, once = way.admission, [run_of(None, b"<x/>", message_id="a")]
+    assert admission.admit(CLIENT, once) is None
+    way.clock.now += 1000.0
+    repeated = admission.admit(CLIENT, once)
+    assert repeated is not None
+    assert await admission.append_batch(once)
+    assert await repeated == Span(10, 10)

@@ -250,3 +250,17 @@ async def test_a_large_entry_is_encoded_once_in_a_thread() -> None:
     assert made == [b"made"] * 5
     assert len(threads) == 1
     assert threads[0] is not threading.main_thread()
+
+
+async def test_a_reader_beyond_the_end_gets_nothing_before_its_offset(tmp_path: Path) -> None:
+    async with opened(tmp_path) as log:
+        await log.publish("A", "1")
+        poll = asyncio.ensure_future(log.readers.poll(A, 3, 10, 60))
+        async with aclosing(log.readers.follow(A, 3, 60)) as pages:
+            following = asyncio.ensure_future(anext(pages))
+            await asyncio.sleep(0)
+            await log.publish("A", "2", "3")
+            await log.publish("A", "4")
+            async with patience():
+                found = await asyncio.gather(poll, following)
+            assert [(texts(page), page.upto) for page in found] == [(["4"], 4)] * 2

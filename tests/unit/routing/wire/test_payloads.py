@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from hpwsn.notification import FOREIGN, PARTIAL, Notification
+from hpwsn.notification import FOREIGN, PARTIAL, Notification, Run
 from hpwsn.routing.publications.duplicates import Repeats
 from hpwsn.routing.wire.binary import MalformedMessage
 from hpwsn.routing.wire.payloads import PIECE_HEADERS, encode_payload, parse_payload, pieces
@@ -93,3 +95,13 @@ def test_the_same_id_and_content_of_another_origin_is_a_repetition_and_of_its_ow
     assert not repeats.is_repeated(notification(b"<a/>", "id-2"), "n2")
     assert not repeats.is_repeated(one, "n2"), "the oldest are forgotten"
     assert not any(repeats.is_repeated(notification(b"<a/>"), origin) for origin in ("n1", "n2"))
+
+
+@pytest.mark.parametrize(
+    "harm", [lambda content: content + b" ", lambda content: content.replace(b"x", b"\x1e")]
+)
+def test_a_content_that_no_run_can_hold_is_malformed(harm: Callable[[bytes], bytes]) -> None:
+    sent = notification(b"<a>x</a>")
+    assert Run.of(parse_payload(str(TOPIC), encode_payload(sent))).size == 1
+    with pytest.raises(MalformedMessage, match="does not end"):
+        parse_payload(str(TOPIC), encode_payload(sent._replace(content=harm(sent.content))))
