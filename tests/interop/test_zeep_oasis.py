@@ -150,7 +150,7 @@ def test_the_standard_s_contract_manages_a_subscription(standard: Standard) -> N
         taken = readings(pulling.GetMessages())
     assert taken == [5]
     manager.Unsubscribe()
-    with pytest.raises(zeep.exceptions.Fault, match="no subscription"):
+    with pytest.raises(zeep.exceptions.Fault, match="does not exist here"):
         manager.Renew(TerminationTime="PT1H")
 
 

@@ -76,7 +76,7 @@ def test_zeep_sets_the_end_of_a_subscription_and_ends_it(foreign: Zeep) -> None:
     assert scheduled.SetTerminationTime(RequestedTerminationTime=end).NewTerminationTime == end
     immediate = foreign.at("ImmediateResourceTermination", subscription)
     immediate.Destroy()
-    with pytest.raises(zeep.exceptions.Fault, match="no subscription"):
+    with pytest.raises(zeep.exceptions.Fault, match="does not exist here"):
         immediate.Destroy()
 
 
