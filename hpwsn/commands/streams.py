@@ -7,6 +7,7 @@ from pathlib import Path
 
 from hpwsn.commands.operator_api import add_command
 from hpwsn.commands.streams_generate import add_generate_parser
+from hpwsn.commands.streams_pack import add_pack_parser
 from hpwsn.commands.streams_run import add_run_parsers
 from hpwsn.streams.definition.problems import DefinitionError
 
@@ -31,6 +32,7 @@ def add_streams_parser(commands: "argparse._SubParsersAction[argparse.ArgumentPa
     check.add_argument("--json", action="store_true", help="print JSON for a script to read")
     check.set_defaults(handler=_check)
     add_run_parsers(actions)
+    add_pack_parser(actions)
     add_generate_parser(actions)
 
 

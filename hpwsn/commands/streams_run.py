@@ -16,6 +16,9 @@ from typing import TYPE_CHECKING
 
 from hpwsn.commands.operator_api import add_command, add_node_options, address, base_url, dump, request, table
 from hpwsn.errors import BadArguments, HpwsnError
+from hpwsn.streams.deployment.cluster_settings import is_loopback_master, unreachable_node
+from hpwsn.streams.deployment.worker_archive import check_archive, python_version
+from hpwsn_client.commands.completion import print_warning
 from hpwsn_client.environment import DEFAULT_URL, URL
 
 if TYPE_CHECKING:
@@ -24,7 +27,8 @@ if TYPE_CHECKING:
 _RUN = """\
   hpwsn streams run traffic.toml
   hpwsn streams run flow.toml busiest.toml --checkpoint /var/lib/hpwsn-streams --history /data/history
-  hpwsn streams run traffic.toml --master spark://spark.example.org:7077 --url http://broker.example.org:8080/wsn
+  hpwsn streams run traffic.toml --master spark://spark.example.org:7077 --archive environment.tar.gz \\
+      --url http://broker.example.org:8080/wsn --checkpoint /shared/checkpoints
   hpwsn streams run traffic.toml --once
 """
 _LIST = """\
@@ -49,6 +53,12 @@ def add_run_parsers(actions: "argparse._SubParsersAction[argparse.ArgumentParser
     run = add_command(actions, "run", "run services on Spark, until SIGTERM or Ctrl-C", _RUN)
     _add_files(run)
     _add_spark(run)
+    run.add_argument(
+        "--archive",
+        type=Path,
+        metavar="FILE",
+        help="with --master of a cluster: the environment of its workers, made by `streams pack`",
+    )
     run.add_argument("--url", help="the node's address, as in its `ready` line")
     run.add_argument(
         "--checkpoint",
@@ -125,21 +135,36 @@ def _definitions(files: Sequence[Path]) -> "list[Definition]":
     return load(*files)
 
 
-def _require_spark(master: str) -> None:
+def _require_spark(master: str, archive: Path | None = None) -> None:
     if any(importlib.util.find_spec(name) is None for name in ("pyspark", "pyarrow")):
         raise HpwsnError(SPARK_MISSING)
     if not os.environ.get("JAVA_HOME") and shutil.which("java") is None:
         raise HpwsnError(
             "Java is not installed, and Spark requires it; install Java 17 (Debian: default-jre-headless)"
         )
-    # Workers must use this Python interpreter, which has the HPwsn packages.
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    if master.startswith("local"):
+    os.environ.setdefault("PYSPARK_PYTHON", _worker_python(archive))
+    if is_loopback_master(master):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     if sys.flags.utf8_mode:
         # In the C locale Python uses UTF-8 for file names, but Java cannot open names with other characters
         # than ASCII.
         os.environ["LC_ALL"] = "C.UTF-8"
+
+
+def _worker_python(archive: Path | None) -> str:
+    """The Python that Spark starts: without an archive this one, which has the HPwsn packages.
+
+    With an archive it is a name that each worker looks up in its own PATH. The driver starts Python by the
+    same name, and must find this one.
+    """
+    if archive is None:
+        return sys.executable
+    check_archive(archive)
+    here, name = Path(sys.executable).parent, f"python{python_version()}"
+    if not (here / name).exists():
+        raise HpwsnError(f"{here} has no {name}, which --archive requires; run hpwsn from a venv")
+    os.environ["PATH"] = os.pathsep.join((str(here), os.environ.get("PATH", os.defpath)))
+    return name
 
 
 def _settings(given: Sequence[str]) -> dict[str, str]:
@@ -158,14 +183,16 @@ def _run(arguments: argparse.Namespace) -> int:
     if not (arguments.start in ("oldest", "now") or arguments.start.isdecimal()):
         raise BadArguments(f"--start {arguments.start}: give oldest, now, or an offset")
     conf = _settings(arguments.conf)
-    _require_spark(arguments.master)
+    _require_spark(arguments.master, arguments.archive)
+    if problem := unreachable_node(arguments.master, url):
+        print_warning(problem)
     from hpwsn.streams.spark.job import Job, Options, open_session
 
     stopping: list[int] = []
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda number, frame: stopping.append(number))
     print("starting Spark", flush=True)
-    spark = open_session("hpwsn streams", arguments.master, conf, arguments.packages)
+    spark = open_session("hpwsn streams", arguments.master, conf, arguments.packages, arguments.archive)
     options = Options(
         url=url,
         checkpoint=arguments.checkpoint,

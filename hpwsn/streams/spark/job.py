@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException, PySparkRuntimeError
@@ -24,6 +25,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from hpwsn.errors import HpwsnError
 from hpwsn.streams.definition.definition import Definition
+from hpwsn.streams.deployment.cluster_settings import master_settings
 from hpwsn.streams.plan.plan import build_plan
 from hpwsn.streams.spark import source
 from hpwsn.streams.spark.broker_link import BrokerLink, BrokerRefused, BrokerUnavailable
@@ -274,21 +276,25 @@ def _reason(error: str) -> str:
 
 
 def open_session(
-    name: str, master: str | None = None, conf: Mapping[str, str] | None = None, packages: str = ""
+    name: str,
+    master: str,
+    conf: Mapping[str, str] | None = None,
+    packages: str = "",
+    archive: Path | None = None,
 ) -> SparkSession:
-    """Open a Spark session for stream services; HpwsnError if Java is missing."""
-    local = (master or "local").startswith("local")
+    """Open a Spark session for stream services; HpwsnError if Java is missing.
+
+    `archive` is the environment of the workers; without one they need an installation of HPwsn.
+    """
     settings = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        **({"spark.sql.shuffle.partitions": "2", "spark.driver.memory": "1g"} if local else {}),
         **({"spark.jars.packages": packages} if packages else {}),
         **(conf or {}),
+        **master_settings(master, conf or {}, archive),
         **CONFIGURATION,
     }
-    builder = SparkSession.builder.appName(name)
-    if master:
-        builder = builder.master(master)
+    builder = SparkSession.builder.appName(name).master(master)
     for key, value in settings.items():
         builder = builder.config(key, value)
     try:

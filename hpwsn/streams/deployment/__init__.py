@@ -1,0 +1,1 @@
+"""What a stream job needs on a Spark cluster: the archive for the workers, and settings."""
