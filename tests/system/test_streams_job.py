@@ -3,19 +3,12 @@ reference computes, whatever is killed on the way."""
 
 from __future__ import annotations
 
-import asyncio
-import json
-import os
-import signal
-import subprocess
-import sys
 from collections import Counter
-from collections.abc import Coroutine, Iterable
-from contextlib import suppress
+from collections.abc import Iterable
 from datetime import timedelta
 from itertools import islice
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import aiohttp
 
@@ -24,60 +17,17 @@ from hpwsn.streams.definition_files import load
 from hpwsn.streams.generator import anpr, gps
 from hpwsn.streams.plan.plan import compute
 from tests.consumer import Consumer
-from tests.harness import ROOT, NodeProcess, environment
-from tests.patience import PATIENCE, eventually
+from tests.harness import ROOT, NodeProcess
+from tests.patience import eventually
 from tests.raw_soap import call, subscribe
 from tests.spark import cheap_environment
+from tests.stream_jobs import JobProcess, as_json, logged, publish, written
 
 EXAMPLES = ROOT / "hpwsn" / "streams" / "examples"
 FLOW, BUSIEST, GPS = (EXAMPLES / f"{name}.toml" for name in ("genTrafficFlow", "busiest", "inteGPS"))
 FLEETS = ("buses", "taxis", "lorries")
 
-POLL_INTERVAL = 0.5
-"""Seconds between two looks at whether a job still runs."""
 SMALL = ("--master", "local[1]", "--conf", "spark.sql.shuffle.partitions=1")
-
-
-class JobProcess:
-    """`hpwsn streams run` in a session of its own, so that its Java can be killed; ends with the block."""
-
-    def __init__(self, folder: Path, spark: dict[str, str], node: NodeProcess, *arguments: str) -> None:
-        self.log = folder / "job.log"
-        command = [sys.executable, "-m", "hpwsn", "streams", "run", *arguments]
-        with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
-                [*command, "--url", node.url, "--checkpoint", str(folder / "checkpoints"), "--every", "1"],
-                stdout=log,
-                stderr=log,
-                env=environment() | spark,
-                cwd=folder,
-                start_new_session=True,
-            )
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        with suppress(ProcessLookupError):
-            self.kill()
-
-    async def brings(self, arrival: Coroutine[Any, Any, None]) -> None:
-        """Wait for something that only this job can bring, while it runs."""
-        coming = asyncio.create_task(arrival)
-        try:
-            while not (await asyncio.wait([coming], timeout=POLL_INTERVAL))[0]:
-                assert self.process.poll() is None, self.log.read_text()
-            await coming
-        finally:
-            coming.cancel()
-
-    def kill(self) -> None:
-        os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait(PATIENCE)
-
-    def terminate(self) -> int:
-        self.process.terminate()
-        return self.process.wait(PATIENCE)
 
 
 def records(number: int) -> list[dict[str, Any]]:
@@ -88,18 +38,6 @@ def records(number: int) -> list[dict[str, Any]]:
     return as_json(events)
 
 
-def as_json(events: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{name: json_of(value) for name, value in event.items()} for event in events]
-
-
-async def publish(node: NodeProcess, topic: str, events: list[dict[str, Any]]) -> None:
-    async with aiohttp.ClientSession() as session:
-        for first in range(0, len(events), 500):
-            some = events[first : first + 500]
-            async with session.post(f"{node.base}/topics/{topic}/events", json=some) as answer:
-                assert answer.status == 202, await answer.text()
-
-
 def pushed(consumer: Consumer) -> Counter[str]:
     """The events that were pushed, each as sorted JSON of its texts."""
     events = (
@@ -107,10 +45,6 @@ def pushed(consumer: Consumer) -> Counter[str]:
         for m in consumer.messages()
     )
     return Counter(map(written, events))
-
-
-def written(event: dict[str, Any]) -> str:
-    return json.dumps({name: str(json_of(value)) for name, value in event.items()}, sort_keys=True)
 
 
 def counted(events: Iterable[dict[str, Any]]) -> Counter[str]:
@@ -173,13 +107,6 @@ def undo_last_commit(checkpoints: Path) -> None:
         if last is not None:
             last.unlink()
             (commits / f".{last.name}.crc").unlink(missing_ok=True)
-
-
-async def logged(node: NodeProcess, topic: str) -> list[dict[str, Any]]:
-    """The events of a topic, by polling."""
-    url = f"{node.base}/topics/{topic}/events"
-    async with aiohttp.ClientSession() as session, session.get(url, params={"max": "1000"}) as answer:
-        return [event["data"] for event in await answer.json()]
 
 
 async def services(node: NodeProcess) -> list[dict[str, Any]]:
