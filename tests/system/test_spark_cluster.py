@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import subprocess
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -54,27 +53,26 @@ by = "camera"
 window = "60 s"
 output = "flow"
 """
-EVENTS, CAMERAS, BATCH = 1200, 7, 150
+CAMERAS, BATCH = 7, 100
+BACKLOG, MORE = 300, 100
+"""Events of a phase: some batches, in the middle of which something is killed, and those after that."""
+PHASES = 4
 START = datetime(2026, 1, 1, 6, tzinfo=UTC)
 
 
-def events() -> list[dict[str, Any]]:
+def events(number: int) -> list[dict[str, Any]]:
     """Two events a second, a little out of order, and one of much later, which ends all windows before it."""
-    seconds = [n / 2 - (n % 3) for n in range(EVENTS)]
+    seconds = [n / 2 - (n % 3) for n in range(number)]
     given = [
         {
-            "camera": f"c{n * n % CAMERAS}",
+            "camera": f"c{n * 3 % CAMERAS}",
             "kind": "car" if n % 5 else "lorry",
             "n": n,
             "time": START + timedelta(seconds=after),
         }
-        for n, after in enumerate([*seconds, EVENTS + 3600])
+        for n, after in enumerate([*seconds, number + 3600])
     ]
     return as_json(given)
-
-
-GIVEN = events()
-FIRST, REST = GIVEN[: EVENTS // 2], GIVEN[EVENTS // 2 :]
 
 
 @pytest.fixture(scope="module")
@@ -93,52 +91,62 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     file.unlink()
 
 
-@dataclass
 class Pipeline:
-    """A node, and the two services as one job on the cluster."""
+    """A node, the two services as one job on the cluster, and what the services were given so far."""
 
-    folder: Path
-    node: NodeProcess
-    cluster: SparkCluster
-    environment: dict[str, str]
-    arguments: tuple[str, ...]
-    services: Sequence[Definition]
+    def __init__(self, folder: Path, node: NodeProcess, environment: dict[str, str], *options: str) -> None:
+        files = folder / "cars.toml", folder / "flow.toml"
+        for file, text in zip(files, (CARS, FLOW), strict=True):
+            file.write_text(text)
+        self.services = load(*files)
+        self.node = node
+        self._folder, self._environment = folder, environment
+        self._arguments = (*map(str, files), *options)
+        self._given: list[dict[str, Any]] = []
 
     def job(self) -> JobProcess:
         """Start the job, from its checkpoint if there is one."""
-        return JobProcess(self.folder, self.environment, self.node, *self.arguments)
+        return JobProcess(self._folder, self._environment, self.node, *self._arguments)
 
-    async def begun(self) -> None:
-        """Wait until there is some output of both services."""
-        await eventually(self._has_output)
+    async def give(self, given: list[dict[str, Any]]) -> None:
+        """Publish input."""
+        self._given += given
+        await publish(self.node, "seen", given)
 
-    async def _has_output(self) -> bool:
-        return all([await logged(self.node, one.topic) for one in self.services])
+    async def begin(self, job: JobProcess, given: list[dict[str, Any]]) -> None:
+        """Publish input, and wait until some of its output is there, but not all."""
+        before = await self._sizes()
+        await self.give(given)
 
-    async def finished(self) -> None:
-        """Wait until there are as many events as the reference gives."""
+        async def has_begun() -> bool:
+            return await self._sizes() != before
 
-        async def complete() -> bool:
-            found = [len(await logged(self.node, one.topic)) for one in self.services]
-            return all(number >= len(expected(one)) for number, one in zip(found, self.services, strict=True))
+        await job.brings(eventually(has_begun))
+        assert await self._sizes() != self._expected_sizes()
 
-        await eventually(complete)
+    async def complete(self, job: JobProcess, given: list[dict[str, Any]]) -> None:
+        """Publish input, and wait for all output: it is the reference's, once, and each key in order."""
+        await self.give(given)
+        wanted = self._expected_sizes()
 
-    async def in_the_middle(self) -> None:
-        """An assertion fails if the services have given all, or nothing."""
+        async def is_complete() -> bool:
+            found = await self._sizes()
+            return all(one >= other for one, other in zip(found, wanted, strict=True))
+
+        await job.brings(eventually(is_complete))
         for one in self.services:
-            assert 0 < len(await logged(self.node, one.topic)) < len(expected(one))
+            assert by_camera(await logged(self.node, one.topic)) == by_camera(self._expected(one))
 
-    async def gave_all_once_and_in_order(self) -> None:
-        """An assertion fails unless each topic has what the reference gives."""
-        for one in self.services:
-            assert by_camera(await logged(self.node, one.topic)) == by_camera(expected(one))
+    async def _sizes(self) -> list[int]:
+        return [len(await logged(self.node, one.topic)) for one in self.services]
 
+    def _expected_sizes(self) -> list[int]:
+        return [len(self._expected(one)) for one in self.services]
 
-def expected(service: Definition) -> list[dict[str, Any]]:
-    """What the reference gives: all, or all windows that the watermark has passed."""
-    streams = {"seen": GIVEN}
-    return as_json(compute(service, streams, watermark(service, streams)))
+    def _expected(self, service: Definition) -> list[dict[str, Any]]:
+        """What the reference gives: all events, or all windows that the watermark has passed."""
+        streams = {"seen": self._given}
+        return as_json(compute(service, streams, watermark(service, streams)))
 
 
 def by_camera(given: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
@@ -150,17 +158,12 @@ def by_camera(given: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]
 
 @pytest.fixture
 def pipeline(tmp_path: Path, cluster: SparkCluster, archive: Path) -> Iterator[Pipeline]:
-    files = tmp_path / "cars.toml", tmp_path / "flow.toml"
-    for file, text in zip(files, (CARS, FLOW), strict=True):
-        file.write_text(text)
-    arguments = (
-        *map(str, files),
+    options = (
         *("--master", cluster.url, "--archive", str(archive), "--rows", str(BATCH)),
         *("--conf", "spark.sql.shuffle.partitions=2"),
     )
-    environment = cluster.job_environment(tmp_path / "conf")
     with NodeProcess(tmp_path / "node") as node:
-        yield Pipeline(tmp_path, node, cluster, environment, arguments, load(*files))
+        yield Pipeline(tmp_path, node, cluster.job_environment(tmp_path / "conf"), *options)
 
 
 def test_the_machines_of_the_cluster_have_neither_hpwsn_nor_its_libraries(cluster: SparkCluster) -> None:
@@ -170,51 +173,30 @@ def test_the_machines_of_the_cluster_have_neither_hpwsn_nor_its_libraries(cluste
         assert f"No module named '{module}'" in done.stderr
 
 
-async def test_two_workers_give_what_the_reference_gives(pipeline: Pipeline) -> None:
-    await publish(pipeline.node, "seen", GIVEN)
+async def test_whatever_is_killed_loses_and_repeats_nothing(
+    pipeline: Pipeline, cluster: SparkCluster
+) -> None:
+    # One job for all of it, because the start of a driver and its executors costs most of the time.
+    given = events(PHASES * (BACKLOG + MORE))
+    phases = [given[n : n + BACKLOG + MORE] for n in range(0, len(given) - 1, BACKLOG + MORE)]
     with pipeline.job() as job:
-        await job.brings(pipeline.finished())
-        assert job.terminate() == 0, job.log.read_text()
-    await pipeline.gave_all_once_and_in_order()
-    for worker in pipeline.cluster.work_folders():
-        assert list(worker.glob(f"app-*/*/{FOLDER}/hpwsn/__init__.py"))
+        await pipeline.complete(job, phases[0])
+        for place in cluster.work_folders():
+            assert list(place.glob(f"app-*/*/{FOLDER}/hpwsn/__init__.py"))
 
+        await pipeline.begin(job, phases[1][:BACKLOG])
+        cluster.kill_worker()
+        cluster.start_worker()
+        await pipeline.complete(job, phases[1][BACKLOG:])
 
-async def disturbed(pipeline: Pipeline, job: JobProcess, disturb: Callable[[], None]) -> None:
-    """Disturb a job that has half of its input, and is in the middle of that; the rest comes afterwards."""
-    await publish(pipeline.node, "seen", FIRST)
-    await job.brings(pipeline.begun())
-    await pipeline.in_the_middle()
-    disturb()
-
-
-async def test_a_killed_worker_loses_and_repeats_nothing_and_is_replaced(pipeline: Pipeline) -> None:
-    with pipeline.job() as job:
-        await disturbed(pipeline, job, pipeline.cluster.kill_worker)
-        pipeline.cluster.start_worker()
-        await publish(pipeline.node, "seen", REST)
-        await job.brings(pipeline.finished())
-        assert job.terminate() == 0, job.log.read_text()
-    await pipeline.gave_all_once_and_in_order()
-    pipeline.cluster.wait_for_workers()
-
-
-async def test_a_killed_driver_goes_on_from_the_shared_checkpoint(pipeline: Pipeline) -> None:
-    with pipeline.job() as job:
-        await disturbed(pipeline, job, job.kill)
-    await publish(pipeline.node, "seen", REST)
-    with pipeline.job() as job:
-        await job.brings(pipeline.finished())
-        assert job.terminate() == 0, job.log.read_text()
-    await pipeline.gave_all_once_and_in_order()
-
-
-async def test_a_killed_node_is_waited_for_and_gets_nothing_twice(pipeline: Pipeline) -> None:
-    with pipeline.job() as job:
-        await disturbed(pipeline, job, pipeline.node.kill)
+        await pipeline.begin(job, phases[2][:BACKLOG])
+        pipeline.node.kill()
         await job.brings(holds(lambda: "waiting for the node" in job.log.read_text()))
         pipeline.node.start()
-        await publish(pipeline.node, "seen", REST)
-        await job.brings(pipeline.finished())
+        await pipeline.complete(job, phases[2][BACKLOG:])
+
+        await pipeline.begin(job, phases[3][:BACKLOG])
+        job.kill()
+    with pipeline.job() as job:
+        await pipeline.complete(job, [*phases[3][BACKLOG:], given[-1]])
         assert job.terminate() == 0, job.log.read_text()
-    await pipeline.gave_all_once_and_in_order()
