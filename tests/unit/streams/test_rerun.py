@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from hpwsn.streams.spark.broker_link import Page
-from hpwsn.streams.spark.rerun import Rerun, find_rerun, record_committed
+from hpwsn.streams.spark.rerun import KEPT, Rerun, find_rerun, has_record, local_folder, record_committed
 
 
 class Log:
@@ -58,12 +58,42 @@ def test_a_note_that_cannot_be_read_means_the_whole_log(tmp_path):
         assert find_rerun(place, tmp_path) == Rerun(1, 0)
 
 
-def test_it_travels_as_text():
-    for rerun in (Rerun(), Rerun(4, 90)):
-        assert Rerun.parse(str(rerun)) == rerun
-    assert Rerun(4, 90).applies_to("4")
-    assert not Rerun(4, 90).applies_to("5")
-    assert not Rerun().applies_to("0")
+def test_it_applies_to_its_epoch_in_another_run_only():
+    assert Rerun(4, 90).applies_to("4", "b")
+    assert Rerun(4, 90, "a").applies_to("4", "b")
+    assert not Rerun(4, 90, "a").applies_to("4", "a")
+    assert not Rerun(4, 90).applies_to("5", "b")
+    assert not Rerun().applies_to("0", "b")
+
+
+def test_the_run_that_ended_the_epoch_before_is_found(tmp_path):
+    place = checkpoint(tmp_path / "query", 4, 3)
+    record_committed(tmp_path, 3, 90, "a")
+    assert find_rerun(place, tmp_path) == Rerun(4, 90, "a")
+    record_committed(tmp_path, 2, 70, "a")
+    assert find_rerun(place, tmp_path) == Rerun(4, 70)
+
+
+def test_a_record_keeps_the_last_epochs_only(tmp_path):
+    assert not has_record(tmp_path)
+    for epoch in range(20):
+        record_committed(tmp_path, epoch, 10 * epoch)
+    assert has_record(tmp_path)
+    assert find_rerun(checkpoint(tmp_path / "a", 19 - KEPT + 1, 19 - KEPT), tmp_path).after == 10 * (19 - KEPT)
+    assert find_rerun(checkpoint(tmp_path / "b", 19 - KEPT, 18 - KEPT), tmp_path).after == 0
+
+
+def test_a_record_of_the_version_before_is_read(tmp_path):
+    (tmp_path / "published.json").write_text("[[2, 70], [3, 90]]")
+    assert find_rerun(checkpoint(tmp_path / "query", 4, 3), tmp_path) == Rerun(4, 90)
+
+
+def test_only_a_checkpoint_in_a_folder_has_a_record(tmp_path):
+    assert local_folder(str(tmp_path)) == tmp_path
+    assert local_folder(f"file://{tmp_path}/a%20b") == tmp_path / "a b"
+    assert local_folder("hdfs://host/path") is None
+    assert local_folder("") is None
+    assert find_rerun(None, None) == Rerun()
 
 
 def test_the_ids_of_the_epoch_are_found_page_by_page():
