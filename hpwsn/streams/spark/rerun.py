@@ -12,7 +12,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from hpwsn.streams.spark.broker_link import BrokerLink
+from hpwsn.streams.spark.reading.broker_link import BrokerLink
 
 _COMMIT_FILE = "published.json"
 

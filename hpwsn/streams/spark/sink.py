@@ -25,7 +25,7 @@ from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMess
 
 from hpwsn.backbone.activemq.internal_publisher import InternalPublisher
 from hpwsn.streams.definition.schema import json_of
-from hpwsn.streams.spark.broker_link import BrokerLink
+from hpwsn.streams.spark.reading.broker_link import BrokerLink
 from hpwsn.streams.spark.rerun import Rerun, record_committed
 from hpwsn_client.wsn.formats.json_events import encode_event
 

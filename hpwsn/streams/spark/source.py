@@ -26,7 +26,7 @@ from pyspark.sql.types import StructType
 
 from hpwsn.errors import HpwsnError
 from hpwsn.streams.definition.schema import Schema, ValueRefused, parse_schema, value_of
-from hpwsn.streams.spark.broker_link import PAGE, BrokerLink
+from hpwsn.streams.spark.reading.broker_link import PAGE, BrokerLink
 
 FORMAT = "hpwsn"
 LONG_POLL = 0.1

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from hpwsn.streams.spark.broker_link import Page
+from hpwsn.streams.spark.reading.broker_link import Page
 from hpwsn.streams.spark.rerun import Rerun, find_rerun, record_committed
 
 
