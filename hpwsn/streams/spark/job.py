@@ -26,10 +26,10 @@ from hpwsn.errors import HpwsnError
 from hpwsn.streams.definition.definition import Definition
 from hpwsn.streams.plan.plan import build_plan
 from hpwsn.streams.spark import source
-from hpwsn.streams.spark.reading.broker_link import BrokerLink, BrokerRefused, BrokerUnavailable
 from hpwsn.streams.spark.dataframes import CONFIGURATION, apply
 from hpwsn.streams.spark.history import folder_name, write_history
 from hpwsn.streams.spark.inputs import open_streams, register_sources
+from hpwsn.streams.spark.reading.broker_link import BrokerLink, BrokerRefused, BrokerUnavailable
 from hpwsn.streams.spark.rerun import find_rerun
 from hpwsn.streams.spark.running import HISTORY, QUERY, RunningService, progress_line
 from hpwsn.streams.spark.source import MAX_ROWS

@@ -14,6 +14,8 @@ from pathlib import Path
 
 from hpwsn.streams.spark.reading.broker_link import BrokerLink
 
+PAGE = 50_000
+"""Maximum events per request; without columns, a page has only their offsets and ids."""
 _COMMIT_FILE = "published.json"
 
 
@@ -41,8 +43,8 @@ class Rerun:
         found: set[str] = set()
         after, end = self.after, link.end(topic)
         while after < end:
-            page = link.read(topic, after)
-            found.update(event["id"] for event in page.events if (event["id"] or "").startswith(prefix))
+            page = link.rows([topic], after, end, limit=PAGE)
+            found.update(id_ for *_, id_ in page.runs if id_ is not None and id_.startswith(prefix))
             after = page.upto
         return frozenset(found)
 

@@ -120,6 +120,11 @@ class BrokerLink:
         body, headers = self._request("GET", f"{_events(topic)}?{query}")
         return Page(json.loads(body), int(headers["Hpwsn-After"]))
 
+    def sample(self, topics: Sequence[str], limit: int) -> list[dict[str, Any]]:
+        """The content of the oldest events, at most PAGE."""
+        body, _ = self._request("GET", _path(topics, [("max", min(limit, PAGE))]))
+        return [event["data"] for event in json.loads(body)]
+
     def look(
         self,
         topics: Sequence[str],

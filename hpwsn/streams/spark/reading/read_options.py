@@ -88,9 +88,7 @@ def _topics(text: str) -> tuple[str, ...]:
 
 def _start(options: Mapping[str, str], default: str) -> str | int:
     if "startingoffsets" in options or "start" not in options:
-        return _position(
-            "startingOffsets", options.get("startingoffsets", default), (EARLIEST, LATEST)
-        )
+        return _position("startingOffsets", options.get("startingoffsets", default), (EARLIEST, LATEST))
     words: Mapping[str, str] = {"oldest": EARLIEST, "now": LATEST}
     if options["start"] in words:
         return words[options["start"]]

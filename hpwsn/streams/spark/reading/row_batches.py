@@ -1,8 +1,9 @@
 """Turns pages of rows into Arrow batches of a schema, and keeps the rows of one partition of a key.
 
-A page (docs/events.md, rows) has the values of the requested fields as lines of text, and for each run of rows
-its topic, offsets, time and message id. Arrow's CSV reader converts the lines directly to the types of the
-schema. A column in which a value does not fit is read as text from then on, and converted by `typed_columns`.
+A page (docs/events.md, rows) has the values of the requested fields as lines of text, and for each run of
+rows its topic, offsets, time and message id. Arrow's CSV reader converts the lines directly to the types of
+the schema. A column in which a value does not fit is read as text from then on, and converted by
+`typed_columns`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,13 @@ from hpwsn.streams.spark.reading.typed_columns import UTC_TIMESTAMP, convert, fi
 DATA = "@data"
 """The column of a page that is the whole event as JSON."""
 RAW = pa.schema(
-    {"topic": pa.string(), "offset": pa.int64(), "time": UTC_TIMESTAMP, "id": pa.string(), "data": pa.string()}
+    {
+        "topic": pa.string(),
+        "offset": pa.int64(),
+        "time": UTC_TIMESTAMP,
+        "id": pa.string(),
+        "data": pa.string(),
+    }
 )
 """The columns of a reader without a schema."""
 ABOUT: Mapping[str, pa.DataType] = {f"_{name}": RAW.field(name).type for name in RAW.names[:-1]}
@@ -30,9 +37,7 @@ ABOUT: Mapping[str, pa.DataType] = {f"_{name}": RAW.field(name).type for name in
 _DELIMITER, _NULL = "\x1f", "\x1a"
 _BREAKS = {"\x1d": "\n", "\x1c": "\r"}
 """How a page writes the line breaks in a value."""
-_PARSE = csv.ParseOptions(
-    delimiter=_DELIMITER, quote_char=False, escape_char=False, ignore_empty_lines=False
-)
+_PARSE = csv.ParseOptions(delimiter=_DELIMITER, quote_char=False, escape_char=False, ignore_empty_lines=False)
 
 
 class SchemaRefused(HpwsnError):
@@ -63,7 +68,7 @@ class RowBatches:
         """For each column of the schema its source: a field, DATA, or `about` a notification."""
         if self._schema.names == RAW.names and self._schema.types == RAW.types:
             return [*ABOUT, DATA]
-        return self._schema.names
+        return list(self._schema.names)
 
     def batch(self, page: RowsPage) -> pa.RecordBatch:
         """The rows of a page."""
@@ -103,14 +108,13 @@ class RowBatches:
             self._loose |= self._unreadable(page, types)
             return self._converted(page, types, self._loose)
 
-    def _converted(self, page: RowsPage, types: Sequence[pa.DataType], loose: Sequence[int] | set[int]) -> list[pa.Array]:
+    def _converted(
+        self, page: RowsPage, types: Sequence[pa.DataType], loose: Sequence[int] | set[int]
+    ) -> list[pa.Array]:
         read = [pa.string() if n in loose else kind for n, kind in enumerate(types)]
         found = _read(page.lines, read)
         broken = [mark for mark in _BREAKS if mark.encode() in page.lines.obj]  # type: ignore[operator]
-        return [
-            _finished(column, kind, broken)
-            for column, kind in zip(found, types, strict=True)
-        ]
+        return [_finished(column, kind, broken) for column, kind in zip(found, types, strict=True)]
 
     def _unreadable(self, page: RowsPage, types: Sequence[pa.DataType]) -> set[int]:
         """The columns with a value that the CSV reader cannot convert."""
@@ -121,7 +125,7 @@ class RowBatches:
                 text.cast(kind)
             except pa.ArrowInvalid:
                 found.add(n)
-        # Where CSV is stricter than the cast, such as for a timestamp without a zone, all columns are suspect.
+        # Where the CSV reader is stricter than the cast, all columns are suspect.
         return found or set(range(len(types)))
 
 
@@ -135,8 +139,8 @@ def check_schema(schema: pa.Schema) -> None:
             )
         if not is_supported(field.type):
             raise SchemaRefused(
-                f"the column {field.name} cannot be {field.type}; declare it as STRING, which gives a structure"
-                " as JSON, and parse it with from_json"
+                f"the column {field.name} cannot be {field.type}; declare it as STRING, which gives"
+                " a structure as JSON, and parse it with from_json"
             )
 
 

@@ -19,9 +19,27 @@ INTEGERS = [Type("TINYINT"), Type("SMALLINT"), Type("INT"), Type("BIGINT")]
 ZONES = some.integers(-1439, 1439).map(lambda minutes: timezone(timedelta(minutes=minutes)))
 NUMBERS = some.integers() | some.floats(allow_nan=False, allow_infinity=False)
 WORDS = some.sampled_from(
-    ["", " ", "x", "0x10", "1e", "--5", "+-5", "5-", "nan", "Infinity", "-inf", "true", "True", "{}", "[1]"]
-    + ["2024-02-30", "2024-13-01", "2024-01-01T24:30:00", "2024-01-01T00:00:60", "0000-01-01", "2024-1-1"]
-    + ["2024-01-01T00:00:00+25:00", "2024-01-01T0", "2024-01-01T00:00:00."]
+    [
+        *(
+            "",
+            " ",
+            "x",
+            "0x10",
+            "1e",
+            "--5",
+            "+-5",
+            "5-",
+            "nan",
+            "Infinity",
+            "-inf",
+            "true",
+            "True",
+            "{}",
+            "[1]",
+        ),
+        *("2024-02-30", "2024-13-01", "2024-01-01T24:30:00", "2024-01-01T00:00:60", "0000-01-01", "2024-1-1"),
+        *("2024-01-01T00:00:00+25:00", "2024-01-01T0", "2024-01-01T00:00:00."),
+    ]
 )
 VALUES = NUMBERS | some.booleans() | WORDS | some.none() | some.integers().map(str)
 
@@ -61,9 +79,7 @@ def test_a_number_is_a_timestamp_in_seconds(values: list[Any]) -> None:
 
 
 @given(
-    values=some.lists(
-        some.datetimes(datetime(2, 1, 1), datetime(9998, 1, 1), timezones=some.none() | ZONES)
-    ),
+    values=some.lists(some.datetimes(datetime(2, 1, 1), datetime(9998, 1, 1), timezones=some.none() | ZONES)),
     separator=some.sampled_from("T _"),
 )
 def test_a_timestamp_may_have_any_zone_and_any_precision(values: list[datetime], separator: str) -> None:
