@@ -48,7 +48,9 @@ def output_order(plan: Plan) -> OutputOrder:
     for node in plan.nodes:
         step = node.step
         if _regroups(node):
-            found = OutputOrder(_order_behind(step), tuple(getattr(step, "by", ()) or getattr(step, "on", ())))
+            found = OutputOrder(
+                _order_behind(step), tuple(getattr(step, "by", ()) or getattr(step, "on", ()))
+            )
         elif isinstance(step, Project):
             kept = [step.kept.get(name, "") for name in found.keys]
             found = OutputOrder(found.order, tuple(kept) if all(kept) else ())

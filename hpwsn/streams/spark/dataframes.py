@@ -48,9 +48,7 @@ _WINDOW_TIME, _PLACE = "_at", "_place"
 """Columns that are not published: the last instant of a row's time window, and its place in a sorted one."""
 
 
-def apply(
-    definition: Definition, frames: Mapping[str, DataFrame], *, with_order: bool = False
-) -> DataFrame:
+def apply(definition: Definition, frames: Mapping[str, DataFrame], *, with_order: bool = False) -> DataFrame:
     """The output of a service for the frames of its inputs; each frame has the schema of its input.
 
     With `with_order`, columns that give the order of rows behind time windows, where there are any, follow.
@@ -156,7 +154,9 @@ def _function(step: Aggregate) -> Column:
 def _run_state_machine(step: Any, frame: DataFrame) -> DataFrame:
     stream_type = step.inputs[0]
     order = ([stream_type.time] if stream_type.time else []) + list(stream_type.schema.names)
-    return run_state_machine(frame.drop(_WINDOW_TIME, _PLACE), step.state_machine(), step.by, order, step.output)
+    return run_state_machine(
+        frame.drop(_WINDOW_TIME, _PLACE), step.state_machine(), step.by, order, step.output
+    )
 
 
 def _increment(step: Increment, frames: Sequence[DataFrame]) -> DataFrame:

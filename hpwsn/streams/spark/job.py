@@ -27,12 +27,12 @@ from hpwsn.errors import HpwsnError
 from hpwsn.streams.definition.definition import Definition
 from hpwsn.streams.plan.output_order import Order, output_order
 from hpwsn.streams.plan.plan import build_plan
-from hpwsn.streams.spark.broker_link import BrokerLink, BrokerRefused, BrokerUnavailable
 from hpwsn.streams.spark.columns import column
 from hpwsn.streams.spark.dataframes import CONFIGURATION, apply
 from hpwsn.streams.spark.history import folder_name, write_history
 from hpwsn.streams.spark.inputs import open_streams, register_sources
 from hpwsn.streams.spark.publication import RESULT, Publication
+from hpwsn.streams.spark.reading.broker_link import BrokerLink, BrokerRefused, BrokerUnavailable
 from hpwsn.streams.spark.running import HISTORY, PUBLISHED, QUERY, RunningService, progress_line
 from hpwsn.streams.spark.source import MAX_ROWS
 

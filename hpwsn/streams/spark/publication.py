@@ -25,7 +25,7 @@ from pyspark import TaskContext
 
 from hpwsn.backbone.activemq.internal_publisher import InternalPublisher
 from hpwsn.streams.arrow_json import json_lines
-from hpwsn.streams.spark.broker_link import BrokerLink
+from hpwsn.streams.spark.reading.broker_link import BrokerLink, kept_link
 from hpwsn.streams.spark.rerun import Rerun
 from hpwsn_client.wsn.formats.json_events import encode_event
 
@@ -38,9 +38,8 @@ _QUERY, _EPOCH = "sql.streaming.queryId", "streaming.sql.batchId"
 """Local properties of a Spark task: the query id, which the checkpoint keeps, and the batch number."""
 _RUN = "spark.jobGroup.id"
 """The local property by which Spark names the run of a query, which changes with every restart."""
-_links: dict[str, BrokerLink] = {}
 _publishers: dict[tuple[str, str], InternalPublisher] = {}
-"""Connections of this worker process to nodes and to ActiveMQ; Spark reuses the process for later batches."""
+"""Connections of this worker process to ActiveMQ; Spark reuses the process for later batches."""
 
 Chunk = tuple[int, bytes]
 """A request: the number of its first row, and its rows as JSON lines."""
@@ -88,9 +87,6 @@ class Publication:
         if first is None:
             # A task without rows, as most tasks of an idle query are, opens no connection.
             return Written(0, None)
-        link = _link(self.url)
-        again = self.rerun.applies_to(epoch, current_run())
-        known = self.rerun.known(link, self.topic, prefix) if again else frozenset()
         rows = 0
 
         def counted() -> Iterator[pa.RecordBatch]:
@@ -100,7 +96,10 @@ class Publication:
                 yield batch
 
         send = self._send_frames if self.backbone else self._send_requests
-        last = send(link, chunks_of(counted()), prefix, known)
+        again = self.rerun.applies_to(epoch, current_run())
+        with kept_link(self.url) as link:
+            known = self.rerun.known(link, self.topic, prefix) if again else frozenset()
+            last = send(link, chunks_of(counted()), prefix, known)
         return Written(rows, last)
 
     def _in_order(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -200,13 +199,6 @@ def _divided(first: int, lines: bytes, rows: int) -> Iterator[Chunk]:
     cut = int(ends[half - 1]) + 1
     yield from _divided(first, lines[:cut], half)
     yield from _divided(first + half, lines[cut:], rows - half)
-
-
-def _link(url: str) -> BrokerLink:
-    link = _links.get(url)
-    if link is None:
-        link = _links[url] = BrokerLink(url)
-    return link
 
 
 def _result(sent: Future[int | None] | None, last: int | None) -> int | None:

@@ -13,10 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from hpwsn.streams.spark.broker_link import BrokerLink
+from hpwsn.streams.spark.reading.broker_link import BrokerLink
 
 KEPT = 8
 """Epochs whose offsets are kept: a restarted query runs one of the last two again."""
+PAGE = 50_000
+"""Maximum events per request; without columns, a page has only their offsets and ids."""
 _RECORD = "published.json"
 
 
@@ -40,8 +42,8 @@ class Rerun:
         found: set[str] = set()
         after, end = self.after, link.end(topic)
         while after < end:
-            page = link.read(topic, after)
-            found.update(event["id"] for event in page.events if (event["id"] or "").startswith(prefix))
+            page = link.rows([topic], after, end, limit=PAGE)
+            found.update(id_ for *_, id_ in page.runs if id_ is not None and id_.startswith(prefix))
             after = page.upto
         return frozenset(found)
 

@@ -10,15 +10,14 @@ import fcntl
 import json
 import socket
 from collections.abc import Mapping
-from pathlib import Path
 from typing import IO, Any
 
 from pyspark.sql.streaming.query import StreamingQuery
 
 from hpwsn.errors import HpwsnError
 from hpwsn.streams.plan.plan import Plan
-from hpwsn.streams.spark.broker_link import BrokerLink
 from hpwsn.streams.spark.history import folder_name
+from hpwsn.streams.spark.reading.broker_link import BrokerLink
 from hpwsn.streams.spark.rerun import Rerun, find_rerun, last_begun, local_folder, record_committed
 
 Figures = dict[str, float]

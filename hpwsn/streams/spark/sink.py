@@ -15,8 +15,8 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 
-from hpwsn.streams.spark.broker_link import BrokerLink
 from hpwsn.streams.spark.publication import current_run, publication_of
+from hpwsn.streams.spark.reading.broker_link import BrokerLink
 from hpwsn.streams.spark.rerun import find_rerun, has_record, last_begun, local_folder, record_committed
 
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from hpwsn.streams.spark.broker_link import Page
+from hpwsn.streams.spark.reading.broker_link import RowsPage
 from hpwsn.streams.spark.rerun import KEPT, Rerun, find_rerun, has_record, local_folder, record_committed
 
 
@@ -10,14 +10,14 @@ class Log:
     """A node's log as a reader sees it, three events at a time."""
 
     def __init__(self, ids: list[str | None]) -> None:
-        self._events = [{"offset": n, "id": id_} for n, id_ in enumerate(ids, 1)]
+        self._runs = [(n, 1, "t", 0, id_) for n, id_ in enumerate(ids, 1)]
 
     def end(self, topic: str) -> int:
-        return len(self._events)
+        return len(self._runs)
 
-    def read(self, topic: str, after: int) -> Page:
-        some = self._events[after : after + 3]
-        return Page(some, some[-1]["offset"] if some else self.end(topic))
+    def rows(self, topics: list[str], after: int, upto: int, limit: int) -> RowsPage:
+        some = self._runs[after : after + 3]
+        return RowsPage(len(some), some, memoryview(b""), some[-1][0] if some else upto)
 
 
 def checkpoint(folder: Path, begun: int, done: int) -> Path:
@@ -79,7 +79,9 @@ def test_a_record_keeps_the_last_epochs_only(tmp_path):
     for epoch in range(20):
         record_committed(tmp_path, epoch, 10 * epoch)
     assert has_record(tmp_path)
-    assert find_rerun(checkpoint(tmp_path / "a", 19 - KEPT + 1, 19 - KEPT), tmp_path).after == 10 * (19 - KEPT)
+    assert find_rerun(checkpoint(tmp_path / "a", 19 - KEPT + 1, 19 - KEPT), tmp_path).after == 10 * (
+        19 - KEPT
+    )
     assert find_rerun(checkpoint(tmp_path / "b", 19 - KEPT, 18 - KEPT), tmp_path).after == 0
 
 
