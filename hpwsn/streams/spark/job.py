@@ -169,8 +169,8 @@ class Job:
             order,
             rerun,
         )
-        # Tasks publish, and the sink gets a row with the number: Spark's own sinks start no process of Python,
-        # as that of a Python data source does for every batch.
+        # Tasks publish, and the sink gets a row with the number: Spark's own sinks start no process of
+        # Python, as that of a Python data source does for every batch.
         published = frame.mapInArrow(publication.publish_task, RESULT).observe(
             PUBLISHED, fn.sum("rows").alias("rows")
         )

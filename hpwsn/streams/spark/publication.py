@@ -26,7 +26,7 @@ from pyspark import TaskContext
 from hpwsn.backbone.activemq.internal_publisher import InternalPublisher
 from hpwsn.streams.arrow_json import json_lines
 from hpwsn.streams.spark.reading.broker_link import BrokerLink, kept_link
-from hpwsn.streams.spark.rerun import Rerun
+from hpwsn.streams.spark.rerun import NO_RERUN, Rerun
 from hpwsn_client.wsn.formats.json_events import encode_event
 
 CHUNK_ROWS, CHUNK_BYTES = 5000, 4 << 20
@@ -57,8 +57,8 @@ class Written:
 class Publication:
     """Where the rows of a query are published, and in which order.
 
-    `backbone` and `node` are set to publish through ActiveMQ, `registration` if the node requires one. Columns
-    of `order` whose names begin with an underscore are not published.
+    `backbone` and `node` are set to publish through ActiveMQ, `registration` if the node requires one.
+    Columns whose names begin with an underscore only give the order, and are not published.
     """
 
     url: str
@@ -68,7 +68,7 @@ class Publication:
     node: str = ""
     registration: str = ""
     order: tuple[str, ...] = ()
-    rerun: Rerun = Rerun()
+    rerun: Rerun = NO_RERUN
 
     def publish_task(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Publish the rows of a task, for mapInArrow; the result has the schema RESULT."""

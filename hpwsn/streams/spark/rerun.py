@@ -48,6 +48,10 @@ class Rerun:
         return frozenset(found)
 
 
+NO_RERUN = Rerun()
+"""Nothing is run again."""
+
+
 def local_folder(location: str) -> Path | None:
     """The folder of a checkpoint on this machine or a shared path; None for other file systems."""
     if location.startswith("file:"):
@@ -63,10 +67,10 @@ def last_begun(checkpoint: Path) -> int | None:
 def find_rerun(checkpoint: Path | None, state: Path | None) -> Rerun:
     """The epoch that a query from this checkpoint runs again."""
     if checkpoint is None or state is None:
-        return Rerun()
+        return NO_RERUN
     begun, done = last_begun(checkpoint), _last(checkpoint / "commits")
     if begun is None or begun == done:
-        return Rerun()
+        return NO_RERUN
     before = [one for one in _recorded(state) if one[0] < begun]
     after = max((offset for _, offset, _ in before), default=0)
     return Rerun(begun, after, before[-1][2] if before and before[-1][0] == begun - 1 else "")

@@ -18,7 +18,7 @@ from hpwsn.errors import HpwsnError
 from hpwsn.streams.plan.plan import Plan
 from hpwsn.streams.spark.history import folder_name
 from hpwsn.streams.spark.reading.broker_link import BrokerLink
-from hpwsn.streams.spark.rerun import Rerun, find_rerun, last_begun, local_folder, record_committed
+from hpwsn.streams.spark.rerun import NO_RERUN, Rerun, find_rerun, last_begun, local_folder, record_committed
 
 Figures = dict[str, float]
 
@@ -68,7 +68,7 @@ class RunningService:
     def prepare_start(self, link: BrokerLink) -> Rerun:
         """The epoch that the query runs again; call it before every start of the query."""
         if self.local_checkpoint is None:
-            return Rerun()
+            return NO_RERUN
         checkpoint, state = self.local_checkpoint / QUERY, self.local_checkpoint / "published"
         found, begun = find_rerun(checkpoint, state), last_begun(checkpoint)
         record_committed(state, -1 if begun is None else begun, link.end(self.definition.topic))
