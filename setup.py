@@ -8,7 +8,10 @@ import ast
 from pathlib import Path
 
 from setuptools import Distribution, find_packages, setup
+from setuptools.command.build_py import build_py
 
+FOUND_BY_SPARK = {"pyspark_hpwsn": "hpwsn/streams/spark/lookup/pyspark_hpwsn"}
+"""The top-level package by which PySpark finds the data source, and its folder."""
 CLIENT = Path(__file__).parent / "client" / "hpwsn_client" / "__init__.py"
 
 
@@ -33,12 +36,29 @@ class Node(Distribution):
         self.metadata.install_requires = self.install_requires
 
 
+class Packages(build_py):
+    """Copies the package for PySpark in an editable install too.
+
+    PySpark lists the folders of the path, and does not see packages that an import hook finds.
+    """
+
+    def run(self) -> None:
+        """Build; an editable install takes what is in the folder of the `install` command."""
+        super().run()
+        if self.editable_mode:
+            target = Path(self.get_finalized_command("install").install_lib)
+            for package, folder in FOUND_BY_SPARK.items():
+                self.copy_tree(folder, str(target / package))
+
+
 setup(
     version=VERSION,
     distclass=Node,
+    cmdclass={"build_py": Packages},
     packages=[
         *find_packages(".", include=["hpwsn", "hpwsn.*"]),
         *find_packages("admin", include=["hpwsn_admin", "hpwsn_admin.*"]),
+        *FOUND_BY_SPARK,
     ],
-    package_dir={"hpwsn_admin": "admin/hpwsn_admin"},
+    package_dir={"hpwsn_admin": "admin/hpwsn_admin", **FOUND_BY_SPARK},
 )

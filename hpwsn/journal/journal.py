@@ -23,6 +23,7 @@ from hpwsn.journal.store import changes
 from hpwsn.journal.store.data_directory import DirectoryLock
 from hpwsn.journal.store.reader import Reader
 from hpwsn.journal.store.records import (
+    Backlog,
     DeadLetter,
     Durability,
     Pruned,
@@ -31,6 +32,7 @@ from hpwsn.journal.store.records import (
     Recovered,
     RegistrationRecord,
     Retention,
+    RunScan,
     Scan,
     State,
     Stored,
@@ -146,6 +148,30 @@ class Journal:
     async def count(self, after: int, topics: Collection[str] | None) -> int:
         """How many entries without a target lie after an offset on these topics; None for every topic."""
         return await self._read(self._reader.count, after, topics)
+
+    async def scan_runs(
+        self, after: int, *, limit: int, topics: Collection[str], head: int, room: int
+    ) -> RunScan:
+        """Like `scan`, without targets, as runs with their first offsets; no notification is built."""
+        return await self._read(self._reader.scan_runs, after, limit, topics, head, room)
+
+    async def backlog(self, after: int, limit: int, topics: Collection[str], head: int) -> Backlog:
+        """The number of entries without a target after an offset, up to `head`, on these topics.
+
+        `upto` is the offset of entry number `limit`, or `head` if there are fewer.
+        """
+        return await self._read(self._reader.backlog, after, limit, topics, head)
+
+    async def oldest(self) -> int:
+        """The first offset from which on retention has removed nothing."""
+        return await self._read(self._reader.oldest)
+
+    async def since(self, time: float) -> int:
+        """The greatest offset before which every entry is older than a time."""
+        offset, found = 0, False
+        while not found:
+            offset, found = await self._read(self._reader.since, time, offset)
+        return offset
 
     def put_subscription(self, record: SubscriptionRecord) -> asyncio.Future[None]:
         """Store a subscription or its changed state; a stored cursor never moves back."""

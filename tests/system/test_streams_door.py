@@ -10,7 +10,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from hpwsn.streams.spark.broker_link import BrokerLink
+from hpwsn.streams.spark.reading.broker_link import BrokerLink
 from hpwsn_client.wsn.soap.names import DIALECT_PREDICATES
 from tests.consumer import Consumer
 from tests.harness import NodeProcess

@@ -9,25 +9,24 @@ nobody reads. Readers do not hold retention back.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import ParamSpec, TypeVar
+from dataclasses import dataclass
+from typing import cast
 
 from lxml import etree
 
+from hpwsn.broker.delivery.log_pages import Page, Stretch, off_loop
 from hpwsn.broker.subscriptions.subscription import Subscriber
 from hpwsn.journal.journal import Journal
+from hpwsn.journal.store.records import Backlog
 from hpwsn.listeners import Listeners
-from hpwsn.notification import Notification, Run
+from hpwsn.notification import Run
 from hpwsn.topics.tree.tree import TopicTree
 from hpwsn_client.wsn.soap.names import DIALECT_SIMPLE
 from hpwsn_client.wsn.soap.soap_faults import SoapFault
 from hpwsn_client.wsn.soap.xml import STORED_LIMITS, parse_xml
 from hpwsn_client.wsn.topics.topic_expressions import Topic, TopicExpression
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 POLL_BYTES = 4 << 20
 """Size of the notifications in one answer, beyond which it ends."""
@@ -38,69 +37,46 @@ SEARCHED = 1000
 """Entries that a filter looks at in one go, however few are asked for."""
 POLL_WORK = 2.0
 """Seconds that a poll looks for what its filter selects; its answer says how far it came."""
-LOOP_BYTES = 64 << 10
-"""More than this is worked on in a thread, so that the loop goes on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What a reader wants: a topic with all below it, and of that what a predicate selects."""
+    """What a reader wants: topics, each with all below it, up to an offset, and what a predicate selects."""
 
-    topic: Topic
+    topics: tuple[Topic, ...]
     wanted: Callable[[etree._Element], bool] | None = None
+    upto: int | None = None
 
+    @property
+    def expressions(self) -> tuple[TopicExpression, ...]:
+        """The topics as expressions of the simple dialect."""
+        return tuple(TopicExpression.of(topic, DIALECT_SIMPLE) for topic in self.topics)
 
-class LogEntry:
-    """A notification at its offset, shared by all who read it now."""
-
-    __slots__ = ("_encoded", "_encoding", "notification", "offset")
-
-    def __init__(self, offset: int, notification: Notification) -> None:
-        self.offset = offset
-        self.notification = notification
-        self._encoded: bytes | None = None
-        self._encoding: asyncio.Future[bytes] | None = None
-
-    async def encode_once(self, encode: Callable[[LogEntry], bytes]) -> bytes:
-        """The result of the first call, in which all readers share; a large one is made in a thread."""
-        if self._encoded is None:
-            if len(self.notification.content) <= LOOP_BYTES:
-                self._encoded = encode(self)
-            else:
-                if self._encoding is None:
-                    self._encoding = asyncio.ensure_future(asyncio.to_thread(encode, self))
-                self._encoded = await asyncio.shield(self._encoding)
-        return self._encoded
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """Some of what a reader wants, the offset up to which all has been looked at, and whether that is all."""
-
-    entries: list[LogEntry] = field(default_factory=list)
-    upto: int = 0
-    complete: bool = False
+    def bound(self, offset: int) -> int:
+        """The offset, or the last one of the query if that is less."""
+        return offset if self.upto is None else min(offset, self.upto)
 
 
 class _Watch:
     """What was committed for a waiting reader since it looked last, as long as that is one page."""
 
-    __slots__ = ("entries", "news", "overflow", "size")
+    __slots__ = ("count", "news", "overflow", "size", "stretches")
 
     def __init__(self) -> None:
         self.news = asyncio.Event()
         self.clear()
 
     def clear(self) -> None:
-        self.entries: list[LogEntry] = []
-        self.size = 0
+        self.stretches: list[Stretch] = []
+        self.count = self.size = 0
         self.overflow = False
         self.news.clear()
 
-    def offer(self, entry: LogEntry) -> None:
-        if len(self.entries) < FOLLOW_ENTRIES and self.size < FOLLOW_BYTES:
-            self.entries.append(entry)
-            self.size += len(entry.notification.content)
+    def offer(self, stretch: Stretch) -> None:
+        if self.count + len(stretch.offsets) <= FOLLOW_ENTRIES and self.size < FOLLOW_BYTES:
+            self.stretches.append(stretch)
+            self.count += len(stretch.offsets)
+            self.size += stretch.run.content_size
         else:
             self.overflow = True
         self.news.set()
@@ -139,10 +115,10 @@ class Readers:
             return
         for run in runs:
             if run.topic is not None and run.target is None:
-                watches = list(self._watching(run.topic))
-                for entry in map(LogEntry, range(first, first + run.size), run if watches else ()):
-                    for watch in watches:
-                        watch.offer(entry)
+                watches = set(self._watching(run.topic))
+                stretch = Stretch(range(first, first + run.size), run) if watches else None
+                for watch in watches:
+                    watch.offer(cast(Stretch, stretch))
             first += run.size
 
     def _watching(self, topic: Topic) -> Iterator[_Watch]:
@@ -152,19 +128,21 @@ class Readers:
             for place in node.ancestors:
                 yield from self._watches.get(place, ())
 
-    async def poll(self, query: Query, after: int, limit: int, wait: float) -> Page:
+    async def poll(self, query: Query, after: int, limit: int, wait: float, room: int = POLL_BYTES) -> Page:
         """The next entries at once, or the first to come within so many seconds."""
         loop = asyncio.get_running_loop()
         deadline, found = loop.time() + wait, Page(upto=after)
         page = found
         until = max(deadline, loop.time() + POLL_WORK)
-        with self._watch(query.topic, waits=wait > 0) as watch:
-            while len(found.entries) < limit and _size(found.entries) < POLL_BYTES and not self.closed:
-                page = await self._next(query, page, watch, limit - len(found.entries), POLL_BYTES)
-                found = Page(found.entries + page.entries, page.upto)
+        with self._watch(query.topics, waits=wait > 0) as watch:
+            while found.count < limit and found.size < room and not self.closed:
+                page = await self._next(query, page, watch, limit - found.count, room)
+                found = Page(found.stretches + page.stretches, page.upto)
+                if query.upto is not None and found.upto >= query.upto:
+                    break
                 if not page.complete and loop.time() < until:
                     continue
-                if found.entries or not await _comes(watch.news, deadline - loop.time()):
+                if found.stretches or not await _comes(watch.news, deadline - loop.time()):
                     break
         return found
 
@@ -172,12 +150,12 @@ class Readers:
         """Pages as they come, and an empty one after each `beat` seconds without any."""
         loop = asyncio.get_running_loop()
         quiet_since, page = loop.time(), Page(upto=after)
-        with self._watch(query.topic) as watch:
+        with self._watch(query.topics) as watch:
             while not self.closed:
                 if page.complete and not watch.news.is_set():
                     await _comes(watch.news, quiet_since + beat - loop.time())
                 page = await self._next(query, page, watch, FOLLOW_ENTRIES, FOLLOW_BYTES)
-                if page.entries or loop.time() >= quiet_since + beat:
+                if page.stretches or loop.time() >= quiet_since + beat:
                     yield page
                     quiet_since = loop.time()
 
@@ -185,32 +163,54 @@ class Readers:
         """The page after another: new commits from memory, or a search where these are not all."""
         overflow = watch.overflow
         # A reader may ask for what comes after an offset that the log has still to reach.
-        new = [entry for entry in watch.entries if entry.offset > before.upto]
+        new = Page([each for one in watch.stretches for each in one.between(before.upto, query.upto)])
         watch.clear()
-        if not before.complete or overflow or len(new) > limit:
+        if not before.complete or overflow or new.count > limit:
             return await self.read(query, before.upto, limit, room)
-        if not new:
+        if not new.stretches:
             return Page(upto=before.upto, complete=True)
-        return Page(await _selected(new, query), new[-1].offset, complete=True)
+        return Page(await _selected(new, query), new.stretches[-1].offsets[-1], complete=True)
 
     async def read(self, query: Query, after: int, limit: int, room: int) -> Page:
-        """One look at the log: the next entries on the topic that the predicate selects, perhaps none."""
+        """One look at the log: the next entries on the topics that the predicate selects, perhaps none."""
         # What is committed and not yet processed may be on a topic that the tree has still to learn.
-        head = max(self.head(), after)
-        topics = self._tree.keys((TopicExpression.of(query.topic, DIALECT_SIMPLE),))
+        head = max(query.bound(self.head()), after)
+        topics = self._keys(query)
         if after >= head or not topics:
             return Page(upto=head, complete=True)
         batch = limit if query.wanted is None else max(limit, SEARCHED)
-        scan = await self._journal.scan(after, limit=batch, topics=topics, room=room)
-        entries = [LogEntry(each.offset, each.notification) for each in scan.entries if each.offset <= head]
-        found = await _selected(entries, query)
-        upto = found[limit - 1].offset if len(found) > limit else min(scan.upto, head)
-        return Page(found[:limit], upto, complete=upto >= head)
+        scan = await self._journal.scan_runs(after, limit=batch, topics=topics, head=head, room=room)
+        looked = Page([Stretch(range(first, first + run.size), run) for first, run in scan.runs], scan.upto)
+        found = Page(await _selected(looked, query), scan.upto)
+        if found.count > limit:
+            found = found.first(limit)
+        return Page(found.stretches, found.upto, complete=found.upto >= head)
 
-    async def count(self, topic: Topic, after: int) -> int:
-        """How many entries on the topic, and below it, lie after an offset."""
-        topics = self._tree.keys((TopicExpression.of(topic, DIALECT_SIMPLE),))
-        return await self._journal.count(after, topics) if topics else 0
+    def _keys(self, query: Query) -> Collection[str]:
+        found = [self._tree.keys((expression,)) or () for expression in query.expressions]
+        return found[0] if len(found) == 1 else set().union(*found)
+
+    async def backlog(self, query: Query, after: int, limit: int, wait: float) -> Backlog:
+        """How many entries lie after an offset, as soon as there are any, or after so many seconds."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + wait
+        with self._watch(query.topics, waits=wait > 0) as watch:
+            while True:
+                watch.clear()
+                head, topics = self.head(), self._keys(query)
+                found = Backlog(0, max(head, after))
+                if topics and after < head:
+                    found = await self._journal.backlog(after, limit, topics, head)
+                if found.entries or self.closed or not await _comes(watch.news, deadline - loop.time()):
+                    return found
+
+    async def oldest(self) -> int:
+        """The first offset from which on retention has removed nothing."""
+        return await self._journal.oldest()
+
+    async def since(self, time: float) -> int:
+        """The greatest offset before which every entry was accepted before a time."""
+        return min(await self._journal.since(time), self.head())
 
     def close(self) -> None:
         """End every wait; streams end and polls answer with what they have."""
@@ -232,26 +232,21 @@ class Readers:
             self.waiting_changed(topic, not before)
 
     @contextmanager
-    def _watch(self, topic: Topic, waits: bool = True) -> Iterator[_Watch]:
+    def _watch(self, topics: Sequence[Topic], waits: bool = True) -> Iterator[_Watch]:
         watch = _Watch()
-        self._watches.setdefault(topic, set()).add(watch)
-        if waits:
-            self._count(topic, 1)
+        for topic in topics:
+            self._watches.setdefault(topic, set()).add(watch)
+            if waits:
+                self._count(topic, 1)
         try:
             yield watch
         finally:
-            if waits:
-                self._count(topic, -1)
-            self._watches[topic].discard(watch)
-            if not self._watches[topic]:
-                del self._watches[topic]
-
-
-async def off_loop(size: int, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Do the work here, or in a thread where the data is large."""
-    if size <= LOOP_BYTES:
-        return work(*args, **kwargs)
-    return await asyncio.to_thread(work, *args, **kwargs)
+            for topic in topics:
+                if waits:
+                    self._count(topic, -1)
+                self._watches[topic].discard(watch)
+                if not self._watches[topic]:
+                    del self._watches[topic]
 
 
 async def _comes(news: asyncio.Event, seconds: float) -> bool:
@@ -264,14 +259,15 @@ async def _comes(news: asyncio.Event, seconds: float) -> bool:
         return False
 
 
-async def _selected(entries: list[LogEntry], query: Query) -> list[LogEntry]:
+async def _selected(page: Page, query: Query) -> list[Stretch]:
     if query.wanted is None:
-        return entries
-    return await off_loop(_size(entries), _select, entries, query.wanted)
+        return page.stretches
+    return await off_loop(page.size, _select, page.stretches, query.wanted)
 
 
-def _select(entries: Sequence[LogEntry], wanted: Callable[[etree._Element], bool]) -> list[LogEntry]:
-    return [entry for entry in entries if _holds(entry.notification.payload, wanted)]
+def _select(stretches: Sequence[Stretch], wanted: Callable[[etree._Element], bool]) -> list[Stretch]:
+    found = (each.select([_holds(payload, wanted) for payload in each.payloads]) for each in stretches)
+    return [each for each in found if each is not None]
 
 
 def _holds(payload: bytes, wanted: Callable[[etree._Element], bool]) -> bool:
@@ -279,7 +275,3 @@ def _holds(payload: bytes, wanted: Callable[[etree._Element], bool]) -> bool:
         return wanted(parse_xml(payload, STORED_LIMITS))
     except SoapFault:
         return False
-
-
-def _size(entries: Sequence[LogEntry]) -> int:
-    return sum(len(entry.notification.content) for entry in entries)

@@ -16,7 +16,8 @@ from urllib.parse import urlsplit
 
 from aiohttp import WSCloseCode, web
 
-from hpwsn.broker.delivery.log_readers import LogEntry, Query, Readers
+from hpwsn.broker.delivery.log_pages import Encode, encode_once
+from hpwsn.broker.delivery.log_readers import Query, Readers
 from hpwsn.door.rest.event_stream import BEAT, STALLED, abort
 from hpwsn.errors import JournalUnavailable
 from hpwsn_client.wsn.soap.soap_faults import SoapFault
@@ -45,7 +46,7 @@ def check_origin(request: web.Request, origins: Sequence[str]) -> None:
 
 
 async def write_socket(
-    request: web.Request, readers: Readers, query: Query, after: int, encode: Callable[[LogEntry], bytes]
+    request: web.Request, readers: Readers, query: Query, after: int, encode: Encode
 ) -> web.StreamResponse:
     """Send the events after an offset until either side closes."""
     socket = web.WebSocketResponse(
@@ -84,24 +85,23 @@ async def _send(
     readers: Readers,
     query: Query,
     after: int,
-    encode: Callable[[LogEntry], bytes],
+    encode: Encode,
     drop: Callable[[], None],
 ) -> None:
     code, words = WSCloseCode.GOING_AWAY, b"the node is stopping"
     try:
         async with aclosing(readers.follow(query, after, BEAT)) as pages:
             async for page in pages:
-                for entry in page.entries:
-                    data = await entry.encode_once(encode)
+                for data in await encode_once(page.stretches, encode):
                     async with asyncio.timeout(STALLED):
                         await socket.send_str(data.decode())
     except JournalUnavailable as error:
-        log.warning("a socket of %s ends: %s", query.topic, error)
+        log.warning("a socket of %s ends: %s", query.topics[0], error)
         code, words = WSCloseCode.TRY_AGAIN_LATER, b"the journal cannot be read now"
     except (ConnectionError, TimeoutError):
         drop()
         return
     except Exception:
-        log.exception("a socket of %s failed", query.topic)
+        log.exception("a socket of %s failed", query.topics[0])
         code, words = WSCloseCode.INTERNAL_ERROR, b"internal error; see the node's log"
     await socket.close(code=code, message=words)

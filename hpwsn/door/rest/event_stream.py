@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
 from contextlib import aclosing
 
 from aiohttp import web
 
-from hpwsn.broker.delivery.log_readers import LOOP_BYTES, LogEntry, Query, Readers
+from hpwsn.broker.delivery.log_pages import LOOP_BYTES, Encode, encode_once
+from hpwsn.broker.delivery.log_readers import Query, Readers
 from hpwsn.errors import JournalUnavailable
 
 log = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ def wants_stream(request: web.Request) -> bool:
 
 
 async def write_stream(
-    request: web.Request, readers: Readers, query: Query, after: int, encode: Callable[[LogEntry], bytes]
+    request: web.Request, readers: Readers, query: Query, after: int, encode: Encode
 ) -> web.StreamResponse:
     """Write the events after an offset until either side ends the stream."""
     response = web.StreamResponse(headers=_HEADERS)
@@ -46,11 +46,11 @@ async def write_stream(
         await _write(response, b": after %d\n\n" % after)
         await _follow(response, readers, query, after, encode)
     except JournalUnavailable as error:
-        log.warning("a stream of %s ends: %s", query.topic, error)
+        log.warning("a stream of %s ends: %s", query.topics[0], error)
     except (ConnectionError, TimeoutError):
         abort(request)
     except Exception:
-        log.exception("a stream of %s failed", query.topic)
+        log.exception("a stream of %s failed", query.topics[0])
         abort(request)
     return response
 
@@ -60,15 +60,15 @@ async def _follow(
     readers: Readers,
     query: Query,
     after: int,
-    encode: Callable[[LogEntry], bytes],
+    encode: Encode,
 ) -> None:
     async with aclosing(readers.follow(query, after, BEAT)) as pages:
         async for page in pages:
-            if not page.entries:
+            if not page.stretches:
                 await _write(response, b":\n\n")
-            for entry in page.entries:
-                data = await entry.encode_once(encode)
-                await _write(response, b"id: %d\ndata: %s\n\n" % (entry.offset, data))
+            events = await encode_once(page.stretches, encode)
+            for offset, data in zip(page.offsets, events, strict=True):
+                await _write(response, b"id: %d\ndata: %s\n\n" % (offset, data))
 
 
 async def _write(response: web.StreamResponse, data: bytes) -> None:

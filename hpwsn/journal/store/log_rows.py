@@ -89,6 +89,23 @@ def read_row(
     ]
 
 
+def read_run(row: Row, content: bytes, topic: Topic | None, after: int, upto: int) -> tuple[int, Run]:
+    """The part of a row after one offset and up to another, as a run with its first offset.
+
+    The row must have an entry there, and no target. Payloads are split only where the row is cut.
+    """
+    first, last = max(row.first, after + 1), min(row.offset, upto)
+    if row.tail >= 0:
+        payloads = content[row.head : row.tail] + END
+    else:
+        payloads = content[row.head : content.rindex(END) + 1]
+        if last - first < row.offset - row.first:
+            kept = split_payloads(payloads)[first - row.first : last - row.first + 1]
+            payloads = END.join((*kept, b""))
+    before, size = content[: row.head], last - first + 1
+    return first, Run(topic, before, payloads, size, row.time / 1e6, row.message_id)
+
+
 def parse_rows(rows: Sequence[Sequence[Any]]) -> list[Row]:
     """Rows from their decoded JSON arrays."""
     return [Row(*row) for row in rows]

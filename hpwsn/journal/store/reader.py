@@ -12,10 +12,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from hpwsn.journal.store.log_rows import FIRST, SIZE, Row, parse_rows, read_row
-from hpwsn.journal.store.records import NO_TOPIC, DeadLetter, Pulled, Scan, Stored
+from hpwsn.journal.store.log_positions import find_since, measure
+from hpwsn.journal.store.log_rows import FIRST, SIZE, Row, parse_rows, read_row, read_run
+from hpwsn.journal.store.records import NO_TOPIC, Backlog, DeadLetter, Pulled, RunScan, Scan, Stored
 from hpwsn.journal.store.tables import unavailable
-from hpwsn.notification import ROW_MEMBERS
+from hpwsn.notification import ROW_MEMBERS, Run
 from hpwsn_client.wsn.topics.topic_expressions import Topic
 
 MAX_BYTES = 16 << 20
@@ -118,6 +119,45 @@ class Reader:
             entries = _fitting(found[:limit], room or MAX_BYTES)
             whole = len(kept) == len(rows) and len(entries) == len(found) < limit
             return Scan(entries, max(after, last) if whole else entries[-1].offset)
+
+    def scan_runs(self, after: int, limit: int, topics: Collection[str], head: int, room: int) -> RunScan:
+        """The next entries without a target of some topics, up to `head`, as runs.
+
+        The rows are cut at `room` bytes, but there is at least one.
+        """
+        with self._snapshot():
+            last = min(self._one("SELECT max(offset) FROM log") or 0, head)
+            rows = self._search(self._streams_of(topics, None), after, last, limit)
+            kept = _within(rows, room)
+            runs: list[tuple[int, Run]] = []
+            contents = self._one(_CONTENTS, json.dumps([row.offset for row in kept])) if kept else b""
+            start, upto = 0, after
+            for row in kept:
+                end = min(last, max(row.first - 1, after) + limit)
+                content, start = contents[start : start + row.length], start + row.length
+                runs.append(read_run(row, content, self._topic(row.stream), after, end))
+                limit -= runs[-1][1].size
+                upto = runs[-1][0] + runs[-1][1].size - 1
+            whole = len(kept) == len(rows) and limit > 0
+            return RunScan(runs, max(after, last) if whole else upto)
+
+    def backlog(self, after: int, limit: int, topics: Collection[str], head: int) -> Backlog:
+        """The entries without a target on some topics after an offset, up to `head`."""
+        with self._snapshot():
+            return measure(self._db, self._streams_of(topics, None) or [], after, limit, head)
+
+    def oldest(self) -> int:
+        """The first offset from which on retention has removed nothing."""
+        with self._snapshot():
+            return int(self._one("SELECT upto + 1 FROM removed"))
+
+    def since(self, time: float, after: int) -> tuple[int, bool]:
+        """Search a bounded part of the log after an offset for the first entry at or after a time.
+
+        Returns the offset before this entry and True, or the last offset of the part and False.
+        """
+        with self._snapshot():
+            return find_since(self._db, time, after)
 
     def count(self, after: int, topics: Collection[str] | None) -> int:
         """The number of entries without a target after an offset, on some topics or on all."""

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from hpwsn.notification import Notification
+from hpwsn.notification import Notification, Run
 
 Durability = Literal["none", "commit", "fsync"]
 
@@ -28,6 +28,22 @@ class Scan:
     """The matching entries of a part of the log, which was read up to and including `upto`."""
 
     entries: list[Stored]
+    upto: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunScan:
+    """Like Scan, with runs of matching entries and the offset of the first entry in each."""
+
+    runs: list[tuple[int, Run]]
+    upto: int
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """How many entries a reader has to read, and the offset up to which the first of them lie."""
+
+    entries: int
     upto: int
 
 

@@ -44,11 +44,15 @@ CONFIGURATION = {
 }
 """Required Spark settings; transformWithState supports only the RocksDB state store."""
 
-_WINDOW_TIME = "_at"
+_WINDOW_TIME, _PLACE = "_at", "_place"
+"""Columns that are not published: the last instant of a row's time window, and its place in a sorted one."""
 
 
-def apply(definition: Definition, frames: Mapping[str, DataFrame]) -> DataFrame:
-    """The output of a service for the frames of its inputs; each frame has the schema of its input."""
+def apply(definition: Definition, frames: Mapping[str, DataFrame], *, with_order: bool = False) -> DataFrame:
+    """The output of a service for the frames of its inputs; each frame has the schema of its input.
+
+    With `with_order`, columns that give the order of rows behind time windows, where there are any, follow.
+    """
     plan = build_plan(definition)
     found = {name: frames[name].select(*_columns(stream_type)) for name, stream_type in plan.inputs.items()}
     for node in plan.nodes:
@@ -59,7 +63,7 @@ def apply(definition: Definition, frames: Mapping[str, DataFrame]) -> DataFrame:
     result = found[plan.output_name]
     for condition in plan.conditions:
         result = result.where(condition_column(condition, plan.output.schema))
-    return result.select(*_columns(plan.output))
+    return result.select(*_columns(plan.output), *(_hidden(result) if with_order else ()))
 
 
 def _with_watermarks(step: Any, frames: Sequence[DataFrame]) -> list[DataFrame]:
@@ -98,17 +102,17 @@ def _filter(step: Filter, frames: Sequence[DataFrame]) -> DataFrame:
 def _project(step: Project, frames: Sequence[DataFrame]) -> DataFrame:
     kept = [column(old).alias(new) for old, new in step.kept.items()]
     added = [literal(value, step.output.schema[name]).alias(name) for name, value in step.added.items()]
-    return frames[0].select(*kept, *added, *_at(frames[0]))
+    return frames[0].select(*kept, *added, *_hidden(frames[0]))
 
 
-def _at(frame: DataFrame) -> list[Column]:
-    return [column(_WINDOW_TIME)] if _WINDOW_TIME in frame.columns else []
+def _hidden(frame: DataFrame) -> list[Column]:
+    return [column(name) for name in (_WINDOW_TIME, _PLACE) if name in frame.columns]
 
 
 def _merge(step: Merge, frames: Sequence[DataFrame]) -> DataFrame:
     # If only some frames have `_at`, no time window can follow, so the column is not needed.
     common = all(_WINDOW_TIME in one.columns for one in frames)
-    kept = frames if common else [one.drop(_WINDOW_TIME) for one in frames]
+    kept = [one.drop(_PLACE) if common else one.drop(_PLACE, _WINDOW_TIME) for one in frames]
     return reduce(DataFrame.unionByName, kept)
 
 
@@ -150,7 +154,9 @@ def _function(step: Aggregate) -> Column:
 def _run_state_machine(step: Any, frame: DataFrame) -> DataFrame:
     stream_type = step.inputs[0]
     order = ([stream_type.time] if stream_type.time else []) + list(stream_type.schema.names)
-    return run_state_machine(frame.drop(_WINDOW_TIME), step.state_machine(), step.by, order, step.output)
+    return run_state_machine(
+        frame.drop(_WINDOW_TIME, _PLACE), step.state_machine(), step.by, order, step.output
+    )
 
 
 def _increment(step: Increment, frames: Sequence[DataFrame]) -> DataFrame:
@@ -177,12 +183,12 @@ def _sort(step: Sort, frames: Sequence[DataFrame]) -> DataFrame:
         fn.sort_array(whole, not step.descending).alias("_events")
     )
     placed = windows.select(
-        fn.window_time("_window").alias(_WINDOW_TIME), fn.posexplode("_events").alias("_place", "_event")
+        fn.window_time("_window").alias(_WINDOW_TIME), fn.posexplode("_events").alias(_PLACE, "_event")
     )
-    rank = [(fn.col("_place") + 1).alias(step.rank)] if step.rank else []
+    rank = [(fn.col(_PLACE) + 1).alias(step.rank)] if step.rank else []
     names = step.inputs[0].schema.names
     return placed.select(
-        *[fn.col("_event").getField(name).alias(name) for name in names], *rank, _WINDOW_TIME
+        *[fn.col("_event").getField(name).alias(name) for name in names], *rank, _WINDOW_TIME, _PLACE
     )
 
 

@@ -8,30 +8,22 @@ ignores the rate.
 
 from __future__ import annotations
 
-import csv
-import json
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from hpwsn.errors import HpwsnError
-from hpwsn.streams.definition.schema import Schema
-from hpwsn.streams.spark.source import MAX_ROWS, row_of, schema_of
+from hpwsn.streams.spark.reading.file_columns import count_rows, read_batches
+from hpwsn.streams.spark.source import MAX_ROWS, arrow_schema
 
 FORMAT = "hpwsn-files"
 ENDINGS = {"csv": (".csv",), "json": (".json", ".jsonl", ".ndjson"), "parquet": (".parquet",)}
-SLICE = 5000
-"""Maximum rows in memory."""
 
 
 class FilesDataSource(DataSource):
@@ -122,11 +114,21 @@ class FilesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of the partition, in batches."""
         assert isinstance(partition, Slices)
-        schema, arrow = schema_of(self._schema), to_arrow_schema(self._schema, timezone="UTC")
+        schema = arrow_schema(self._schema)
         for file, first, last in partition.parts:
-            rows = islice(read_rows(file, self._format, schema), first, last)
-            while some := list(islice(rows, SLICE)):
-                yield pa.RecordBatch.from_pylist(some, schema=arrow)
+            yield from _between_rows(read_batches(file, self._format, schema), first, last)
+
+
+def _between_rows(batches: Iterator[pa.RecordBatch], first: int, last: int) -> Iterator[pa.RecordBatch]:
+    """The rows from `first` on, before `last`."""
+    begin = 0
+    for batch in batches:
+        low, high = max(first - begin, 0), min(last - begin, batch.num_rows)
+        if high > low:
+            yield batch.slice(low, high - low)
+        begin += batch.num_rows
+        if begin >= last:
+            return
 
 
 def files_of(path: str, kind: str) -> list[str]:
@@ -137,41 +139,3 @@ def files_of(path: str, kind: str) -> list[str]:
     if place.is_file():
         return [str(place)]
     return sorted(str(file) for file in place.parent.glob(place.name) if file.is_file())
-
-
-def read_rows(file: str, kind: str, schema: Schema) -> Iterator[dict[str, Any]]:
-    """The rows of a file, converted to the schema."""
-    return (row_of(event, schema) for event in _events(file, kind))
-
-
-def _events(file: str, kind: str) -> Iterator[dict[str, Any]]:
-    if kind == "parquet":
-        for batch in pq.ParquetFile(file).iter_batches(SLICE):
-            yield from batch.to_pylist()
-        return
-    with Path(file).open(encoding="utf-8", newline="") as lines:
-        if kind == "csv":
-            # An empty field means null.
-            yield from ({k: v for k, v in row.items() if v != ""} for row in csv.DictReader(lines))
-        else:
-            yield from (_object(file, n, line) for n, line in enumerate(lines, 1) if line.strip())
-
-
-def _object(file: str, number: int, line: str) -> dict[str, Any]:
-    try:
-        found = json.loads(line)
-    except ValueError as error:
-        raise HpwsnError(f"{file}:{number} is not JSON: {error}; write one event per line") from error
-    if not isinstance(found, dict):
-        raise HpwsnError(f"{file}:{number} is not a JSON object; write one event per line")
-    return found
-
-
-def count_rows(file: str, kind: str) -> int:
-    """The number of rows of a file."""
-    if kind == "parquet":
-        return int(pq.ParquetFile(file).metadata.num_rows)
-    with Path(file).open(encoding="utf-8", newline="") as lines:
-        if kind == "csv":
-            return max(0, sum(1 for _ in csv.reader(lines) if _) - 1)
-        return sum(1 for line in lines if line.strip())

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -24,6 +25,7 @@ from hpwsn.streams.spark import file_replay, source
 from hpwsn.streams.spark.columns import spark_schema
 from hpwsn.streams.spark.dataframes import apply
 from hpwsn.streams.spark.inputs import input_path
+from hpwsn.streams.spark.reading.file_columns import read_batches
 from hpwsn.streams.spark.stateful_operators import event_of_row
 
 TRIGGER = "10 seconds"
@@ -35,7 +37,9 @@ def write_history(
     spark: SparkSession, plan: Plan, url: str, folder: str, checkpoint: str, once: bool
 ) -> StreamingQuery:
     """Write the published events of a service to a folder of Parquet files, from the oldest in its topic."""
-    options = {"url": url, "topic": plan.definition.topic, "start": "oldest"}
+    options = {"url": url, "subscribe": plan.definition.topic, "startingOffsets": "earliest"}
+    # The history keeps what the node still has; a node's retention must not end the job.
+    options["failOnDataLoss"] = "false"
     events = spark.readStream.format(source.FORMAT).schema(str(plan.output.schema)).options(**options).load()
     writer = events.writeStream.format("parquet").queryName(f"history of {plan.definition.uri}")
     writer = writer.options(path=folder, checkpointLocation=checkpoint)
@@ -87,8 +91,9 @@ def _past(spark: SparkSession, one: Input, path: str) -> DataFrame:
         return spark.read.schema(spark_schema(schema)).parquet(path)
     # CSV and JSON are read by the same code as a stream, so that the values are the same.
     files = file_replay.files_of(path, kind)
-    rows = [row for file in files for row in file_replay.read_rows(file, kind, schema)]
-    return spark.createDataFrame(rows, spark_schema(schema))
+    arrow = source.arrow_schema(spark_schema(schema))
+    batches = [batch for file in files for batch in read_batches(file, kind, arrow)]
+    return spark.createDataFrame(pa.Table.from_batches(batches, arrow))
 
 
 def _kind(one: Input, path: str) -> str:

@@ -34,7 +34,9 @@ def open_streams(
 def _stream(spark: SparkSession, one: Input, url: str, start: str, rows: int) -> DataFrame:
     match one.source:
         case "topic" | "service":
-            options = {"url": url, "topic": one.text("topic"), "start": start, "rows": str(rows)}
+            options = {"url": url, "subscribe": one.text("topic"), "start": start, "rows": str(rows)}
+            # A job that was stopped for longer than the node keeps events continues with the oldest.
+            options["failOnDataLoss"] = "false"
             return spark.readStream.format(source.FORMAT).schema(one.schema).options(**options).load()
         case "files":
             options = {"path": input_path(one), "rows": str(rows)}

@@ -14,30 +14,33 @@ import re
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException, PySparkRuntimeError
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as fn
 from pyspark.sql.streaming.query import StreamingQuery
 
 from hpwsn.errors import HpwsnError
 from hpwsn.streams.definition.definition import Definition
 from hpwsn.streams.deployment.cluster_settings import master_settings
+from hpwsn.streams.plan.output_order import Order, output_order
 from hpwsn.streams.plan.plan import build_plan
-from hpwsn.streams.spark import source
-from hpwsn.streams.spark.broker_link import BrokerLink, BrokerRefused, BrokerUnavailable
+from hpwsn.streams.spark.columns import column
 from hpwsn.streams.spark.dataframes import CONFIGURATION, apply
 from hpwsn.streams.spark.history import folder_name, write_history
 from hpwsn.streams.spark.inputs import open_streams, register_sources
-from hpwsn.streams.spark.rerun import find_rerun
-from hpwsn.streams.spark.running import HISTORY, QUERY, RunningService, progress_line
+from hpwsn.streams.spark.publication import RESULT, Publication
+from hpwsn.streams.spark.reading.broker_link import BrokerLink, BrokerRefused, BrokerUnavailable
+from hpwsn.streams.spark.running import HISTORY, PUBLISHED, QUERY, RunningService, progress_line
 from hpwsn.streams.spark.source import MAX_ROWS
 
 JAVA_MISSING = "Spark requires Java 17 or later; install it (Debian: default-jre-headless), or set JAVA_HOME"
 
+SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 HEARTBEAT = 2.0
 STOP_TIMEOUT = 30.0
 """Seconds that a running batch may take to finish after `stop`."""
@@ -148,29 +151,50 @@ class Job:
 
     def _start_query(self, service: RunningService) -> StreamingQuery:
         options, definition = self._options, service.definition
-        frame = apply(
-            definition, open_streams(self._spark, definition, options.url, options.start, options.rows)
+        frame, order = self._ordered(
+            service,
+            apply(
+                definition,
+                open_streams(self._spark, definition, options.url, options.start, options.rows),
+                with_order=True,
+            ),
         )
-        checkpoint = f"{service.checkpoint}/query"
-        given = {
-            "url": options.url,
-            "topic": definition.topic,
-            "service": definition.uri,
-            "time": service.plan.output.time,
-            "order": "" if service.plan.is_ordered else "time",
-            "backbone": options.backbone,
-            "node": options.node,
-            "registration": options.registration,
-            "checkpointLocation": checkpoint,
-        }
-        if service.local_checkpoint is not None:
-            given["state"] = str(service.local_checkpoint / "published")
-            given["rerun"] = str(
-                find_rerun(service.local_checkpoint / "query", service.local_checkpoint / "published")
-            )
-        query = self._query(frame, definition.uri, given)
+        with closing(BrokerLink(options.url, sleep=self._pause)) as link:
+            rerun = service.prepare_start(link)
+        publication = Publication(
+            options.url,
+            definition.topic,
+            definition.uri,
+            options.backbone,
+            options.node,
+            options.registration,
+            order,
+            rerun,
+        )
+        # Tasks publish, and the sink gets a row with the number: Spark's own sinks start no process of
+        # Python, as that of a Python data source does for every batch.
+        published = frame.mapInArrow(publication.publish_task, RESULT).observe(
+            PUBLISHED, fn.sum("rows").alias("rows")
+        )
+        query = self._query(published, definition.uri, f"{service.checkpoint}/query")
         self._report(f"{definition.uri} runs: {definition.topic} at {options.url}")
         return query
+
+    def _ordered(self, service: RunningService, frame: DataFrame) -> tuple[DataFrame, tuple[str, ...]]:
+        """The rows of each key in one partition, and the columns by which a task sorts its rows."""
+        found, names = output_order(service.plan), service.plan.output.schema.names
+        hidden = tuple(name for name in frame.columns if name not in names)
+        time = (service.plan.output.time,) if service.plan.output.time else ()
+        if found.order is Order.INPUT:
+            return frame, ()
+        if found.order is Order.GROUPS:
+            # The sort is stable, so that the rows of a group keep their order.
+            return frame, time
+        partitions = service.shuffle_partitions or int(self._spark.conf.get(SHUFFLE_PARTITIONS) or 1)
+        if partitions > 1:
+            frame = frame.repartition(partitions if found.keys else 1, *map(column, found.keys))
+        # By all columns in the end: the same rows are published in the same order when an epoch is run again.
+        return frame, tuple(dict.fromkeys((*hidden, *time, *names)))
 
     def _start_history(self, service: RunningService) -> StreamingQuery | None:
         options = self._options
@@ -181,8 +205,8 @@ class Job:
             self._spark, service.plan, options.url, where, f"{service.checkpoint}/history", options.once
         )
 
-    def _query(self, frame: DataFrame, name: str, given: Mapping[str, str]) -> StreamingQuery:
-        writer = frame.writeStream.format(source.FORMAT).queryName(name).options(**given)
+    def _query(self, frame: DataFrame, name: str, checkpoint: str) -> StreamingQuery:
+        writer = frame.writeStream.format("noop").queryName(name).option("checkpointLocation", checkpoint)
         writer = writer.outputMode("append")
         if self._options.once:
             writer = writer.trigger(availableNow=True)
@@ -196,12 +220,19 @@ class Job:
         with closing(BrokerLink(self._options.url, retry=False)) as link:
             while not self._stop.is_set() and self._check():
                 self._stop.wait(POLL_INTERVAL)
+                self._record_progress(link)
                 now = time.monotonic()
                 if now >= beat + HEARTBEAT:
                     beat, away = now, self._send_heartbeat(link, away)
                 if now >= spoken + self._options.every:
                     spoken = now
                     self._report_progress()
+
+    def _record_progress(self, link: BrokerLink) -> None:
+        """Record how far the log was before the next epochs, which a restart after a crash begins with."""
+        for service in self._services:
+            with suppress(BrokerUnavailable, BrokerRefused):
+                service.record_progress(link)
 
     def _report_progress(self) -> None:
         for service in self._services:

@@ -10,7 +10,6 @@ import fcntl
 import json
 import socket
 from collections.abc import Mapping
-from pathlib import Path
 from typing import IO, Any
 
 from pyspark.sql.streaming.query import StreamingQuery
@@ -18,11 +17,15 @@ from pyspark.sql.streaming.query import StreamingQuery
 from hpwsn.errors import HpwsnError
 from hpwsn.streams.plan.plan import Plan
 from hpwsn.streams.spark.history import folder_name
+from hpwsn.streams.spark.reading.broker_link import BrokerLink
+from hpwsn.streams.spark.rerun import NO_RERUN, Rerun, find_rerun, last_begun, local_folder, record_committed
 
 Figures = dict[str, float]
 
 
 QUERY, HISTORY = "query", "history"
+PUBLISHED = "published"
+"""The name under which Spark's progress reports the rows that the tasks of a batch have published."""
 
 
 class RunningService:
@@ -34,8 +37,9 @@ class RunningService:
         self.queries: dict[str, StreamingQuery] = {}
         self.restarts = 0
         self._batch = -1
+        self._recorded = -1
         self.checkpoint = f"{checkpoint.rstrip('/')}/{folder_name(self.definition.uri)}"
-        self.local_checkpoint = None if "://" in self.checkpoint else Path(self.checkpoint).resolve()
+        self.local_checkpoint = local_folder(self.checkpoint)
         self._lock: IO[str] | None = None
 
     @property
@@ -60,6 +64,43 @@ class RunningService:
         """Unlock the checkpoint."""
         if self._lock is not None:
             self._lock.close()
+
+    def prepare_start(self, link: BrokerLink) -> Rerun:
+        """The epoch that the query runs again; call it before every start of the query."""
+        if self.local_checkpoint is None:
+            return NO_RERUN
+        checkpoint, state = self.local_checkpoint / QUERY, self.local_checkpoint / "published"
+        found, begun = find_rerun(checkpoint, state), last_begun(checkpoint)
+        record_committed(state, -1 if begun is None else begun, link.end(self.definition.topic))
+        return found
+
+    @property
+    def shuffle_partitions(self) -> int | None:
+        """The partitions with which the checkpoint was made, which Spark keeps; None if it is new."""
+        epoch = None if self.local_checkpoint is None else last_begun(self.local_checkpoint / QUERY)
+        if epoch is None or self.local_checkpoint is None:
+            return None
+        try:
+            lines = (self.local_checkpoint / QUERY / "offsets" / str(epoch)).read_text("utf-8").splitlines()
+            return int(json.loads(lines[1])["conf"]["spark.sql.shuffle.partitions"])
+        except (OSError, LookupError, ValueError, TypeError):
+            return None
+
+    def record_progress(self, link: BrokerLink) -> None:
+        """Record where the log ends, once for each completed batch.
+
+        The end is asked for before the batch: of the batches after the next one, none can have begun then.
+        """
+        if self.local_checkpoint is None or QUERY not in self.queries:
+            return
+        progress = self.queries[QUERY].lastProgress
+        if progress is None or progress["batchId"] == self._recorded:
+            return
+        end = link.end(self.definition.topic)
+        progress = self.queries[QUERY].lastProgress
+        assert progress is not None
+        self._recorded = progress["batchId"]
+        record_committed(self.local_checkpoint / "published", self._recorded + 1, end)
 
     def document(self, state: str) -> dict[str, Any]:
         """The registration that is sent to the node."""
@@ -95,11 +136,12 @@ def progress_figures(progress: Mapping[str, Any]) -> Figures:
     """The figures of the last batch: rows, rows per second, lag and duration."""
     seconds = progress.get("durationMs", {}).get("triggerExecution", 0) / 1000
     rows = progress.get("numInputRows", 0)
-    out = max(0, progress.get("sink", {}).get("numOutputRows") or 0)
+    published = progress.get("observedMetrics", {}).get(PUBLISHED)
     return {
         "batch": progress.get("batchId", 0),
         "rows_in": rows,
-        "rows_out": out,
+        # The metrics of a batch are a row of Spark, or null if no task published anything.
+        "rows_out": (published and published["rows"]) or 0,
         "rows_per_second": round(rows / seconds, 1) if seconds else 0.0,
         "lag": sum(map(_lag, progress.get("sources", ()))),
         "batch_seconds": seconds,

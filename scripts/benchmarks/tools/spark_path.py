@@ -22,7 +22,7 @@ from urllib.request import urlopen
 
 from benchmarks.frame import Options, Row, progress
 from benchmarks.tools.nodes import running
-from hpwsn.streams.spark.broker_link import BrokerLink
+from hpwsn.streams.spark.reading.broker_link import BrokerLink
 from hpwsn_client import SyncClient
 
 ROWS = 20_000

@@ -2,22 +2,22 @@
 
 from pathlib import Path
 
-from hpwsn.streams.spark.broker_link import Page
-from hpwsn.streams.spark.rerun import Rerun, find_rerun, record_committed
+from hpwsn.streams.spark.reading.broker_link import RowsPage
+from hpwsn.streams.spark.rerun import KEPT, Rerun, find_rerun, has_record, local_folder, record_committed
 
 
 class Log:
     """A node's log as a reader sees it, three events at a time."""
 
     def __init__(self, ids: list[str | None]) -> None:
-        self._events = [{"offset": n, "id": id_} for n, id_ in enumerate(ids, 1)]
+        self._runs = [(n, 1, "t", 0, id_) for n, id_ in enumerate(ids, 1)]
 
     def end(self, topic: str) -> int:
-        return len(self._events)
+        return len(self._runs)
 
-    def read(self, topic: str, after: int) -> Page:
-        some = self._events[after : after + 3]
-        return Page(some, some[-1]["offset"] if some else self.end(topic))
+    def rows(self, topics: list[str], after: int, upto: int, limit: int) -> RowsPage:
+        some = self._runs[after : after + 3]
+        return RowsPage(len(some), some, memoryview(b""), some[-1][0] if some else upto)
 
 
 def checkpoint(folder: Path, begun: int, done: int) -> Path:
@@ -58,12 +58,44 @@ def test_a_note_that_cannot_be_read_means_the_whole_log(tmp_path):
         assert find_rerun(place, tmp_path) == Rerun(1, 0)
 
 
-def test_it_travels_as_text():
-    for rerun in (Rerun(), Rerun(4, 90)):
-        assert Rerun.parse(str(rerun)) == rerun
-    assert Rerun(4, 90).applies_to("4")
-    assert not Rerun(4, 90).applies_to("5")
-    assert not Rerun().applies_to("0")
+def test_it_applies_to_its_epoch_in_another_run_only():
+    assert Rerun(4, 90).applies_to("4", "b")
+    assert Rerun(4, 90, "a").applies_to("4", "b")
+    assert not Rerun(4, 90, "a").applies_to("4", "a")
+    assert not Rerun(4, 90).applies_to("5", "b")
+    assert not Rerun().applies_to("0", "b")
+
+
+def test_the_run_that_ended_the_epoch_before_is_found(tmp_path):
+    place = checkpoint(tmp_path / "query", 4, 3)
+    record_committed(tmp_path, 3, 90, "a")
+    assert find_rerun(place, tmp_path) == Rerun(4, 90, "a")
+    record_committed(tmp_path, 2, 70, "a")
+    assert find_rerun(place, tmp_path) == Rerun(4, 70)
+
+
+def test_a_record_keeps_the_last_epochs_only(tmp_path):
+    assert not has_record(tmp_path)
+    for epoch in range(20):
+        record_committed(tmp_path, epoch, 10 * epoch)
+    assert has_record(tmp_path)
+    assert find_rerun(checkpoint(tmp_path / "a", 19 - KEPT + 1, 19 - KEPT), tmp_path).after == 10 * (
+        19 - KEPT
+    )
+    assert find_rerun(checkpoint(tmp_path / "b", 19 - KEPT, 18 - KEPT), tmp_path).after == 0
+
+
+def test_a_record_of_the_version_before_is_read(tmp_path):
+    (tmp_path / "published.json").write_text("[[2, 70], [3, 90]]")
+    assert find_rerun(checkpoint(tmp_path / "query", 4, 3), tmp_path) == Rerun(4, 90)
+
+
+def test_only_a_checkpoint_in_a_folder_has_a_record(tmp_path):
+    assert local_folder(str(tmp_path)) == tmp_path
+    assert local_folder(f"file://{tmp_path}/a%20b") == tmp_path / "a b"
+    assert local_folder("hdfs://host/path") is None
+    assert local_folder("") is None
+    assert find_rerun(None, None) == Rerun()
 
 
 def test_the_ids_of_the_epoch_are_found_page_by_page():

@@ -10,16 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from hpwsn.broker.delivery.log_readers import (
-    FOLLOW_BYTES,
-    FOLLOW_ENTRIES,
-    LOOP_BYTES,
-    POLL_BYTES,
-    LogEntry,
-    Page,
-    Query,
-    Readers,
-)
+from hpwsn.broker.delivery.log_pages import LOOP_BYTES, Page, Stretch, encode_once
+from hpwsn.broker.delivery.log_readers import FOLLOW_BYTES, FOLLOW_ENTRIES, POLL_BYTES, Query, Readers
 from hpwsn.broker.subscriptions.subscription import Subscription
 from hpwsn.journal import Journal
 from hpwsn.notification import Run, members
@@ -30,7 +22,7 @@ from hpwsn_client.wsn.topics.topic_expressions import Topic
 from tests.patience import patience
 from tests.runs import run_of
 
-A = Query(Topic.parse("A"))
+A = Query((Topic.parse("A"),))
 
 
 class Log:
@@ -66,7 +58,8 @@ async def opened(folder: Path, subtree: bool = True) -> AsyncIterator[Log]:
 
 
 def texts(page: Page) -> list[str]:
-    return [e.notification.payload.decode().split("<n>")[1].split("<")[0] for e in page.entries]
+    payloads = [payload for each in page.stretches for payload in each.payloads]
+    return [payload.decode().split("<n>")[1].split("<")[0] for payload in payloads]
 
 
 async def test_a_topic_covers_those_below_it_and_nothing_posted_to_a_pull_point(tmp_path: Path) -> None:
@@ -125,8 +118,8 @@ async def test_a_page_is_bounded_in_bytes_and_the_next_goes_on(tmp_path: Path) -
             await log.publish("A", *[large] * 7)
             assert [len(texts(await anext(pages))) for _ in range(4)] == [2, 2, 2, 1]
         await log.publish("B", *["x" * POLL_BYTES] * 2)
-        page = await log.readers.poll(Query(Topic.parse("B")), 0, 10, 0)
-        assert (len(page.entries), page.upto) == (1, 15)
+        page = await log.readers.poll(Query((Topic.parse("B"),)), 0, 10, 0)
+        assert (page.count, page.upto) == (1, 15)
 
 
 async def test_news_of_other_topics_wake_nobody(tmp_path: Path) -> None:
@@ -151,13 +144,13 @@ async def test_a_quiet_stream_has_an_empty_page_at_each_beat(tmp_path: Path) -> 
     ):
         assert [texts(await anext(pages)) for _ in range(3)] == [[], [], []]
         await log.publish("A", "1")
-        while not (page := await anext(pages)).entries:
+        while not (page := await anext(pages)).stretches:
             pass
         assert texts(page) == ["1"]
 
 
 async def test_a_filter_lets_a_poll_wait_on_until_something_is_selected(tmp_path: Path) -> None:
-    wanted = Query(A.topic, compile_content(ContentFilter(DIALECT_XPATH, "n = 3")))
+    wanted = Query(A.topics, compile_content(ContentFilter(DIALECT_XPATH, "n = 3")))
     async with opened(tmp_path) as log, patience():
         page = asyncio.ensure_future(log.readers.poll(wanted, 0, 10, 15))
         for n in range(5):
@@ -167,12 +160,12 @@ async def test_a_filter_lets_a_poll_wait_on_until_something_is_selected(tmp_path
 
 
 async def test_a_filter_that_selects_more_than_asked_goes_on_where_it_stopped(tmp_path: Path) -> None:
-    wanted = Query(A.topic, compile_content(ContentFilter(DIALECT_XPATH, "n mod 2 = 1")))
+    wanted = Query(A.topics, compile_content(ContentFilter(DIALECT_XPATH, "n mod 2 = 1")))
     async with opened(tmp_path) as log:
         await log.publish("A", *map(str, range(2500)))
         found, after = [], 0
-        while (page := await log.readers.poll(wanted, after, 7, 0)).entries:
-            assert len(page.entries) <= 7
+        while (page := await log.readers.poll(wanted, after, 7, 0)).stretches:
+            assert page.count <= 7
             found += texts(page)
             after = page.upto
         assert (found, after) == ([str(n) for n in range(1, 2500, 2)], 2500)
@@ -198,7 +191,7 @@ async def test_closing_ends_every_wait(tmp_path: Path) -> None:
         stream = asyncio.ensure_future(_all(log.readers))
         await log.publish("B", "1")
         log.readers.close()
-        assert (await page).entries == []
+        assert (await page).stretches == []
         assert await stream == []
 
 
@@ -218,9 +211,10 @@ async def test_new_commits_are_read_from_memory_and_encoded_once_for_all_readers
 
         encoded: list[int] = []
 
-        def encode(entry: LogEntry) -> bytes:
-            encoded.append(entry.offset)
-            return b"%d" % entry.offset
+        def encode(stretches: Sequence[Stretch]) -> list[bytes]:
+            offsets = [offset for each in stretches for offset in each.offsets]
+            encoded.extend(offsets)
+            return [b"%d" % offset for offset in offsets]
 
         async with AsyncExitStack() as stack:
             readers = [
@@ -229,25 +223,25 @@ async def test_new_commits_are_read_from_memory_and_encoded_once_for_all_readers
             waiting = [asyncio.ensure_future(anext(pages)) for pages in readers]
             poll = asyncio.ensure_future(log.readers.poll(A, 1, 10, 60))
             await asyncio.sleep(0)
-            monkeypatch.setattr(log.journal, "scan", no_look)
+            monkeypatch.setattr(log.journal, "scan_runs", no_look)
             monkeypatch.setattr(log.journal, "read", no_look)
             await log.publish("A", "1", "2")
             for page in [*await asyncio.gather(*waiting), await poll]:
                 assert texts(page) == ["1", "2"]
-                assert [await entry.encode_once(encode) for entry in page.entries] == [b"2", b"3"]
+                assert await encode_once(page.stretches, encode) == [b"2", b"3"]
             assert encoded == [2, 3]
 
 
 async def test_a_large_entry_is_encoded_once_in_a_thread() -> None:
-    (notification,) = run_of("A", b"<n>" + b"x" * LOOP_BYTES + b"</n>")
-    entry, threads = LogEntry(1, notification), []
+    run = run_of("A", b"<n>" + b"x" * LOOP_BYTES + b"</n>")
+    stretch, threads = Stretch(range(1, 2), run), []
 
-    def encode(entry: LogEntry) -> bytes:
+    def encode(stretches: Sequence[Stretch]) -> list[bytes]:
         threads.append(threading.current_thread())
-        return b"made"
+        return [b"made"]
 
-    made = await asyncio.gather(*[entry.encode_once(encode) for _ in range(5)])
-    assert made == [b"made"] * 5
+    made = await asyncio.gather(*[encode_once([stretch], encode) for _ in range(5)])
+    assert made == [[b"made"]] * 5
     assert len(threads) == 1
     assert threads[0] is not threading.main_thread()
 

@@ -5,7 +5,7 @@ import http.client
 import pytest
 
 from hpwsn.errors import HpwsnError
-from hpwsn.streams.spark.broker_link import BrokerLink, BrokerRefused, BrokerUnavailable
+from hpwsn.streams.spark.reading.broker_link import BrokerLink, BrokerRefused, BrokerUnavailable
 
 
 class Response:

@@ -1,5 +1,7 @@
 """What Spark says of a batch, as figures and as a line."""
 
+from pyspark.sql import Row
+
 from hpwsn.streams.spark.running import progress_figures, progress_line
 
 
@@ -8,7 +10,7 @@ def test_figures_are_those_of_the_batch():
         "batchId": 7,
         "numInputRows": 500,
         "durationMs": {"triggerExecution": 2000},
-        "sink": {"numOutputRows": 20},
+        "observedMetrics": {"published": Row(rows=20)},
         "sources": [
             {"endOffset": {"offset": 10}, "latestOffset": {"offset": 250, "waiting": 15}},
             {"endOffset": '{"offset": 5}', "latestOffset": '{"offset": 60, "waiting": 1}'},
@@ -28,6 +30,6 @@ def test_figures_are_those_of_the_batch():
 
 
 def test_what_spark_does_not_say_is_nothing():
-    assert set(
-        progress_figures({"sink": {"numOutputRows": -1}, "sources": [{"latestOffset": "x"}]}).values()
-    ) == {0}
+    nothing = {"observedMetrics": {"published": Row(rows=None)}, "sources": [{"latestOffset": "x"}]}
+    assert set(progress_figures(nothing).values()) == {0}
+    assert set(progress_figures({"sources": [{"latestOffset": "x"}]}).values()) == {0}

@@ -1,0 +1,68 @@
+"""Answers of the JSON door: objects, and errors with the status of their fault.
+
+Every error is a JSON object with `error`; for invalid JSON it also has `line` and `column`.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from functools import wraps
+from typing import Any, TypeVar
+
+from aiohttp import web
+
+from hpwsn.errors import JournalUnavailable
+from hpwsn_client.wsn.formats.json_text import MalformedJson
+from hpwsn_client.wsn.soap import faults
+
+log = logging.getLogger(__name__)
+
+Door = TypeVar("Door")
+Handler = Callable[[Door, web.Request], Awaitable[web.StreamResponse]]
+
+
+def answers_in_json(handler: Handler[Door]) -> Handler[Door]:
+    """Turn faults and errors into responses with a JSON object."""
+
+    @wraps(handler)
+    async def handle(door: Door, request: web.Request) -> web.StreamResponse:
+        try:
+            return await handler(door, request)
+        except faults.SoapFault as fault:
+            return _refuse(fault)
+        except JournalUnavailable as error:
+            return _refuse(faults.Busy(f"the journal cannot be read: {error}"))
+        except (ConnectionError, web.HTTPException):
+            raise
+        except Exception:
+            log.exception("%s %s failed", request.method, request.path)
+            return answer({"error": "internal error; the node's log has the details"}, 500)
+
+    return handle
+
+
+def answer(told: Mapping[str, Any], status: int) -> web.Response:
+    """A JSON object with a newline at its end, for terminals."""
+    return web.json_response(text=json.dumps(told, ensure_ascii=False) + "\n", status=status)
+
+
+def _refuse(fault: faults.SoapFault) -> web.Response:
+    told: dict[str, Any] = {"error": fault.reason}
+    if isinstance(fault, MalformedJson) and fault.line:
+        told |= {"line": fault.line, "column": fault.column}
+    elif column := getattr(fault.__cause__, "column", None):
+        told["column"] = column
+    response = answer(told, _status(fault))
+    if isinstance(fault, faults.Busy):
+        response.headers["Retry-After"] = f"{max(fault.retry_after, 1):.0f}"
+    return response
+
+
+def _status(fault: faults.SoapFault) -> int:
+    if isinstance(fault, faults.TopicNotSupportedFault):
+        return 404
+    if isinstance(fault, faults.PublisherRegistrationRejectedFault | faults.ResourceUnknownFault):
+        return 403
+    return fault.status or (400 if fault.code is faults.FaultCode.SENDER else 500)

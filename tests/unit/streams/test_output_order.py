@@ -1,0 +1,35 @@
+"""The order in which services publish, by their operators."""
+
+import pytest
+
+from hpwsn.streams.definition.builder import Service
+from hpwsn.streams.plan.output_order import Order, OutputOrder, output_order
+from hpwsn.streams.plan.plan import build_plan
+
+COUNT = {"op": "count", "by": "c", "window": "10 s", "output": "n"}
+FILTER = {"op": "filter", "where": "v > 1"}
+SUM = {"op": "incrSum", "attribute": "v", "by": "c"}
+
+
+@pytest.mark.parametrize(
+    ("ops", "expected"),
+    [
+        ([FILTER, {"op": "project", "rename": {"c": "k"}}], OutputOrder(Order.INPUT)),
+        ([COUNT], OutputOrder(Order.NONE, ("c",))),
+        ([COUNT, {"op": "filter", "where": "n > 1"}], OutputOrder(Order.NONE, ("c",))),
+        ([COUNT, {"op": "project", "rename": {"c": "k"}}], OutputOrder(Order.NONE, ("k",))),
+        ([COUNT, {"op": "project", "attributes": ["n", "time"]}], OutputOrder(Order.NONE)),
+        ([{"op": "count", "window": "10 s"}], OutputOrder(Order.NONE)),
+        ([{"op": "count", "by": "c", "window": "4 rows"}], OutputOrder(Order.GROUPS, ("c",))),
+        ([SUM], OutputOrder(Order.GROUPS, ("c",))),
+        ([{**SUM, "window": "10 s"}], OutputOrder(Order.GROUPS, ("c",))),
+        ([{"op": "sort", "attribute": "v", "window": "10 s", "by": "c"}], OutputOrder(Order.NONE, ("c",))),
+        ([COUNT, {"op": "max", "attribute": "n", "window": "20 s"}], OutputOrder(Order.NONE)),
+    ],
+)
+def test_the_last_operator_that_regroups_decides(ops, expected):
+    service = Service("urn:x", topic="x")
+    service.input("i", source="topic", topic="i", schema="c STRING, v INT, time TIMESTAMP")
+    for op in ops:
+        service.op(**op)
+    assert output_order(build_plan(service.definition())) == expected
