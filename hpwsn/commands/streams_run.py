@@ -19,7 +19,11 @@ from hpwsn.errors import BadArguments, HpwsnError
 from hpwsn_client.environment import DEFAULT_URL, URL
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from hpwsn.streams.definition.definition import Definition
+    from hpwsn.streams.definition.schema import Schema
+    from hpwsn.streams.operators.sql import Tables
 
 _RUN = """\
   hpwsn streams run traffic.toml
@@ -80,7 +84,7 @@ def add_run_parsers(actions: "argparse._SubParsersAction[argparse.ArgumentParser
         metavar="N",
         help="maximum rows per input and batch (default: 50000)",
     )
-    run.set_defaults(handler=_run)
+    run.set_defaults(handler=_run, action="run")
     listing = add_command(actions, "list", "list the services registered at a node", _LIST)
     add_node_options(listing)
     listing.set_defaults(handler=_list)
@@ -98,7 +102,7 @@ def add_run_parsers(actions: "argparse._SubParsersAction[argparse.ArgumentParser
     )
     past.add_argument("--to", default="", metavar="DIR", help="write Parquet there instead of printing")
     past.add_argument("--json", action="store_true", help="print all events as JSON, one per line")
-    past.set_defaults(handler=_history)
+    past.set_defaults(handler=_history, action="history")
 
 
 def _add_files(parser: argparse.ArgumentParser) -> None:
@@ -117,15 +121,34 @@ def _add_spark(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _definitions(files: Sequence[Path]) -> "list[Definition]":
-    """The services of the files; modules of user-defined functions are imported from the same folders."""
+def _definitions(arguments: argparse.Namespace, streams: bool) -> "list[Definition]":
+    """The services of the files; modules of user-defined functions are imported from the same folders.
+
+    Only queries in SQL need Spark here. Its session then is the one that the services run in.
+    """
     from hpwsn.streams.definition_files import load
 
-    sys.path[:0] = list(dict.fromkeys(str(file.resolve().parent) for file in files))
-    return load(*files)
+    def analyse(query: str, tables: "Tables") -> "Schema":
+        session = _session(arguments)
+        from hpwsn.streams.spark.sql_analysis import QueryAnalysis
+
+        return QueryAnalysis(lambda: session, streams)(query, tables)
+
+    sys.path[:0] = list(dict.fromkeys(str(file.resolve().parent) for file in arguments.files))
+    return load(*arguments.files, analyse=analyse)
 
 
-def _require_spark(master: str) -> None:
+def _session(arguments: argparse.Namespace) -> "SparkSession":
+    """The Spark session of the command; the same one for every call."""
+    conf = _settings(arguments.conf)
+    require_spark(arguments.master)
+    from hpwsn.streams.spark.job import open_session
+
+    return open_session(f"hpwsn streams {arguments.action}", arguments.master, conf, arguments.packages)
+
+
+def require_spark(master: str) -> None:
+    """Raise HpwsnError if PySpark or Java is missing; prepare the environment for a session."""
     if any(importlib.util.find_spec(name) is None for name in ("pyspark", "pyarrow")):
         raise HpwsnError(SPARK_MISSING)
     if not os.environ.get("JAVA_HOME") and shutil.which("java") is None:
@@ -150,22 +173,22 @@ def _settings(given: Sequence[str]) -> dict[str, str]:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    definitions = _definitions(arguments.files)
+    definitions = _definitions(arguments, streams=True)
     url = arguments.url or os.environ.get(URL) or DEFAULT_URL
     base_url(url)
     if bool(arguments.backbone) != bool(arguments.node):
         raise BadArguments("--backbone and --node require each other; give both, or neither")
     if not (arguments.start in ("oldest", "now") or arguments.start.isdecimal()):
         raise BadArguments(f"--start {arguments.start}: give oldest, now, or an offset")
-    conf = _settings(arguments.conf)
-    _require_spark(arguments.master)
-    from hpwsn.streams.spark.job import Job, Options, open_session
+    _settings(arguments.conf)
+    require_spark(arguments.master)
+    from hpwsn.streams.spark.job import Job, Options
 
     stopping: list[int] = []
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda number, frame: stopping.append(number))
     print("starting Spark", flush=True)
-    spark = open_session("hpwsn streams", arguments.master, conf, arguments.packages)
+    spark = _session(arguments)
     options = Options(
         url=url,
         checkpoint=arguments.checkpoint,
@@ -213,18 +236,17 @@ def _row(service: dict[str, object]) -> dict[str, object]:
 
 
 def _history(arguments: argparse.Namespace) -> int:
-    definitions = _definitions(arguments.files)
+    definitions = _definitions(arguments, streams=False)
     inputs = dict(one.split("=", 1) for one in arguments.inputs if "=" in one)
     if len(inputs) != len(arguments.inputs):
         raise BadArguments("--input: write NAME=PATH, each name once")
     if len(definitions) != 1 and (arguments.to or inputs):
         raise BadArguments("--to and --input work with one service only; give one definition")
-    conf = _settings(arguments.conf)
-    _require_spark(arguments.master)
+    _settings(arguments.conf)
+    require_spark(arguments.master)
     from hpwsn.streams.spark.history import json_lines, query_history
-    from hpwsn.streams.spark.job import open_session
 
-    spark = open_session("hpwsn streams history", arguments.master, conf, arguments.packages)
+    spark = _session(arguments)
     try:
         for definition in definitions:
             frame = query_history(spark, definition, arguments.history, inputs)

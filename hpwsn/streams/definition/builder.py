@@ -9,7 +9,8 @@
         .constraint("flow", "> 0")
     )
 
-An operator `function` takes a Python function or a lambda as well as `"module:name"`. The builder records the line of each call, so that errors can name it. It checks nothing itself:
+An operator `function` takes a Python function or a lambda as well as `"module:name"`. The builder records the
+line of each call, so that errors can name it. It checks nothing itself:
 hpwsn.streams.definition.definition_toml checks the form.
 """
 

@@ -49,11 +49,10 @@ class OperatorError(Exception):
 
 
 class OperatorErrors(OperatorError):
-    """Several errors of one operator, in `errors`."""
+    """The errors of one operator; none if they are reported elsewhere."""
 
     def __init__(self, errors: Sequence[OperatorError]) -> None:
-        first = errors[0]
-        super().__init__(first.key, first.message, first.attribute)
+        super().__init__("", "; ".join(one.message for one in errors))
         self.errors = tuple(errors)
 
 

@@ -3,8 +3,13 @@
 Without a window, the function is called with each event, a dict. With a window, it is called with the list of
 the window's events, sorted by time. It returns one event, several, or None. `arguments` are passed by name.
 The returned values are converted to the schema. The job fails with the attribute's name if a value does not
-have the attribute's type. With `batches`, hpwsn.streams.operators.batch_function takes the function. The
-builder accepts a Python function instead of `module:name`.
+have the attribute's type. The builder accepts a Python function instead of `module:name`.
+
+With `batches`, the function gets a `pyarrow.RecordBatch` with the attributes of its input, and returns a
+`RecordBatch`, a `Table`, several of them (any iterable), or None. How events are divided into batches is up
+to Spark: a result must not depend on it. The result must have every attribute of the schema, in a type that
+converts to the attribute's without loss; other columns are dropped. Only Spark's workers load Arrow
+(hpwsn.streams.spark.user_functions).
 """
 
 import inspect
@@ -18,6 +23,7 @@ from hpwsn.streams.definition.definition import Op
 from hpwsn.streams.definition.operator import (
     BaseStep,
     Findings,
+    NeedsSpark,
     OperatorError,
     OperatorKind,
     Step,
@@ -32,7 +38,6 @@ from hpwsn.streams.definition.operator import (
 from hpwsn.streams.definition.schema import TIMESTAMP, Event, Schema, event_of
 from hpwsn.streams.definition.windows import RowWindow, TimeWindow, Window, grouped, in_order, time_windows
 from hpwsn.streams.operators.aggregate import RowWindowMachine
-from hpwsn.streams.operators.batch_function import BatchFunction
 
 
 @dataclass(frozen=True)
@@ -74,6 +79,26 @@ class Function(BaseStep):
         several: Iterable[Mapping[str, object]]
         several = () if found is None else (found,) if isinstance(found, Mapping) else found
         return [event_of(one, self.output.schema) for one in several]
+
+
+@dataclass(frozen=True)
+class BatchFunction(BaseStep):
+    """Calls a user-defined function for each Arrow batch."""
+
+    call: Callable[..., Any]
+    arguments: Mapping[str, object]
+
+    def run(self, streams: Sequence[list[Event]], until: datetime | None) -> list[Event]:
+        """Not possible in plain Python, which has no Arrow batches."""
+        raise NeedsSpark("a function of batches")
+
+    def results(self, batch: Any) -> Iterable[Any]:
+        """The batches and tables that the call for one batch returns; none for None."""
+        found = self.call(batch, **self.arguments)
+        if found is None:
+            return ()
+        # A table and a batch can be iterated too, but by column.
+        return found if isinstance(found, Iterable) and not hasattr(found, "schema") else (found,)
 
 
 def build(op: Op, inputs: Sequence[StreamType]) -> Step:

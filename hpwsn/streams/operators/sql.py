@@ -8,7 +8,7 @@ then its inputs have watermarks and no time window can follow.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -49,10 +49,10 @@ Analyse = Callable[[str, Tables], Schema]
 
 @dataclass(frozen=True)
 class Sql(BaseStep):
-    """A query over its `tables`; `stateful` if Spark keeps a state for it."""
+    """A query; `tables` gives the input's number by table name, `stateful` says that Spark keeps a state."""
 
     query: str
-    tables: Tables
+    tables: Mapping[str, int]
     stateful: bool
 
     @property
@@ -70,11 +70,16 @@ def is_stateful(query: str) -> bool:
     return bool(_STATEFUL.search(_QUOTED.sub(" ", query)))
 
 
+def lacks_schema(ops: Iterable[Op]) -> bool:
+    """Whether any of the operators is a query whose schema only Spark can find out."""
+    return any(op.op == KIND.name and "schema" not in op.arguments for op in ops)
+
+
 def with_schema(op: Op, inputs: Sequence[StreamType], analyse: Analyse) -> Op:
     """The operator with the schema that Spark finds for its query; OperatorError if Spark rejects it."""
     query = _query(op)
     try:
-        found = analyse(query, _tables(op, inputs))
+        found = analyse(query, {name: inputs[number] for name, number in _tables(op, inputs).items()})
     except (QueryError, SchemaError) as error:
         raise OperatorError("query", str(error)) from None
     if "schema" in op.arguments:
@@ -112,11 +117,11 @@ def _query(op: Op) -> str:
     return query
 
 
-def _tables(op: Op, inputs: Sequence[StreamType]) -> dict[str, StreamType]:
+def _tables(op: Op, inputs: Sequence[StreamType]) -> dict[str, int]:
     others = texts_argument(op, "with")
     if INPUT in others:
         raise OperatorError("with", f"{INPUT} is the table name of the first stream; rename this one", INPUT)
-    return {inputs[0].name: inputs[0], **dict(zip(others, inputs[1:], strict=True)), INPUT: inputs[0]}
+    return {inputs[0].name: 0, **{name: number for number, name in enumerate(others, 1)}, INPUT: 0}
 
 
 def _check_state(inputs: Sequence[StreamType]) -> None:

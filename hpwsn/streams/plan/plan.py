@@ -1,9 +1,9 @@
 """The plan of a definition: its operators as a graph, each with the type of its output stream.
 
 `build_plan` checks a definition and collects all problems. Of an operator after an invalid one, only the keys
-and the text of its window are checked, because its input stream is unknown. The constraints are checked against the output stream; events
-that do not satisfy them are not published. `compute` runs a plan over lists of events in plain Python and
-defines the result that Spark must produce.
+and the text of its window are checked, because its input stream is unknown. The constraints are checked
+against the output stream; events that do not satisfy them are not published. `compute` runs a plan over lists
+of events in plain Python and defines the result that Spark must produce.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from hpwsn.streams.definition.event_conditions import ConditionError, check_pred
 from hpwsn.streams.definition.operator import (
     Findings,
     OperatorError,
+    OperatorErrors,
     Step,
     StreamType,
     error_list,
@@ -210,6 +211,9 @@ class _Planner:
 
     def _input_names(self, op: Op) -> tuple[str, ...]:
         self.knows_use, knew_use = False, self.knows_use
+        if not op.op:
+            # A problem of form.
+            raise OperatorErrors(())
         if op.op not in KINDS:
             raise OperatorError("op", f"unknown operator; {suggestion(op.op, KINDS)}")
         first = op.input or self.last
@@ -232,7 +236,10 @@ class _Planner:
 
     def _step(self, op: Op, inputs: Sequence[StreamType]) -> tuple[Op, Step]:
         kind = KINDS[op.op]
-        kind.check_keys(op)
+        try:
+            kind.check_keys(op)
+        except OperatorErrors as wrong:
+            raise OperatorErrors([*wrong.errors, *_other_errors(op, inputs, wrong.errors)]) from None
         if kind is sql.KIND and self.analyse is not None:
             op = sql.with_schema(op, inputs, self.analyse)
         return op, kind.build(op, inputs)
@@ -267,6 +274,21 @@ class _Planner:
                     yield constraint_condition(one, output.schema)
             except (ConditionError, PredicateError) as error:
                 self._problem(one.place, str(error), "constraint", one.attribute)
+
+
+def _other_errors(
+    op: Op, inputs: Sequence[StreamType], known: Sequence[OperatorError]
+) -> list[OperatorError]:
+    """The errors of an operator whose keys are wrong, in the values of its other keys."""
+    keys = {one.key for one in known}
+    try:
+        KINDS[op.op].build(op, inputs)
+    except OperatorError as error:
+        # A query without a schema is not wrong before Spark has seen it.
+        return [one for one in error_list(error) if one.key not in keys and one.message != sql.NO_SCHEMA]
+    except SchemaError as error:
+        return [OperatorError("op", str(error))]
+    return []
 
 
 def constraint_condition(constraint: Constraint, schema: Schema) -> Disjunction:
