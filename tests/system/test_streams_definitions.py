@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -75,6 +76,7 @@ LARGE = {
     "arguments": {"least": 5},
 }
 COUNT = {"op": "count", "attribute": "v", "by": "c", "window": "10 s", "output": "n"}
+BOTH = {"op": "merge", "input": "i", "with_": "j"}
 AT_LEAST = {"op": "filter", "where": "v >= 5"}
 PLAIN = {"op": "sql", "query": "SELECT c, v, time FROM input WHERE v >= 5"}
 SAME = {
@@ -84,12 +86,12 @@ SAME = {
     "window after batches": ([LARGE, COUNT], [AT_LEAST, COUNT]),
     "window in sql": ([{"op": "sql", "query": FLOWS}], [COUNT]),
     "sql after a merge": (
-        [{"op": "merge", "input": "i", "with_": "j", "output": "i_and_j"}, {"op": "sql", "query": FLOWS.replace("FROM i", "FROM i_and_j")}],
-        [{"op": "merge", "input": "i", "with_": "j"}, COUNT],
+        [BOTH | {"output": "both"}, {"op": "sql", "query": FLOWS.replace("FROM i", "FROM both")}],
+        [BOTH, COUNT],
     ),
     "sql of two": (
-        [{"op": "sql", "input": "i", "with_": "j", "query": "SELECT c, v FROM i UNION ALL SELECT c, v FROM j"}],
-        [{"op": "merge", "input": "i", "with_": "j"}, {"op": "project", "attributes": ["c", "v"]}],
+        [BOTH | {"op": "sql", "query": "SELECT c, v FROM i UNION ALL SELECT c, v FROM j"}],
+        [BOTH, {"op": "project", "attributes": ["c", "v"]}],
     ),
 }  # fmt: skip
 """Operators that only Spark can run, and plain ones that give the same."""
@@ -144,7 +146,7 @@ def test_a_stream_gives_the_windows_that_plain_operators_give(
     ("query", "words"),
     [
         ("SELECT n FORM input WHERE", "Syntax error at or near 'input' (line 1, pos 14)"),
-        ("SELECT m FROM input", "name `m` cannot be resolved. Did you mean one of the following? [`n`, `time`] (line 1, pos 7)"),
+        ("SELECT m FROM input", "`m` cannot be resolved. Did you mean one of the following? [`n`, `time`] (l"),
         ("SELECT * FROM nothing", "The table or view `nothing` cannot be found; the tables are i, input"),
         ("SELECT n, count(*) FROM i GROUP BY n", "also group by a window of the event time"),
         ("SELECT n FROM i ORDER BY n", "Sorting is not supported on streaming"),
@@ -180,17 +182,17 @@ def events(node: NodeProcess, topic: str) -> list[dict[str, Any]]:
 
 
 def documented(name: str, folder: Path) -> Path:
-    """The file that a block of the reference writes, with that name."""
-    (block,) = [one.text for one in blocks_of(OPERATORS) if f"cat > {name} <<END" in one.text]
-    (folder / name).write_text(block.split(f"cat > {name} <<END\n")[1].split("\nEND\n")[0])
+    """The file that a block of the reference writes, or is."""
+    begin = re.compile(rf"^(?:cat > {name} <<END|# {name})\n", re.MULTILINE)
+    (block,) = [one.text for one in blocks_of(OPERATORS) if begin.search(one.text)]
+    (folder / name).write_text(begin.split(block)[1].split("\nEND\n")[0])
     return folder / name
 
 
 def test_the_service_in_python_of_the_documentation_runs(spark: SparkSession, tmp_path: Path) -> None:
     services = load(documented("fast.py", tmp_path), analyse=QueryAnalysis(lambda: spark))
-    given = [
-        {"vid": vid, "mph": mph} for vid, mph in (("a", 70.0), ("b", 50.0), (None, 99.0), ("a", 62.2), ("c", 80.0))
-    ]  # fmt: skip
+    speeds = (("a", 70.0), ("b", 50.0), (None, 99.0), ("a", 62.2), ("c", 80.0))
+    given = [{"vid": vid, "mph": mph} for vid, mph in speeds]
     with NodeProcess(tmp_path / "node") as node:
         post(node, "fleet:imperial", given)
         Job(spark, services, Options(url=node.url, checkpoint=str(tmp_path / "c"), once=True)).run()
@@ -226,7 +228,7 @@ def test_check_has_spark_judge_queries_and_says_nothing_else(tmp_path: Path) -> 
     command = [sys.executable, "-m", "hpwsn", "streams", "check"]
     fine = run([*command, busy], env=environment, capture_output=True, text=True, timeout=PATIENCE)
     assert (fine.returncode, fine.stderr) == (0, "")
-    assert "cid STRING, time TIMESTAMP, flow BIGINT, provinces BIGINT" in fine.stdout
+    assert "cid STRING, time TIMESTAMP, flow BIGINT, vehicles BIGINT" in fine.stdout
     found = run([*command, busy, wrong], env=environment, capture_output=True, text=True, timeout=PATIENCE)
     assert found.returncode == 1
     assert found.stderr.startswith(f"hpwsn: error: {wrong}:6: operator 1 (sql): query: [UNRESOLVED_COLUMN")
