@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from hpwsn.commands.operator_api import add_command
 from hpwsn.commands.streams_generate import add_generate_parser
+from hpwsn.commands.streams_list import add_list_parsers
 from hpwsn.commands.streams_run import add_run_parsers, require_spark
 from hpwsn.errors import HpwsnError
 from hpwsn.streams.definition.problems import DefinitionError
@@ -48,6 +49,7 @@ def add_streams_parser(commands: "argparse._SubParsersAction[argparse.ArgumentPa
     check.add_argument("--json", action="store_true", help="print JSON for a script to read")
     check.set_defaults(handler=_check)
     add_run_parsers(actions)
+    add_list_parsers(actions)
     add_generate_parser(actions)
 
 

@@ -1,4 +1,4 @@
-"""`hpwsn streams run`, `list` and `history`: run services, list them, and run them on past events.
+"""`hpwsn streams run` and `history`: run services, and run them on past events.
 
 Only the commands that need PySpark import it. If PySpark or Java is missing, the error says what to install.
 """
@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hpwsn.commands.operator_api import add_command, add_node_options, address, base_url, dump, request, table
+from hpwsn.commands.operator_api import add_command, base_url, table
 from hpwsn.errors import BadArguments, HpwsnError
 from hpwsn_client.environment import DEFAULT_URL, URL
 
@@ -31,25 +31,21 @@ _RUN = """\
   hpwsn streams run traffic.toml --master spark://spark.example.org:7077 --url http://broker.example.org:8080/wsn
   hpwsn streams run traffic.toml --once
 """
-_LIST = """\
-  hpwsn streams list
-  hpwsn streams list --json
-"""
 _HISTORY = """\
   hpwsn streams history busiest.toml --history /data/history
   hpwsn streams history flow.toml --input anpr=/data/anpr.csv --json
   hpwsn streams history flow.toml --input anpr=/data/anpr --to /data/flow
 """
-_COLUMNS = ("uri", "state", "topic", "constraints", "inputs", "rows/s", "lag", "batch s")
 SPARK_MISSING = (
     "Spark is not installed; in the checkout, pip install ./client '.[spark]'; "
     "it also requires Java 17 or later (Debian: default-jre-headless)"
 )
 MAX_PRINTED = 1000
+UI_PORT = 4040
 
 
 def add_run_parsers(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the actions `run`, `list` and `history` to the command `streams`."""
+    """Add the actions `run` and `history` to the command `streams`."""
     run = add_command(actions, "run", "run services on Spark, until SIGTERM or Ctrl-C", _RUN)
     _add_files(run)
     _add_spark(run)
@@ -84,10 +80,15 @@ def add_run_parsers(actions: "argparse._SubParsersAction[argparse.ArgumentParser
         metavar="N",
         help="maximum rows per input and batch (default: 50000)",
     )
+    run.add_argument(
+        "--ui",
+        nargs="?",
+        type=int,
+        const=UI_PORT,
+        metavar="PORT",
+        help=f"open Spark's own page, at loopback (default: the first free port from {UI_PORT})",
+    )
     run.set_defaults(handler=_run, action="run")
-    listing = add_command(actions, "list", "list the services registered at a node", _LIST)
-    add_node_options(listing)
-    listing.set_defaults(handler=_list)
     past = add_command(actions, "history", "run services on past events", _HISTORY, asks_node=False)
     _add_files(past)
     _add_spark(past)
@@ -140,7 +141,7 @@ def _definitions(arguments: argparse.Namespace, streams: bool) -> "list[Definiti
 
 def _session(arguments: argparse.Namespace) -> "SparkSession":
     """The Spark session of the command; the same one for every call."""
-    conf = _settings(arguments.conf)
+    conf = {**_ui_settings(getattr(arguments, "ui", None)), **_settings(arguments.conf)}
     require_spark(arguments.master)
     from hpwsn.streams.spark.job import open_session
 
@@ -172,6 +173,21 @@ def _settings(given: Sequence[str]) -> dict[str, str]:
     return dict(one.split("=", 1) for one in given)
 
 
+def _ui_settings(port: int | None) -> dict[str, str]:
+    return {} if port is None else {"spark.ui.enabled": "true", "spark.ui.port": str(port)}
+
+
+def _check_ui(arguments: argparse.Namespace) -> None:
+    if arguments.ui is not None and not 0 <= arguments.ui < 65536:
+        raise BadArguments(f"--ui {arguments.ui}: give a port from 0 to 65535")
+    local = arguments.master.startswith("local") or os.environ.get("SPARK_LOCAL_IP")
+    if arguments.ui is not None and not local:
+        raise BadArguments(
+            f"--ui: with --master {arguments.master} Spark's page would listen on all addresses, without a"
+            " password; set SPARK_LOCAL_IP to the address that it is to listen on"
+        )
+
+
 def _run(arguments: argparse.Namespace) -> int:
     definitions = _definitions(arguments, streams=True)
     url = arguments.url or os.environ.get(URL) or DEFAULT_URL
@@ -181,6 +197,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if not (arguments.start in ("oldest", "now") or arguments.start.isdecimal()):
         raise BadArguments(f"--start {arguments.start}: give oldest, now, or an offset")
     _settings(arguments.conf)
+    _check_ui(arguments)
     require_spark(arguments.master)
     from hpwsn.streams.spark.job import Job, Options
 
@@ -189,6 +206,8 @@ def _run(arguments: argparse.Namespace) -> int:
         signal.signal(number, lambda number, frame: stopping.append(number))
     print("starting Spark", flush=True)
     spark = _session(arguments)
+    if spark.sparkContext.uiWebUrl:
+        print(f"Spark's page: {spark.sparkContext.uiWebUrl}", flush=True)
     options = Options(
         url=url,
         checkpoint=arguments.checkpoint,
@@ -212,27 +231,6 @@ def _run(arguments: argparse.Namespace) -> int:
         spark.stop()
     print("stopped", flush=True)
     return 0
-
-
-def _list(arguments: argparse.Namespace) -> int:
-    answer = request("GET", address(arguments, "streams"), ca=arguments.ca)
-    if arguments.json:
-        print(dump(answer))
-        return 0
-    print(table([_row(one) for one in answer.get("streams", [])], _COLUMNS, "no services"))
-    return 0
-
-
-def _row(service: dict[str, object]) -> dict[str, object]:
-    figures = service.get("figures")
-    found = figures if isinstance(figures, dict) else {}
-    named = {name: service.get(name) for name in ("constraints", "inputs")}
-    texts = {
-        name: [f"{key}: {value}" for key, value in given.items()] if isinstance(given, dict) else []
-        for name, given in named.items()
-    }
-    rates = {"rows/s": "rows_per_second", "lag": "lag", "batch s": "batch_seconds"}
-    return {**service, **texts, **{name: found.get(figure) for name, figure in rates.items()}}
 
 
 def _history(arguments: argparse.Namespace) -> int:

@@ -29,7 +29,6 @@ from hpwsn.streams.definition.definition import Definition
 from hpwsn.streams.definition.operator import StreamType
 from hpwsn.streams.definition.problems import DefinitionError
 from hpwsn.streams.definition.schema import json_of, parse_schema
-from hpwsn.streams.definition_files import load
 from hpwsn.streams.operators.sql import QueryError
 from hpwsn.streams.plan.plan import build_plan, compute
 from hpwsn.streams.spark.columns import spark_schema
@@ -39,9 +38,10 @@ from hpwsn.streams.spark.job import Job, Options
 from hpwsn.streams.spark.sql_analysis import QueryAnalysis
 from tests.documents import ROOT, blocks_of
 from tests.harness import NodeProcess
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, until
 from tests.spark import cheap_environment, events_of, spark_session
 from tests.stream_cases import DATA, SCHEMA
+from tests.system.test_streams_job import JobProcess
 
 OPERATORS = ROOT / "docs" / "stream-operators.md"
 FLOWS = "SELECT c, count(v) AS n, window.start AS time FROM i GROUP BY c, window(time, '10 seconds')"
@@ -146,7 +146,7 @@ def test_a_stream_gives_the_windows_that_plain_operators_give(
     ("query", "words"),
     [
         ("SELECT n FORM input WHERE", "Syntax error at or near 'input' (line 1, pos 14)"),
-        ("SELECT m FROM input", "`m` cannot be resolved. Did you mean one of the following? [`n`, `time`] (l"),
+        ("SELECT m FROM input", "`m` cannot be resolved. Did you mean one of the following? [`n`, `time`]"),
         ("SELECT * FROM nothing", "The table or view `nothing` cannot be found; the tables are i, input"),
         ("SELECT n, count(*) FROM i GROUP BY n", "also group by a window of the event time"),
         ("SELECT n FROM i ORDER BY n", "Sorting is not supported on streaming"),
@@ -181,6 +181,12 @@ def events(node: NodeProcess, topic: str) -> list[dict[str, Any]]:
         return [event["data"] for event in json.load(answer)]
 
 
+def registration(node: NodeProcess, uri: str) -> dict[str, Any]:
+    with urlopen(f"{node.base}/streams/{uri}", timeout=PATIENCE) as answer:
+        found: dict[str, Any] = json.load(answer)
+        return found
+
+
 def documented(name: str, folder: Path) -> Path:
     """The file that a block of the reference writes, or is."""
     begin = re.compile(rf"^(?:cat > {name} <<END|# {name})\n", re.MULTILINE)
@@ -189,14 +195,24 @@ def documented(name: str, folder: Path) -> Path:
     return folder / name
 
 
-def test_the_service_in_python_of_the_documentation_runs(spark: SparkSession, tmp_path: Path) -> None:
-    services = load(documented("fast.py", tmp_path), analyse=QueryAnalysis(lambda: spark))
+def test_the_service_in_python_of_the_documentation_runs_and_shows_sparks_page(tmp_path: Path) -> None:
+    service = documented("fast.py", tmp_path)
     speeds = (("a", 70.0), ("b", 50.0), (None, 99.0), ("a", 62.2), ("c", 80.0))
     given = [{"vid": vid, "mph": mph} for vid, mph in speeds]
     with NodeProcess(tmp_path / "node") as node:
         post(node, "fleet:imperial", given)
-        Job(spark, services, Options(url=node.url, checkpoint=str(tmp_path / "c"), once=True)).run()
+        arguments = (str(service), "--ui", "0", "--master", "local[1]")
+        with JobProcess(tmp_path, cheap_environment(tmp_path / "conf"), node, *arguments) as job:
+            until(lambda: len(events(node, "fleet:fast")) == 3, job.log.read_text)
+            until(lambda: registration(node, "urn:example:fast").get("figures", {}).get("rows_out"))
+            page = registration(node, "urn:example:fast")["ui"]
+            assert f"Spark's page: {page}\n" in job.log.read_text()
+            with urlopen(f"{page}/jobs/", timeout=PATIENCE) as answer:
+                assert "hpwsn streams run" in answer.read().decode()
+            assert job.terminate() == 0
         found = events(node, "fleet:fast")
+        figures = registration(node, "urn:example:fast")["figures"]
+    assert (figures["lag"], figures["failures"], figures["restarts"]) == (0, 0, 0)
     assert sorted(map(str, found)) == [
         "{'vid': 'a', 'speed': 100.1}",
         "{'vid': 'a', 'speed': 112.7}",
