@@ -66,7 +66,10 @@ def _list(arguments: argparse.Namespace) -> int:
         raise BadArguments(
             f"--watch {arguments.watch:g}: give the seconds between two lists, from 0.1 to 86400"
         )
-    print(_listed(arguments), flush=True) if arguments.watch is None else _watch(arguments)
+    if arguments.watch is None:
+        print(_listed(arguments))
+    else:
+        _watch(arguments)
     return 0
 
 

@@ -238,10 +238,11 @@ class _Planner:
         kind = KINDS[op.op]
         try:
             kind.check_keys(op)
-        except OperatorErrors as wrong:
-            raise OperatorErrors([*wrong.errors, *_other_errors(op, inputs, wrong.errors)]) from None
-        if kind is sql.KIND and self.analyse is not None:
-            op = sql.with_schema(op, inputs, self.analyse)
+            if kind is sql.KIND and self.analyse is not None:
+                op = sql.with_schema(op, inputs, self.analyse)
+        except OperatorError as error:
+            wrong = error_list(error)
+            raise OperatorErrors([*wrong, *_other_errors(op, inputs, wrong)]) from None
         return op, kind.build(op, inputs)
 
     def _check_alone(self, op: Op) -> None:
@@ -279,7 +280,7 @@ class _Planner:
 def _other_errors(
     op: Op, inputs: Sequence[StreamType], known: Sequence[OperatorError]
 ) -> list[OperatorError]:
-    """The errors of an operator whose keys are wrong, in the values of its other keys."""
+    """The errors of an operator in the values of keys that have no known error."""
     keys = {one.key for one in known}
     try:
         KINDS[op.op].build(op, inputs)

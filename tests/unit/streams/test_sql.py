@@ -90,6 +90,15 @@ def test_a_schema_that_differs_from_the_query_is_a_problem_of_each_column() -> N
     ]
 
 
+def test_a_query_and_its_schema_may_both_be_wrong() -> None:
+    def analyse(query: str, tables: Tables) -> Schema:
+        raise QueryError("no")
+
+    with pytest.raises(DefinitionError) as caught:
+        build_plan(service(sql("SELECT", schema="n")), analyse)
+    assert [one.attribute for one in caught.value.problems] == ["query", "schema"]
+
+
 COUNT = {"op": "count", "by": "cid", "window": "60 s"}
 
 
