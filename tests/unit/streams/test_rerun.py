@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from hpwsn.streams.spark.reading.broker_link import Page
+from hpwsn.streams.spark.reading.broker_link import RowsPage
 from hpwsn.streams.spark.rerun import Rerun, find_rerun, record_committed
 
 
@@ -10,14 +10,15 @@ class Log:
     """A node's log as a reader sees it, three events at a time."""
 
     def __init__(self, ids: list[str | None]) -> None:
-        self._events = [{"offset": n, "id": id_} for n, id_ in enumerate(ids, 1)]
+        self._ids = ids
 
     def end(self, topic: str) -> int:
-        return len(self._events)
+        return len(self._ids)
 
-    def read(self, topic: str, after: int) -> Page:
-        some = self._events[after : after + 3]
-        return Page(some, some[-1]["offset"] if some else self.end(topic))
+    def rows(self, topics: list[str], after: int, upto: int, *, limit: int) -> RowsPage:
+        some = self._ids[after : min(after + 3, upto)]
+        runs = [(after + n, 1, "t", 0, id_) for n, id_ in enumerate(some, 1)]
+        return RowsPage(len(runs), runs, memoryview(b""), after + len(runs))
 
 
 def checkpoint(folder: Path, begun: int, done: int) -> Path:
