@@ -154,10 +154,11 @@ def _session(arguments: argparse.Namespace) -> "SparkSession":
     conf = {**_ui_settings(getattr(arguments, "ui", None)), **_settings(arguments.conf)}
     archive = getattr(arguments, "archive", None)
     require_spark(arguments.master, archive)
-    from hpwsn.streams.spark.job import open_session
+    from hpwsn.streams.spark.session import open_session
 
     name = f"hpwsn streams {arguments.action}"
-    return open_session(name, arguments.master, conf, arguments.packages, archive)
+    checkpoint = getattr(arguments, "checkpoint", "")
+    return open_session(name, arguments.master, conf, arguments.packages, archive, checkpoint)
 
 
 def require_spark(master: str, archive: Path | None = None) -> None:
@@ -201,7 +202,15 @@ def _settings(given: Sequence[str]) -> dict[str, str]:
 
 
 def _ui_settings(port: int | None) -> dict[str, str]:
-    return {} if port is None else {"spark.ui.enabled": "true", "spark.ui.port": str(port)}
+    return (
+        {}
+        if port is None
+        else {
+            "spark.ui.enabled": "true",
+            "spark.sql.streaming.ui.enabled": "true",
+            "spark.ui.port": str(port),
+        }
+    )
 
 
 def _check_ui(arguments: argparse.Namespace) -> None:

@@ -119,7 +119,11 @@ OWNERS: Mapping[str, tuple[str, ...]] = {
 CONCRETE: Mapping[str, tuple[str, ...]] = {
     "hpwsn.backbone.embedded": ("hpwsn.node",),
     # A job's sink is a process of its own, and builds what it needs there.
-    "hpwsn.backbone.activemq": ("hpwsn.node", "hpwsn.backbone.activemq", "hpwsn.streams.spark.publication"),
+    "hpwsn.backbone.activemq": (
+        "hpwsn.node",
+        "hpwsn.backbone.activemq",
+        "hpwsn.streams.spark.task_publishing",
+    ),
     "hpwsn.topics.directory.topic_file": ("hpwsn.topics.opening",),
     "hpwsn.topics.ldap.ldap_*": ("hpwsn.topics.opening", "hpwsn.topics.ldap"),
 }

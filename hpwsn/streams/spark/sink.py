@@ -1,6 +1,6 @@
 """The writer of the Spark data source `hpwsn`: publishes the rows of a user's streaming query.
 
-The rows of a partition are published in their order (hpwsn.streams.spark.publication). If the option
+The rows of a partition are published in their order (hpwsn.streams.spark.task_publishing). If the option
 `checkpointLocation` names a local folder, an epoch that is run again, however late, publishes only what is
 not in the topic yet; the record of this is the folder `hpwsn` in the checkpoint.
 """
@@ -15,9 +15,9 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 
-from hpwsn.streams.spark.publication import current_run, publication_of
 from hpwsn.streams.spark.reading.broker_link import BrokerLink
 from hpwsn.streams.spark.rerun import find_rerun, has_record, last_begun, local_folder, record_committed
+from hpwsn.streams.spark.task_publishing import current_run, publication_of
 
 
 @dataclass

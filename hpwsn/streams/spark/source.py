@@ -25,6 +25,7 @@ from hpwsn.streams.spark.reading.read_options import MAX_ROWS, parse_read_option
 from hpwsn.streams.spark.reading.row_batches import check_schema
 from hpwsn.streams.spark.reading.schema_inference import infer_schema
 from hpwsn.streams.spark.reading.stream_reader import TopicStreamReader
+from hpwsn_client.environment import broker_url
 
 __all__ = ["FORMAT", "MAX_ROWS", "HpwsnDataSource", "arrow_schema"]
 
@@ -60,7 +61,7 @@ class HpwsnDataSource(DataSource):
         """Publish to a topic; see hpwsn.streams.spark.sink."""
         from hpwsn.streams.spark.sink import TopicWriter
 
-        return TopicWriter(dict(self.options))
+        return TopicWriter({"url": broker_url(), **self.options})
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:

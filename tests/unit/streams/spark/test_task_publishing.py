@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpwsn.streams.spark import publication
-from hpwsn.streams.spark.publication import chunks_of, publication_of, short_name, sorted_batches
+from hpwsn.streams.spark import task_publishing
 from hpwsn.streams.spark.rerun import Rerun
+from hpwsn.streams.spark.task_publishing import chunks_of, publication_of, short_name, sorted_batches
 
 
 def batch(numbers, **columns):
@@ -27,8 +27,8 @@ def rows(chunks):
 )
 def test_requests_depend_on_the_rows_and_not_on_the_batches(parts, most_rows, most_bytes):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(publication, "CHUNK_ROWS", most_rows)
-        patch.setattr(publication, "CHUNK_BYTES", most_bytes)
+        patch.setattr(task_publishing, "CHUNK_ROWS", most_rows)
+        patch.setattr(task_publishing, "CHUNK_BYTES", most_bytes)
         found = list(chunks_of(map(batch, parts)))
         numbers = [n for part in parts for n in part]
         assert found == list(chunks_of([batch(numbers)] if numbers else []))
