@@ -108,6 +108,7 @@ def _add_files(parser: argparse.ArgumentParser) -> None:
 def _add_spark(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--master", default="local[2]", help="Spark master (default: local[2])")
     parser.add_argument("--packages", default="", help="Spark packages, such as the one for Kafka")
+    parser.add_argument("--jars", default="", metavar="FILES", help="jars for Spark, separated by commas")
     parser.add_argument(
         "--conf",
         action="append",
@@ -142,11 +143,16 @@ def _require_spark(master: str) -> None:
         os.environ["LC_ALL"] = "C.UTF-8"
 
 
-def _settings(given: Sequence[str]) -> dict[str, str]:
-    for one in given:
+def _settings(arguments: argparse.Namespace) -> dict[str, str]:
+    """The Spark settings of `--conf` and `--jars`."""
+    for one in arguments.conf:
         if "=" not in one:
             raise BadArguments(f"--conf {one}: write a Spark setting as KEY=VALUE")
-    return dict(one.split("=", 1) for one in given)
+    for file in arguments.jars.split(",") if arguments.jars else ():
+        if "://" not in file and not Path(file).is_file():
+            raise BadArguments(f"--jars {file}: there is no such file")
+    given = {"spark.jars": arguments.jars} if arguments.jars else {}
+    return given | dict(one.split("=", 1) for one in arguments.conf)
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -157,7 +163,7 @@ def _run(arguments: argparse.Namespace) -> int:
         raise BadArguments("--backbone and --node require each other; give both, or neither")
     if not (arguments.start in ("oldest", "now") or arguments.start.isdecimal()):
         raise BadArguments(f"--start {arguments.start}: give oldest, now, or an offset")
-    conf = _settings(arguments.conf)
+    conf = _settings(arguments)
     _require_spark(arguments.master)
     from hpwsn.streams.spark.job import Job, Options, open_session
 
@@ -219,7 +225,7 @@ def _history(arguments: argparse.Namespace) -> int:
         raise BadArguments("--input: write NAME=PATH, each name once")
     if len(definitions) != 1 and (arguments.to or inputs):
         raise BadArguments("--to and --input work with one service only; give one definition")
-    conf = _settings(arguments.conf)
+    conf = _settings(arguments)
     _require_spark(arguments.master)
     from hpwsn.streams.spark.history import json_lines, query_history
     from hpwsn.streams.spark.job import open_session

@@ -3,19 +3,13 @@ reference computes, whatever is killed on the way."""
 
 from __future__ import annotations
 
-import asyncio
 import json
-import os
-import signal
-import subprocess
-import sys
 from collections import Counter
-from collections.abc import Coroutine, Iterable
-from contextlib import suppress
+from collections.abc import Iterable
 from datetime import timedelta
 from itertools import islice
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import aiohttp
 
@@ -24,60 +18,17 @@ from hpwsn.streams.definition_files import load
 from hpwsn.streams.generator import anpr, gps
 from hpwsn.streams.plan.plan import compute
 from tests.consumer import Consumer
-from tests.harness import ROOT, NodeProcess, environment
-from tests.patience import PATIENCE, eventually
+from tests.harness import ROOT, NodeProcess
+from tests.patience import eventually
 from tests.raw_soap import call, subscribe
 from tests.spark import cheap_environment
+from tests.stream_jobs import JobProcess, undo_last_commit
 
 EXAMPLES = ROOT / "hpwsn" / "streams" / "examples"
 FLOW, BUSIEST, GPS = (EXAMPLES / f"{name}.toml" for name in ("genTrafficFlow", "busiest", "inteGPS"))
 FLEETS = ("buses", "taxis", "lorries")
 
-POLL_INTERVAL = 0.5
-"""Seconds between two looks at whether a job still runs."""
 SMALL = ("--master", "local[1]", "--conf", "spark.sql.shuffle.partitions=1")
-
-
-class JobProcess:
-    """`hpwsn streams run` in a session of its own, so that its Java can be killed; ends with the block."""
-
-    def __init__(self, folder: Path, spark: dict[str, str], node: NodeProcess, *arguments: str) -> None:
-        self.log = folder / "job.log"
-        command = [sys.executable, "-m", "hpwsn", "streams", "run", *arguments]
-        with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
-                [*command, "--url", node.url, "--checkpoint", str(folder / "checkpoints"), "--every", "1"],
-                stdout=log,
-                stderr=log,
-                env=environment() | spark,
-                cwd=folder,
-                start_new_session=True,
-            )
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        with suppress(ProcessLookupError):
-            self.kill()
-
-    async def brings(self, arrival: Coroutine[Any, Any, None]) -> None:
-        """Wait for something that only this job can bring, while it runs."""
-        coming = asyncio.create_task(arrival)
-        try:
-            while not (await asyncio.wait([coming], timeout=POLL_INTERVAL))[0]:
-                assert self.process.poll() is None, self.log.read_text()
-            await coming
-        finally:
-            coming.cancel()
-
-    def kill(self) -> None:
-        os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait(PATIENCE)
-
-    def terminate(self) -> int:
-        self.process.terminate()
-        return self.process.wait(PATIENCE)
 
 
 def records(number: int) -> list[dict[str, Any]]:
@@ -163,16 +114,6 @@ async def test_the_examples_lose_nothing_and_repeat_nothing_when_job_and_node_ar
             assert counted(await logged(node, "traffic:gps")) == counted(places)
         assert {one["state"] for one in await services(node)} == {"stopped"}
         assert "rows/s" in job.log.read_text()
-
-
-def undo_last_commit(checkpoints: Path) -> None:
-    """Have the last epoch run again, as if the job had died right before it was noted as done."""
-    for commits in checkpoints.glob("*/query/commits"):
-        done = [file for file in commits.iterdir() if file.name.isdecimal()]
-        last = max(done, key=lambda file: int(file.name), default=None)
-        if last is not None:
-            last.unlink()
-            (commits / f".{last.name}.crc").unlink(missing_ok=True)
 
 
 async def logged(node: NodeProcess, topic: str) -> list[dict[str, Any]]:
