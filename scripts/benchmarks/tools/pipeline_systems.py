@@ -19,8 +19,8 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from benchmarks.tools.checkouts import Checkout
 from benchmarks.tools import kafka_job
+from benchmarks.tools.checkouts import Checkout
 from benchmarks.tools.pipeline_receipts import Receipts, kafka_consumer, push_consumer
 from benchmarks.tools.pipeline_records import FILTER, HALF, LATENESS, SCHEMA, Record
 from hpwsn_client import SyncClient
