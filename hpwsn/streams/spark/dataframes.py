@@ -38,6 +38,8 @@ from hpwsn.streams.spark.user_functions import each_event, each_window, register
 
 CONFIGURATION = {
     "spark.sql.session.timeZone": "UTC",
+    # Spark's default, INT96, has no time zone for other readers of the history.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.streaming.stateStore.providerClass": (
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     ),
