@@ -59,7 +59,7 @@ class JobProcess:
             coming.cancel()
 
     def kill(self) -> None:
-        """SIGKILL to Python and Java."""
+        """kill -9, for the job and all that it has started."""
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait(PATIENCE)
 
