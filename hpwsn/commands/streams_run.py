@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from hpwsn.commands.operator_api import add_command, add_node_options, address, base_url, dump, request, table
 from hpwsn.errors import BadArguments, HpwsnError
-from hpwsn.streams.deployment.cluster_settings import is_loopback_master, unreachable_node
+from hpwsn.streams.deployment.cluster_settings import is_local, is_loopback_master, unreachable_node
 from hpwsn.streams.deployment.worker_archive import check_archive, python_version
 from hpwsn_client.commands.completion import print_warning
 from hpwsn_client.environment import DEFAULT_URL, URL
@@ -159,7 +159,6 @@ def _worker_python(archive: Path | None) -> str:
     """
     if archive is None:
         return sys.executable
-    check_archive(archive)
     here, name = Path(sys.executable).parent, f"python{python_version()}"
     if not (here / name).exists():
         raise HpwsnError(f"{here} has no {name}, which --archive requires; run hpwsn from a venv")
@@ -183,6 +182,12 @@ def _run(arguments: argparse.Namespace) -> int:
     if not (arguments.start in ("oldest", "now") or arguments.start.isdecimal()):
         raise BadArguments(f"--start {arguments.start}: give oldest, now, or an offset")
     conf = _settings(arguments.conf)
+    if arguments.archive is not None:
+        if is_local(arguments.master):
+            raise BadArguments(
+                "--archive is for the workers of a cluster; give its --master, or no --archive"
+            )
+        check_archive(arguments.archive)
     _require_spark(arguments.master, arguments.archive)
     if problem := unreachable_node(arguments.master, url):
         print_warning(problem)

@@ -22,6 +22,7 @@ Spark's own default is 200. Each partition of an operator with state is a task a
 few milliseconds in every batch, so that 200 of them take seconds on a small cluster.
 """
 _PYTHONPATH = "spark.executorEnv.PYTHONPATH"
+_NO_PYTHON = re.compile(r'(?:\((\S+) executor \S+\): )?java\.io\.IOException: Cannot run program "([^"]+)"')
 _LOCAL = re.compile(r"local(?:\[(\d+|\*)(?:,\d+)?\])?$")
 
 
@@ -76,6 +77,18 @@ def unreachable_node(master: str, url: str) -> str:
     return (
         f"the workers of {master} may not reach the node at {url}: {host} is the worker's own machine there;"
         " give --url an address of this machine, and start the node with --host 0.0.0.0"
+    )
+
+
+def missing_python(error: str) -> str:
+    """What to do if Spark's error says that a machine does not have the job's Python; else an empty text."""
+    found = _NO_PYTHON.search(error)
+    if found is None:
+        return ""
+    where = f"the Spark worker {found[1]}" if found[1] else "this machine"
+    return (
+        f"{where} cannot run {found[2]}; install that version of Python in its PATH,"
+        " or set PYSPARK_PYTHON to a path that is valid on all machines"
     )
 
 

@@ -26,7 +26,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from hpwsn.errors import HpwsnError
 from hpwsn.streams.definition.definition import Definition
-from hpwsn.streams.deployment.cluster_settings import master_settings
+from hpwsn.streams.deployment.cluster_settings import master_settings, missing_python
 from hpwsn.streams.plan.output_order import Order, output_order
 from hpwsn.streams.plan.plan import build_plan
 from hpwsn.streams.spark.columns import column
@@ -301,6 +301,8 @@ class _Stopped(Exception):
 
 def _reason(error: str) -> str:
     """The last line of the Python traceback, if there is one; the Java stack trace does not help the user."""
+    if problem := missing_python(error):
+        return problem
     lines = [line.strip() for line in error.splitlines() if line.strip()]
     python = [line for line in lines if re.match(r"[\w.]+(Error|Refused|Unavailable|Exception): ", line)]
     return python[-1] if python else lines[0]
