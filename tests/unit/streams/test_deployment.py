@@ -176,6 +176,9 @@ def test_settings_of_the_user_win_and_keep_their_archives_and_paths() -> None:
         "spark.executorEnv.PYTHONPATH": f"./{FOLDER}:/mine",
     }
     assert master_settings("yarn", {}) == {"spark.sql.shuffle.partitions": "16"}
+    on_yarn = master_settings("yarn", {}, Path("/e.tar.gz"))
+    assert on_yarn["spark.yarn.dist.archives"] == f"/e.tar.gz#{FOLDER}"
+    assert "spark.archives" not in on_yarn
 
 
 @pytest.mark.parametrize(
