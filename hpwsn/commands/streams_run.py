@@ -1,4 +1,4 @@
-"""`hpwsn streams run`, `list` and `history`: run services, list them, and run them on past events.
+"""`hpwsn streams run` and `history`: run services, and run them on past events.
 
 Only the commands that need PySpark import it. If PySpark or Java is missing, the error says what to install.
 """
@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hpwsn.commands.operator_api import add_command, add_node_options, address, base_url, dump, request, table
+from hpwsn.commands.operator_api import add_command, base_url, table
 from hpwsn.errors import BadArguments, HpwsnError
 from hpwsn.streams.deployment.cluster_settings import is_local, is_loopback_master, unreachable_node
 from hpwsn.streams.deployment.worker_archive import check_archive, python_version
@@ -22,7 +22,11 @@ from hpwsn_client.commands.completion import print_warning
 from hpwsn_client.environment import DEFAULT_URL, URL
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from hpwsn.streams.definition.definition import Definition
+    from hpwsn.streams.definition.schema import Schema
+    from hpwsn.streams.operators.sql import Tables
 
 _RUN = """\
   hpwsn streams run traffic.toml
@@ -31,25 +35,21 @@ _RUN = """\
       --url http://broker.example.org:8080/wsn --checkpoint /shared/checkpoints
   hpwsn streams run traffic.toml --once
 """
-_LIST = """\
-  hpwsn streams list
-  hpwsn streams list --json
-"""
 _HISTORY = """\
   hpwsn streams history busiest.toml --history /data/history
   hpwsn streams history flow.toml --input anpr=/data/anpr.csv --json
   hpwsn streams history flow.toml --input anpr=/data/anpr --to /data/flow
 """
-_COLUMNS = ("uri", "state", "topic", "constraints", "inputs", "rows/s", "lag", "batch s")
 SPARK_MISSING = (
     "Spark is not installed; in the checkout, pip install ./client '.[spark]'; "
     "it also requires Java 17 or later (Debian: default-jre-headless)"
 )
 MAX_PRINTED = 1000
+UI_PORT = 4040
 
 
 def add_run_parsers(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the actions `run`, `list` and `history` to the command `streams`."""
+    """Add the actions `run` and `history` to the command `streams`."""
     run = add_command(actions, "run", "run services on Spark, until SIGTERM or Ctrl-C", _RUN)
     _add_files(run)
     _add_spark(run)
@@ -90,10 +90,15 @@ def add_run_parsers(actions: "argparse._SubParsersAction[argparse.ArgumentParser
         metavar="N",
         help="maximum rows per input and batch (default: 50000)",
     )
-    run.set_defaults(handler=_run)
-    listing = add_command(actions, "list", "list the services registered at a node", _LIST)
-    add_node_options(listing)
-    listing.set_defaults(handler=_list)
+    run.add_argument(
+        "--ui",
+        nargs="?",
+        type=int,
+        const=UI_PORT,
+        metavar="PORT",
+        help=f"open Spark's own page, at loopback (default: the first free port from {UI_PORT})",
+    )
+    run.set_defaults(handler=_run, action="run")
     past = add_command(actions, "history", "run services on past events", _HISTORY, asks_node=False)
     _add_files(past)
     _add_spark(past)
@@ -108,7 +113,7 @@ def add_run_parsers(actions: "argparse._SubParsersAction[argparse.ArgumentParser
     )
     past.add_argument("--to", default="", metavar="DIR", help="write Parquet there instead of printing")
     past.add_argument("--json", action="store_true", help="print all events as JSON, one per line")
-    past.set_defaults(handler=_history)
+    past.set_defaults(handler=_history, action="history")
 
 
 def _add_files(parser: argparse.ArgumentParser) -> None:
@@ -127,22 +132,44 @@ def _add_spark(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _definitions(files: Sequence[Path]) -> "list[Definition]":
-    """The services of the files; modules of user-defined functions are imported from the same folders."""
+def _definitions(arguments: argparse.Namespace, streams: bool) -> "list[Definition]":
+    """The services of the files; modules of user-defined functions are imported from the same folders.
+
+    Only queries in SQL need Spark here. Its session then is the one that the services run in.
+    """
     from hpwsn.streams.definition_files import load
 
-    sys.path[:0] = list(dict.fromkeys(str(file.resolve().parent) for file in files))
-    return load(*files)
+    def analyse(query: str, tables: "Tables") -> "Schema":
+        session = _session(arguments)
+        from hpwsn.streams.spark.sql_analysis import QueryAnalysis
+
+        return QueryAnalysis(lambda: session, streams)(query, tables)
+
+    sys.path[:0] = list(dict.fromkeys(str(file.resolve().parent) for file in arguments.files))
+    return load(*arguments.files, analyse=analyse)
 
 
-def _require_spark(master: str, archive: Path | None = None) -> None:
+def _session(arguments: argparse.Namespace) -> "SparkSession":
+    """The Spark session of the command; the same one for every call."""
+    conf = {**_ui_settings(getattr(arguments, "ui", None)), **_settings(arguments.conf)}
+    archive = getattr(arguments, "archive", None)
+    require_spark(arguments.master, archive)
+    from hpwsn.streams.spark.job import open_session
+
+    name = f"hpwsn streams {arguments.action}"
+    return open_session(name, arguments.master, conf, arguments.packages, archive)
+
+
+def require_spark(master: str, archive: Path | None = None) -> None:
+    """Raise HpwsnError if PySpark or Java is missing; prepare the environment for a session."""
     if any(importlib.util.find_spec(name) is None for name in ("pyspark", "pyarrow")):
         raise HpwsnError(SPARK_MISSING)
     if not os.environ.get("JAVA_HOME") and shutil.which("java") is None:
         raise HpwsnError(
             "Java is not installed, and Spark requires it; install Java 17 (Debian: default-jre-headless)"
         )
-    os.environ.setdefault("PYSPARK_PYTHON", _worker_python(archive))
+    if "PYSPARK_PYTHON" not in os.environ:
+        os.environ["PYSPARK_PYTHON"] = _worker_python(archive)
     if is_loopback_master(master):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     if sys.flags.utf8_mode:
@@ -173,31 +200,52 @@ def _settings(given: Sequence[str]) -> dict[str, str]:
     return dict(one.split("=", 1) for one in given)
 
 
+def _ui_settings(port: int | None) -> dict[str, str]:
+    return {} if port is None else {"spark.ui.enabled": "true", "spark.ui.port": str(port)}
+
+
+def _check_ui(arguments: argparse.Namespace) -> None:
+    if arguments.ui is not None and not 0 <= arguments.ui < 65536:
+        raise BadArguments(f"--ui {arguments.ui}: give a port from 0 to 65535")
+    local = arguments.master.startswith("local") or os.environ.get("SPARK_LOCAL_IP")
+    if arguments.ui is not None and not local:
+        raise BadArguments(
+            f"--ui: with --master {arguments.master} Spark's page would listen on all addresses, without a"
+            " password; set SPARK_LOCAL_IP to the address that it is to listen on"
+        )
+
+
+def _check_archive(arguments: argparse.Namespace) -> None:
+    if arguments.archive is None:
+        return
+    if is_local(arguments.master):
+        raise BadArguments("--archive is for the workers of a cluster; give its --master, or no --archive")
+    check_archive(arguments.archive)
+
+
 def _run(arguments: argparse.Namespace) -> int:
-    definitions = _definitions(arguments.files)
+    definitions = _definitions(arguments, streams=True)
     url = arguments.url or os.environ.get(URL) or DEFAULT_URL
     base_url(url)
     if bool(arguments.backbone) != bool(arguments.node):
         raise BadArguments("--backbone and --node require each other; give both, or neither")
     if not (arguments.start in ("oldest", "now") or arguments.start.isdecimal()):
         raise BadArguments(f"--start {arguments.start}: give oldest, now, or an offset")
-    conf = _settings(arguments.conf)
-    if arguments.archive is not None:
-        if is_local(arguments.master):
-            raise BadArguments(
-                "--archive is for the workers of a cluster; give its --master, or no --archive"
-            )
-        check_archive(arguments.archive)
-    _require_spark(arguments.master, arguments.archive)
+    _settings(arguments.conf)
+    _check_ui(arguments)
+    _check_archive(arguments)
+    require_spark(arguments.master, arguments.archive)
     if problem := unreachable_node(arguments.master, url):
         print_warning(problem)
-    from hpwsn.streams.spark.job import Job, Options, open_session
+    from hpwsn.streams.spark.job import Job, Options
 
     stopping: list[int] = []
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda number, frame: stopping.append(number))
     print("starting Spark", flush=True)
-    spark = open_session("hpwsn streams", arguments.master, conf, arguments.packages, arguments.archive)
+    spark = _session(arguments)
+    if spark.sparkContext.uiWebUrl:
+        print(f"Spark's page: {spark.sparkContext.uiWebUrl}", flush=True)
     options = Options(
         url=url,
         checkpoint=arguments.checkpoint,
@@ -223,40 +271,18 @@ def _run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _list(arguments: argparse.Namespace) -> int:
-    answer = request("GET", address(arguments, "streams"), ca=arguments.ca)
-    if arguments.json:
-        print(dump(answer))
-        return 0
-    print(table([_row(one) for one in answer.get("streams", [])], _COLUMNS, "no services"))
-    return 0
-
-
-def _row(service: dict[str, object]) -> dict[str, object]:
-    figures = service.get("figures")
-    found = figures if isinstance(figures, dict) else {}
-    named = {name: service.get(name) for name in ("constraints", "inputs")}
-    texts = {
-        name: [f"{key}: {value}" for key, value in given.items()] if isinstance(given, dict) else []
-        for name, given in named.items()
-    }
-    rates = {"rows/s": "rows_per_second", "lag": "lag", "batch s": "batch_seconds"}
-    return {**service, **texts, **{name: found.get(figure) for name, figure in rates.items()}}
-
-
 def _history(arguments: argparse.Namespace) -> int:
-    definitions = _definitions(arguments.files)
+    definitions = _definitions(arguments, streams=False)
     inputs = dict(one.split("=", 1) for one in arguments.inputs if "=" in one)
     if len(inputs) != len(arguments.inputs):
         raise BadArguments("--input: write NAME=PATH, each name once")
     if len(definitions) != 1 and (arguments.to or inputs):
         raise BadArguments("--to and --input work with one service only; give one definition")
-    conf = _settings(arguments.conf)
-    _require_spark(arguments.master)
+    _settings(arguments.conf)
+    require_spark(arguments.master)
     from hpwsn.streams.spark.history import json_lines, query_history
-    from hpwsn.streams.spark.job import open_session
 
-    spark = open_session("hpwsn streams history", arguments.master, conf, arguments.packages)
+    spark = _session(arguments)
     try:
         for definition in definitions:
             frame = query_history(spark, definition, arguments.history, inputs)

@@ -5,16 +5,22 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import os
+import pty
+import signal
+import subprocess
+import sys
 from typing import Any
 
 import aiohttp
 import pytest
 
+from hpwsn.commands.main import main
 from hpwsn.streams.spark.reading.broker_link import BrokerLink
 from hpwsn_client.wsn.soap.names import DIALECT_PREDICATES
 from tests.consumer import Consumer
-from tests.harness import NodeProcess
-from tests.patience import eventually, patience
+from tests.harness import NodeProcess, environment
+from tests.patience import PATIENCE, eventually, patience
 from tests.raw_soap import call, subscribe
 
 FLOW = {
@@ -75,6 +81,72 @@ async def test_a_service_is_listed_changed_kept_over_a_restart_and_removed(node:
         node.url, subscribe("http://127.0.0.1:9/", "traffic:flow", filters=content("flow &lt; 0"))
     )
     assert allowed.status == 200
+
+
+async def test_metrics_have_the_figures_of_every_service_with_its_uri_as_a_label(node: NodeProcess) -> None:
+    figures = {"rows_per_second": 12.5, "lag": 3, "state_rows": 7, "failures": 1, "of my own": 5}
+    for uri, state in (("urn%3Aa", "running"), ("urn%3A%22b%5C", "stopped")):
+        document = FLOW | {"figures": figures, "state": state}
+        assert (await ask("PUT", f"{node.base}/streams/{uri}", json=document))[0] == 200
+    async with aiohttp.ClientSession() as session, session.get(f"{node.base}/metrics") as answer:
+        lines = [line for line in (await answer.text()).splitlines() if line.startswith("hpwsn_stream_")]
+    of_each = [("rows_per_second", 12.5), ("lag", 3), ("state_rows", 7), ("failures", 1)]
+    assert lines == [
+        f'hpwsn_stream_{name}{{service="{label}"}} {value}'
+        for label, running in (('urn:\\"b\\\\', 0), ("urn:a", 1))
+        for name, value in [("running", running), *of_each]
+    ]
+
+
+async def test_a_service_may_have_a_page_and_only_an_address_is_one(node: NodeProcess) -> None:
+    one = f"{node.base}/streams/urn:page"
+    status, answer = await ask("PUT", one, json=FLOW | {"ui": "http://localhost:4040"})
+    assert (status, answer["ui"]) == (200, "http://localhost:4040")
+    for ui in ("javascript:alert(1)", "http://a b", 5):
+        assert (await ask("PUT", one, json=FLOW | {"ui": ui}))[0] == 400
+    assert "ui" not in (await ask("PUT", one, json=FLOW))[1]
+
+
+def watching(node: NodeProcess, output: Any) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "hpwsn", "streams", "list", "--watch", "0.1", "--url", node.url]
+    return subprocess.Popen(command, stdout=output, env=environment())
+
+
+def ended(process: subprocess.Popen[bytes]) -> int:
+    process.send_signal(signal.SIGINT)
+    return process.wait(PATIENCE)
+
+
+async def test_a_watched_list_is_repeated_until_ctrl_c_and_redrawn_on_a_terminal(node: NodeProcess) -> None:
+    with watching(node, subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert [process.stdout.readline() for _ in range(3)] == [b"no services\n", b"\n", b"no services\n"]
+        await ask("PUT", f"{node.base}/streams/urn:flow", json=FLOW)
+        while b"urn:flow" not in process.stdout.readline():
+            pass
+        # A node that is away for a while ends nothing.
+        node.terminate()
+        while b"no node answers" not in process.stdout.readline():
+            pass
+        assert ended(process) == 0
+    node.start()
+    controller, terminal = pty.openpty()
+    with watching(node, terminal) as process, os.fdopen(controller, "rb", buffering=0) as screen:
+        seen = b""
+        while seen.count(b"\x1b[H\x1b[2J") < 2:
+            seen += screen.read(4096)
+        assert b"urn:flow" in seen
+        assert ended(process) == 0
+        os.close(terminal)
+
+
+async def test_one_service_is_shown_with_its_fields(
+    node: NodeProcess, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await ask("PUT", f"{node.base}/streams/urn%3Acity%2Fflow", json=FLOW)
+    assert await asyncio.to_thread(main, ["streams", "show", "urn:city/flow", "--url", node.url]) == 0
+    assert "figures      rows_per_second=12.5\n" in capsys.readouterr().out
+    assert await asyncio.to_thread(main, ["streams", "show", "urn:none", "--url", node.url]) == 1
 
 
 async def socket_events(response: aiohttp.ClientWebSocketResponse, number: int) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ Prometheus, /healthz and / in plain text, and all other paths in JSON.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
@@ -40,6 +40,8 @@ class OperatorDoor:
         self._started = broker.now()
         self.reports: dict[str, Callable[[], Mapping[str, Any]]] = {}
         """The counters of other parts of the node, by their name in /status."""
+        self.metrics: list[Callable[[], Iterable[str]]] = []
+        """Further lines of /metrics, for figures with labels."""
 
     def routes(self) -> list[web.RouteDef]:
         """Return the routes for the node's web application."""
@@ -110,6 +112,7 @@ class OperatorDoor:
 
     async def _metrics(self, request: web.Request) -> web.Response:
         lines = [f"hpwsn_{name} {value}" for name, value in _flatten(self._figures())]
+        lines += [line for more in self.metrics for line in more()]
         return web.Response(text="\n".join(lines) + "\n", content_type="text/plain")
 
     async def _subscriptions(self, request: web.Request) -> web.Response:

@@ -14,16 +14,19 @@ from dataclasses import dataclass, field
 from hpwsn.streams.definition.problems import NOWHERE, Place
 
 SOURCES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "topic": (("topic", "schema"), ()),
+    "topic": (("topic", "schema"), ("key", "partitions")),
     "files": (("path", "format", "schema"), ("rate",)),
     "kafka": (("servers", "topic", "schema"), ()),
     "rate": ((), ("rate",)),
     "socket": (("host", "port"), ("schema",)),
-    "service": (("service",), ("file", "topic", "schema")),
+    "service": (("service",), ("file", "topic", "schema", "key", "partitions")),
 }
 """The settings of each source: the required ones and the optional ones."""
 
 FORMATS = ("csv", "json", "parquet")
+ORDERS = ("key", "any")
+MAX_PARTITIONS = 64
+"""Maximum partitions in which an input is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +34,8 @@ class Input:
     """An input stream: its source with the settings, and its schema in DDL.
 
     `time` is the attribute that holds the event time; if empty, a TIMESTAMP attribute named `time` is used.
-    `lateness` is how many seconds an event may arrive after a later one.
+    `lateness` is how many seconds an event may arrive after a later one. The setting `key` is an attribute:
+    events with the same value are read in order, although the input is read in several `partitions`.
     """
 
     name: str
@@ -82,7 +86,11 @@ class Constraint:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """The definition of one service."""
+    """The definition of one service.
+
+    `order` is `key` if events of one key keep their order, and all events of an input without a key. It is
+    `any` if the order does not matter.
+    """
 
     uri: str
     topic: str
@@ -91,6 +99,7 @@ class Definition:
     constraints: tuple[Constraint, ...] = ()
     description: str = ""
     place: Place = NOWHERE
+    order: str = "key"
 
     @property
     def ranges(self) -> dict[str, str]:

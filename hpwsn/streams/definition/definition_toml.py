@@ -1,48 +1,83 @@
 """Reads service definitions from TOML, or from the same structure as nested mappings.
 
-The form: `uri`, `topic`, `description`; `[inputs.NAME]` with `source` and its settings; `[[ops]]` in order;
-`[constraints]` by attribute. A file of several services has each under `[[services]]`. All errors of form are
-collected and reported together, each with its line. hpwsn.streams.plan.plan checks the meaning.
+The form: `uri`, `topic`, `description`, `order`; `[inputs.NAME]` with `source` and its settings; `[[ops]]` in
+order; `[constraints]` by attribute. A file of several services has each under `[[services]]`. All errors of
+form are collected, each with its line. The other parts of a service are still read, so that
+hpwsn.streams.plan.plan can check their meaning in the same run.
 """
 
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from hpwsn.settings.quantities import parse_duration
-from hpwsn.streams.definition.definition import FORMATS, SOURCES, Constraint, Definition, Input, Op
+from hpwsn.streams.definition.definition import (
+    FORMATS,
+    MAX_PARTITIONS,
+    ORDERS,
+    SOURCES,
+    Constraint,
+    Definition,
+    Input,
+    Op,
+)
 from hpwsn.streams.definition.positions import Path, line_of, positions_of
 from hpwsn.streams.definition.problems import DefinitionError, Place, Problem, suggestion
 from hpwsn_client.wsn.soap.faults import InvalidTopicExpressionFault
 from hpwsn_client.wsn.topics.topic_expressions import Topic
 
-_SERVICE_KEYS = ("uri", "topic", "description", "inputs", "ops", "constraints")
+_SERVICE_KEYS = ("uri", "topic", "description", "order", "inputs", "ops", "constraints")
 _INPUT_KEYS = ("source", "time", "lateness")
+_PARTITION_KEYS = ("key", "partitions")
 _AT_LINE = re.compile(r"at line (\d+)")
 _OP_KEYS = ("op", "input", "output", "window", "slide", "by")
 
 
+@dataclass(frozen=True, slots=True)
+class ServiceForm:
+    """A service as read, and the problems of its form; a part with a problem has default values."""
+
+    definition: Definition
+    problems: tuple[Problem, ...] = ()
+
+
 def parse_document(text: str, file: str = "") -> list[Definition]:
     """The services of a TOML text; DefinitionError lists everything wrong with its form."""
+    return _without_problems(read_document(text, file))
+
+
+def read_document(text: str, file: str = "") -> list[ServiceForm]:
+    """The services of a TOML text, each with its problems; DefinitionError if the text is not TOML."""
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         line = _AT_LINE.search(str(error))
         place = Place(file, int(line[1]) if line else len(text.splitlines()))
         raise DefinitionError([Problem(place, f"is not TOML: {error}")]) from None
-    return definitions_from_mapping(document, file, positions_of(text))
+    return forms_from_mapping(document, file, positions_of(text))
 
 
 def definitions_from_mapping(
     document: Mapping[str, object], file: str = "", positions: Mapping[Path, int] | None = None
 ) -> list[Definition]:
     """The services of a document that has the structure of a TOML file, as mappings and lists."""
+    return _without_problems(forms_from_mapping(document, file, positions))
+
+
+def forms_from_mapping(
+    document: Mapping[str, object], file: str = "", positions: Mapping[Path, int] | None = None
+) -> list[ServiceForm]:
+    """The services of a document as mappings and lists, each with its problems."""
     reader = _Reader(file, positions or {})
-    found = list(reader.services(document))
-    if reader.problems:
-        raise DefinitionError(reader.problems)
-    return found
+    return list(reader.services(document))
+
+
+def _without_problems(forms: list[ServiceForm]) -> list[Definition]:
+    problems = [problem for one in forms for problem in one.problems]
+    if problems:
+        raise DefinitionError(problems)
+    return [one.definition for one in forms]
 
 
 class _Reader:
@@ -53,13 +88,23 @@ class _Reader:
         self.positions = positions
         self.problems: list[Problem] = []
 
-    def services(self, document: Mapping[str, object]) -> Iterator[Definition]:
+    def services(self, document: Mapping[str, object]) -> Iterator[ServiceForm]:
         if "services" not in document:
-            yield self.service(document, ())
+            yield self._form(document, ())
             return
         self._known(document, ("services",), (), "file")
-        for number, table in enumerate(self._tables(document["services"], ("services",))):
-            yield self.service(table, ("services", number))
+        tables = self._tables(document["services"], ("services",))
+        if not tables:
+            if not self.problems:
+                self._problem(("services",), "has no service; write [[services]]", attribute="services")
+            raise DefinitionError(self.problems)
+        for number, table in enumerate(tables):
+            yield self._form(table, ("services", number))
+
+    def _form(self, table: Mapping[str, object], path: Path) -> ServiceForm:
+        definition = self.service(table, path)
+        problems, self.problems = self.problems, []
+        return ServiceForm(definition, tuple(problems))
 
     def service(self, table: Mapping[str, object], path: Path) -> Definition:
         self._known(table, _SERVICE_KEYS, path, "service")
@@ -77,20 +122,32 @@ class _Reader:
             tuple(self.constraints(table, (*path, "constraints"))),
             self._text(table, "description", path, "service"),
             self._place(path),
+            self._order(table, path),
         )
+
+    def _order(self, table: Mapping[str, object], path: Path) -> str:
+        order = table.get("order", ORDERS[0])
+        if isinstance(order, str) and order in ORDERS:
+            return order
+        self._problem((*path, "order"), f"must be {' or '.join(ORDERS)}, not {order!r}", "service", "order")
+        return ORDERS[0]
 
     def input(self, name: str, value: object, path: Path) -> Input:
         part = f"input {name}"
-        table = self._table(value, path)
+        if not isinstance(value, Mapping):
+            self._problem(path, f"must be a table, not {value!r}", part)
+            return Input(name, "", place=self._place(path))
+        table: Mapping[str, object] = value
         source = self._text(table, "source", path, part, needed=True)
         if source not in SOURCES:
             if source:
                 self._problem(
                     (*path, "source"), f"{source!r} is unknown; {suggestion(source, SOURCES)}", part
                 )
-            return Input(name, source, place=self._place(path))
+            return Input(name, source, schema=str(table.get("schema", "")), place=self._place(path))
         needed, optional = SOURCES[source]
-        self._known(table, (*_INPUT_KEYS, *needed, *optional), path, part)
+        self._check_partitions(table, source, path, part)
+        self._known(table, (*_INPUT_KEYS, *_PARTITION_KEYS, *needed, *optional), path, part)
         for key in needed:
             if key not in table:
                 self._problem(path, f"is missing; source {source} requires it", part, key)
@@ -105,6 +162,19 @@ class _Reader:
         )
         self._check_settings(one, path, part)
         return one
+
+    def _check_partitions(self, table: Mapping[str, object], source: str, path: Path, part: str) -> None:
+        if "key" not in SOURCES[source][1]:
+            able = ", ".join(name for name, (_, optional) in SOURCES.items() if "key" in optional)
+            for key in _PARTITION_KEYS:
+                if key in table:
+                    message = f"is not a setting of source {source}; remove it, or use a source of {able}"
+                    self._problem((*path, key), message, part, key)
+            return
+        number = table.get("partitions", 1)
+        if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= MAX_PARTITIONS:
+            message = f"must be a number from 1 to {MAX_PARTITIONS}, not {number!r}"
+            self._problem((*path, "partitions"), message, part, "partitions")
 
     def op(self, number: int, table: Mapping[str, object], path: Path) -> Op:
         name = self._text(table, "op", path, f"operator {number + 1}", needed=True)
@@ -149,7 +219,7 @@ class _Reader:
         port = settings.get("port", 1)
         if isinstance(port, bool) or not isinstance(port, int) or not 0 < port < 65536:
             self._problem((*path, "port"), f"must be a port from 1 to 65535, not {port!r}", part, "port")
-        for key in ("topic", "path", "servers", "host", "service", "file"):
+        for key in ("topic", "path", "servers", "host", "service", "file", "key"):
             if key in settings and not (isinstance(settings[key], str) and settings[key]):
                 self._problem((*path, key), f"must be a text, not {settings[key]!r}", part, key)
         if one.source != "kafka" and isinstance(settings.get("topic"), str):

@@ -7,14 +7,15 @@ accumulates, also provides a state machine, which computes one group incremental
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Protocol
 
+from hpwsn.errors import HpwsnError
 from hpwsn.streams.definition.definition import Op
 from hpwsn.streams.definition.problems import suggestion
-from hpwsn.streams.definition.schema import Event, Schema, Type
+from hpwsn.streams.definition.schema import Event, Schema, SchemaError, Type, parse_schema
 from hpwsn.streams.definition.windows import RowWindow, TimeWindow, Window, WindowError, parse_window
 
 
@@ -45,6 +46,51 @@ class OperatorError(Exception):
         self.key = key
         self.message = message
         self.attribute = attribute
+
+
+class OperatorErrors(OperatorError):
+    """The errors of one operator; none if they are reported elsewhere."""
+
+    def __init__(self, errors: Sequence[OperatorError]) -> None:
+        super().__init__("", "; ".join(one.message for one in errors))
+        self.errors = tuple(errors)
+
+
+class NeedsSpark(HpwsnError):
+    """An operator was to run in plain Python, and only Spark can run it."""
+
+    def __init__(self, operator: str) -> None:
+        super().__init__(f"{operator} runs only on Spark; use `hpwsn streams history` on a file of events")
+
+
+class Findings:
+    """Collects the errors of independent checks of one operator, so that all of them are reported.
+
+    Each check is the body of a `with` statement on this object. `raise_all` raises the errors, if any.
+    """
+
+    def __init__(self) -> None:
+        self._errors: list[OperatorError] = []
+
+    def __enter__(self) -> None:
+        """Begin a check."""
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        """End a check; suppress an OperatorError and keep it."""
+        if isinstance(error, OperatorError):
+            self._errors += error_list(error)
+            return True
+        return False
+
+    def raise_all(self) -> None:
+        """Raise what the checks have found."""
+        if self._errors:
+            raise OperatorErrors(self._errors)
+
+
+def error_list(error: OperatorError) -> tuple[OperatorError, ...]:
+    """The single errors of an error."""
+    return error.errors if isinstance(error, OperatorErrors) else (error,)
 
 
 class Step(Protocol):
@@ -87,21 +133,26 @@ class OperatorKind:
     sorts: bool = False
 
     def check_keys(self, op: Op) -> None:
-        """Raise OperatorError for unknown arguments and for missing ones."""
+        """Raise OperatorErrors for unknown arguments and for missing ones."""
+        errors = list(self._key_errors(op))
+        if errors:
+            raise OperatorErrors(errors)
+
+    def _key_errors(self, op: Op) -> Iterator[OperatorError]:
         known = (*self.needed, *self.optional)
         for key in op.arguments:
             if key not in known:
-                raise OperatorError(key, f"{self.name} has no argument {key}; {suggestion(key, known)}")
+                yield OperatorError(key, f"{self.name} has no argument {key}; {suggestion(key, known)}")
         for key in self.needed:
             if key not in op.arguments:
-                raise OperatorError(key, f"{self.name} requires {key}")
+                yield OperatorError(key, f"{self.name} requires {key}")
         for key in ("window", "slide") if self.window == "no" else ():
             if getattr(op, key):
-                raise OperatorError(key, f"{self.name} has no {key}: it processes single events; remove it")
+                yield OperatorError(key, f"{self.name} has no {key}: it processes single events; remove it")
         if op.by and not self.by:
-            raise OperatorError("by", f"{self.name} has no groups; remove it")
+            yield OperatorError("by", f"{self.name} has no groups; remove it")
         if self.window == "must" and not op.window:
-            raise OperatorError("window", f'{self.name} requires a window, such as "60 s" or "100 rows"')
+            yield OperatorError("window", f'{self.name} requires a window, such as "60 s" or "100 rows"')
 
 
 class Builder(Protocol):
@@ -136,6 +187,14 @@ def table_argument(op: Op, key: str) -> Mapping[str, object]:
     return value
 
 
+def schema_argument(op: Op) -> Schema:
+    """The schema that the operator writes down for its output."""
+    try:
+        return parse_schema(text_argument(op, "schema"))
+    except SchemaError as error:
+        raise OperatorError("schema", str(error)) from None
+
+
 def attribute_of(stream: StreamType, name: str, key: str) -> Type:
     """The type of an attribute; OperatorError if the stream does not have the attribute."""
     if name not in stream.schema:
@@ -147,13 +206,18 @@ def attribute_of(stream: StreamType, name: str, key: str) -> Type:
 
 def window_of(op: Op, stream: StreamType) -> Window:
     """The operator's window; OperatorError if it is invalid or not possible on this stream."""
-    try:
-        window = parse_window(op.window, op.slide)
-    except WindowError as error:
-        raise OperatorError(error.key, str(error)) from None
+    window = window_text(op)
     if isinstance(window, TimeWindow):
         check_time_window(window, stream)
     return window
+
+
+def window_text(op: Op) -> Window:
+    """The operator's window; OperatorError if its text is invalid."""
+    try:
+        return parse_window(op.window, op.slide)
+    except WindowError as error:
+        raise OperatorError(error.key, str(error)) from None
 
 
 def check_time_window(window: TimeWindow, stream: StreamType, key: str = "window") -> None:
@@ -174,10 +238,15 @@ def check_time_window(window: TimeWindow, stream: StreamType, key: str = "window
 
 def by_of(op: Op, stream: StreamType) -> tuple[str, ...]:
     """The attributes that events are grouped by; never the event time, which windows group by."""
+    findings = Findings()
     for name in op.by:
-        attribute_of(stream, name, "by")
-        if name == stream.time:
-            raise OperatorError("by", "is the event time, which windows already group by; remove it", name)
+        with findings:
+            attribute_of(stream, name, "by")
+            if name == stream.time:
+                raise OperatorError(
+                    "by", "is the event time, which windows already group by; remove it", name
+                )
+    findings.raise_all()
     if len(set(op.by)) < len(op.by):
         raise OperatorError("by", "names an attribute twice; name it once")
     return op.by

@@ -1,9 +1,9 @@
-"""The operators, one module per kind. Their names are those of the paper on stream data services."""
+"""The operators, one module per kind: those of the paper on stream data services, and SQL."""
 
 from collections.abc import Mapping
 
 from hpwsn.streams.definition.operator import OperatorKind
-from hpwsn.streams.operators import aggregate, function, increment, join, merge, project, sort
+from hpwsn.streams.operators import aggregate, function, increment, join, merge, project, sort, sql
 from hpwsn.streams.operators import filter as filter_
 
 KINDS: Mapping[str, OperatorKind] = {
@@ -17,6 +17,7 @@ KINDS: Mapping[str, OperatorKind] = {
         merge.KIND,
         join.KIND,
         function.KIND,
+        sql.KIND,
     )
 }
 """All operators by their names in definitions."""

@@ -13,6 +13,7 @@ from typing import Any
 from hpwsn.streams.definition.definition import Op
 from hpwsn.streams.definition.operator import (
     BaseStep,
+    Findings,
     OperatorError,
     OperatorKind,
     StreamType,
@@ -126,10 +127,17 @@ def result_stream(op: Op, stream: StreamType, name: str, kind: Type) -> StreamTy
 def build(function: str, op: Op, inputs: Sequence[StreamType]) -> Aggregate:
     """Check the attribute, the window and the groups."""
     stream = inputs[0]
-    attribute = text_argument(op, "attribute")
-    kind = result_type(function, stream, attribute)
-    name = text_argument(op, "as") or op.output or function
-    by, window = by_of(op, stream), window_of(op, stream)
+    findings = Findings()
+    with findings:
+        attribute = text_argument(op, "attribute")
+        kind = result_type(function, stream, attribute)
+    with findings:
+        name = text_argument(op, "as") or op.output or function
+    with findings:
+        by = by_of(op, stream)
+    with findings:
+        window = window_of(op, stream)
+    findings.raise_all()
     stream_type = after_window(result_stream(op, stream, name, kind), window)
     return Aggregate((stream,), stream_type, function, attribute, name, by, window)
 

@@ -14,6 +14,7 @@ from typing import Any
 from hpwsn.streams.definition.definition import Op
 from hpwsn.streams.definition.operator import (
     BaseStep,
+    Findings,
     OperatorError,
     OperatorKind,
     StreamType,
@@ -130,16 +131,23 @@ class IncrementMachine:
 def build(function: str, op: Op, inputs: Sequence[StreamType]) -> Increment:
     """Check the attribute, the window (default: each event) and the groups."""
     stream = inputs[0]
-    attribute = text_argument(op, "attribute")
-    kind = result_type(function, stream, attribute)
-    name = text_argument(op, "as") or op.output or op.op
-    window = window_of(op, stream) if op.window else RowWindow(1, 1)
-    if op.slide and (not op.window or window.slide != window.length):
-        raise OperatorError(
-            "slide", f"{op.op} accumulates over all windows, which do not slide: leave it out"
-        )
+    findings = Findings()
+    with findings:
+        attribute = text_argument(op, "attribute")
+        kind = result_type(function, stream, attribute)
+    with findings:
+        name = text_argument(op, "as") or op.output or op.op
+    with findings:
+        by = by_of(op, stream)
+    with findings:
+        window = window_of(op, stream) if op.window else RowWindow(1, 1)
+        if op.slide and (not op.window or window.slide != window.length):
+            raise OperatorError(
+                "slide", f"{op.op} accumulates over all windows, which do not slide: leave it out"
+            )
+    findings.raise_all()
     stream_type = without_time_windows(result_stream(op, stream, name, kind), op.op)
-    return Increment((stream,), stream_type, function, attribute, name, by_of(op, stream), window)
+    return Increment((stream,), stream_type, function, attribute, name, by, window)
 
 
 def _kind(function: str) -> OperatorKind:

@@ -14,6 +14,7 @@ from typing import Any
 from hpwsn.streams.definition.definition import Op
 from hpwsn.streams.definition.operator import (
     BaseStep,
+    Findings,
     OperatorError,
     OperatorKind,
     StreamType,
@@ -117,21 +118,30 @@ def build(op: Op, inputs: Sequence[StreamType]) -> Join:
     if len(inputs) != 2:
         raise OperatorError("with", "a join has two input streams; name exactly one here")
     left, right = inputs
-    on, window = texts_argument(op, "on"), window_of(op, left)
-    for name in (*on, *op.by):
-        key = "on" if name in on else "by"
-        if attribute_of(left, name, key) != attribute_of(right, name, key):
-            kinds = f"{left.schema[name]} in {left.name} and {right.schema[name]} in {right.name}"
-            raise OperatorError(key, f"is {kinds}; the types must be equal", name)
-    if isinstance(window, TimeWindow):
-        check_time_window(window, right, "with")
-        if op.by:
-            raise OperatorError("by", "a join with time windows has no groups; name the attributes in on")
+    findings = Findings()
+    with findings:
+        on = texts_argument(op, "on")
+        for name in (*on, *op.by):
+            with findings:
+                _check_equal(left, right, name, "on" if name in on else "by")
+    with findings:
+        window = window_of(op, left)
+        if isinstance(window, TimeWindow):
+            check_time_window(window, right, "with")
+            if op.by:
+                raise OperatorError("by", "a join with time windows has no groups; name the attributes in on")
+    findings.raise_all()
     renamed = _renamed(left, right, (*on, *op.by))
     attributes = (*left.schema, *((new, right.schema[old]) for old, new in renamed.items()))
     stream_type = StreamType(op.output or op.op, Schema(attributes), left.time)
     by = by_of(op, left)
     return Join((left, right), without_time_windows(stream_type, "a join"), on, renamed, by, window)
+
+
+def _check_equal(left: StreamType, right: StreamType, name: str, key: str) -> None:
+    if attribute_of(left, name, key) != attribute_of(right, name, key):
+        kinds = f"{left.schema[name]} in {left.name} and {right.schema[name]} in {right.name}"
+        raise OperatorError(key, f"is {kinds}; the types must be equal", name)
 
 
 def _renamed(left: StreamType, right: StreamType, shared: tuple[str, ...]) -> dict[str, str]:

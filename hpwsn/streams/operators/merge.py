@@ -5,8 +5,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from hpwsn.streams.definition.definition import Op
-from hpwsn.streams.definition.operator import BaseStep, OperatorError, OperatorKind, StreamType
-from hpwsn.streams.definition.problems import suggestion
+from hpwsn.streams.definition.operator import (
+    BaseStep,
+    Findings,
+    OperatorError,
+    OperatorKind,
+    StreamType,
+    attribute_of,
+)
 from hpwsn.streams.definition.schema import Event
 
 
@@ -23,8 +29,11 @@ class Merge(BaseStep):
 def build(op: Op, inputs: Sequence[StreamType]) -> Merge:
     """Check that the streams have the same attributes and types, in any order."""
     first, *others = inputs
+    findings = Findings()
     for other in others:
-        _check_same(first, other)
+        with findings:
+            _check_same(first, other)
+    findings.raise_all()
     granularity = max(one.granularity for one in inputs)
     if any(one.granularity != granularity for one in inputs):
         why = "time windows cannot follow a merge of windows of different lengths; use equal lengths"
@@ -44,20 +53,21 @@ def build(op: Op, inputs: Sequence[StreamType]) -> Merge:
 
 
 def _check_same(one: StreamType, other: StreamType) -> None:
+    findings = Findings()
     for name, kind in one.schema:
-        if name not in other.schema:
-            raise OperatorError(
-                "with", f"{other.name} has no such attribute; {suggestion(name, other.schema.names)}", name
-            )
-        if other.schema[name] != kind:
-            raise OperatorError(
-                "with", f"is {kind} in {one.name} and {other.schema[name]} in {other.name}", name
-            )
+        with findings:
+            if attribute_of(other, name, "with") != kind:
+                raise OperatorError(
+                    "with", f"is {kind} in {one.name} and {other.schema[name]} in {other.name}", name
+                )
+    findings.raise_all()
     for name in other.schema.names:
-        if name not in one.schema:
-            raise OperatorError(
-                "with", f"{other.name} has this attribute, {one.name} has not; drop it with project", name
-            )
+        with findings:
+            if name not in one.schema:
+                raise OperatorError(
+                    "with", f"{other.name} has this attribute, {one.name} has not; drop it with project", name
+                )
+    findings.raise_all()
 
 
 KIND = OperatorKind(

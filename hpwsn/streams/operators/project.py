@@ -7,6 +7,7 @@ from datetime import datetime
 from hpwsn.streams.definition.definition import Op
 from hpwsn.streams.definition.operator import (
     BaseStep,
+    Findings,
     OperatorError,
     OperatorKind,
     StreamType,
@@ -32,12 +33,20 @@ class Project(BaseStep):
 def build(op: Op, inputs: Sequence[StreamType]) -> Project:
     """Check `attributes` (default: all), `rename` and `defaults`."""
     stream = inputs[0]
-    kept = _kept(op, stream)
-    added = dict(_default(name, value) for name, value in table_argument(op, "defaults").items())
-    taken = set(kept.values())
+    findings = Findings()
+    with findings:
+        kept = _kept(op, stream)
+    added: dict[str, tuple[Type, Value]] = {}
+    with findings:
+        for name, value in table_argument(op, "defaults").items():
+            with findings:
+                added[name] = _default(name, value)
+    findings.raise_all()
     for name in added:
-        if name in taken:
-            raise OperatorError("defaults", "exists already; defaults are for new attributes", name)
+        with findings:
+            if name in kept.values():
+                raise OperatorError("defaults", "exists already; defaults are for new attributes", name)
+    findings.raise_all()
     if not kept and not added:
         raise OperatorError("attributes", "selects no attribute; name at least one")
     attributes = [(new, stream.schema[old]) for old, new in kept.items()]
@@ -54,14 +63,14 @@ def build(op: Op, inputs: Sequence[StreamType]) -> Project:
 def _kept(op: Op, stream: StreamType) -> dict[str, str]:
     chosen = texts_argument(op, "attributes") if "attributes" in op.arguments else stream.schema.names
     renamed = table_argument(op, "rename")
+    findings = Findings()
     for name in chosen:
-        attribute_of(stream, name, "attributes")
+        with findings:
+            attribute_of(stream, name, "attributes")
     for old, new in renamed.items():
-        attribute_of(stream, old, "rename")
-        if old not in chosen:
-            raise OperatorError("rename", "is not among the selected attributes; add it to attributes", old)
-        if not isinstance(new, str) or not new:
-            raise OperatorError("rename", f"must be renamed to a text, not {new!r}", old)
+        with findings:
+            _check_renamed(stream, old, new, chosen)
+    findings.raise_all()
     kept = {name: str(renamed.get(name, name)) for name in chosen}
     if len(kept) < len(chosen) or len(set(kept.values())) < len(kept):
         raise OperatorError(
@@ -70,13 +79,21 @@ def _kept(op: Op, stream: StreamType) -> dict[str, str]:
     return kept
 
 
-def _default(name: str, value: object) -> tuple[str, tuple[Type, Value]]:
+def _check_renamed(stream: StreamType, old: str, new: object, chosen: Sequence[str]) -> None:
+    attribute_of(stream, old, "rename")
+    if old not in chosen:
+        raise OperatorError("rename", "is not among the selected attributes; add it to attributes", old)
+    if not isinstance(new, str) or not new:
+        raise OperatorError("rename", f"must be renamed to a text, not {new!r}", old)
+
+
+def _default(name: str, value: object) -> tuple[Type, Value]:
     kind = type_of(value)
     if kind is None:
         raise OperatorError(
             "defaults", f"cannot be {value!r}; use a boolean, number, text, date or timestamp", name
         )
-    return name, (kind, value_of(value, kind, name))
+    return kind, value_of(value, kind, name)
 
 
 KIND = OperatorKind(

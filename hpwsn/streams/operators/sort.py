@@ -11,6 +11,7 @@ from datetime import datetime
 from hpwsn.streams.definition.definition import Op
 from hpwsn.streams.definition.operator import (
     BaseStep,
+    Findings,
     OperatorError,
     OperatorKind,
     StreamType,
@@ -77,15 +78,24 @@ class Sort(BaseStep):
 def build(op: Op, inputs: Sequence[StreamType]) -> Sort:
     """Check the attribute, the order, the rank and the window."""
     stream = inputs[0]
-    attribute, order = text_argument(op, "attribute"), text_argument(op, "order", "asc")
-    rank = text_argument(op, "rank")
-    attribute_of(stream, attribute, "attribute")
-    if order not in ("asc", "desc"):
-        raise OperatorError("order", f"must be asc or desc, not {order!r}")
-    if rank in stream.schema:
-        raise OperatorError("rank", "exists already; choose another name for the rank", rank)
+    findings = Findings()
+    with findings:
+        attribute = text_argument(op, "attribute")
+        attribute_of(stream, attribute, "attribute")
+    with findings:
+        order = text_argument(op, "order", "asc")
+        if order not in ("asc", "desc"):
+            raise OperatorError("order", f"must be asc or desc, not {order!r}")
+    with findings:
+        rank = text_argument(op, "rank")
+        if rank in stream.schema:
+            raise OperatorError("rank", "exists already; choose another name for the rank", rank)
+    with findings:
+        by = by_of(op, stream)
+    with findings:
+        window = window_of(op, stream)
+    findings.raise_all()
     schema = Schema((*stream.schema.attributes, (rank, INT))) if rank else stream.schema
-    by, window = by_of(op, stream), window_of(op, stream)
     stream_type = after_window(replace(stream, name=op.output or op.op, schema=schema), window)
     return Sort((stream,), stream_type, attribute, order == "desc", rank, by, window)
 

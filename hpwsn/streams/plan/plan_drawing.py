@@ -1,9 +1,14 @@
 """Prints a plan: a table with the output of each operator, and a diagram of the streams."""
 
 from collections.abc import Iterator, Sequence
+from textwrap import shorten
 
 from hpwsn.streams.definition.operator import StreamType
+from hpwsn.streams.operators.function import function_name
 from hpwsn.streams.plan.plan import Plan, PlanNode
+
+MAX_ARGUMENT = 60
+"""Maximum characters of an argument in the table and the diagram."""
 
 
 def draw(plan: Plan, ascii_only: bool = False) -> Iterator[str]:
@@ -78,9 +83,14 @@ def _operator(node: PlanNode) -> str:
     window = f" over {kind}" if kind else ""
     by = f" by {', '.join(op.by)}" if op.by else ""
     others = f" with {', '.join(inputs[1:])}" if len(inputs) > 1 else ""
-    shown = ("attribute", "is", "value", "where", "on", "function")
-    about = "".join(f" {op.arguments[key]}" for key in shown if key in op.arguments)
+    shown = ("attribute", "is", "value", "where", "on", "function", "query")
+    about = "".join(f" {_argument(op.arguments[key])}" for key in shown if key in op.arguments)
     return f"{op.op}{about}{others}{by}{window}"
+
+
+def _argument(value: object) -> str:
+    """An argument on one line: a function by its name, a query by its beginning."""
+    return function_name(value) if callable(value) else shorten(str(value), MAX_ARGUMENT, placeholder=" …")
 
 
 def attributes(stream_type: StreamType) -> list[dict[str, str]]:

@@ -18,7 +18,14 @@ from hpwsn.matching.content.content_filters import compile_predicates
 from hpwsn.matching.content.xpath_shape import shape_of
 from hpwsn.matching.language.constraints import check_constraints
 from hpwsn.matching.language.predicates import Disjunction
-from hpwsn.streams.registry.service import Service, ServiceRefused, iso_time, parse_figures, parse_service
+from hpwsn.streams.registry.service import (
+    Service,
+    ServiceRefused,
+    iso_time,
+    metric_lines,
+    parse_figures,
+    parse_service,
+)
 from hpwsn_client.wsn.operations.filters import ContentFilter, Filter
 from hpwsn_client.wsn.soap.faults import InvalidFilterFault
 from hpwsn_client.wsn.soap.names import DIALECT_PREDICATES, DIALECT_XPATH
@@ -97,6 +104,10 @@ class Services:
     def __iter__(self) -> Iterator[dict[str, Any]]:
         self._remove_expired(self._clock())
         return iter([self._describe(known) for _, known in sorted(self._known.items())])
+
+    def metrics(self) -> Iterator[str]:
+        """The lines of all services in `/metrics`."""
+        return metric_lines(self)
 
     def __len__(self) -> int:
         return len(self._known)

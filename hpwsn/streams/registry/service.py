@@ -6,7 +6,8 @@ service, only its result: topic, attributes, constraints. Pure; the time is an a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -23,6 +24,22 @@ MAX_TEXT = 4096
 MAX_ENTRIES = 1000
 """Maximum attributes, constraints, inputs or figures of one service."""
 STATES = ("running", "stopped")
+FIGURES = (
+    "batch",
+    "rows_in",
+    "rows_out",
+    "rows_per_second",
+    "lag",
+    "backlog",
+    "batch_seconds",
+    "state_rows",
+    "state_bytes",
+    "failures",
+    "restarts",
+)
+"""The figures that /metrics has of every service; a job may report others, which only /streams shows."""
+_ESCAPED = {"\\": r"\\", '"': r"\"", "\n": r"\n"}
+_WEB_ADDRESS = re.compile(r"https?://[!-~]+")
 _MAPS = ("attributes", "constraints", "inputs")
 
 
@@ -42,6 +59,8 @@ class Service:
     attributes: Mapping[str, str] = field(default_factory=dict)
     constraints: Mapping[str, str] = field(default_factory=dict)
     inputs: Mapping[str, str] = field(default_factory=dict)
+    ui: str = ""
+    """The address of Spark's own page for the run; empty if there is none."""
     ranges: tuple[Constraint, ...] = field(default=(), compare=False)
     """The parsed constraints."""
 
@@ -53,6 +72,7 @@ class Service:
             "instance": self.instance,
             "state": self.state,
             **{name: dict(getattr(self, name)) for name in _MAPS},
+            **({"ui": self.ui} if self.ui else {}),
         }
 
 
@@ -60,10 +80,10 @@ def parse_service(uri: str, given: object) -> Service:
     """Parse the description of a service; ServiceRefused names the field that is wrong."""
     if not isinstance(given, dict):
         raise ServiceRefused(f"a service must be a JSON object, not {shown(str(given))}")
-    unknown = set(given) - {"topic", "description", "instance", "state", "figures", *_MAPS}
+    unknown = set(given) - {"topic", "description", "instance", "state", "figures", "ui", *_MAPS}
     if unknown:
         raise ServiceRefused(f"unknown field {shown(min(unknown))}; remove it")
-    texts = {name: _text(given, name) for name in ("topic", "instance", "description")}
+    texts = {name: _text(given, name) for name in ("topic", "instance", "description", "ui")}
     maps = {name: _texts(given, name) for name in _MAPS}
     state = given.get("state", "running")
     if state not in STATES:
@@ -77,7 +97,11 @@ def parse_service(uri: str, given: object) -> Service:
         raise ServiceRefused(str(error)) from error
     if not uri or len(uri) > MAX_TEXT or not uri.isprintable():
         raise ServiceRefused(f"the uri {shown(uri)} must be 1 to {MAX_TEXT} printable characters")
-    return Service(uri, topic, texts["instance"], texts["description"], state, **maps, ranges=ranges)
+    if texts["ui"] and not _WEB_ADDRESS.fullmatch(texts["ui"]):
+        raise ServiceRefused(f"ui is {shown(texts['ui'])}; it must be an address that begins with http")
+    return Service(
+        uri, topic, texts["instance"], texts["description"], state, **maps, ui=texts["ui"], ranges=ranges
+    )
 
 
 def parse_figures(given: object) -> dict[str, float]:
@@ -89,6 +113,16 @@ def parse_figures(given: object) -> dict[str, float]:
         if isinstance(value, bool) or not isinstance(value, int | float) or len(name) > MAX_TEXT:
             raise ServiceRefused(f"the figure {shown(name)} must be a number")
     return found
+
+
+def metric_lines(services: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """The services of `/streams` in the text format of Prometheus, with the uri as the label `service`."""
+    for one in services:
+        label = "".join(_ESCAPED.get(character, character) for character in str(one["uri"]))
+        values = {"running": int(one["state"] == "running"), **one["figures"]}
+        for name in ("running", *FIGURES):
+            if name in values:
+                yield f'hpwsn_stream_{name}{{service="{label}"}} {values[name]}'
 
 
 def _text(given: Mapping[str, Any], name: str) -> str:

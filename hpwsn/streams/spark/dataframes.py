@@ -2,8 +2,8 @@
 
 Filters, unions, time windows with their watermarks, and joins use Spark's own operators. Row windows and
 accumulation are state machines (hpwsn.streams.spark.stateful_operators). User-defined functions get rows as
-Arrow batches. A stream outputs a time window when the watermark has passed its end; past data outputs all
-windows.
+Arrow batches. Spark itself runs queries in SQL (hpwsn.streams.spark.sql_analysis). A stream outputs a time
+window when the watermark has passed its end; past data outputs all windows.
 
 After a shuffle, the rows of a batch have no defined order, except that the rows of a `sort` are in order
 within their partition. A replayed batch has the same rows.
@@ -25,16 +25,18 @@ from hpwsn.streams.definition.schema import Event
 from hpwsn.streams.definition.windows import RowWindow, TimeWindow
 from hpwsn.streams.operators.aggregate import Aggregate
 from hpwsn.streams.operators.filter import Filter
-from hpwsn.streams.operators.function import Function
+from hpwsn.streams.operators.function import BatchFunction, Function
 from hpwsn.streams.operators.increment import PARTIALS, Increment
 from hpwsn.streams.operators.join import SIDE, Join
 from hpwsn.streams.operators.merge import Merge
 from hpwsn.streams.operators.project import Project
 from hpwsn.streams.operators.sort import Sort
+from hpwsn.streams.operators.sql import Sql, lacks_schema
 from hpwsn.streams.plan.plan import Plan, build_plan
 from hpwsn.streams.spark.columns import column, condition_column, literal, spark_schema, spark_type
+from hpwsn.streams.spark.sql_analysis import QueryAnalysis, run_query
 from hpwsn.streams.spark.stateful_operators import run_state_machine
-from hpwsn.streams.spark.user_functions import each_event, each_window, register_module
+from hpwsn.streams.spark.user_functions import each_batch, each_event, each_window, register_module
 
 CONFIGURATION = {
     "spark.sql.session.timeZone": "UTC",
@@ -53,11 +55,11 @@ def apply(definition: Definition, frames: Mapping[str, DataFrame], *, with_order
 
     With `with_order`, columns that give the order of rows behind time windows, where there are any, follow.
     """
-    plan = build_plan(definition)
+    plan = _plan(definition, frames)
     found = {name: frames[name].select(*_columns(stream_type)) for name, stream_type in plan.inputs.items()}
     for node in plan.nodes:
         taken = [found[name] for name in node.input_names]
-        if _has_time_windows(plan):
+        if any(_needs_watermark(one.step) for one in plan.nodes):
             taken = _with_watermarks(node.step, taken)
         found[node.output_name] = _TRANSLATIONS[type(node.step)](node.step, taken)
     result = found[plan.output_name]
@@ -66,13 +68,21 @@ def apply(definition: Definition, frames: Mapping[str, DataFrame], *, with_order
     return result.select(*_columns(plan.output), *(_hidden(result) if with_order else ()))
 
 
+def _plan(definition: Definition, frames: Mapping[str, DataFrame]) -> Plan:
+    if not lacks_schema(definition.ops):
+        return build_plan(definition)
+    session = next(iter(frames.values())).sparkSession
+    return build_plan(definition, QueryAnalysis(lambda: session, streams=False))
+
+
 def _with_watermarks(step: Any, frames: Sequence[DataFrame]) -> list[DataFrame]:
     """The frames with watermarks, if the step is the first that needs them.
 
     Spark allows one watermark on the path of a row, and a function removes it. So the watermark is added as
-    late as possible: before time windows, and before a merge, where each stream needs its own.
+    late as possible: before time windows and stateful queries, and before a merge, where each stream needs
+    its own.
     """
-    needed = isinstance(step, Merge) or isinstance(getattr(step, "window", None), TimeWindow)
+    needed = isinstance(step, Merge) or _needs_watermark(step)
     return [
         frame.withWatermark(stream_type.time, _microseconds(stream_type.lateness * 1e6))
         if needed
@@ -83,8 +93,10 @@ def _with_watermarks(step: Any, frames: Sequence[DataFrame]) -> list[DataFrame]:
     ]
 
 
-def _has_time_windows(plan: Plan) -> bool:
-    return any(isinstance(getattr(node.step, "window", None), TimeWindow) for node in plan.nodes)
+def _needs_watermark(step: Any) -> bool:
+    if isinstance(step, Sql):
+        return step.stateful
+    return isinstance(getattr(step, "window", None), TimeWindow)
 
 
 def _columns(stream_type: StreamType) -> list[Column]:
@@ -260,7 +272,7 @@ class _PrefixedJoinMachine:
 
 
 def _function_of(step: Function, frames: Sequence[DataFrame]) -> DataFrame:
-    register_module(step)
+    register_module(step.call)
     if isinstance(step.window, RowWindow):
         return _run_state_machine(step, frames[0])
     if step.window is None:
@@ -269,6 +281,17 @@ def _function_of(step: Function, frames: Sequence[DataFrame]) -> DataFrame:
     whole = fn.collect_list(fn.struct(*_columns(step.inputs[0]))).alias("_events")
     windows = _windows(step, frames[0], step.window).agg(whole).select("_events")
     return windows.mapInArrow(each_window(step), spark_schema(step.output.schema))
+
+
+def _batch_function(step: BatchFunction, frames: Sequence[DataFrame]) -> DataFrame:
+    register_module(step.call)
+    rows = frames[0].select(*_columns(step.inputs[0]))
+    return rows.mapInArrow(each_batch(step), spark_schema(step.output.schema))
+
+
+def _sql(step: Sql, frames: Sequence[DataFrame]) -> DataFrame:
+    plain = [frame.select(*_columns(one)) for frame, one in zip(frames, step.inputs, strict=True)]
+    return run_query(step.query, {name: plain[number] for name, number in step.tables.items()})
 
 
 _TRANSLATIONS: Mapping[type, Callable[[Any, Sequence[DataFrame]], DataFrame]] = {
@@ -280,4 +303,6 @@ _TRANSLATIONS: Mapping[type, Callable[[Any, Sequence[DataFrame]], DataFrame]] = 
     Sort: _sort,
     Join: _join,
     Function: _function_of,
+    BatchFunction: _batch_function,
+    Sql: _sql,
 }

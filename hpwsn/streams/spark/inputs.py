@@ -37,6 +37,7 @@ def _stream(spark: SparkSession, one: Input, url: str, start: str, rows: int) ->
             options = {"url": url, "subscribe": one.text("topic"), "start": start, "rows": str(rows)}
             # A job that was stopped for longer than the node keeps events continues with the oldest.
             options["failOnDataLoss"] = "false"
+            options |= partition_options(one)
             return spark.readStream.format(source.FORMAT).schema(one.schema).options(**options).load()
         case "files":
             options = {"path": input_path(one), "rows": str(rows)}
@@ -49,6 +50,12 @@ def _stream(spark: SparkSession, one: Input, url: str, start: str, rows: int) ->
             return spark.readStream.format("rate").option("rowsPerSecond", rate).load()
     lines = spark.readStream.format("socket").options(host=one.text("host"), port=one.text("port")).load()
     return _json(lines, one.schema) if one.schema else lines
+
+
+def partition_options(one: Input) -> dict[str, str]:
+    """The options of the source for an input's `key` and `partitions`."""
+    named = {"key": "key", "partitions": "minPartitions"}
+    return {option: one.text(setting) for setting, option in named.items() if setting in one.settings}
 
 
 def input_path(one: Input) -> str:

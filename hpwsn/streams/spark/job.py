@@ -87,7 +87,8 @@ class Job:
         self._spark = spark
         self._options = options
         self._report = report
-        self._services = [RunningService(build_plan(one), options.checkpoint) for one in definitions]
+        ui = spark.sparkContext.uiWebUrl or ""
+        self._services = [RunningService(build_plan(one), options.checkpoint, ui) for one in definitions]
         self._stop = threading.Event()
 
     def stop(self) -> None:
@@ -140,9 +141,10 @@ class Job:
             return
 
     def _can_retry(self, service: RunningService, error: str) -> bool:
-        if not _NO_WORKER.search(error) or service.restarts >= RESTARTS or self._stop.is_set():
+        can = bool(_NO_WORKER.search(error)) and service.restarts < RESTARTS and not self._stop.is_set()
+        service.count_failure(can)
+        if not can:
             return False
-        service.restarts += 1
         self._report(
             f"{service.definition.uri}: Spark could not start Python ({_reason(error)});"
             f" retry {service.restarts} of {RESTARTS}"

@@ -1,7 +1,9 @@
 """A running service: its queries, its locked checkpoint, its registration at the node, and its figures.
 
-The figures come from Spark's progress report of the last batch. `/streams` lists them, and `progress_line`
-formats them for the terminal.
+The figures come from Spark's progress report of the last batch, and from the failures of the run. `/streams`
+and `/metrics` list them, and `progress_line` formats them for the terminal. A backlog is the events that wait
+for the service. Its size is the most that waited since the service last had processed everything, so that the
+line can say how much of it is done.
 """
 
 from __future__ import annotations
@@ -29,13 +31,20 @@ PUBLISHED = "published"
 
 
 class RunningService:
-    """One running service; `local_checkpoint` is None if the checkpoint is not on a local disk."""
+    """One running service.
 
-    def __init__(self, plan: Plan, checkpoint: str) -> None:
+    `local_checkpoint` is None if the checkpoint is not on a local disk. `restarts` counts the restarts since
+    the last complete batch. `ui` is the address of Spark's own page, empty if there is none.
+    """
+
+    def __init__(self, plan: Plan, checkpoint: str, ui: str = "") -> None:
         self.plan, self.definition = plan, plan.definition
         self.figures: Figures = {}
         self.queries: dict[str, StreamingQuery] = {}
         self.restarts = 0
+        self.ui = ui
+        self._failures = {"failures": 0, "restarts": 0}
+        self._backlog = 0
         self._batch = -1
         self._recorded = -1
         self.checkpoint = f"{checkpoint.rstrip('/')}/{folder_name(self.definition.uri)}"
@@ -116,8 +125,16 @@ class RunningService:
             "attributes": {name: str(kind) for name, kind in self.plan.output.schema},
             "constraints": self.definition.ranges,
             "inputs": inputs,
-            "figures": self.figures,
+            "figures": self.figures | self._failures,
+            **({"ui": self.ui} if self.ui and state == "running" else {}),
         }
+
+    def count_failure(self, restarts: bool) -> None:
+        """Count a failed batch, and whether its query is started again."""
+        self._failures["failures"] += 1
+        if restarts:
+            self.restarts += 1
+            self._failures["restarts"] += 1
 
     def update_figures(self) -> bool:
         """Read the figures of the last batch; return True if it is a new batch."""
@@ -125,7 +142,10 @@ class RunningService:
         if progress is None:
             return False
         found: Mapping[str, Any] = progress if isinstance(progress, dict) else progress.jsonDict
-        self.figures = progress_figures(found)
+        figures = progress_figures(found)
+        waited = figures["lag"] + figures["rows_in"]
+        self._backlog = int(max(self._backlog, waited)) if figures["lag"] else 0
+        self.figures = figures | {"backlog": self._backlog}
         new = self.figures["batch"] != self._batch
         self.restarts = 0 if new else self.restarts
         self._batch = int(self.figures["batch"])
@@ -133,7 +153,7 @@ class RunningService:
 
 
 def progress_figures(progress: Mapping[str, Any]) -> Figures:
-    """The figures of the last batch: rows, rows per second, lag and duration."""
+    """The figures of the last batch: rows, rows per second, lag, duration and the size of the state."""
     seconds = progress.get("durationMs", {}).get("triggerExecution", 0) / 1000
     rows = progress.get("numInputRows", 0)
     published = progress.get("observedMetrics", {}).get(PUBLISHED)
@@ -145,7 +165,14 @@ def progress_figures(progress: Mapping[str, Any]) -> Figures:
         "rows_per_second": round(rows / seconds, 1) if seconds else 0.0,
         "lag": sum(map(_lag, progress.get("sources", ()))),
         "batch_seconds": seconds,
+        "state_rows": _total(progress, "numRowsTotal"),
+        "state_bytes": _total(progress, "memoryUsedBytes"),
     }
+
+
+def _total(progress: Mapping[str, Any], name: str) -> int:
+    """The sum of a figure over the stateful operators of the query."""
+    return sum(max(0, one.get(name) or 0) for one in progress.get("stateOperators") or ())
 
 
 def _lag(source: Mapping[str, Any]) -> int:
@@ -160,10 +187,33 @@ def _lag(source: Mapping[str, Any]) -> int:
     return found if isinstance(found, int) else 0
 
 
-def progress_line(uri: str, figures: Figures) -> str:
+def progress_line(uri: str, figures: Mapping[str, float]) -> str:
     """The figures as one line for the terminal."""
     return (
         f"{uri}  batch {figures['batch']:.0f}: {figures['rows_in']:,.0f} in, {figures['rows_out']:,.0f} out,"
-        f" {figures['rows_per_second']:,.0f} rows/s, lag {figures['lag']:,.0f},"
-        f" {figures['batch_seconds']:.2f} s"
+        f" {figures['rows_per_second']:,.0f} rows/s, lag {figures['lag']:,.0f}{_backlog(figures)},"
+        f" {figures['batch_seconds']:.2f} s{_state(figures)}"
     )
+
+
+def _backlog(figures: Mapping[str, float]) -> str:
+    """How far the backlog is; empty if no more than another batch of this size waits."""
+    lag, backlog, rate = figures["lag"], figures.get("backlog", 0), figures["rows_per_second"]
+    if lag <= figures["rows_in"] or not backlog:
+        return ""
+    left = f", about {_duration(lag / rate)} left" if rate else ""
+    return f" ({100 * (1 - lag / backlog):.0f} % of the backlog done{left})"
+
+
+def _state(figures: Mapping[str, float]) -> str:
+    if not figures.get("state_rows"):
+        return ""
+    return f", state {figures['state_rows']:,.0f} rows, {figures['state_bytes'] / 1e6:,.1f} MB"
+
+
+def _duration(seconds: float) -> str:
+    """A duration in the unit in which it has one to three digits."""
+    for unit, factor in (("h", 3600), ("min", 60)):
+        if seconds >= 2 * factor:
+            return f"{seconds / factor:.0f} {unit}"
+    return f"{seconds:.0f} s"

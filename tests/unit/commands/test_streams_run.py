@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 import hpwsn
-from hpwsn.commands import streams_run
 from hpwsn.commands.main import main
 
 EXAMPLE = str(Path(hpwsn.__file__).parent / "streams" / "examples" / "genTrafficFlow.toml")
@@ -15,6 +14,7 @@ EXAMPLE = str(Path(hpwsn.__file__).parent / "streams" / "examples" / "genTraffic
 @pytest.fixture(autouse=True)
 def no_java(monkeypatch):
     monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.delenv("SPARK_LOCAL_IP", raising=False)
     monkeypatch.setenv("PATH", "/nowhere")
 
 
@@ -43,6 +43,8 @@ def test_without_java_it_says_what_to_install(command, capsys):
         (["run", EXAMPLE, "--start", "soon"], "oldest, now, or an offset"),
         (["run", EXAMPLE, "--conf", "spark.ui"], "KEY=VALUE"),
         (["run", EXAMPLE, "--archive", "e.tar.gz"], "for the workers of a cluster"),
+        (["run", EXAMPLE, "--ui", "70000"], "a port from 0 to 65535"),
+        (["run", EXAMPLE, "--ui", "--master", "spark://h:7077"], "would listen on all addresses"),
         (["history", EXAMPLE, "--input", "anpr"], "NAME=PATH"),
         (["history", EXAMPLE, EXAMPLE.replace("genTrafficFlow", "inteGPS"), "--to", "x"], "one definition"),
     ],
@@ -61,16 +63,3 @@ def test_an_archive_is_checked_before_spark_is_looked_for(capsys):
 def test_a_definition_that_is_not_there_is_named(capsys):
     assert main(["streams", "run", "/nowhere/a.toml"]) == 1
     assert "/nowhere/a.toml: cannot be read" in capsys.readouterr().err
-
-
-def test_a_service_is_a_row_of_a_table():
-    service = {
-        "uri": "urn:a",
-        "constraints": {"n": "> 0"},
-        "inputs": {"in": "topic a:b"},
-        "figures": {"rows_per_second": 5.0, "lag": 2},
-    }
-    row = streams_run._row(service)
-    assert row["constraints"] == ["n: > 0"]
-    assert row["inputs"] == ["in: topic a:b"]
-    assert (row["rows/s"], row["lag"], row["batch s"]) == (5.0, 2, None)

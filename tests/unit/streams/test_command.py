@@ -29,9 +29,12 @@ def test_a_script_gets_problems_with_their_places(tmp_path: Path, capsys: pytest
     file = tmp_path / "a.toml"
     file.write_text('uri = "urn:a"\ntopic = "a"\n[inputs.r]\nsource = "rate"\n[[ops]]\nop = "sort"\n')
     assert main(["streams", "check", "--json", str(file)]) == 1
-    (problem,) = json.loads(capsys.readouterr().out)["problems"]
-    assert problem["place"] == {"file": str(file), "line": 5}
-    assert (problem["part"], problem["attribute"]) == ("operator 1 (sort)", "attribute")
+    problems = json.loads(capsys.readouterr().out)["problems"]
+    assert [one["place"] for one in problems] == [{"file": str(file), "line": 5}] * 2
+    assert {(one["part"], one["attribute"]) for one in problems} == {
+        ("operator 1 (sort)", "attribute"),
+        ("operator 1 (sort)", "window"),
+    }
 
 
 def test_a_function_is_found_beside_its_definition(
