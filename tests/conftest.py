@@ -13,6 +13,7 @@ from tests.user_namespace import pytest_configure as pytest_configure
 LONG = (
     "system/test_streams_spark.py",
     "system/test_benchmarks.py",
+    "system/test_spark_cluster.py",
     "system/test_activemq.py",
     "system/test_streams_job.py",
     "faults/test_kill.py",

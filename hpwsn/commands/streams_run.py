@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from hpwsn.commands.operator_api import add_command, base_url, table
 from hpwsn.errors import BadArguments, HpwsnError
-from hpwsn.streams.deployment.cluster_settings import is_loopback_master, unreachable_node
+from hpwsn.streams.deployment.cluster_settings import is_local, is_loopback_master, unreachable_node
 from hpwsn.streams.deployment.worker_archive import check_archive, python_version
 from hpwsn_client.commands.completion import print_warning
 from hpwsn_client.environment import DEFAULT_URL, URL
@@ -169,7 +169,8 @@ def require_spark(master: str, archive: Path | None = None) -> None:
         raise HpwsnError(
             "Java is not installed, and Spark requires it; install Java 17 (Debian: default-jre-headless)"
         )
-    os.environ.setdefault("PYSPARK_PYTHON", _worker_python(archive))
+    if "PYSPARK_PYTHON" not in os.environ:
+        os.environ["PYSPARK_PYTHON"] = _worker_python(archive)
     if is_loopback_master(master):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     if sys.flags.utf8_mode:
@@ -186,7 +187,6 @@ def _worker_python(archive: Path | None) -> str:
     """
     if archive is None:
         return sys.executable
-    check_archive(archive)
     here, name = Path(sys.executable).parent, f"python{python_version()}"
     if not (here / name).exists():
         raise HpwsnError(f"{here} has no {name}, which --archive requires; run hpwsn from a venv")
@@ -229,6 +229,14 @@ def _check_ui(arguments: argparse.Namespace) -> None:
         )
 
 
+def _check_archive(arguments: argparse.Namespace) -> None:
+    if arguments.archive is None:
+        return
+    if is_local(arguments.master):
+        raise BadArguments("--archive is for the workers of a cluster; give its --master, or no --archive")
+    check_archive(arguments.archive)
+
+
 def _run(arguments: argparse.Namespace) -> int:
     definitions = _definitions(arguments, streams=True)
     url = arguments.url or os.environ.get(URL) or DEFAULT_URL
@@ -239,6 +247,7 @@ def _run(arguments: argparse.Namespace) -> int:
         raise BadArguments(f"--start {arguments.start}: give oldest, now, or an offset")
     _settings(arguments)
     _check_ui(arguments)
+    _check_archive(arguments)
     require_spark(arguments.master, arguments.archive)
     if problem := unreachable_node(arguments.master, url):
         print_warning(problem)

@@ -21,7 +21,9 @@ UNKNOWN_CLUSTER_PARTITIONS = 16
 Spark's own default is 200. Each partition of an operator with state is a task and a state store, and costs a
 few milliseconds in every batch, so that 200 of them take seconds on a small cluster.
 """
+_ARCHIVES, _YARN_ARCHIVES = "spark.archives", "spark.yarn.dist.archives"
 _PYTHONPATH = "spark.executorEnv.PYTHONPATH"
+_NO_PYTHON = re.compile(r'(?:\((\S+) executor \S+\): )?java\.io\.IOException: Cannot run program "([^"]+)"')
 _LOCAL = re.compile(r"local(?:\[(\d+|\*)(?:,\d+)?\])?$")
 
 
@@ -62,8 +64,9 @@ def master_settings(master: str, conf: Mapping[str, str], archive: Path | None =
         settings["spark.driver.host"] = settings["spark.driver.bindAddress"] = "127.0.0.1"
     settings = {key: value for key, value in settings.items() if key not in conf}
     if archive is not None:
-        others = [one for one in conf.get("spark.archives", "").split(",") if one]
-        settings["spark.archives"] = ",".join([*others, f"{archive.resolve()}#{FOLDER}"])
+        key = _YARN_ARCHIVES if master == "yarn" else _ARCHIVES
+        others = [one for one in conf.get(key, "").split(",") if one]
+        settings[key] = ",".join([*others, f"{archive.resolve()}#{FOLDER}"])
         given = conf.get(_PYTHONPATH, "")
         settings[_PYTHONPATH] = os.pathsep.join(one for one in (f"./{FOLDER}", given) if one)
     return settings
@@ -77,6 +80,18 @@ def unreachable_node(master: str, url: str) -> str:
     return (
         f"the workers of {master} may not reach the node at {url}: {host} is the worker's own machine there;"
         " give --url an address of this machine, and start the node with --host 0.0.0.0"
+    )
+
+
+def missing_python(error: str) -> str:
+    """What to do if Spark's error says that a machine does not have the job's Python; else an empty text."""
+    found = _NO_PYTHON.search(error)
+    if found is None:
+        return ""
+    where = f"the Spark worker {found[1]}" if found[1] else "this machine"
+    return (
+        f"{where} cannot run {found[2]}; install that version of Python in its PATH,"
+        " or set PYSPARK_PYTHON to a path that is valid on all machines"
     )
 
 

@@ -297,6 +297,8 @@ class _Stopped(Exception):
 
 def _reason(error: str) -> str:
     """The last line of the Python traceback, if there is one; the Java stack trace does not help the user."""
+    if problem := missing_python(error):
+        return problem
     lines = [line.strip() for line in error.splitlines() if line.strip()]
     python = [line for line in lines if re.match(r"[\w.]+(Error|Refused|Unavailable|Exception): ", line)]
     return python[-1] if python else lines[0]

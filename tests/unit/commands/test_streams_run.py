@@ -42,6 +42,7 @@ def test_without_java_it_says_what_to_install(command, capsys):
         (["run", EXAMPLE, "--backbone", "stomp://h:1"], "require each other"),
         (["run", EXAMPLE, "--start", "soon"], "oldest, now, or an offset"),
         (["run", EXAMPLE, "--conf", "spark.ui"], "KEY=VALUE"),
+        (["run", EXAMPLE, "--archive", "e.tar.gz"], "for the workers of a cluster"),
         (["run", EXAMPLE, "--ui", "70000"], "a port from 0 to 65535"),
         (["run", EXAMPLE, "--ui", "--master", "spark://h:7077"], "would listen on all addresses"),
         (["history", EXAMPLE, "--input", "anpr"], "NAME=PATH"),
@@ -51,6 +52,12 @@ def test_without_java_it_says_what_to_install(command, capsys):
 def test_arguments_that_make_no_sense_are_named(arguments, words, capsys):
     assert main(["streams", *arguments]) == 2
     assert words in capsys.readouterr().err
+
+
+def test_an_archive_is_checked_before_spark_is_looked_for(capsys):
+    cluster = ["--master", "spark://h:7077", "--archive", "/nowhere/e.tar.gz"]
+    assert main(["streams", "run", EXAMPLE, *cluster]) == 1
+    assert "/nowhere/e.tar.gz cannot be read" in capsys.readouterr().err
 
 
 def test_a_definition_that_is_not_there_is_named(capsys):
