@@ -23,6 +23,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from hpwsn.errors import HpwsnError
 from hpwsn.streams.definition.definition import Definition
+from hpwsn.streams.deployment.cluster_settings import missing_python
 from hpwsn.streams.plan.output_order import Order, output_order
 from hpwsn.streams.plan.plan import build_plan
 from hpwsn.streams.spark.columns import column
