@@ -1,8 +1,9 @@
-"""The writer of the Spark data source `hpwsn`: publishes the rows of a user's streaming query.
+"""The writers of the Spark data source `hpwsn`: publish the rows of a user's query or table.
 
 The rows of a partition are published in their order (hpwsn.streams.spark.task_publishing). If the option
-`checkpointLocation` names a local folder, an epoch that is run again, however late, publishes only what is
-not in the topic yet; the record of this is the folder `hpwsn` in the checkpoint.
+`checkpointLocation` of a stream names a local folder, an epoch that is run again, however late, publishes
+only what is not in the topic yet; the record of this is the folder `hpwsn` in the checkpoint. A table is
+published once, also if Spark runs one of its tasks again; saving it another time publishes it again.
 """
 
 from __future__ import annotations
@@ -11,12 +12,20 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from uuid import uuid4
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
+from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 
 from hpwsn.streams.spark.reading.broker_link import BrokerLink
-from hpwsn.streams.spark.rerun import find_rerun, has_record, last_begun, local_folder, record_committed
+from hpwsn.streams.spark.rerun import (
+    NO_RERUN,
+    find_rerun,
+    has_record,
+    last_begun,
+    local_folder,
+    record_committed,
+)
 from hpwsn.streams.spark.task_publishing import current_run, publication_of
 
 
@@ -59,3 +68,15 @@ class TopicWriter(DataSourceStreamArrowWriter):
         if self._state is not None and written:
             offsets = [one.last for one in written if one.last is not None]
             record_committed(self._state, batchId, max(offsets), written[0].run)
+
+
+class TableWriter(DataSourceArrowWriter):
+    """Publishes a table to a topic, with the options of TopicWriter except `checkpointLocation`."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self._publication = publication_of(options, NO_RERUN)
+        self._name = uuid4().hex
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskWritten:
+        """Publish the rows of one partition."""
+        return TaskWritten(self._publication.publish(iterator, self._name).last, "")

@@ -14,6 +14,7 @@ from pyspark.sql.datasource import (
     DataSourceReader,
     DataSourceStreamReader,
     DataSourceStreamWriter,
+    DataSourceWriter,
 )
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
@@ -56,6 +57,14 @@ class HpwsnDataSource(DataSource):
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
         """Follow the log; see hpwsn.streams.spark.reading.stream_reader."""
         return TopicStreamReader(parse_read_options(self.options, stream=True), arrow_schema(schema))
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        """Publish a table to a topic; see hpwsn.streams.spark.sink."""
+        from hpwsn.streams.spark.sink import TableWriter
+
+        if overwrite:
+            raise HpwsnError("a topic cannot be overwritten; use mode('append')")
+        return TableWriter({"url": broker_url(), **self.options})
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
         """Publish to a topic; see hpwsn.streams.spark.sink."""
