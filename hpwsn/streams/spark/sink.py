@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from uuid import uuid4
 
@@ -26,7 +26,7 @@ from hpwsn.streams.spark.rerun import (
     local_folder,
     record_committed,
 )
-from hpwsn.streams.spark.task_publishing import current_run, publication_of
+from hpwsn.streams.spark.task_publishing import Publication, current_run, publication_of
 
 
 @dataclass
@@ -46,17 +46,12 @@ class TopicWriter(DataSourceStreamArrowWriter):
 
     def __init__(self, options: Mapping[str, str]) -> None:
         # Spark makes a writer for every epoch, when the checkpoint already says what the epoch reads.
+        publication = publication_of(options, NO_RERUN)
         checkpoint = local_folder(options.get("checkpointLocation", ""))
         self._state = None if checkpoint is None else checkpoint / "hpwsn"
-        if checkpoint is not None and self._state is not None and not has_record(self._state):
-            self._record_start(options, checkpoint, self._state)
-        self._publication = publication_of(options, find_rerun(checkpoint, self._state))
-
-    def _record_start(self, options: Mapping[str, str], checkpoint: Path, state: Path) -> None:
-        """Record where the log ends before the first epoch of all publishes."""
-        if not last_begun(checkpoint):
-            with closing(BrokerLink(options["url"])) as link:
-                record_committed(state, -1, link.end(options["topic"]))
+        if checkpoint is not None and self._state is not None:
+            _record_start(publication, checkpoint, self._state)
+        self._publication = replace(publication, rerun=find_rerun(checkpoint, self._state))
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskWritten:
         """Publish the rows of one partition of one epoch."""
@@ -68,6 +63,13 @@ class TopicWriter(DataSourceStreamArrowWriter):
         if self._state is not None and written:
             offsets = [one.last for one in written if one.last is not None]
             record_committed(self._state, batchId, max(offsets), written[0].run)
+
+
+def _record_start(publication: Publication, checkpoint: Path, state: Path) -> None:
+    """Record where the log ends before the first epoch of all publishes."""
+    if not has_record(state) and not last_begun(checkpoint):
+        with closing(BrokerLink(publication.url)) as link:
+            record_committed(state, -1, link.end(publication.topic))
 
 
 class TableWriter(DataSourceArrowWriter):

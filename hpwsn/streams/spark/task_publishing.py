@@ -24,6 +24,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark import TaskContext
 
+from hpwsn.errors import HpwsnError
 from hpwsn.streams.arrow_json import json_lines
 from hpwsn.streams.spark.reading.broker_link import BrokerLink, kept_link
 from hpwsn.streams.spark.rerun import NO_RERUN, Rerun
@@ -148,11 +149,14 @@ def current_run() -> str:
 
 
 def publication_of(options: Mapping[str, str], rerun: Rerun) -> Publication:
-    """The publication that the options of a sink describe."""
+    """The publication that the options of a sink describe; HpwsnError if `topic` is missing."""
+    topic = options.get("topic", "")
+    if not topic:
+        raise HpwsnError("the option `topic` is missing; name the topic to publish to")
     return Publication(
         options["url"],
-        options["topic"],
-        options.get("service") or options["topic"],
+        topic,
+        options.get("service") or topic,
         options.get("backbone", ""),
         options.get("node", ""),
         options.get("registration", ""),

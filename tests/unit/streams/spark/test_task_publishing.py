@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hpwsn.errors import HpwsnError
 from hpwsn.streams.spark import task_publishing
 from hpwsn.streams.spark.rerun import Rerun
 from hpwsn.streams.spark.task_publishing import chunks_of, publication_of, short_name, sorted_batches
@@ -61,3 +62,8 @@ def test_a_long_name_of_a_service_is_made_short_and_stays_its_own():
 def test_without_a_name_a_sink_is_named_like_its_topic():
     found = publication_of({"url": "http://a/wsn", "topic": "t"}, Rerun())
     assert (found.service, found.backbone, found.order) == ("t", "", ())
+
+
+def test_a_sink_needs_a_topic():
+    with pytest.raises(HpwsnError, match="`topic` is missing"):
+        publication_of({"url": "http://a/wsn"}, Rerun())
