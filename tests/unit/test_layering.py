@@ -24,6 +24,7 @@ PURE = (
     "hpwsn_client.wsn",
     "hpwsn.backbone.wire",
     "hpwsn.broker.lifetimes",
+    "hpwsn.door.event_shapes",
     "hpwsn.door.notify",
     "hpwsn.dtn",
     "hpwsn.matching",

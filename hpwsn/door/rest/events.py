@@ -13,12 +13,13 @@ from dataclasses import replace
 
 from aiohttp import web
 
-from hpwsn.broker.admission.admission import Source
+from hpwsn.broker.admission.admission import Source, open_run
 from hpwsn.broker.broker import Broker
 from hpwsn.broker.delivery.log_pages import encode_once, off_loop
 from hpwsn.broker.delivery.log_readers import Query, Readers
+from hpwsn.door.event_shapes.line_shapes import LineShapes
 from hpwsn.door.rest.event_answers import answer, answers_in_json
-from hpwsn.door.rest.event_pages import MOST_ROWS, ROWS, ROWS_BYTES, ROWS_TYPE, encode_rows, json_events
+from hpwsn.door.rest.event_pages import MOST_ROWS, ROWS, ROWS_BYTES, ROWS_TYPE, EventPages
 from hpwsn.door.rest.event_parameters import (
     accepts,
     check_names,
@@ -37,6 +38,7 @@ from hpwsn.door.rest.event_socket import check_origin, wants_socket, write_socke
 from hpwsn.door.rest.event_stream import wants_stream, write_stream
 from hpwsn.door.rest.openapi import document
 from hpwsn.matching.content.content_filters import compile_condition
+from hpwsn.notification import END
 from hpwsn_client.wsn.formats.json_events import encode_event
 from hpwsn_client.wsn.formats.json_text import parse_event_lines, parse_events
 from hpwsn_client.wsn.operations.filters import Filter
@@ -76,6 +78,8 @@ class EventsDoor:
         self._request_timeout = request_timeout
         self._check_filter = check_filter
         self._origins = origins
+        self._pages = EventPages()
+        self._shapes = LineShapes(limits, GROWTH)
 
     def join(self, app: web.Application) -> None:
         """Add the routes to the node's web application, and end the streams when it ends."""
@@ -119,15 +123,12 @@ class EventsDoor:
         check_names(request, "id", "reliable", "partial")
         topic, message_id = topic_of(request), message_id_of(request)
         data = await self._body(request)
-        payloads = await off_loop(len(data), self._payloads, data, request.content_type)
-        on = TopicExpression.of_message(topic)
-        messages = [NotificationMessage(on, payload) for payload in payloads]
-        span = await self._broker.admission.publish(
-            messages,
-            message_id=message_id,
-            source=Source(registration=registration_of(request)),
-            routing=routing_of(request),
-        )
+        payloads, count = await off_loop(len(data), self._payloads, data, request.content_type)
+        message = NotificationMessage(TopicExpression.of_message(topic), b"")
+        run = open_run(message, message_id, routing=routing_of(request))
+        run.payloads, run.size = payloads, count
+        source = Source(registration=registration_of(request))
+        span = await self._broker.admission.publish_runs([run], source)
         return answer({"first": span.first, "last": span.last}, 202)
 
     async def _body(self, request: web.Request) -> bytes:
@@ -147,14 +148,18 @@ class EventsDoor:
             reason = f"the request did not arrive within {self._request_timeout:g} s"
             raise faults.SoapFault(reason, status=408) from error
 
-    def _payloads(self, data: bytes, content_type: str) -> list[bytes]:
+    def _payloads(self, data: bytes, content_type: str) -> tuple[bytes, int]:
+        """The payloads of a request, with END after each, and their number."""
+        found = self._shapes.payloads_of(data, array=content_type == JSON_TYPE)
+        if found is not None:
+            return found
         events = _PARSERS[content_type](data, self._limits)
         room = GROWTH * self._limits.body
         payloads = []
         for event in events:
             payloads.append(encode_event(event, replace(self._limits, body=max(room, 1))))
             room -= len(payloads[-1])
-        return payloads
+        return END.join((*payloads, b"")), len(payloads)
 
     @answers_in_json
     async def _read(self, request: web.Request) -> web.StreamResponse:
@@ -168,8 +173,8 @@ class EventsDoor:
         start = self._readers.head() if start is None else start
         if socket:
             check_origin(request, self._origins)
-            return await write_socket(request, self._readers, query, start, json_events)
-        return await write_stream(request, self._readers, query, start, json_events)
+            return await write_socket(request, self._readers, query, start, self._pages.json_events)
+        return await write_stream(request, self._readers, query, start, self._pages.json_events)
 
     @answers_in_json
     async def _end(self, request: web.Request) -> web.StreamResponse:
@@ -207,12 +212,12 @@ class EventsDoor:
             limit = min(maximum_of(request, ROWS), MOST_ROWS)
             page = await self._readers.poll(query, after, limit, wait, ROWS_BYTES)
             columns = request.query.getall("column", [])
-            body, kind = await off_loop(page.size, encode_rows, page, columns), ROWS_TYPE
+            body, kind = await off_loop(page.size, self._pages.encode_rows, page, columns), ROWS_TYPE
         else:
             limit = min(maximum_of(request, PAGE), LARGEST_PAGE)
             page = await self._readers.poll(query, after, limit, wait)
             body, kind = (
-                b"[" + b",\n".join(await encode_once(page.stretches, json_events)) + b"]\n",
+                b"[" + b",\n".join(await encode_once(page.stretches, self._pages.json_events)) + b"]\n",
                 JSON_TYPE,
             )
         return web.Response(body=body, content_type=kind, headers={AFTER_HEADER: str(page.upto)})
