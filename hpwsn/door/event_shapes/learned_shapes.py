@@ -27,7 +27,8 @@ MOST_CREDIT = 100 * PRICE
 
 Kind = Literal["text", "literal", "any"]
 """Text that needs no escapes and no mark, a number or boolean, or any value: the last costs most."""
-Key = tuple[str, ...]
+Key = tuple[str | bytes, ...]
+"""The names of the fields, in order."""
 Converter = Callable[[bytes], bytes]
 
 
@@ -109,7 +110,7 @@ class LearnedShapes:
     def convert(self, items: bytes, count: int) -> list[bytes]:
         """All `count` items, each with its terminator, in the other form."""
         cuts = self._cuts
-        if cuts:
+        if cuts and cuts[0].match(items) is not None:
             found = cuts[0].find(items)
             if len(found) == count:
                 return cuts[0].render(found)

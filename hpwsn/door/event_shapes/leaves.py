@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-from functools import lru_cache
 from json.encoder import encode_basestring
 from typing import NamedTuple
 
@@ -71,9 +70,10 @@ def flat_leaves(payload: bytes) -> list[Leaf] | None:
     return leaves if len({leaf.name for leaf in leaves}) == len(leaves) else None
 
 
-@lru_cache(maxsize=4096)
 def _field(tag: bytes) -> tuple[str, bytes]:
     text = tag.decode()
+    if tag.isalnum():
+        return text, b'"%b": ' % tag
     name = text[len('hp:field name="') : -1] if text.startswith("hp:") else text
     return name, quoted(name)
 

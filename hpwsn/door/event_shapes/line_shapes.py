@@ -22,8 +22,8 @@ from hpwsn.door.event_shapes.leaves import (
     start_tag,
 )
 from hpwsn.notification import END
-from hpwsn_client.wsn.formats.json_events import encode_event
-from hpwsn_client.wsn.formats.json_text import parse_event_lines
+from hpwsn_client.wsn.formats.json_events import ENVELOPE_LEVELS, encode_event
+from hpwsn_client.wsn.formats.json_text import parse_event_line
 from hpwsn_client.wsn.soap.soap_faults import SoapFault
 from hpwsn_client.wsn.soap.xml import Limits
 
@@ -31,6 +31,12 @@ _BOM = b"\xef\xbb\xbf"
 _NOT_XML = b"\xef\xbf"
 """The first bytes of U+FFFE and U+FFFF, which XML does not allow, and of some other characters."""
 _member = re.compile(rb'([{,][ \t]*+)"([^"\\\x00-\x1f]++)"([ \t]*+:[ \t]*+)(%b)([ \t]*+)' % JSON_SCALAR).match
+# Members whose names and values need neither escapes nor marks.
+_NAME = rb"[A-Za-z_][A-Za-z0-9_.-]*+"
+_VALUE = rb'"%b%b"|%b(?=[ \t,}])' % (NOT_LITERAL % b'"', TEXT, DECIMAL)
+_members = re.compile(rb'"(%b)"[ \t]*+:[ \t]*+(%b)' % (_NAME, _VALUE)).findall
+_MEMBER = rb'[ \t]*+"%b"[ \t]*+:[ \t]*+(?:%b)[ \t]*+' % (_NAME, _VALUE)
+_is_flat = re.compile(rb"[ \t]*+\{%b(?:,%b)*+\}[ \t\r]*+" % (_MEMBER, _MEMBER)).fullmatch
 _end = re.compile(rb"[ \t]*+\}[ \t\r]*+").fullmatch
 _is_decimal = re.compile(DECIMAL).fullmatch
 _is_text = re.compile(rb'"' + NOT_LITERAL % b'"' + TEXT + rb'"').fullmatch
@@ -43,12 +49,19 @@ class LineForm:
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
+        self._accepts_flat = limits.depth > ENVELOPE_LEVELS
 
     def convert_slowly(self, item: bytes) -> tuple[bytes, Key | None]:
         """A line of any shape."""
         if not item.strip(b" \t\r"):
             return b"", None
-        (event,) = parse_event_lines(item, self._limits)
+        if self._accepts_flat and _is_flat(item) is not None:
+            members = _members(item)
+            names = tuple([name for name, _ in members])
+            if len(set(names)) == len(names):
+                fields = [b"<%b>%b</%b>" % (name, value.strip(b'"'), name) for name, value in members]
+                return OPEN + b"".join(fields) + CLOSE + END, names
+        event = parse_event_line(item.decode())
         return encode_event(event, self._limits) + END, tuple(event)
 
     def read_shape(self, item: bytes) -> list[Field] | None:
@@ -99,7 +112,7 @@ def _value(kind: Kind) -> bytes:
 
 def _element(closing: bytes) -> Converter:
     def convert(value: bytes) -> bytes:
-        (event,) = parse_event_lines(b'{"":' + value + b"}")
+        event = parse_event_line(f'{{"":{value.decode()}}}')
         return element_rest(event[""], closing)  # type: ignore[arg-type]
 
     return convert

@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
-from functools import lru_cache
 from typing import TypeAlias
 
 from lxml import etree
@@ -52,6 +51,7 @@ _is_number = re.compile(r"-?(?:0|[1-9][0-9]*)((?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)
 _ESCAPED = r"&<>\x00-\x1f\ud800-\udfff\ufffe\uffff"
 # Text that needs neither an escape nor a mark: it does not begin like a number, true or false.
 _is_plain = re.compile(rf"[^-0-9tf\s{_ESCAPED}][^{_ESCAPED}]*").fullmatch
+_NESTED = (list, dict)
 _LITERALS = {"true": True, "false": False}
 
 
@@ -85,7 +85,9 @@ class _Writer:
             )
         for name, value in members.items():
             opening, closing = tags_of(name)
-            if isinstance(value, list) and value:
+            if not isinstance(value, _NESTED):
+                self.put(opening + encode_scalar(value, closing))
+            elif isinstance(value, list) and value:
                 mark = ' hp:array="true"' if len(value) == 1 else ""
                 for item in value:
                     self.element(opening + mark, item, closing, level)
@@ -93,7 +95,7 @@ class _Writer:
                 self.element(opening, value, closing, level)
 
     def element(self, opening: str, value: JsonValue, closing: str, level: int) -> None:
-        if not isinstance(value, list | dict):
+        if not isinstance(value, _NESTED):
             self.put(opening + encode_scalar(value, closing))
         elif not value:
             self.put(f'{opening} hp:type="{"array" if isinstance(value, list) else "object"}"/>')
@@ -116,10 +118,9 @@ class _Writer:
             self.element("<hp:item", value, "</hp:item>", level)
 
 
-@lru_cache(maxsize=4096)
 def tags_of(name: str) -> tuple[str, str]:
     """The start tag of a field up to its name, without `>`, and its end tag."""
-    if _is_name(name):
+    if (name.isascii() and name.isidentifier()) or _is_name(name):
         return f"<{name}", f"</{name}>"
     try:
         return f'<hp:field name="{escape_attribute(name)}"', "</hp:field>"
@@ -129,12 +130,12 @@ def tags_of(name: str) -> tuple[str, str]:
 
 def encode_scalar(value: bool | int | float | str | None, closing: str) -> str:
     """The rest of a field's element after the name in its start tag."""
+    if isinstance(value, str):
+        return _string(value, closing)
     if value is None:
         return ' hp:type="null"/>'
     if isinstance(value, bool):
         return f">{'true' if value else 'false'}{closing}"
-    if isinstance(value, str):
-        return _string(value, closing)
     if isinstance(value, float) and not math.isfinite(value):
         raise InvalidMessage(f"{value} is not a JSON number; leave it out, or send null")
     return f">{value!r}{closing}"
