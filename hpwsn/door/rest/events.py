@@ -10,12 +10,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from importlib import import_module
+from types import ModuleType
 
 from aiohttp import web
 
 from hpwsn.broker.admission.admission import Source, open_run
 from hpwsn.broker.broker import Broker
-from hpwsn.broker.delivery.log_pages import encode_once, off_loop
+from hpwsn.broker.delivery.log_pages import Page, encode_once, off_loop
 from hpwsn.broker.delivery.log_readers import Query, Readers
 from hpwsn.door.event_shapes.line_shapes import LineShapes
 from hpwsn.door.rest.event_answers import answer, answers_in_json
@@ -51,12 +53,15 @@ from hpwsn_client.wsn.topics.topic_expressions import TopicExpression
 
 AFTER_HEADER, WAITING_HEADER = "Hpwsn-After", "Hpwsn-Waiting"
 OLDEST_HEADER, UPTO_HEADER, SINCE_HEADER = "Hpwsn-Oldest", "Hpwsn-Upto", "Hpwsn-Since"
-JSON_TYPE = "application/json"
+JSON_TYPE, LINES_TYPE = "application/json", "application/x-ndjson"
+ARROW_TYPE = "application/vnd.apache.arrow.stream"
+CONTENT_TYPES = (JSON_TYPE, LINES_TYPE, ARROW_TYPE)
 PAGE, LARGEST_PAGE = 100, 1000
 GROWTH = 4
 """Maximum size of a request's events in XML, as a multiple of `server.body_limit`."""
 
-_PARSERS = {"application/json": parse_events, "application/x-ndjson": parse_event_lines}
+_ARROW = "hpwsn.door.arrow.event_batches"
+_PARSERS = {JSON_TYPE: parse_events, LINES_TYPE: parse_event_lines}
 
 
 class EventsDoor:
@@ -123,7 +128,13 @@ class EventsDoor:
         check_names(request, "id", "reliable", "partial")
         topic, message_id = topic_of(request), message_id_of(request)
         data = await self._body(request)
-        payloads, count = await off_loop(len(data), self._payloads, data, request.content_type)
+        content_type = request.content_type
+        if content_type == ARROW_TYPE:
+            arrow = await _load_arrow(415)
+            # A small body may be large when it is decompressed.
+            data = await asyncio.to_thread(arrow.lines_of, data, self._limits, GROWTH)
+            content_type = LINES_TYPE
+        payloads, count = await off_loop(len(data), self._payloads, data, content_type)
         message = NotificationMessage(TopicExpression.of_message(topic), b"")
         run = open_run(message, message_id, routing=routing_of(request))
         run.payloads, run.size = payloads, count
@@ -132,9 +143,10 @@ class EventsDoor:
         return answer({"first": span.first, "last": span.last}, 202)
 
     async def _body(self, request: web.Request) -> bytes:
-        if request.content_type not in _PARSERS:
+        if request.content_type not in CONTENT_TYPES:
+            accepted = " or ".join(CONTENT_TYPES)
             raise faults.SoapFault(
-                f"the content type is {shown(request.content_type)}; send {' or '.join(_PARSERS)}", status=415
+                f"the content type is {shown(request.content_type)}; send {accepted}", status=415
             )
         too_large = f"the request is larger than {self._limits.body} bytes (server.body_limit)"
         if (request.content_length or 0) > self._limits.body:
@@ -147,6 +159,10 @@ class EventsDoor:
         except TimeoutError as error:
             reason = f"the request did not arrive within {self._request_timeout:g} s"
             raise faults.SoapFault(reason, status=408) from error
+
+    def _encode_batch(self, arrow: ModuleType, page: Page) -> bytes:
+        encoded: bytes = arrow.encode_batch(page.stretches, self._pages.json_data(page.stretches))
+        return encoded
 
     def _payloads(self, data: bytes, content_type: str) -> tuple[bytes, int]:
         """The payloads of a request, with END after each, and their number."""
@@ -213,6 +229,11 @@ class EventsDoor:
             page = await self._readers.poll(query, after, limit, wait, ROWS_BYTES)
             columns = request.query.getall("column", [])
             body, kind = await off_loop(page.size, self._pages.encode_rows, page, columns), ROWS_TYPE
+        elif accepts(request, ARROW_TYPE):
+            arrow = await _load_arrow(406)
+            limit = min(maximum_of(request, ROWS), MOST_ROWS)
+            page = await self._readers.poll(query, after, limit, wait, ROWS_BYTES)
+            body, kind = await off_loop(page.size, self._encode_batch, arrow, page), ARROW_TYPE
         else:
             limit = min(maximum_of(request, PAGE), LARGEST_PAGE)
             page = await self._readers.poll(query, after, limit, wait)
@@ -221,3 +242,12 @@ class EventsDoor:
                 JSON_TYPE,
             )
         return web.Response(body=body, content_type=kind, headers={AFTER_HEADER: str(page.upto)})
+
+
+async def _load_arrow(status: int) -> ModuleType:
+    """The module for Arrow, which needs an optional package; a fault with this status without it."""
+    try:
+        return await asyncio.to_thread(import_module, _ARROW)  # the first import takes a while
+    except ImportError as error:
+        reason = f"this node has no Arrow ({error}); run pip install 'hpwsn[arrow]' there, or use JSON"
+        raise faults.SoapFault(reason, status=status) from error
