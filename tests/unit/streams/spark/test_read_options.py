@@ -1,4 +1,4 @@
-"""The options of the data source: their names, old and new, their defaults, and what is wrong with a value."""
+"""The options of the data source: names, old and new, defaults, and what is wrong with a value."""
 
 import pytest
 

@@ -100,7 +100,7 @@ def test_each_row_is_in_the_part_of_its_key(keys: list[str | None], parts: int) 
     ("name", "kind", "words"),
     [
         ("a", pa.list_(pa.int64()), "declare it as STRING"),
-        ("_offset", pa.int32(), "the column _offset cannot be int32; declare it as int64 or STRING"),
+        ("_offset", pa.int32(), "the column _offset cannot be int32; declare it as BIGINT or STRING"),
         ("_time", pa.date32(), "the column _time cannot be"),
     ],
 )
