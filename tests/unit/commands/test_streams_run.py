@@ -42,6 +42,7 @@ def test_without_java_it_says_what_to_install(command, capsys):
         (["run", EXAMPLE, "--backbone", "stomp://h:1"], "require each other"),
         (["run", EXAMPLE, "--start", "soon"], "oldest, now, or an offset"),
         (["run", EXAMPLE, "--conf", "spark.ui"], "KEY=VALUE"),
+        (["run", EXAMPLE, "--jars", "none.jar"], "none.jar: there is no such file"),
         (["history", EXAMPLE, "--input", "anpr"], "NAME=PATH"),
         (["history", EXAMPLE, EXAMPLE.replace("genTrafficFlow", "inteGPS"), "--to", "x"], "one definition"),
     ],
