@@ -10,7 +10,8 @@ backwards. Every output of every run is compared with the reference.
 
 - rows/s: all rows, from the start of the first batch to the receipt of the last output.
 - with start: the same, from the start of the job's process.
-- `--kill` kills the job and its Java (-9) once a third of the outputs has come, and starts it again.
+- `--kill` kills the job and its Java (-9) once a third of the outputs has come, and starts it again; rows/s
+  then count from the start of the process, too.
 - `--latency` sends single events through running jobs instead, beside Spark's own `rate` to `noop`.
 """
 
@@ -67,7 +68,8 @@ def run_job(system: System, job: str, records: Records, folder: Path, kill: bool
         _quiet(session.receipts)
         cpu[SERVER] = tree_seconds(session.pid) - used
         receipts = session.receipts
-        first = batches[0].began if batches else began
+        # What a killed process has not reported yet is not known.
+        first = began if kill or not batches else batches[0].began
         came = (output(job, fields) for fields in receipts.outputs())
         verdict = judge(records.wanted[job], came)
     return Run(len(records.all), began, first, receipts.first, receipts.last, cpu, batches, verdict)
@@ -149,6 +151,7 @@ def _folder(asked: argparse.Namespace) -> Path:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print and write; 1 if an output of this checkout differs from the reference."""
     asked = _parser().parse_args(arguments)
+    began = time.monotonic()
     try:
         with tempfile.TemporaryDirectory(prefix="hpwsn-pipeline-") as folder:
             asked.work = Path(folder)
@@ -156,7 +159,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (CompareError, RuntimeError) as error:
         print(f"scripts/bench: {error}", file=sys.stderr)
         return 1
-    options = Options(rounds=asked.rounds)
+    rounds = 1 if asked.latency else asked.rounds
+    options = Options(round((time.monotonic() - began) / rounds), rounds)
     print(as_text(table), end="\n\n", flush=True)
     files = write(asked.output, table.title, table, options)
     if asked.page:

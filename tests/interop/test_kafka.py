@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from hpwsn_client import SyncClient
 from tests.consumer import Consumer
 from tests.harness import ROOT, NodeProcess, environment
 from tests.kafka import Kafka, Message, spark_jars
+from tests.needs import need
 from tests.patience import PATIENCE
 from tests.raw_soap import call, subscribe
 from tests.spark import cheap_environment
@@ -125,3 +127,22 @@ def test_the_program_of_the_documentation_copies_a_topic_to_kafka(
     copied = kafka.read("flows")
     assert all(json.loads(value)["cid"] == key for key, value in copied)
     assert by_camera(json.loads(value) for _, value in copied) == by_camera(flows)
+
+
+def test_the_benchmark_beside_kafka_runs_a_job_on_both_and_compares_outputs(tmp_path: Path) -> None:
+    need("Kafka")
+    paths = os.pathsep.join([str(ROOT / "scripts"), environment()["PYTHONPATH"]])
+    command = [sys.executable, "-m", "benchmarks", "pipeline", "--rows", "3000", "--rounds", "1"]
+    done = subprocess.run(
+        [*command, "--jobs", "filter", "--output", str(tmp_path)],
+        cwd=tmp_path,
+        env=environment() | {"PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+    assert done.returncode == 0, done.stderr
+    rows = json.loads((tmp_path / "pipeline.json").read_text("utf-8"))["rows"]
+    outputs = {row["name"]: row["note"] for row in rows if row["name"].startswith("filter, rows/s ·")}
+    assert set(outputs) == {"filter, rows/s · Kafka", "filter, rows/s · HPwsn, after"}
+    assert all(note.startswith("equal to the reference") for note in outputs.values())

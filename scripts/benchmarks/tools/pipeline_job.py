@@ -41,12 +41,7 @@ appender.progress.layout.pattern = %m%n
 logger.progress.name = org.apache.spark.sql.execution.streaming.runtime.ProgressReporter
 logger.progress.level = info
 logger.progress.appenderRef.progress.ref = progress
-logger.context.name = org.apache.spark.sql.execution.streaming.runtime.ProgressContext
-logger.context.level = info
-logger.context.appenderRef.progress.ref = progress
-logger.execution.name = org.apache.spark.sql.execution.streaming.runtime.MicroBatchExecution
-logger.execution.level = info
-logger.execution.appenderRef.progress.ref = progress
+logger.progress.additivity = false
 """
 
 

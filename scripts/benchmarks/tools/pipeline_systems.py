@@ -179,6 +179,8 @@ class Kafka:
             self.servers, self.pid = line.split()[1], process.pid
             self._producer = Producer({"bootstrap.servers": self.servers, "linger.ms": 0, "acks": 1})
             yield self
+            # It would look for the server for ever.
+            del self._producer
         finally:
             process.terminate()
             process.communicate()

@@ -130,9 +130,11 @@ def _cells(rows: Iterable[Row]) -> Iterator[tuple[str, str, str, str]]:
     for row in rows:
         what, _, name = row.name.partition(" · ")
         job, _, line = what.partition(", ")
-        yield job, line, name, figure(row.value) + (f" ({row.spread})" if row.spread else "")
+        is_detail = line.startswith(("CPU", "ms of a batch"))
+        spread = f" ({row.spread})" if row.spread and not is_detail else ""
+        yield job, line, name, figure(row.value) + spread
         if row.note:
-            yield job, f"{line}: outputs" if line == "rows/s" else f"{line}: median", name, row.note
+            yield job, "outputs" if line == "rows/s" else "ms, median", name, row.note
 
 
 def _check_cells(checks: Iterable[Check]) -> Iterator[tuple[str, str, str, str]]:
