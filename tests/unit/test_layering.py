@@ -24,6 +24,7 @@ PURE = (
     "hpwsn_client.wsn",
     "hpwsn.backbone.wire",
     "hpwsn.broker.lifetimes",
+    "hpwsn.door.event_shapes",
     "hpwsn.door.notify",
     "hpwsn.dtn",
     "hpwsn.matching",
@@ -113,7 +114,7 @@ OWNERS: Mapping[str, tuple[str, ...]] = {
     "stomp": ("hpwsn.backbone.activemq",),
     "ldap": ("hpwsn.topics.ldap",),
     "pyspark": ("hpwsn.streams.spark",),
-    "pyarrow": ("hpwsn.streams.spark",),
+    "pyarrow": ("hpwsn.streams.spark", "hpwsn.streams.arrow_json", "hpwsn.door.arrow"),
     "uvloop": ("hpwsn.node", "hpwsn_admin"),
 }
 CONCRETE: Mapping[str, tuple[str, ...]] = {
