@@ -6,8 +6,8 @@ import pytest
 
 from hpwsn.streams.spark.reading.broker_link import LogState
 from hpwsn.streams.spark.reading.range_reading import (
-    AnotherLog,
-    DataLost,
+    AnotherLogError,
+    DataLossError,
     OffsetRange,
     check_end,
     check_kept,
@@ -34,7 +34,7 @@ def test_events_that_retention_has_removed_are_an_error_or_a_warning(caplog):
     words = (
         r"events of a, b from offset 11 to 49 may be lost.*begins at offset 50.*set failOnDataLoss to false"
     )
-    with pytest.raises(DataLost, match=words):
+    with pytest.raises(DataLossError, match=words):
         check_kept(state, 10, OPTIONS)
     with caplog.at_level(logging.WARNING):
         check_kept(state, 10, parse_read_options({"topic": "a", "failOnDataLoss": "false"}, stream=True))
@@ -43,5 +43,7 @@ def test_events_that_retention_has_removed_are_an_error_or_a_warning(caplog):
 
 def test_a_log_that_ends_before_the_checkpoint_is_another_one():
     check_end(LogState(end=10), 10, OPTIONS)
-    with pytest.raises(AnotherLog, match=r"ends at offset 9, but the checkpoint is at offset 10.*restore"):
+    with pytest.raises(
+        AnotherLogError, match=r"ends at offset 9, but the checkpoint is at offset 10.*restore"
+    ):
         check_end(LogState(end=9), 10, OPTIONS)
