@@ -47,7 +47,8 @@ class TopicWriter(DataSourceStreamArrowWriter):
     def __init__(self, options: Mapping[str, str]) -> None:
         # Spark makes a writer for every epoch, when the checkpoint already says what the epoch reads.
         publication = publication_of(options, NO_RERUN)
-        checkpoint = local_folder(options.get("checkpointLocation", ""))
+        # Spark writes the names of options in lower case.
+        checkpoint = local_folder(options.get("checkpointlocation", ""))
         self._state = None if checkpoint is None else checkpoint / "hpwsn"
         if checkpoint is not None and self._state is not None:
             _record_start(publication, checkpoint, self._state)

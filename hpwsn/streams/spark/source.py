@@ -8,6 +8,8 @@ is null, as in Spark's permissive readers.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pyarrow as pa
 from pyspark.sql.datasource import (
     DataSource,
@@ -64,13 +66,13 @@ class HpwsnDataSource(DataSource):
 
         if overwrite:
             raise HpwsnError("a topic cannot be overwritten; use mode('append')")
-        return TableWriter({"url": broker_url(), **self.options})
+        return TableWriter({"url": broker_url(), **_in_lower_case(self.options)})
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
         """Publish to a topic; see hpwsn.streams.spark.sink."""
         from hpwsn.streams.spark.sink import TopicWriter
 
-        return TopicWriter({"url": broker_url(), **self.options})
+        return TopicWriter({"url": broker_url(), **_in_lower_case(self.options)})
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:
@@ -81,3 +83,7 @@ def arrow_schema(schema: StructType) -> pa.Schema:
         raise HpwsnError(f"the schema {schema.simpleString()} cannot be read: {error}") from error
     check_schema(found)
     return found
+
+
+def _in_lower_case(options: Mapping[str, str]) -> dict[str, str]:
+    return {name.lower(): value for name, value in options.items()}
