@@ -23,6 +23,7 @@ ACTIVEMQ_JAR = Path("/usr/share/activemq/bin/activemq.jar")
 SLAPD_SCHEMA = Path("/etc/ldap/schema/core.schema")
 MQTT_JAR = Path("/usr/share/java/mqtt-client.jar")
 AMQP_JARS = ("activemq-amqp", "proton-j")
+KAFKA_JARS = ("server", "spark")
 FAKETIME = "/usr/lib/*/faketime/libfaketimeMT.so.1"
 OLDEST_JAVA = 17
 
@@ -56,6 +57,11 @@ def _amqp() -> bool:
     return _activemq() and all(any((ROOT / ".jars").glob(f"{name}-*.jar")) for name in AMQP_JARS)
 
 
+def _kafka() -> bool:
+    """Whether Kafka's jars have been fetched; no test waits for Maven."""
+    return _java() and all(any((ROOT / ".jars" / "kafka" / part).glob("*.jar")) for part in KAFKA_JARS)
+
+
 NEEDS: dict[str, tuple[Callable[[], bool], str]] = {
     "slapd": (_slapd, "apt-get install slapd ldap-utils"),
     "ActiveMQ": (_activemq, "apt-get install activemq libmqtt-client-java default-jre-headless"),
@@ -63,6 +69,10 @@ NEEDS: dict[str, tuple[Callable[[], bool], str]] = {
         _amqp,
         "apt-get install activemq libmqtt-client-java default-jre-headless maven,"
         " then scripts/test fetches its jars",
+    ),
+    "Kafka": (
+        _kafka,
+        "apt-get install default-jre-headless maven, then scripts/test --interop fetches its jars",
     ),
     f"Java {OLDEST_JAVA} or later": (_java, "apt-get install default-jre-headless"),
     "libfaketime": (lambda: bool(glob.glob(FAKETIME)), "apt-get install faketime"),  # noqa: PTH207

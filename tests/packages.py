@@ -165,7 +165,7 @@ class CleanEnvironment:
     def dependencies_alone(self, folder: Path) -> CleanEnvironment:
         """Another environment with all that is in this one but our distributions; costs hardly any time."""
         other = CleanEnvironment(folder, self._wheelhouse)
-        ignored = shutil.ignore_patterns("hpwsn*")
+        ignored = shutil.ignore_patterns("hpwsn*", "pyspark_hpwsn*")
         shutil.copytree(self.site, other.site, dirs_exist_ok=True, copy_function=os.link, ignore=ignored)
         return other
 
@@ -197,7 +197,8 @@ class CleanEnvironment:
 
     def packages(self) -> set[str]:
         """The packages of ours that are there, by their files."""
-        return {path.name for path in self.site.glob("hpwsn*") if path.suffix != ".dist-info"}
+        found = [*self.site.glob("hpwsn*"), *self.site.glob("pyspark_hpwsn*")]
+        return {path.name for path in found if path.suffix != ".dist-info"}
 
 
 class InstalledNode(NodeProcess):

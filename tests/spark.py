@@ -17,6 +17,8 @@ from tests.needs import need
 from tests.patience import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[1]
+LOOKUP = ROOT / "hpwsn" / "streams" / "spark" / "lookup"
+"""Where PySpark finds the data source by its name, as in an environment with HPwsn."""
 CHEAP = {
     # For a few rows, compiling and planning again cost more than they save.
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData",
@@ -47,7 +49,7 @@ def spark_session(folder: Path) -> Iterator[SparkSession]:
     """A session on one core, whose workers find the project as pytest does; stopped with its JVM."""
     need("Java 17 or later")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), str(ROOT / "client")]))
+        patch.setenv("PYTHONPATH", os.pathsep.join(map(str, (ROOT, ROOT / "client", LOOKUP))))
         patch.setenv("PYSPARK_PYTHON", sys.executable)
         builder = SparkSession.builder.master("local[1]").config("spark.sql.warehouse.dir", str(folder))
         for key, value in {**SMALL, **CONFIGURATION}.items():

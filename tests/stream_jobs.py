@@ -60,7 +60,7 @@ class JobProcess:
             coming.cancel()
 
     def kill(self) -> None:
-        """SIGKILL to Python and Java."""
+        """kill -9, for the job and all that it has started."""
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait(PATIENCE)
 
@@ -102,3 +102,13 @@ async def logged(node: NodeProcess, topic: str) -> list[dict[str, Any]]:
             if len(page) < REQUEST:
                 return found
             after = page[-1]["offset"]
+
+
+def undo_last_commit(checkpoints: Path) -> None:
+    """Have the last epoch run again, as if the job had died right before it was noted as done."""
+    for commits in checkpoints.glob("*/query/commits"):
+        done = [file for file in commits.iterdir() if file.name.isdecimal()]
+        last = max(done, key=lambda file: int(file.name), default=None)
+        if last is not None:
+            last.unlink()
+            (commits / f".{last.name}.crc").unlink(missing_ok=True)

@@ -118,7 +118,7 @@ class _Analysis:
         return self._analyse(query, tables)
 
     def _open(self) -> "SparkSession":
-        from hpwsn.streams.spark.job import open_session
+        from hpwsn.streams.spark.session import open_session
 
         if self._session is None:
             with _quiet():

@@ -10,7 +10,6 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -124,6 +123,7 @@ def _add_files(parser: argparse.ArgumentParser) -> None:
 def _add_spark(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--master", default="local[2]", help="Spark master (default: local[2])")
     parser.add_argument("--packages", default="", help="Spark packages, such as the one for Kafka")
+    parser.add_argument("--jars", default="", metavar="FILES", help="jars for Spark, separated by commas")
     parser.add_argument(
         "--conf",
         action="append",
@@ -152,13 +152,14 @@ def _definitions(arguments: argparse.Namespace, streams: bool) -> "list[Definiti
 
 def _session(arguments: argparse.Namespace) -> "SparkSession":
     """The Spark session of the command; the same one for every call."""
-    conf = {**_ui_settings(getattr(arguments, "ui", None)), **_settings(arguments.conf)}
+    conf = {**_ui_settings(getattr(arguments, "ui", None)), **_settings(arguments)}
     archive = getattr(arguments, "archive", None)
     require_spark(arguments.master, archive)
-    from hpwsn.streams.spark.job import open_session
+    from hpwsn.streams.spark.session import open_session
 
     name = f"hpwsn streams {arguments.action}"
-    return open_session(name, arguments.master, conf, arguments.packages, archive)
+    checkpoint = getattr(arguments, "checkpoint", "")
+    return open_session(name, arguments.master, conf, arguments.packages, archive, checkpoint)
 
 
 def require_spark(master: str, archive: Path | None = None) -> None:
@@ -195,15 +196,28 @@ def _worker_python(archive: Path | None) -> str:
     return name
 
 
-def _settings(given: Sequence[str]) -> dict[str, str]:
-    for one in given:
+def _settings(arguments: argparse.Namespace) -> dict[str, str]:
+    """The Spark settings of `--conf` and `--jars`."""
+    for one in arguments.conf:
         if "=" not in one:
             raise BadArguments(f"--conf {one}: write a Spark setting as KEY=VALUE")
-    return dict(one.split("=", 1) for one in given)
+    for file in arguments.jars.split(",") if arguments.jars else ():
+        if "://" not in file and not Path(file).is_file():
+            raise BadArguments(f"--jars {file}: there is no such file")
+    given = {"spark.jars": arguments.jars} if arguments.jars else {}
+    return given | dict(one.split("=", 1) for one in arguments.conf)
 
 
 def _ui_settings(port: int | None) -> dict[str, str]:
-    return {} if port is None else {"spark.ui.enabled": "true", "spark.ui.port": str(port)}
+    return (
+        {}
+        if port is None
+        else {
+            "spark.ui.enabled": "true",
+            "spark.sql.streaming.ui.enabled": "true",
+            "spark.ui.port": str(port),
+        }
+    )
 
 
 def _check_ui(arguments: argparse.Namespace) -> None:
@@ -233,7 +247,7 @@ def _run(arguments: argparse.Namespace) -> int:
         raise BadArguments("--backbone and --node require each other; give both, or neither")
     if not (arguments.start in ("oldest", "now") or arguments.start.isdecimal()):
         raise BadArguments(f"--start {arguments.start}: give oldest, now, or an offset")
-    _settings(arguments.conf)
+    _settings(arguments)
     _check_ui(arguments)
     _check_archive(arguments)
     require_spark(arguments.master, arguments.archive)
@@ -280,7 +294,7 @@ def _history(arguments: argparse.Namespace) -> int:
         raise BadArguments("--input: write NAME=PATH, each name once")
     if len(definitions) != 1 and (arguments.to or inputs):
         raise BadArguments("--to and --input work with one service only; give one definition")
-    _settings(arguments.conf)
+    _settings(arguments)
     require_spark(arguments.master)
     from hpwsn.streams.spark.history import json_lines, query_history
 

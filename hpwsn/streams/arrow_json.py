@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import json
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
@@ -36,9 +37,9 @@ def json_lines(batch: pa.RecordBatch) -> bytes:
         return b""
     if not batch.num_columns:
         return b"{}\n" * int(batch.num_rows)
-    twice = [name for name in batch.schema.names if batch.schema.names.count(name) > 1]
-    if twice:
-        raise UnsupportedColumn(f"column {twice[0]} occurs twice; an event has each field once")
+    name, times = Counter(batch.schema.names).most_common(1)[0]
+    if times > 1:
+        raise UnsupportedColumn(f"column {name} occurs {times} times; an event has each field once")
     lines = _objects(zip(batch.schema.names, batch.columns, strict=True), "}\n")
     offsets = memoryview(lines.buffers()[1]).cast("q")
     start, end = offsets[lines.offset], offsets[lines.offset + len(lines)]

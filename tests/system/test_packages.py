@@ -95,7 +95,8 @@ def check_commands(environment: CleanEnvironment, data: Path) -> None:
 def test_no_file_is_in_both_wheels(built: Built) -> None:
     node, client = (files_in(wheel) for wheel in built.wheels.values())
     assert not node & client
-    assert {name.split("/")[0] for name in node if ".dist-info" not in name} == {"hpwsn", "hpwsn_admin"}
+    packages = {"hpwsn", "hpwsn_admin", "pyspark_hpwsn"}
+    assert {name.split("/")[0] for name in node if ".dist-info" not in name} == packages
     assert {name.split("/")[0] for name in client if ".dist-info" not in name} == {"hpwsn_client"}
 
 
@@ -107,6 +108,8 @@ def test_a_wheel_holds_every_file_of_its_packages(built: Built, name: str) -> No
         for root in roots
         for folder, _, files in os.walk(built.source / root, followlinks=True)
         for file in files
+        # A package of its own in the wheel, where PySpark looks for it.
+        if "/lookup/" not in f"{folder}/"
     }
     assert len(expected) > 50
     assert expected <= files_in(built.wheels[name])
@@ -206,6 +209,17 @@ def test_the_client_installs_alone(built: Built, shared_node: NodeProcess, tmp_p
     check_client(environment, shared_node.url)
 
 
+def test_an_editable_install_has_the_package_that_pyspark_looks_for_on_the_path(
+    installed: CleanEnvironment, built: Built, tmp_path: Path
+) -> None:
+    environment = installed.dependencies_alone(tmp_path / "environment")
+    environment.install("--editable", built.source / "client", "--editable", built.source)
+    listing = "import pkgutil; print(*(one.name for one in pkgutil.iter_modules()), sep='\\n')"
+    assert "pyspark_hpwsn" in environment.run("python", "-c", listing).splitlines()
+    environment.uninstall("hpwsn", "hpwsn-client")
+    assert not environment.packages()
+
+
 WALK = ("+client", "+node", "-node", "-client", "+node", "-client", "+client", "-client", "-node")
 """Each way from each state of an environment to another, once; the node brings the client along."""
 
@@ -229,7 +243,7 @@ def test_every_order_of_installing_and_uninstalling_leaves_the_rest_working(
 
 def check_state(environment: CleanEnvironment, present: set[str], url: str, data: Path) -> None:
     """What is present has all its files and works; what is not has left none; a missing client is told."""
-    packages = {"client": {"hpwsn_client"}, "node": {"hpwsn", "hpwsn_admin"}}
+    packages = {"client": {"hpwsn_client"}, "node": {"hpwsn", "hpwsn_admin", "pyspark_hpwsn"}}
     assert environment.packages() == {name for what in present for name in packages[what]}
     assert environment.command("hpwsn").exists() == ("node" in present)
     assert environment.command("hpwsn-client").exists() == ("client" in present)

@@ -41,7 +41,7 @@ from tests.harness import NodeProcess
 from tests.patience import PATIENCE, until
 from tests.spark import cheap_environment, events_of, spark_session
 from tests.stream_cases import DATA, SCHEMA
-from tests.system.test_streams_job import JobProcess
+from tests.stream_jobs import JobProcess
 
 OPERATORS = ROOT / "docs" / "stream-operators.md"
 FLOWS = "SELECT c, count(v) AS n, window.start AS time FROM i GROUP BY c, window(time, '10 seconds')"

@@ -21,7 +21,7 @@ from tests.harness import ROOT, NodeProcess
 from tests.patience import eventually
 from tests.raw_soap import call, subscribe
 from tests.spark import cheap_environment
-from tests.stream_jobs import JobProcess, as_json, logged, publish, written
+from tests.stream_jobs import JobProcess, as_json, logged, publish, undo_last_commit, written
 
 EXAMPLES = ROOT / "hpwsn" / "streams" / "examples"
 FLOW, BUSIEST, GPS = (EXAMPLES / f"{name}.toml" for name in ("genTrafficFlow", "busiest", "inteGPS"))
@@ -97,16 +97,6 @@ async def test_the_examples_lose_nothing_and_repeat_nothing_when_job_and_node_ar
             assert counted(await logged(node, "traffic:gps")) == counted(places)
         assert {one["state"] for one in await services(node)} == {"stopped"}
         assert "rows/s" in job.log.read_text()
-
-
-def undo_last_commit(checkpoints: Path) -> None:
-    """Have the last epoch run again, as if the job had died right before it was noted as done."""
-    for commits in checkpoints.glob("*/query/commits"):
-        done = [file for file in commits.iterdir() if file.name.isdecimal()]
-        last = max(done, key=lambda file: int(file.name), default=None)
-        if last is not None:
-            last.unlink()
-            (commits / f".{last.name}.crc").unlink(missing_ok=True)
 
 
 async def services(node: NodeProcess) -> list[dict[str, Any]]:

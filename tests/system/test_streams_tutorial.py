@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
@@ -13,7 +14,7 @@ import pytest
 from tests.documents import ROOT, Block, blocks_of, prints
 from tests.harness import NodeProcess
 from tests.patience import PATIENCE
-from tests.spark import cheap_environment
+from tests.spark import LOOKUP, cheap_environment
 from tests.system.test_docs import Terminal
 
 PAGE = ROOT / "docs" / "streams.md"
@@ -23,6 +24,7 @@ PAGE = ROOT / "docs" / "streams.md"
 def terminal(tmp_path: Path, node: NodeProcess) -> Iterator[Terminal]:
     one = Terminal(tmp_path / "reader", node)
     one.environment |= cheap_environment(tmp_path / "conf")
+    one.environment["PYTHONPATH"] += f"{os.pathsep}{LOOKUP}"
     yield one
     one.clean()
 
@@ -30,7 +32,7 @@ def terminal(tmp_path: Path, node: NodeProcess) -> Iterator[Terminal]:
 def test_the_tutorial_does_what_it_says(terminal: Terminal) -> None:
     blocks = blocks_of(PAGE)
     for block, after in pairwise([*blocks, blocks[-1]]):
-        if block.language == "toml":
+        if block.language in ("toml", "python"):
             save(block, terminal.work)
         elif block.language == "sh":
             follow(block, after if "output" in after.marks else None, terminal)

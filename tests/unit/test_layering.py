@@ -24,6 +24,7 @@ PURE = (
     "hpwsn_client.wsn",
     "hpwsn.backbone.wire",
     "hpwsn.broker.lifetimes",
+    "hpwsn.door.event_shapes",
     "hpwsn.door.notify",
     "hpwsn.dtn",
     "hpwsn.matching",
@@ -113,13 +114,17 @@ OWNERS: Mapping[str, tuple[str, ...]] = {
     "stomp": ("hpwsn.backbone.activemq",),
     "ldap": ("hpwsn.topics.ldap",),
     "pyspark": ("hpwsn.streams.spark",),
-    "pyarrow": ("hpwsn.streams.spark", "hpwsn.streams.arrow_json", "hpwsn.door.rest.event_arrow"),
+    "pyarrow": ("hpwsn.streams.spark", "hpwsn.streams.arrow_json", "hpwsn.door.arrow"),
     "uvloop": ("hpwsn.node", "hpwsn_admin"),
 }
 CONCRETE: Mapping[str, tuple[str, ...]] = {
     "hpwsn.backbone.embedded": ("hpwsn.node",),
     # A job's sink is a process of its own, and builds what it needs there.
-    "hpwsn.backbone.activemq": ("hpwsn.node", "hpwsn.backbone.activemq", "hpwsn.streams.spark.publication"),
+    "hpwsn.backbone.activemq": (
+        "hpwsn.node",
+        "hpwsn.backbone.activemq",
+        "hpwsn.streams.spark.task_publishing",
+    ),
     "hpwsn.topics.directory.topic_file": ("hpwsn.topics.opening",),
     "hpwsn.topics.ldap.ldap_*": ("hpwsn.topics.opening", "hpwsn.topics.ldap"),
 }

@@ -138,11 +138,19 @@ class Admission:
         """Where the notifications are, once they can no longer be lost; raises a fault if none was taken."""
         try:
             runs = runs_of(messages, message_id, target, routing)
-            first = self.admit(source, runs)
         except faults.SoapFault:
             self.refused += len(messages)
             raise
-        if first is None and message_id is None:
+        return await self.publish_runs(runs, source)
+
+    async def publish_runs(self, runs: Sequence[Run], source: Source = CLIENT) -> Span:
+        """Like `publish`, for the runs of one request, which have the same message id or none."""
+        try:
+            first = self.admit(source, runs)
+        except faults.SoapFault:
+            self.refused += count_of(runs)
+            raise
+        if first is None and runs[0].message_id is None:
             return await self.append(runs)
         if first is None:
             # Others who repeat the id wait for this append, also when this caller is cancelled.
@@ -317,7 +325,7 @@ def runs_of(
     for message in messages:
         if before is None or not _opens_alike(message, before):
             _close(runs, payloads)
-            runs.append(_open_run(message, message_id, target, routing))
+            runs.append(open_run(message, message_id, target, routing))
             before = message
         payloads.append(message.payload)
     _close(runs, payloads)
@@ -329,7 +337,13 @@ def _opens_alike(message: NotificationMessage, other: NotificationMessage) -> bo
     return same_topic and message.producer == other.producer
 
 
-def _open_run(message: NotificationMessage, message_id: str | None, target: str | None, routing: int) -> Run:
+def open_run(
+    message: NotificationMessage,
+    message_id: str | None = None,
+    target: str | None = None,
+    routing: int = 0,
+) -> Run:
+    """A run without payloads, for notifications that differ from this one only in the payload."""
     topic = None if message.topic is None else message.topic.topic
     if message.topic is not None and topic is None:
         raise faults.InvalidTopicExpressionFault(

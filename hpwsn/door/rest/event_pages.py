@@ -11,49 +11,92 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
 from hpwsn.broker.delivery.log_pages import Page, Stretch
+from hpwsn.door.event_shapes.learned_shapes import LearnedShapes
+from hpwsn.door.event_shapes.payload_shapes import SEPARATOR, WHOLE, JsonForm, RowsForm
 from hpwsn.notification import Run
-from hpwsn_client.wsn.formats.json_events import JsonObject, JsonValue, decode_event
 
 ROWS_TYPE = "application/vnd.hpwsn.rows"
 ROWS, MOST_ROWS = 10_000, 50_000
 ROWS_BYTES = 16 << 20
 """Size of the notifications in one page of rows, beyond which it ends."""
-SEPARATOR, NULL = "\x1f", "\x1a"
-WHOLE = "@data"
-"""The column with the whole event as JSON."""
-
-_BREAKS = str.maketrans("\n\r", "\x1d\x1c")
+MOST_CHOICES = 64
+"""Choices of columns whose learned shapes are kept."""
 
 
-def json_events(stretches: Sequence[Stretch]) -> list[bytes]:
-    """Each entry as JSON on one line."""
-    found: list[bytes] = []
-    for stretch in stretches:
-        middle = _middle(stretch.run)
-        for offset, payload in zip(stretch.offsets, stretch.payloads, strict=True):
-            data = json.dumps(decode_event(payload), ensure_ascii=False).encode()
-            found.append(b'{"offset": %d, %b%b}' % (offset, middle, data))
-    return found
+class EventPages:
+    """Encodes pages, and learns the shapes of their events. Threads may share it."""
+
+    def __init__(self) -> None:
+        self._json = LearnedShapes(JsonForm())
+        self._rows: dict[tuple[str, ...], LearnedShapes] = {}
+
+    def json_data(self, stretches: Sequence[Stretch]) -> list[bytes]:
+        """The data of each entry as JSON on one line."""
+        return self._json.convert(*_payloads(stretches))
+
+    def json_events(self, stretches: Sequence[Stretch]) -> list[bytes]:
+        """Each entry with its data as JSON on one line."""
+        data = self.json_data(stretches)
+        found: list[bytes] = []
+        for stretch in stretches:
+            middle = _middle(stretch.run)
+            mine = data[len(found) : len(found) + len(stretch.offsets)]
+            found += [
+                b'{"offset": %d, %b%b}' % (offset, middle, each)
+                for offset, each in zip(stretch.offsets, mine, strict=True)
+            ]
+        return found
+
+    def encode_rows(self, page: Page, columns: Sequence[str]) -> bytes:
+        """A page of rows with the values of these columns."""
+        head = {"rows": page.count, "runs": _runs(page.stretches)}
+        lines = self._lines(page.stretches, tuple(columns)) if columns else []
+        return b"\n".join((json.dumps(head, ensure_ascii=False).encode(), *lines, b""))
+
+    def _lines(self, stretches: Sequence[Stretch], columns: tuple[str, ...]) -> list[bytes]:
+        fields = tuple([column for column in columns if column != WHOLE])
+        if fields == columns:
+            return self._rows_of(fields).convert(*_payloads(stretches))
+        data = self.json_data(stretches)
+        if not fields:
+            return data if len(columns) == 1 else [SEPARATOR.join([each] * len(columns)) for each in data]
+        rows = self._rows_of(fields).convert(*_payloads(stretches))
+        return [_insert(columns, row, whole) for row, whole in zip(rows, data, strict=True)]
+
+    def _rows_of(self, columns: tuple[str, ...]) -> LearnedShapes:
+        known = self._rows.get(columns)
+        if known is None:
+            if len(self._rows) >= MOST_CHOICES:
+                self._rows.clear()
+            known = self._rows[columns] = LearnedShapes(RowsForm(columns))
+        return known
+
+
+def _payloads(stretches: Sequence[Stretch]) -> tuple[bytes, int]:
+    """All payloads, with END after each, and their number."""
+    return b"".join([each.run.payloads for each in stretches]), sum([each.run.size for each in stretches])
 
 
 def _middle(run: Run) -> bytes:
     """What the events of a run have between their offset and their data."""
     time = datetime.fromtimestamp(run.time, UTC).isoformat(timespec="milliseconds")
-    shared = {"topic": str(run.topic), "time": time, "id": run.message_id}
-    return json.dumps(shared, ensure_ascii=False)[1:-1].encode() + b', "data": '
+    id_ = "null" if run.message_id is None else json.dumps(run.message_id, ensure_ascii=False)
+    return f'"topic": {_quoted(str(run.topic))}, "time": "{time}", "id": {id_}, "data": '.encode()
 
 
-def encode_rows(page: Page, columns: Sequence[str]) -> bytes:
-    """A page of rows with the values of these columns."""
-    head = {"rows": page.count, "runs": _runs(page.stretches)}
-    lines = [json.dumps(head, ensure_ascii=False)]
-    if columns:
-        lines += (_row(payload, columns) for each in page.stretches for payload in each.payloads)
-    return "\n".join((*lines, "")).encode()
+@lru_cache(maxsize=10_000)
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _insert(columns: Sequence[str], row: bytes, whole: bytes) -> bytes:
+    values = iter(row.split(SEPARATOR))
+    return SEPARATOR.join([whole if column == WHOLE else next(values) for column in columns])
 
 
 def _runs(stretches: Sequence[Stretch]) -> list[list[Any]]:
@@ -81,15 +124,3 @@ def _consecutive(offsets: Sequence[int]) -> Iterator[tuple[int, int]]:
             yield first, before - first + 1
             first = offset
     yield first, offsets[-1] - first + 1
-
-
-def _row(payload: bytes, columns: Sequence[str]) -> str:
-    event = decode_event(payload)
-    return SEPARATOR.join([_value(event, column) for column in columns])
-
-
-def _value(event: JsonObject, column: str) -> str:
-    value: JsonValue = event if column == WHOLE else event.get(column)
-    if value is None:
-        return NULL
-    return value.translate(_BREAKS) if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

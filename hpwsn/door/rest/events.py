@@ -10,15 +10,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from importlib import import_module
+from types import ModuleType
 
 from aiohttp import web
 
-from hpwsn.broker.admission.admission import Source
+from hpwsn.broker.admission.admission import Source, open_run
 from hpwsn.broker.broker import Broker
-from hpwsn.broker.delivery.log_pages import encode_once, off_loop
+from hpwsn.broker.delivery.log_pages import Page, encode_once, off_loop
 from hpwsn.broker.delivery.log_readers import Query, Readers
+from hpwsn.door.event_shapes.line_shapes import LineShapes
 from hpwsn.door.rest.event_answers import answer, answers_in_json
-from hpwsn.door.rest.event_pages import MOST_ROWS, ROWS, ROWS_BYTES, ROWS_TYPE, encode_rows, json_events
+from hpwsn.door.rest.event_pages import MOST_ROWS, ROWS, ROWS_BYTES, ROWS_TYPE, EventPages
 from hpwsn.door.rest.event_parameters import (
     accepts,
     check_names,
@@ -37,6 +40,7 @@ from hpwsn.door.rest.event_socket import check_origin, wants_socket, write_socke
 from hpwsn.door.rest.event_stream import wants_stream, write_stream
 from hpwsn.door.rest.openapi import document
 from hpwsn.matching.content.content_filters import compile_condition
+from hpwsn.notification import END
 from hpwsn_client.wsn.formats.json_events import encode_event
 from hpwsn_client.wsn.formats.json_text import parse_event_lines, parse_events
 from hpwsn_client.wsn.operations.filters import Filter
@@ -49,12 +53,15 @@ from hpwsn_client.wsn.topics.topic_expressions import TopicExpression
 
 AFTER_HEADER, WAITING_HEADER = "Hpwsn-After", "Hpwsn-Waiting"
 OLDEST_HEADER, UPTO_HEADER, SINCE_HEADER = "Hpwsn-Oldest", "Hpwsn-Upto", "Hpwsn-Since"
-JSON_TYPE = "application/json"
+JSON_TYPE, LINES_TYPE = "application/json", "application/x-ndjson"
+ARROW_TYPE = "application/vnd.apache.arrow.stream"
+CONTENT_TYPES = (JSON_TYPE, LINES_TYPE, ARROW_TYPE)
 PAGE, LARGEST_PAGE = 100, 1000
 GROWTH = 4
 """Maximum size of a request's events in XML, as a multiple of `server.body_limit`."""
 
-_PARSERS = {"application/json": parse_events, "application/x-ndjson": parse_event_lines}
+_ARROW = "hpwsn.door.arrow.event_batches"
+_PARSERS = {JSON_TYPE: parse_events, LINES_TYPE: parse_event_lines}
 
 
 class EventsDoor:
@@ -76,6 +83,8 @@ class EventsDoor:
         self._request_timeout = request_timeout
         self._check_filter = check_filter
         self._origins = origins
+        self._pages = EventPages()
+        self._shapes = LineShapes(limits, GROWTH)
 
     def join(self, app: web.Application) -> None:
         """Add the routes to the node's web application, and end the streams when it ends."""
@@ -119,21 +128,25 @@ class EventsDoor:
         check_names(request, "id", "reliable", "partial")
         topic, message_id = topic_of(request), message_id_of(request)
         data = await self._body(request)
-        payloads = await off_loop(len(data), self._payloads, data, request.content_type)
-        on = TopicExpression.of_message(topic)
-        messages = [NotificationMessage(on, payload) for payload in payloads]
-        span = await self._broker.admission.publish(
-            messages,
-            message_id=message_id,
-            source=Source(registration=registration_of(request)),
-            routing=routing_of(request),
-        )
+        content_type = request.content_type
+        if content_type == ARROW_TYPE:
+            arrow = await _load_arrow(415)
+            # A small body may be large when it is decompressed.
+            data = await asyncio.to_thread(arrow.lines_of, data, self._limits, GROWTH)
+            content_type = LINES_TYPE
+        payloads, count = await off_loop(len(data), self._payloads, data, content_type)
+        message = NotificationMessage(TopicExpression.of_message(topic), b"")
+        run = open_run(message, message_id, routing=routing_of(request))
+        run.payloads, run.size = payloads, count
+        source = Source(registration=registration_of(request))
+        span = await self._broker.admission.publish_runs([run], source)
         return answer({"first": span.first, "last": span.last}, 202)
 
     async def _body(self, request: web.Request) -> bytes:
-        if request.content_type not in _PARSERS:
+        if request.content_type not in CONTENT_TYPES:
+            accepted = " or ".join(CONTENT_TYPES)
             raise faults.SoapFault(
-                f"the content type is {shown(request.content_type)}; send {' or '.join(_PARSERS)}", status=415
+                f"the content type is {shown(request.content_type)}; send {accepted}", status=415
             )
         too_large = f"the request is larger than {self._limits.body} bytes (server.body_limit)"
         if (request.content_length or 0) > self._limits.body:
@@ -147,14 +160,22 @@ class EventsDoor:
             reason = f"the request did not arrive within {self._request_timeout:g} s"
             raise faults.SoapFault(reason, status=408) from error
 
-    def _payloads(self, data: bytes, content_type: str) -> list[bytes]:
+    def _encode_batch(self, arrow: ModuleType, page: Page) -> bytes:
+        encoded: bytes = arrow.encode_batch(page.stretches, self._pages.json_data(page.stretches))
+        return encoded
+
+    def _payloads(self, data: bytes, content_type: str) -> tuple[bytes, int]:
+        """The payloads of a request, with END after each, and their number."""
+        found = self._shapes.payloads_of(data, array=content_type == JSON_TYPE)
+        if found is not None:
+            return found
         events = _PARSERS[content_type](data, self._limits)
         room = GROWTH * self._limits.body
         payloads = []
         for event in events:
             payloads.append(encode_event(event, replace(self._limits, body=max(room, 1))))
             room -= len(payloads[-1])
-        return payloads
+        return END.join((*payloads, b"")), len(payloads)
 
     @answers_in_json
     async def _read(self, request: web.Request) -> web.StreamResponse:
@@ -168,8 +189,8 @@ class EventsDoor:
         start = self._readers.head() if start is None else start
         if socket:
             check_origin(request, self._origins)
-            return await write_socket(request, self._readers, query, start, json_events)
-        return await write_stream(request, self._readers, query, start, json_events)
+            return await write_socket(request, self._readers, query, start, self._pages.json_events)
+        return await write_stream(request, self._readers, query, start, self._pages.json_events)
 
     @answers_in_json
     async def _end(self, request: web.Request) -> web.StreamResponse:
@@ -207,12 +228,26 @@ class EventsDoor:
             limit = min(maximum_of(request, ROWS), MOST_ROWS)
             page = await self._readers.poll(query, after, limit, wait, ROWS_BYTES)
             columns = request.query.getall("column", [])
-            body, kind = await off_loop(page.size, encode_rows, page, columns), ROWS_TYPE
+            body, kind = await off_loop(page.size, self._pages.encode_rows, page, columns), ROWS_TYPE
+        elif accepts(request, ARROW_TYPE):
+            arrow = await _load_arrow(406)
+            limit = min(maximum_of(request, ROWS), MOST_ROWS)
+            page = await self._readers.poll(query, after, limit, wait, ROWS_BYTES)
+            body, kind = await off_loop(page.size, self._encode_batch, arrow, page), ARROW_TYPE
         else:
             limit = min(maximum_of(request, PAGE), LARGEST_PAGE)
             page = await self._readers.poll(query, after, limit, wait)
             body, kind = (
-                b"[" + b",\n".join(await encode_once(page.stretches, json_events)) + b"]\n",
+                b"[" + b",\n".join(await encode_once(page.stretches, self._pages.json_events)) + b"]\n",
                 JSON_TYPE,
             )
         return web.Response(body=body, content_type=kind, headers={AFTER_HEADER: str(page.upto)})
+
+
+async def _load_arrow(status: int) -> ModuleType:
+    """The module for Arrow, which needs an optional package; a fault with this status without it."""
+    try:
+        return await asyncio.to_thread(import_module, _ARROW)  # the first import takes a while
+    except ImportError as error:
+        reason = f"this node has no Arrow ({error}); run pip install 'hpwsn[arrow]' there, or use JSON"
+        raise faults.SoapFault(reason, status=status) from error

@@ -62,10 +62,20 @@ def _cut(run: Run) -> Iterator[tuple[bytes, int]]:
     if run.size <= ROW_MEMBERS and len(run.payloads) <= ROW_BYTES:
         yield run.payloads, run.size
         return
+    payloads = split_payloads(run.payloads)
+    for start in range(0, len(payloads), ROW_MEMBERS):
+        yield from _cut_bytes(payloads[start : start + ROW_MEMBERS])
+
+
+def _cut_bytes(payloads: list[bytes]) -> Iterator[tuple[bytes, int]]:
+    joined = END.join((*payloads, b""))
+    if len(joined) <= ROW_BYTES:
+        yield joined, len(payloads)
+        return
     piece: list[bytes] = []
     length = 0
-    for payload in split_payloads(run.payloads):
-        if piece and (len(piece) == ROW_MEMBERS or length + len(payload) > ROW_BYTES):
+    for payload in payloads:
+        if piece and length + len(payload) > ROW_BYTES:
             yield END.join((*piece, b"")), len(piece)
             piece, length = [], 0
         piece.append(payload)

@@ -118,8 +118,7 @@ class StateMachine(Protocol):
 class OperatorKind:
     """A kind of operator: its name in definitions, its arguments, and whether it has windows and groups.
 
-    `window` is `no`, `may` or `must`. `preserves_order` is true if the output order is that of the input, and
-    `sorts` if the operator itself puts its output in an order.
+    `window` is `no`, `may` or `must`.
     """
 
     name: str
@@ -129,8 +128,6 @@ class OperatorKind:
     optional: tuple[str, ...] = ()
     window: str = "no"
     by: bool = False
-    preserves_order: bool = False
-    sorts: bool = False
 
     def check_keys(self, op: Op) -> None:
         """Raise OperatorErrors for unknown arguments and for missing ones."""

@@ -41,13 +41,14 @@ def is_loopback_master(master: str) -> bool:
 
 
 def shuffle_partitions(master: str, conf: Mapping[str, str]) -> int:
-    """The default number of shuffle partitions: the cores of a local job, twice the cores of a cluster's job.
+    """The default number of shuffle partitions: half the cores of a local job, twice those of a cluster's.
 
-    Twice, because the first run fixes the number in the checkpoint, and the cluster may grow. With two
-    partitions for each core, cores that finish early have more to do.
+    In a local job the reading tasks need the other cores, and each partition costs time in every batch. On a
+    cluster twice the cores, because the first run fixes the number in the checkpoint, and the cluster may
+    grow; and cores that finish early have more to do.
     """
     if is_local(master):
-        return _local_cores(master)
+        return max(1, _local_cores(master) // 2)
     cores = _number(conf, "spark.cores.max") or (
         _number(conf, "spark.executor.instances") * max(1, _number(conf, "spark.executor.cores"))
     )

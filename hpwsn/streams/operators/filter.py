@@ -52,5 +52,4 @@ KIND = OperatorKind(
     build,
     "keep matching events",
     optional=("where", "attribute", "is", "value"),
-    preserves_order=True,
 )

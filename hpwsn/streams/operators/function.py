@@ -191,5 +191,4 @@ KIND = OperatorKind(
     ("arguments", "batches"),
     "may",
     True,
-    preserves_order=True,
 )

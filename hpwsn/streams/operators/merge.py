@@ -70,6 +70,4 @@ def _check_same(one: StreamType, other: StreamType) -> None:
     findings.raise_all()
 
 
-KIND = OperatorKind(
-    "merge", build, "the union of streams of the same attributes", needed=("with",), preserves_order=True
-)
+KIND = OperatorKind("merge", build, "the union of streams of the same attributes", needed=("with",))

@@ -101,5 +101,4 @@ KIND = OperatorKind(
     build,
     "choose attributes, rename them, add new ones",
     optional=("attributes", "rename", "defaults"),
-    preserves_order=True,
 )

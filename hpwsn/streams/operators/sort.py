@@ -108,5 +108,4 @@ KIND = OperatorKind(
     ("order", "rank"),
     "must",
     True,
-    sorts=True,
 )

@@ -55,11 +55,6 @@ class Sql(BaseStep):
     tables: Mapping[str, int]
     stateful: bool
 
-    @property
-    def preserves_order(self) -> bool:
-        """Whether the rows keep their order: a state moves rows between partitions."""
-        return not self.stateful and len(self.inputs) == 1
-
     def run(self, streams: Sequence[list[Event]], until: datetime | None) -> list[Event]:
         """Not possible in plain Python."""
         raise NeedsSpark("a query in SQL")

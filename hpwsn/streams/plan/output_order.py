@@ -18,6 +18,7 @@ from hpwsn.streams.operators.join import Join
 from hpwsn.streams.operators.merge import Merge
 from hpwsn.streams.operators.project import Project
 from hpwsn.streams.operators.sort import Sort
+from hpwsn.streams.operators.sql import Sql
 from hpwsn.streams.plan.plan import Plan, PlanNode
 
 _REGROUPING = (Aggregate, Increment, Sort, Join)
@@ -61,6 +62,8 @@ def output_order(plan: Plan) -> OutputOrder:
 
 def _regroups(node: PlanNode) -> bool:
     step = node.step
+    if isinstance(step, Sql):
+        return step.stateful
     return isinstance(step, _REGROUPING) or (isinstance(step, Function) and step.window is not None)
 
 
@@ -68,4 +71,5 @@ def _order_behind(step: object) -> Order:
     if isinstance(step, Increment):
         # Windows are computed first, and the state machine of a group gets them in the order of time.
         return Order.GROUPS
-    return Order.NONE if isinstance(getattr(step, "window", None), TimeWindow) else Order.GROUPS
+    shuffled = isinstance(step, Sql) or isinstance(getattr(step, "window", None), TimeWindow)
+    return Order.NONE if shuffled else Order.GROUPS

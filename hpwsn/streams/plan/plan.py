@@ -77,13 +77,6 @@ class Plan:
     output_name: str
     conditions: tuple[Disjunction, ...]
 
-    @property
-    def is_ordered(self) -> bool:
-        """Whether the output has a meaningful order: the order of the input, or that of a sort."""
-        return any(KINDS[node.op.op].sorts for node in self.nodes) or all(
-            getattr(node.step, "preserves_order", KINDS[node.op.op].preserves_order) for node in self.nodes
-        )
-
 
 def build_plan(definition: Definition, analyse: Analyse | None = None) -> Plan:
     """Check a definition and build its plan; DefinitionError lists everything that is wrong with it.

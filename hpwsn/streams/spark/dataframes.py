@@ -40,6 +40,8 @@ from hpwsn.streams.spark.user_functions import each_batch, each_event, each_wind
 
 CONFIGURATION = {
     "spark.sql.session.timeZone": "UTC",
+    # Spark's default, INT96, has no time zone for other readers of the history.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.streaming.stateStore.providerClass": (
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     ),

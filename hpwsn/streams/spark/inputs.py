@@ -6,8 +6,11 @@ objects. HpwsnError names the package to add if Spark does not include a source.
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
@@ -27,7 +30,7 @@ def register_sources(spark: SparkSession) -> None:
 def open_streams(
     spark: SparkSession, definition: Definition, url: str, start: str = "oldest", rows: int = MAX_ROWS
 ) -> dict[str, DataFrame]:
-    """The streaming DataFrame of each input, by name; `start` and `rows` apply to topics."""
+    """The streaming DataFrame of each input, by name; `start` and `rows` apply to topics and Kafka."""
     return {name: _stream(spark, one, url, start, rows) for name, one in definition.inputs.items()}
 
 
@@ -44,7 +47,7 @@ def _stream(spark: SparkSession, one: Input, url: str, start: str, rows: int) ->
             options |= {name: one.text(name) for name in ("format", "rate")}
             return spark.readStream.format(file_replay.FORMAT).schema(one.schema).options(**options).load()
         case "kafka":
-            return _json(_kafka(spark, one, start), one.schema)
+            return _json(_kafka(spark, one, start, rows), one.schema)
         case "rate":
             rate = one.text("rate") or "1"
             return spark.readStream.format("rate").option("rowsPerSecond", rate).load()
@@ -63,17 +66,52 @@ def input_path(one: Input) -> str:
     return str(Path(one.place.file).resolve().parent / one.text("path"))
 
 
-def _kafka(spark: SparkSession, one: Input, start: str) -> DataFrame:
+def _kafka(spark: SparkSession, one: Input, start: str, rows: int) -> DataFrame:
+    """The messages of Kafka topics, those of each Kafka partition in a Spark partition of their own.
+
+    Spark may number Kafka's partitions in another order when it runs an epoch again, but the sink identifies
+    events by the number of their partition. So partitions get fixed numbers, and those that are added to a
+    topic are read from the next start on.
+    """
+    topics = one.text("topic").split(",")
     options = {
         "kafka.bootstrap.servers": one.text("servers"),
-        "subscribe": one.text("topic"),
         "startingOffsets": "latest" if start == "now" else "earliest",
+        "maxOffsetsPerTrigger": str(rows),
     }
     try:
-        return spark.readStream.format("kafka").options(**options).load()
+        spark.readStream.format("kafka").options(**options, subscribe=one.text("topic")).load()
     except AnalysisException as error:
         package = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{spark.version}"
-        raise HpwsnError(f"{one.place}: Kafka requires a Spark package; add --packages {package}") from error
+        raise HpwsnError(
+            f"{one.place}: Kafka requires a Spark package; add --packages {package}, or --jars with its jars"
+        ) from error
+    counts = _kafka_partitions(spark, one, topics)
+    assigned = json.dumps({topic: list(range(count)) for topic, count in counts.items()})
+    frame = spark.readStream.format("kafka").options(**options, assign=assigned).load()
+    total = len(topics) * max(counts.values())
+    if total == 1:
+        return frame
+    place = fn.array_position(fn.array(*map(fn.lit, topics)), fn.col("topic")) - 1
+    return frame.repartitionById(total, (fn.col("partition") * len(topics) + place).cast("int"))
+
+
+def _kafka_partitions(spark: SparkSession, one: Input, topics: list[str]) -> dict[str, int]:
+    """How many partitions each topic has; HpwsnError if Kafka does not say."""
+    java: Any = spark._jvm
+    settings = java.java.util.Properties()
+    settings.put("bootstrap.servers", one.text("servers"))
+    admin = java.org.apache.kafka.clients.admin.Admin.create(settings)
+    try:
+        found = admin.describeTopics(topics).allTopicNames().get()
+        return {topic: found.get(topic).partitions().size() for topic in topics}
+    except Py4JJavaError as error:
+        raise HpwsnError(
+            f"{one.place}: Kafka at {one.text('servers')} does not list the topic {one.text('topic')};"
+            f" check `servers` and `topic` ({error.java_exception.getMessage()})"
+        ) from error
+    finally:
+        admin.close()
 
 
 def _json(frame: DataFrame, schema: str) -> DataFrame:

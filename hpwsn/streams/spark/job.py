@@ -3,42 +3,37 @@
 Owns the lifecycle of the services: registration before the first publication, heartbeats with figures,
 progress reports, and a clean stop between two batches. A job waits for a node that is unavailable. It
 restarts a query if a Python worker process did not start. After any other failure all queries stop, and the
-next run continues from the checkpoint. `open_session` opens the Spark session with the settings that
-operators require.
+next run continues from the checkpoint.
 """
 
 from __future__ import annotations
 
-import logging
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException, PySparkRuntimeError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 from pyspark.sql.streaming.query import StreamingQuery
 
 from hpwsn.errors import HpwsnError
 from hpwsn.streams.definition.definition import Definition
-from hpwsn.streams.deployment.cluster_settings import master_settings, missing_python
+from hpwsn.streams.deployment.cluster_settings import missing_python
 from hpwsn.streams.plan.output_order import Order, output_order
 from hpwsn.streams.plan.plan import build_plan
 from hpwsn.streams.spark.columns import column
-from hpwsn.streams.spark.dataframes import CONFIGURATION, apply
+from hpwsn.streams.spark.dataframes import apply
 from hpwsn.streams.spark.history import folder_name, write_history
-from hpwsn.streams.spark.inputs import open_streams, register_sources
-from hpwsn.streams.spark.publication import RESULT, Publication
+from hpwsn.streams.spark.inputs import open_streams
 from hpwsn.streams.spark.reading.broker_link import BrokerLink, BrokerRefused, BrokerUnavailable
 from hpwsn.streams.spark.running import HISTORY, PUBLISHED, QUERY, RunningService, progress_line
 from hpwsn.streams.spark.source import MAX_ROWS
-
-JAVA_MISSING = "Spark requires Java 17 or later; install it (Debian: default-jre-headless), or set JAVA_HOME"
+from hpwsn.streams.spark.task_publishing import RESULT, Publication
 
 SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 HEARTBEAT = 2.0
@@ -193,7 +188,7 @@ class Job:
             # The sort is stable, so that the rows of a group keep their order.
             return frame, time
         partitions = service.shuffle_partitions or int(self._spark.conf.get(SHUFFLE_PARTITIONS) or 1)
-        if partitions > 1:
+        if partitions > 1 and service.definition.order == "key":
             frame = frame.repartition(partitions if found.keys else 1, *map(column, found.keys))
         # By all columns in the end: the same rows are published in the same order when an epoch is run again.
         return frame, tuple(dict.fromkeys((*hidden, *time, *names)))
@@ -308,36 +303,3 @@ def _reason(error: str) -> str:
     lines = [line.strip() for line in error.splitlines() if line.strip()]
     python = [line for line in lines if re.match(r"[\w.]+(Error|Refused|Unavailable|Exception): ", line)]
     return python[-1] if python else lines[0]
-
-
-def open_session(
-    name: str,
-    master: str,
-    conf: Mapping[str, str] | None = None,
-    packages: str = "",
-    archive: Path | None = None,
-) -> SparkSession:
-    """Open a Spark session for stream services; HpwsnError if Java is missing.
-
-    `archive` is the environment of the workers; without one they need an installation of HPwsn.
-    """
-    settings = {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        **({"spark.jars.packages": packages} if packages else {}),
-        **(conf or {}),
-        **master_settings(master, conf or {}, archive),
-        **CONFIGURATION,
-    }
-    builder = SparkSession.builder.appName(name).master(master)
-    for key, value in settings.items():
-        builder = builder.config(key, value)
-    try:
-        spark = builder.getOrCreate()
-    except (PySparkRuntimeError, OSError) as error:
-        raise HpwsnError(f"{JAVA_MISSING} ({str(error).splitlines()[0]})") from error
-    spark.sparkContext.setLogLevel("ERROR")
-    # py4j would log a line for each call to the JVM.
-    logging.getLogger("py4j").setLevel(logging.ERROR)
-    register_sources(spark)
-    return spark

@@ -14,6 +14,7 @@ from pyspark.sql.datasource import (
     DataSourceReader,
     DataSourceStreamReader,
     DataSourceStreamWriter,
+    DataSourceWriter,
 )
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
@@ -25,6 +26,7 @@ from hpwsn.streams.spark.reading.read_options import MAX_ROWS, parse_read_option
 from hpwsn.streams.spark.reading.row_batches import check_schema
 from hpwsn.streams.spark.reading.schema_inference import infer_schema
 from hpwsn.streams.spark.reading.stream_reader import TopicStreamReader
+from hpwsn_client.environment import broker_url
 
 __all__ = ["FORMAT", "MAX_ROWS", "HpwsnDataSource", "arrow_schema"]
 
@@ -56,11 +58,19 @@ class HpwsnDataSource(DataSource):
         """Follow the log; see hpwsn.streams.spark.reading.stream_reader."""
         return TopicStreamReader(parse_read_options(self.options, stream=True), arrow_schema(schema))
 
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        """Publish a table to a topic; see hpwsn.streams.spark.sink."""
+        from hpwsn.streams.spark.sink import TableWriter
+
+        if overwrite:
+            raise HpwsnError("a topic cannot be overwritten; use mode('append')")
+        return TableWriter({"url": broker_url(), **self.options})
+
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
         """Publish to a topic; see hpwsn.streams.spark.sink."""
         from hpwsn.streams.spark.sink import TopicWriter
 
-        return TopicWriter(dict(self.options))
+        return TopicWriter({"url": broker_url(), **self.options})
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:

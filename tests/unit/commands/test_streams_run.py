@@ -45,6 +45,7 @@ def test_without_java_it_says_what_to_install(command, capsys):
         (["run", EXAMPLE, "--archive", "e.tar.gz"], "for the workers of a cluster"),
         (["run", EXAMPLE, "--ui", "70000"], "a port from 0 to 65535"),
         (["run", EXAMPLE, "--ui", "--master", "spark://h:7077"], "would listen on all addresses"),
+        (["run", EXAMPLE, "--jars", "none.jar"], "none.jar: there is no such file"),
         (["history", EXAMPLE, "--input", "anpr"], "NAME=PATH"),
         (["history", EXAMPLE, EXAMPLE.replace("genTrafficFlow", "inteGPS"), "--to", "x"], "one definition"),
     ],

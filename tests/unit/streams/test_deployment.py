@@ -149,8 +149,8 @@ def test_the_command_does_not_replace_an_archive_without_being_told(
     ("master", "conf", "partitions"),
     [
         ("local", {}, 1),
-        ("local[2]", {}, 2),
-        ("local[3,4]", {}, 3),
+        ("local[2]", {}, 1),
+        ("local[6,4]", {}, 3),
         ("spark://h:7077", {"spark.cores.max": "6"}, 12),
         ("yarn", {"spark.executor.instances": "4", "spark.executor.cores": "2"}, 16),
         ("k8s://https://h", {"spark.executor.instances": "3"}, 6),

@@ -9,13 +9,17 @@ from pyspark.sql.streaming.datasource import ReadMaxRows
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from hpwsn.errors import HpwsnError
-from hpwsn.streams.definition.schema import parse_schema
 from hpwsn.streams.spark import file_replay
-from hpwsn.streams.spark.file_replay import FilesReader, count_rows, files_of, read_rows
+from hpwsn.streams.spark.file_replay import FilesReader, files_of
 from hpwsn.streams.spark.history import folder_name
+from hpwsn.streams.spark.reading.file_columns import SLICE, count_rows, read_batches
 
 SCHEMA = StructType([StructField("n", LongType()), StructField("s", StringType())])
-OURS = parse_schema("n BIGINT, s STRING")
+ARROW = pa.schema({"n": pa.int64(), "s": pa.string()})
+
+
+def rows_of(file, kind, schema=ARROW):
+    return [row for batch in read_batches(str(file), kind, schema) for row in batch.to_pylist()]
 
 
 def written(folder, name, numbers):
@@ -81,7 +85,7 @@ def test_rows_of_every_format_are_events_of_the_schema(tmp_path):
     pq.write_table(pa.table({"s": ["x,\n1", "x,\n2"], "n": [1, 2]}), tmp_path / "a.parquet")
     for kind in ("csv", "json", "parquet"):
         file = str(tmp_path / f"a.{kind}")
-        assert list(read_rows(file, kind, OURS)) == [{"n": 1, "s": "x,\n1"}, {"n": 2, "s": "x,\n2"}]
+        assert rows_of(file, kind) == [{"n": 1, "s": "x,\n1"}, {"n": 2, "s": "x,\n2"}]
         assert count_rows(file, kind) == 2
         assert files_of(str(tmp_path), kind) == files_of(f"{tmp_path}/a.{kind[0]}*", kind)[:1] == [file]
 
@@ -89,11 +93,63 @@ def test_rows_of_every_format_are_events_of_the_schema(tmp_path):
 def test_a_value_of_another_type_is_none_and_a_line_that_is_no_event_is_named(tmp_path):
     file = tmp_path / "a.json"
     file.write_text('{"n": "many"}\n{"n": 2.5}\n{}\n')
-    assert list(read_rows(str(file), "json", OURS)) == [{"n": None, "s": None}] * 3
+    assert rows_of(file, "json") == [{"n": None, "s": None}] * 3
     for bad, words in (("{", "a.json:2 is not JSON"), ("[1]", "not a JSON object")):
         file.write_text(f"{{}}\n{bad}\n")
         with pytest.raises(HpwsnError, match=words):
-            list(read_rows(str(file), "json", OURS))
+            rows_of(file, "json")
+
+
+def test_lines_that_differ_in_type_and_structure_are_events_too(tmp_path):
+    file = tmp_path / "a.json"
+    file.write_text(
+        '{"n": 1, "s": true}\n{"n": "2", "s": {"a": [1, "x: 2"]}}\n{"n": 3.0, "s": 4.50, "n2": null}\n'
+        '{"s": "say \\"n\\": 5, \\u00e9 \\\\", "n": [1]}\n{"s": "a", "s": ": 5", "n": NaN}\n{"s": null}'
+    )
+    found = [(row["n"], row["s"]) for row in rows_of(file, "json")]
+    assert found == [
+        (1, "true"),
+        (2, None),
+        (3, "4.50"),
+        (None, 'say "n": 5, é \\'),
+        (None, ": 5"),
+        (None, None),
+    ]
+    file.write_text("".join(f'{{"n": {n}, "s": "x"}}\n' for n in range(SLICE + 1)))
+    assert [row["n"] for row in rows_of(file, "json")] == list(range(SLICE + 1))
+
+
+def test_lines_of_csv_may_have_fewer_or_more_fields_and_a_file_may_be_empty(tmp_path):
+    file = tmp_path / "a.csv"
+    file.write_text('n,s\n1\n2,b,c\n\n3,""\n')
+    assert rows_of(file, "csv") == [{"n": 1, "s": None}, {"n": 2, "s": "b"}, {"n": 3, "s": None}]
+    assert count_rows(str(file), "csv") == 3
+    for text in ("", "n,s\n"):
+        file.write_text(text)
+        assert rows_of(file, "csv") == []
+        assert count_rows(str(file), "csv") == 0
+
+
+def test_columns_of_parquet_are_cast_and_a_missing_one_is_null(tmp_path):
+    moments = pa.array([1, 2], pa.timestamp("ns"))
+    table = pa.table({"n": ["1", "x"], "s": [1.5, None], "t": moments, "b": [[1], [2]]})
+    pq.write_table(table, tmp_path / "a.parquet")
+    kinds = {
+        "n": pa.int64(),
+        "s": pa.string(),
+        "t": pa.timestamp("us", "UTC"),
+        "b": pa.int64(),
+        "no": pa.bool_(),
+    }
+    first, second = rows_of(tmp_path / "a.parquet", "parquet", pa.schema(kinds))
+    assert (first["n"], first["s"], first["t"].timestamp(), first["b"], first["no"]) == (
+        1,
+        "1.5",
+        0.0,
+        None,
+        None,
+    )
+    assert (second["n"], second["s"]) == (None, None)
 
 
 def test_names_that_look_alike_as_folders_have_folders_of_their_own():

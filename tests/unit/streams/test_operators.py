@@ -243,21 +243,3 @@ def test_a_machine_gives_the_same_however_its_events_are_cut(
     for first, last in zip([0, *sorted(cuts)], [*sorted(cuts), 31], strict=True):
         found += machine.step(state, events[first:last])
     assert found == compute(definition, {"i": events})
-
-
-@pytest.mark.parametrize(
-    ("ops", "ordered"),
-    [
-        ([], True),
-        ([("filter", {"where": "n > 0"}), ("project", {"attributes": ["n", "time"]})], True),
-        ([("count", {"window": "60 s"})], False),
-        ([("sort", {"attribute": "n", "window": "60 s"})], True),
-    ],
-)
-def test_the_output_is_ordered_like_the_input_or_by_a_sort(ops: list, ordered: bool) -> None:
-    service = Service("urn:a", topic="a:b").input(
-        "s", source="topic", topic="a:c", schema="n INT, time TIMESTAMP"
-    )
-    for op, arguments in ops:
-        service = service.op(op, **arguments)
-    assert build_plan(service.definition()).is_ordered is ordered

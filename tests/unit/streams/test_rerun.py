@@ -10,14 +10,15 @@ class Log:
     """A node's log as a reader sees it, three events at a time."""
 
     def __init__(self, ids: list[str | None]) -> None:
-        self._runs = [(n, 1, "t", 0, id_) for n, id_ in enumerate(ids, 1)]
+        self._ids = ids
 
     def end(self, topic: str) -> int:
-        return len(self._runs)
+        return len(self._ids)
 
-    def rows(self, topics: list[str], after: int, upto: int, limit: int) -> RowsPage:
-        some = self._runs[after : after + 3]
-        return RowsPage(len(some), some, memoryview(b""), some[-1][0] if some else upto)
+    def rows(self, topics: list[str], after: int, upto: int, *, limit: int) -> RowsPage:
+        some = self._ids[after : min(after + 3, upto)]
+        runs = [(after + n, 1, "t", 0, id_) for n, id_ in enumerate(some, 1)]
+        return RowsPage(len(runs), runs, memoryview(b""), after + len(runs))
 
 
 def checkpoint(folder: Path, begun: int, done: int) -> Path:

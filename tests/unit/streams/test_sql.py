@@ -14,6 +14,7 @@ from hpwsn.streams.definition.problems import DefinitionError
 from hpwsn.streams.definition.schema import Schema, parse_schema
 from hpwsn.streams.operators.function import BatchFunction
 from hpwsn.streams.operators.sql import QueryError, Sql, Tables, is_stateful
+from hpwsn.streams.plan.output_order import Order, output_order
 from hpwsn.streams.plan.plan import build_plan, compute
 from hpwsn.streams.plan.plan_drawing import table
 from hpwsn.streams.spark.user_functions import FunctionError, each_batch
@@ -123,11 +124,11 @@ def test_a_query_that_cannot_run_is_named(ops: Sequence[dict[str, Any]], problem
 
 def test_a_plain_query_is_followed_by_windows_and_keeps_the_order() -> None:
     plain = sql("SELECT * FROM input", schema=SCHEMA)
-    assert build_plan(service(plain)).is_ordered
+    assert output_order(build_plan(service(plain))).order is Order.INPUT
     assert build_plan(service(plain, COUNT)).output.time == "time"
     grouped = build_plan(service(sql("SELECT 1 GROUP BY 1", schema=SCHEMA)))
     assert isinstance(grouped.nodes[0].step, Sql)
-    assert not grouped.is_ordered
+    assert output_order(grouped).order is Order.NONE
 
 
 def test_plain_python_says_that_it_has_no_sql_and_no_batches() -> None:

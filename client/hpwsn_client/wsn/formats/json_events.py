@@ -36,26 +36,31 @@ _Parse: TypeAlias = "Callable[[str], JsonValue]"
 ENVELOPE_LEVELS = 5
 """Ancestors of a payload in a delivery, which count towards the limit of depth."""
 
+EVENT_OPEN = f'<hp:event xmlns:hp="{HPWSN}">'
+EVENT_CLOSE = "</hp:event>"
+
 _EVENT, _FIELD, _ITEM, _TEXT = map(hp, ("event", "field", "item", "text"))
 _TYPE, _ARRAY = hp("type"), hp("array")
 _NIL = f"{{{XSI}}}nil"
-_OPEN = f'<hp:event xmlns:hp="{HPWSN}">'
-_CLOSE = "</hp:event>"
 _NOT_DATA = tuple(f"{{{uri}}}" for uri in (HPWSN, XSI, XML_NS))
 _BLANKS = " \t\r\n"
 _LONGEST_NUMBER = 4000
 
 _is_name = re.compile(NCNAME).fullmatch
 _is_number = re.compile(r"-?(?:0|[1-9][0-9]*)((?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)").fullmatch
+_ESCAPED = r"&<>\x00-\x1f\ud800-\udfff\ufffe\uffff"
+# Text that needs neither an escape nor a mark: it does not begin like a number, true or false.
+_is_plain = re.compile(rf"[^-0-9tf\s{_ESCAPED}][^{_ESCAPED}]*").fullmatch
+_NESTED = (list, dict)
 _LITERALS = {"true": True, "false": False}
 
 
 def encode_event(event: Mapping[str, JsonValue], limits: Limits = DEFAULT_LIMITS) -> bytes:
     """Encode an event as the payload of a notification, at most `limits.body` characters."""
     writer = _Writer(limits.body, limits.depth - ENVELOPE_LEVELS)
-    writer.put(_OPEN)
+    writer.put(EVENT_OPEN)
     writer.fields(event, 1)
-    writer.put(_CLOSE)
+    writer.put(EVENT_CLOSE)
     return "".join(writer.parts).encode()
 
 
@@ -79,8 +84,10 @@ class _Writer:
                 f"the event is nested deeper than the {self._depth} levels accepted; flatten it"
             )
         for name, value in members.items():
-            opening, closing = _tags(name)
-            if isinstance(value, list) and value:
+            opening, closing = tags_of(name)
+            if not isinstance(value, _NESTED):
+                self.put(opening + encode_scalar(value, closing))
+            elif isinstance(value, list) and value:
                 mark = ' hp:array="true"' if len(value) == 1 else ""
                 for item in value:
                     self.element(opening + mark, item, closing, level)
@@ -88,8 +95,8 @@ class _Writer:
                 self.element(opening, value, closing, level)
 
     def element(self, opening: str, value: JsonValue, closing: str, level: int) -> None:
-        if not isinstance(value, list | dict):
-            self.put(opening + _scalar(value, closing))
+        if not isinstance(value, _NESTED):
+            self.put(opening + encode_scalar(value, closing))
         elif not value:
             self.put(f'{opening} hp:type="{"array" if isinstance(value, list) else "object"}"/>')
         elif isinstance(value, dict):
@@ -111,8 +118,9 @@ class _Writer:
             self.element("<hp:item", value, "</hp:item>", level)
 
 
-def _tags(name: str) -> tuple[str, str]:
-    if _is_name(name):
+def tags_of(name: str) -> tuple[str, str]:
+    """The start tag of a field up to its name, without `>`, and its end tag."""
+    if (name.isascii() and name.isidentifier()) or _is_name(name):
         return f"<{name}", f"</{name}>"
     try:
         return f'<hp:field name="{escape_attribute(name)}"', "</hp:field>"
@@ -120,21 +128,23 @@ def _tags(name: str) -> tuple[str, str]:
         raise InvalidMessage(f"the field {shown(name)} cannot be encoded as XML: {error}") from None
 
 
-def _scalar(value: bool | int | float | str | None, closing: str) -> str:
-    """The rest of the element after the name in its start tag."""
+def encode_scalar(value: bool | int | float | str | None, closing: str) -> str:
+    """The rest of a field's element after the name in its start tag."""
+    if isinstance(value, str):
+        return _string(value, closing)
     if value is None:
         return ' hp:type="null"/>'
     if isinstance(value, bool):
         return f">{'true' if value else 'false'}{closing}"
-    if isinstance(value, str):
-        return _string(value, closing)
     if isinstance(value, float) and not math.isfinite(value):
         raise InvalidMessage(f"{value} is not a JSON number; leave it out, or send null")
     return f">{value!r}{closing}"
 
 
 def _string(text: str, closing: str) -> str:
-    mark = "" if _parse_literal(text) is text else ' hp:type="string"'
+    if _is_plain(text):
+        return f">{text}{closing}"
+    mark = "" if parse_literal(text) is text else ' hp:type="string"'
     try:
         return f"{mark}>{escape(text)}{closing}"
     except ValueError as error:
@@ -153,13 +163,13 @@ def _decode(root: etree._Element) -> JsonObject:
     if root.tag == _TEXT and not len(root):
         return {"text": root.text or ""}
     if root.tag == _EVENT:
-        return _members(root, _parse_literal)
+        return _members(root, parse_literal)
     if len(root) or _has_only_attributes(root):
-        return _members(root, _parse_number)
-    return {_local(root.tag): _value(root, _parse_number), **dict(_attributes(root))}
+        return _members(root, parse_number)
+    return {_local(root.tag): _value(root, parse_number), **dict(_attributes(root))}
 
 
-def _parse_number(text: str) -> JsonValue:
+def parse_number(text: str) -> JsonValue:
     """A number if the text is a JSON number, else the text itself."""
     bare = text.strip(_BLANKS)
     number = _is_number(bare)
@@ -169,10 +179,10 @@ def _parse_number(text: str) -> JsonValue:
     return value if math.isfinite(value) else text
 
 
-def _parse_literal(text: str) -> JsonValue:
-    """Like _parse_number, but also true and false, which occur in an hp:event."""
+def parse_literal(text: str) -> JsonValue:
+    """Like parse_number, but also true and false, which occur in an hp:event."""
     found = _LITERALS.get(text.strip(_BLANKS))
-    return _parse_number(text) if found is None else found
+    return parse_number(text) if found is None else found
 
 
 def _members(element: etree._Element, parse: _Parse) -> JsonObject:
@@ -216,7 +226,7 @@ def _has_only_attributes(element: etree._Element) -> bool:
 def _attributes(element: etree._Element) -> Iterator[tuple[str, JsonValue]]:
     for name, text in element.attrib.items():
         if not str(name).startswith(_NOT_DATA) and not (element.tag == _FIELD and name == "name"):
-            yield _local(str(name)), _parse_number(str(text))
+            yield _local(str(name)), parse_number(str(text))
 
 
 def _local(name: str) -> str:

@@ -52,13 +52,18 @@ def parse_event_lines(data: bytes, limits: Limits = DEFAULT_LIMITS) -> list[Json
         if not line.strip(_BLANKS):
             continue
         _check_number(len(events) + 1, limits)
-        event = _load(line, number)
-        if not isinstance(event, dict):
-            raise MalformedJson(f"an event must be an object, and this line is {_kind(event)}", number, 1)
-        events.append(event)
+        events.append(parse_event_line(line, number))
     if not events:
         raise MalformedJson("there is no event; send at least one object, each on a line", 1, 1)
     return events
+
+
+def parse_event_line(line: str, number: int = 1) -> JsonObject:
+    """Parse one line of an NDJSON text, which is not blank."""
+    event: JsonObject = _load(line, number)
+    if not isinstance(event, dict):
+        raise MalformedJson(f"an event must be an object, and this line is {_kind(event)}", number, 1)
+    return event
 
 
 def _decode(data: bytes) -> str:

@@ -32,11 +32,11 @@ PAGES_AHEAD = 1
 _CHECK_SECONDS = 0.5
 
 
-class DataLost(HpwsnError):
+class DataLossError(HpwsnError):
     """Retention has removed events that the reader has not read."""
 
 
-class AnotherLog(HpwsnError):
+class AnotherLogError(HpwsnError):
     """The node's log ends before an offset that was read from it earlier."""
 
 
@@ -62,7 +62,7 @@ def split_range(after: int, upto: int, parts: int, key: str = "") -> list[Offset
 
 
 def check_kept(state: LogState, after: int, options: ReadOptions) -> None:
-    """DataLost, or a warning if the options say so, if events after an offset have been removed."""
+    """DataLossError, or a warning if the options say so, if events after an offset have been removed."""
     if after + 1 >= state.oldest:
         return
     lost = (
@@ -70,7 +70,7 @@ def check_kept(state: LogState, after: int, options: ReadOptions) -> None:
         f" {options.url} begins at offset {state.oldest} (journal.retention_age, journal.retention_bytes)"
     )
     if options.fail_on_data_loss:
-        raise DataLost(
+        raise DataLossError(
             f"{lost}; set failOnDataLoss to false to continue with the oldest event, or start at `earliest`"
             " with a new checkpoint"
         )
@@ -78,9 +78,9 @@ def check_kept(state: LogState, after: int, options: ReadOptions) -> None:
 
 
 def check_end(state: LogState, offset: int, options: ReadOptions) -> None:
-    """AnotherLog if the log ends before the offset."""
+    """AnotherLogError if the log ends before the offset."""
     if state.end < offset:
-        raise AnotherLog(
+        raise AnotherLogError(
             f"the log of {options.url} ends at offset {state.end}, but the checkpoint is at offset {offset}:"
             " it belongs to another log; restore the node's data directory, or use a new checkpoint"
         )

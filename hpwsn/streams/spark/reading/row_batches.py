@@ -34,6 +34,7 @@ RAW = pa.schema(
 """The columns of a reader without a schema."""
 ABOUT: Mapping[str, pa.DataType] = {f"_{name}": RAW.field(name).type for name in RAW.names[:-1]}
 """The columns of a schema that describe the notification instead of its content."""
+_DDL = {pa.string(): "STRING", pa.int64(): "BIGINT", UTC_TIMESTAMP: "TIMESTAMP"}
 _DELIMITER, _NULL = "\x1f", "\x1a"
 _BREAKS = {"\x1d": "\n", "\x1c": "\r"}
 """How a page writes the line breaks in a value."""
@@ -135,7 +136,7 @@ def check_schema(schema: pa.Schema) -> None:
         natural = ABOUT.get(field.name)
         if natural is not None and field.type not in (natural, pa.string()):
             raise SchemaRefused(
-                f"the column {field.name} cannot be {field.type}; declare it as {natural} or STRING"
+                f"the column {field.name} cannot be {field.type}; declare it as {_DDL[natural]} or STRING"
             )
         if not is_supported(field.type):
             raise SchemaRefused(

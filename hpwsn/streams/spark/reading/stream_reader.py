@@ -19,7 +19,7 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from hpwsn.streams.spark.reading.broker_link import kept_link
+from hpwsn.streams.spark.reading.broker_link import LogState, kept_link
 from hpwsn.streams.spark.reading.range_reading import (
     OffsetRange,
     check_end,
@@ -80,6 +80,7 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         begin, options = int(start["offset"]), self._options
         after = max(begin, self._searched_to)
         if self._target is not None and begin >= self._target:
+            check_end(LogState(self._target), begin, options)
             return self._nothing(start, begin)
         most = _UNLIMITED if isinstance(limit, ReadAllAvailable) else options.limit
         wait = 0.0 if self._target is not None or self._others_run else LONG_POLL

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hpwsn.door.rest import dead_letters, events
+from hpwsn.door.rest import dead_letters, event_parameters, events
 from hpwsn.door.rest.openapi import document
 from hpwsn.streams.registry import service
 from hpwsn_client import __version__
@@ -54,14 +54,16 @@ def test_a_page_of_events_has_the_default_and_the_limit_of_the_code() -> None:
 
 
 def test_the_longest_wait_of_a_poll_is_that_of_the_code() -> None:
-    assert numbers(parameter("/topics/{topic}/events", "get", "wait")["description"]) == [events.LONGEST_WAIT]
+    assert numbers(parameter("/topics/{topic}/events", "get", "wait")["description"]) == [
+        event_parameters.LONGEST_WAIT
+    ]
 
 
 @pytest.mark.parametrize("name", ["id", "Hpwsn-Message-Id"])
 def test_a_message_id_has_the_length_that_the_code_accepts(name: str) -> None:
     longest = parameter("/topics/{topic}/events", "post", name)["schema"]["maxLength"]
-    assert events._is_id("x" * longest)
-    assert not events._is_id("x" * (longest + 1))
+    assert event_parameters._is_id("x" * longest)
+    assert not event_parameters._is_id("x" * (longest + 1))
 
 
 def test_a_topic_has_the_limits_of_the_code() -> None:

@@ -5,7 +5,13 @@ import http.client
 import pytest
 
 from hpwsn.errors import HpwsnError
-from hpwsn.streams.spark.reading.broker_link import BrokerLink, BrokerRefused, BrokerUnavailable
+from hpwsn.streams.spark.reading.broker_link import (
+    BrokerLink,
+    BrokerRefused,
+    BrokerUnavailable,
+    LogState,
+    kept_link,
+)
 
 
 class Response:
@@ -87,3 +93,52 @@ def test_a_connection_that_was_kept_and_is_closed_is_made_again_without_a_pause(
 def test_a_malformed_node_address_is_rejected():
     with pytest.raises(HpwsnError, match="is not the address of a node"):
         BrokerLink("localhost:8080")
+
+
+def test_one_head_request_asks_for_all_that_a_batch_needs():
+    headers = [("Hpwsn-After", "90"), ("Hpwsn-Oldest", "5"), ("Hpwsn-Waiting", "7"), ("Hpwsn-Upto", "60")]
+    link, connection, _ = link_to(Response(200, b"", headers), Response(200, b"", [("Hpwsn-After", "0")]))
+    assert link.look(["a:b", "c d"], after=3, limit=50, wait=0.5) == LogState(90, 5, 7, 60)
+    assert connection.asked == [("HEAD", "/topics/a%3Ab/events?after=3&max=50&wait=0.5&also=c+d")]
+    assert link.look(["a"], since=1000) == LogState(0)
+
+
+def test_a_refused_head_request_says_why_by_a_get():
+    refusal = Response(404, b'{"error": "c is not in the topic set"}')
+    link, connection, _ = link_to(Response(404, b""), refusal)
+    with pytest.raises(BrokerRefused, match="c is not in the topic set"):
+        link.look(["a", "c"], after=3, limit=10)
+    assert connection.asked[-1] == ("GET", "/topics/a/events?also=c&max=1")
+    link, _, _ = link_to(Response(400, b""), Response(200))
+    with pytest.raises(BrokerRefused, match=r"HEAD .*HTTP 400"):
+        link.look(["a"])
+
+
+def test_a_page_of_rows_is_a_line_of_json_and_the_lines_behind_it():
+    body = b'{"rows": 2, "runs": [[4, 2, "a", 5, null]]}\n1\x1fx\n2\x1fy\n'
+    link, connection, _ = link_to(Response(200, body, [("Hpwsn-After", "5")]))
+    page = link.rows(["a"], 3, 9, ["n", "s"], limit=100, condition="n > 0")
+    assert (page.rows, page.runs, bytes(page.lines), page.upto) == (
+        *(2, [[4, 2, "a", 5, None]], b"1\x1fx\n2\x1fy\n", 5),
+    )
+    query = "after=3&upto=9&max=100&column=n&column=s&filter=n+%3E+0&dialect=predicates"
+    assert connection.asked == [("GET", f"/topics/a/events?{query}")]
+
+
+def test_patience_ends():
+    link = BrokerLink("http://127.0.0.1:8080/wsn", patience=0.0, sleep=lambda seconds: None)
+    link._connection = Connection(ConnectionRefusedError("no"))
+    with pytest.raises(BrokerUnavailable, match="no node answers at h:1: no; gave up after 0 s"):
+        link.end("a")
+
+
+def test_a_connection_is_kept_for_the_next_task_unless_a_task_fails():
+    with kept_link("http://127.0.0.1:9/wsn") as first, kept_link("http://127.0.0.1:9/wsn") as second:
+        assert second is not first
+    with kept_link("http://127.0.0.1:9/wsn") as again:
+        assert again is first
+    with pytest.raises(ZeroDivisionError), kept_link("http://127.0.0.1:9/wsn") as failed:
+        raise ZeroDivisionError
+    assert failed is first
+    with kept_link("http://127.0.0.1:9/wsn") as other:
+        assert other is second

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpwsn.streams.spark import publication
-from hpwsn.streams.spark.publication import chunks_of, publication_of, short_name, sorted_batches
+from hpwsn.errors import HpwsnError
+from hpwsn.streams.spark import task_publishing
 from hpwsn.streams.spark.rerun import Rerun
+from hpwsn.streams.spark.task_publishing import chunks_of, publication_of, short_name, sorted_batches
 
 
 def batch(numbers, **columns):
@@ -27,8 +28,8 @@ def rows(chunks):
 )
 def test_requests_depend_on_the_rows_and_not_on_the_batches(parts, most_rows, most_bytes):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(publication, "CHUNK_ROWS", most_rows)
-        patch.setattr(publication, "CHUNK_BYTES", most_bytes)
+        patch.setattr(task_publishing, "CHUNK_ROWS", most_rows)
+        patch.setattr(task_publishing, "CHUNK_BYTES", most_bytes)
         found = list(chunks_of(map(batch, parts)))
         numbers = [n for part in parts for n in part]
         assert found == list(chunks_of([batch(numbers)] if numbers else []))
@@ -61,3 +62,8 @@ def test_a_long_name_of_a_service_is_made_short_and_stays_its_own():
 def test_without_a_name_a_sink_is_named_like_its_topic():
     found = publication_of({"url": "http://a/wsn", "topic": "t"}, Rerun())
     assert (found.service, found.backbone, found.order) == ("t", "", ())
+
+
+def test_a_sink_needs_a_topic():
+    with pytest.raises(HpwsnError, match="`topic` is missing"):
+        publication_of({"url": "http://a/wsn"}, Rerun())

@@ -18,16 +18,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 from pyspark import TaskContext
 
-from hpwsn.backbone.activemq.internal_publisher import InternalPublisher
+from hpwsn.errors import HpwsnError
 from hpwsn.streams.arrow_json import json_lines
 from hpwsn.streams.spark.reading.broker_link import BrokerLink, kept_link
 from hpwsn.streams.spark.rerun import NO_RERUN, Rerun
-from hpwsn_client.wsn.formats.json_events import encode_event
+
+if TYPE_CHECKING:
+    from hpwsn.backbone.activemq.internal_publisher import InternalPublisher
 
 CHUNK_ROWS, CHUNK_BYTES = 5000, 4 << 20
 """Rows of a request, and the bytes above which these rows are divided among several requests."""
@@ -76,12 +79,12 @@ class Publication:
         if written.rows:
             yield pa.record_batch([pa.array([written.rows], pa.int64())], names=["rows"])
 
-    def publish(self, batches: Iterator[pa.RecordBatch]) -> Written:
-        """Publish the rows of one partition of one epoch."""
+    def publish(self, batches: Iterator[pa.RecordBatch], save: str = "") -> Written:
+        """Publish the rows of one partition of one epoch, or of a table that is saved under a unique name."""
         context = TaskContext.get()
         assert context is not None
         run, epoch = context.getLocalProperty(_QUERY), context.getLocalProperty(_EPOCH)
-        prefix = f"{short_name(self.service)}#{run}/{epoch}/{context.partitionId()}/"
+        prefix = f"{short_name(self.service)}#{save or f'{run}/{epoch}'}/{context.partitionId()}/"
         filled = (batch for batch in self._in_order(batches) if batch.num_rows)
         first = next(filled, None)
         if first is None:
@@ -124,6 +127,10 @@ class Publication:
         self, link: BrokerLink, chunks: Iterator[Chunk], prefix: str, known: frozenset[str]
     ) -> int | None:
         """Publish through ActiveMQ: each event is a notification with its own id."""
+        # Imported only here: other workers start sooner without it.
+        from hpwsn.backbone.activemq.internal_publisher import InternalPublisher
+        from hpwsn_client.wsn.formats.json_events import encode_event
+
         publisher = _publishers.get(place := (self.backbone, self.node))
         if publisher is None:
             publisher = _publishers[place] = InternalPublisher(*place)
@@ -142,11 +149,14 @@ def current_run() -> str:
 
 
 def publication_of(options: Mapping[str, str], rerun: Rerun) -> Publication:
-    """The publication that the options of a sink describe."""
+    """The publication that the options of a sink describe; HpwsnError if `topic` is missing."""
+    topic = options.get("topic", "")
+    if not topic:
+        raise HpwsnError("the option `topic` is missing; name the topic to publish to")
     return Publication(
         options["url"],
-        options["topic"],
-        options.get("service") or options["topic"],
+        topic,
+        options.get("service") or topic,
         options.get("backbone", ""),
         options.get("node", ""),
         options.get("registration", ""),

@@ -1,0 +1,1 @@
+"""JSON events and their XML payloads, converted many at once by their shape."""
