@@ -36,7 +36,8 @@ class JobProcess:
                 [*command, "--url", node.url, "--checkpoint", str(folder / "checkpoints"), "--every", "1"],
                 stdout=log,
                 stderr=log,
-                env=environment() | spark,
+                # A killed job leaves temporary files.
+                env=environment() | {"TMPDIR": str(folder)} | spark,
                 cwd=folder,
                 start_new_session=True,
             )

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from hpwsn.commands.operator_api import add_command, base_url, table
 from hpwsn.errors import BadArguments, HpwsnError
 from hpwsn.streams.deployment.cluster_settings import is_local, is_loopback_master, unreachable_node
+from hpwsn.streams.deployment.local_python import NO_LOOKUP, local_python
 from hpwsn.streams.deployment.worker_archive import check_archive, python_version
 from hpwsn_client.commands.completion import print_warning
 from hpwsn_client.environment import DEFAULT_URL, URL
@@ -170,7 +171,8 @@ def require_spark(master: str, archive: Path | None = None) -> None:
             "Java is not installed, and Spark requires it; install Java 17 (Debian: default-jre-headless)"
         )
     if "PYSPARK_PYTHON" not in os.environ:
-        os.environ["PYSPARK_PYTHON"] = _worker_python(archive)
+        os.environ["PYSPARK_PYTHON"] = local_python() if is_local(master) else _worker_python(archive)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", NO_LOOKUP)
     if is_loopback_master(master):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     if sys.flags.utf8_mode:
@@ -180,7 +182,7 @@ def require_spark(master: str, archive: Path | None = None) -> None:
 
 
 def _worker_python(archive: Path | None) -> str:
-    """The Python that Spark starts: without an archive this one, which has the HPwsn packages.
+    """The Python of a cluster's workers: without an archive this path, at which they must have HPwsn.
 
     With an archive it is a name that each worker looks up in its own PATH. The driver starts Python by the
     same name, and must find this one.

@@ -18,6 +18,7 @@ from hpwsn.streams.deployment.cluster_settings import (
     shuffle_partitions,
     unreachable_node,
 )
+from hpwsn.streams.deployment.local_python import local_python, write_launcher
 from hpwsn.streams.deployment.packed_files import Packed, find_files
 from hpwsn.streams.deployment.worker_archive import (
     FOLDER,
@@ -207,3 +208,30 @@ def test_a_worker_without_the_python_of_the_job_is_named() -> None:
     here = missing_python('java.io.IOException: Cannot run program "python3.14": error=2')
     assert here.startswith("this machine cannot run python3.14;")
     assert not missing_python("ValueError: 3")
+
+
+def test_a_local_spark_imports_pyspark_from_its_folder_and_not_from_the_zip(tmp_path: Path) -> None:
+    (tmp_path / "pyspark.zip").write_text("")
+    path = f"{tmp_path}/pyspark.zip:{tmp_path}/py4j-0.10-src.zip:/some/spark-core.jar:/mine"
+    code = "import os, pyspark; print(os.environ['PYTHONPATH'], pyspark.__file__)"
+    done = subprocess.run(
+        [local_python(), "-c", code], env={"PYTHONPATH": path}, capture_output=True, text=True, check=True
+    )
+    found, file = done.stdout.split()
+    assert found == "/some/spark-core.jar:/mine"
+    assert Path(file).is_file()
+
+
+def test_a_launcher_keeps_arguments_and_a_path_without_zips(tmp_path: Path) -> None:
+    odd = tmp_path / "a 'b' ü"
+    odd.mkdir()
+    launcher = write_launcher(odd / "python", sys.executable)
+    code = "import os, sys; print(os.environ['PYTHONPATH'], sys.argv[1:])"
+    done = subprocess.run(
+        [launcher, "-c", code, "x y", "$z"],
+        env={"PYTHONPATH": "/a:/b"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "/a:/b ['x y', '$z']\n"
