@@ -27,8 +27,8 @@ PRICE = 300
 """Credit for each field of a cut; a slow item earns 1."""
 MOST_CREDIT = 100 * PRICE
 
-Kind = Literal["text", "literal", "any"]
-"""Text that needs no escapes and no mark, a number or boolean, or any value: the last costs most."""
+Kind = Literal["text", "literal", "any", "nested"]
+"""Text that needs no escapes and no mark; a number or boolean; any scalar; any scalar, array or object."""
 Key = tuple[str | bytes, ...]
 """The names of the fields, in order."""
 Converter = Callable[[bytes], bytes]
@@ -93,7 +93,7 @@ class Form(Protocol):
         """An item in the other form, and the names of its fields; None if it has no shape to learn."""
 
     def read_shape(self, item: bytes) -> list[Field] | None:
-        """The fields of an item; None if it is not flat."""
+        """The fields of an item; None if it is nested too deeply."""
 
     def compile_cut(self, fields: Sequence[Field]) -> Cut:
         """The conversion of all items of a shape."""
@@ -186,6 +186,10 @@ def _widen(known: Sequence[Field], new: Sequence[Field]) -> list[Field] | None:
     if [each._replace(kind="any") for each in known] != [each._replace(kind="any") for each in new]:
         return None
     return [
-        field if field.kind == other.kind else field._replace(kind="any")
+        field if field.kind == other.kind else field._replace(kind=_wider(field.kind, other.kind))
         for field, other in zip(known, new, strict=True)
     ]
+
+
+def _wider(one: Kind, other: Kind) -> Kind:
+    return "nested" if "nested" in (one, other) else "any"

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from hpwsn.door.event_shapes.learned_shapes import Converter, Cut, Field, Key, Kind, LearnedShapes
 from hpwsn.door.event_shapes.leaves import (
+    ARRAY_MARK,
     CLOSE,
     DECIMAL,
     JSON_SCALAR,
@@ -30,13 +31,23 @@ from hpwsn_client.wsn.soap.xml import Limits
 _BOM = b"\xef\xbb\xbf"
 _NOT_XML = b"\xef\xbf"
 """The first bytes of U+FFFE and U+FFFF, which XML does not allow, and of some other characters."""
-_member = re.compile(rb'([{,][ \t]*+)"([^"\\\x00-\x1f]++)"([ \t]*+:[ \t]*+)(%b)([ \t]*+)' % JSON_SCALAR).match
+_NAMED = rb'"[^"\\\x00-\x1f]++"[ \t]*+:[ \t]*+' + JSON_SCALAR
+_SEVERAL = rb"[ \t]*+(?:%b(?:[ \t]*+,[ \t]*+%b)*+)?+[ \t]*+"
+_ARRAY = rb"\[" + _SEVERAL % (JSON_SCALAR, JSON_SCALAR) + rb"\]"
+_OBJECT = rb"\{" + _SEVERAL % (_NAMED, _NAMED) + rb"\}"
+_NESTED = rb"(?:%b|%b|%b)" % (JSON_SCALAR, _ARRAY, _OBJECT)
+_member = re.compile(rb'([{,][ \t]*+)"([^"\\\x00-\x1f]++)"([ \t]*+:[ \t]*+)(%b)([ \t]*+)' % _NESTED).match
 # Members whose names and values need neither escapes nor marks.
 _NAME = rb"[A-Za-z_][A-Za-z0-9_.-]*+"
 _VALUE = rb'"%b%b"|%b(?=[ \t,}])' % (NOT_LITERAL % b'"', TEXT, DECIMAL)
 _members = re.compile(rb'"(%b)"[ \t]*+:[ \t]*+(%b)' % (_NAME, _VALUE)).findall
 _MEMBER = rb'[ \t]*+"%b"[ \t]*+:[ \t]*+(?:%b)[ \t]*+' % (_NAME, _VALUE)
 _is_flat = re.compile(rb"[ \t]*+\{%b(?:,%b)*+\}[ \t\r]*+" % (_MEMBER, _MEMBER)).fullmatch
+_ITEM = rb'"%b%b"|%b(?=[ \t,\]])' % (NOT_LITERAL % b'"', TEXT, DECIMAL)
+_items = re.compile(_ITEM).findall
+_is_plain_array = re.compile(
+    rb"\[[ \t]*+(?:%b)(?:[ \t]*+,[ \t]*+(?:%b))*+[ \t]*+\]" % (_ITEM, _ITEM)
+).fullmatch
 _end = re.compile(rb"[ \t]*+\}[ \t\r]*+").fullmatch
 _is_decimal = re.compile(DECIMAL).fullmatch
 _is_text = re.compile(rb'"' + NOT_LITERAL % b'"' + TEXT + rb'"').fullmatch
@@ -50,17 +61,16 @@ class LineForm:
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._accepts_flat = limits.depth > ENVELOPE_LEVELS
+        self._accepts_nested = limits.depth > ENVELOPE_LEVELS + 1
 
     def convert_slowly(self, item: bytes) -> tuple[bytes, Key | None]:
         """A line of any shape."""
         if not item.strip(b" \t\r"):
             return b"", None
         if self._accepts_flat and _is_flat(item) is not None:
-            members = _members(item)
-            names = tuple([name for name, _ in members])
+            names, fields = _plain_fields(item)
             if len(set(names)) == len(names):
-                fields = [b"<%b>%b</%b>" % (name, value.strip(b'"'), name) for name, value in members]
-                return OPEN + b"".join(fields) + CLOSE + END, names
+                return OPEN + fields + CLOSE + END, names
         event = parse_event_line(item.decode())
         return encode_event(event, self._limits) + END, tuple(event)
 
@@ -75,6 +85,8 @@ class LineForm:
                 return None
             at = member.end()
         names = {field.name for field in fields}
+        if not self._accepts_nested and any(field.kind == "nested" for field in fields):
+            return None
         return fields if _end(item, at) and names and len(names) == len(fields) else None
 
     def compile_cut(self, fields: Sequence[Field]) -> Cut:
@@ -85,7 +97,10 @@ class LineForm:
             opening, closing = start_tag(field.name)
             opening = opening.replace(b"%", b"%%")
             expression.append(field.lead + _value(field.kind))
-            if field.kind == "any":
+            if field.kind == "nested":
+                converters[at] = self._elements(field.name)
+                places.append(b"%b")
+            elif field.kind == "any":
                 converters[at] = _element(closing)
                 places.append(opening + b"%b")
             else:
@@ -94,8 +109,35 @@ class LineForm:
         template = b"".join((*places, CLOSE, END))
         return Cut(fields, b"".join(expression), template, range(len(fields)), converters)
 
+    def _elements(self, name: str) -> Converter:
+        """The conversion of a nested value to the elements of its field."""
+        opening, closing = start_tag(name)
+
+        def convert(value: bytes) -> bytes:
+            if _is_plain_array(value) is not None:
+                items = [item.strip(b'"') for item in _items(value)]
+                mark = ARRAY_MARK if len(items) == 1 else b""
+                return b"".join([b"%b%b>%b%b" % (opening, mark, item, closing) for item in items])
+            if _is_flat(value) is not None:
+                names, fields = _plain_fields(value)
+                if len(set(names)) == len(names):
+                    return b"%b>%b%b" % (opening, fields, closing)
+            event = parse_event_line(f'{{"":{value.decode()}}}')
+            return encode_event({name: event[""]}, self._limits)[len(OPEN) : -len(CLOSE)]
+
+        return convert
+
+
+def _plain_fields(text: bytes) -> tuple[tuple[bytes, ...], bytes]:
+    """The names of a plain object's members, and their elements."""
+    members = _members(text)
+    fields = [b"<%b>%b</%b>" % (name, value.strip(b'"'), name) for name, value in members]
+    return tuple([name for name, _ in members]), b"".join(fields)
+
 
 def _kind(value: bytes) -> Kind:
+    if value.startswith((b"[", b"{")):
+        return "nested"
     if _is_decimal(value):
         return "literal"
     return "text" if _is_text(value) else "any"
@@ -107,7 +149,7 @@ def _value(kind: Kind) -> bytes:
         return b"(" + DECIMAL + rb")(?=[ \t,}])"
     if kind == "text":
         return b'"' + NOT_LITERAL % b'"' + b"(" + TEXT + b')"'
-    return b"(" + JSON_SCALAR + rb")(?=[ \t,}])"
+    return b"(" + (_NESTED if kind == "nested" else JSON_SCALAR) + rb")(?=[ \t,}])"
 
 
 def _element(closing: bytes) -> Converter:

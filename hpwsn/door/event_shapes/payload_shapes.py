@@ -1,6 +1,6 @@
 """Payloads of the log as JSON, or as rows of values: many at once by their shape (learned_shapes).
 
-A flat `hp:event` without a learned shape is cut by one expression. All other payloads are parsed, which is
+An `hp:event` without a learned shape is cut by one expression. All other payloads are parsed, which is
 the reference. Rows are for programs that read columns; hpwsn.door.rest.event_pages describes them.
 """
 
@@ -15,15 +15,18 @@ from hpwsn.door.event_shapes.leaves import (
     LITERAL,
     NOT_LITERAL,
     NULL,
-    NULL_MARK,
     OPEN,
     STRING_MARK,
     TEXT,
+    Leaf,
     any_element,
     cell,
-    flat_leaves,
+    event_leaves,
     leaf_cell,
     leaf_json,
+    nested_cell,
+    nested_elements,
+    nested_json,
     quoted,
     skipped,
     start_tag,
@@ -51,39 +54,49 @@ class JsonForm:
 
     def convert_slowly(self, item: bytes) -> tuple[bytes, Key | None]:
         """An event of any shape."""
-        leaves = flat_leaves(item)
+        leaves = event_leaves(item)
         if leaves is None:
             return write_json(decode_event(item)).encode(), None
-        fields = [leaf.quoted + leaf_json(leaf.rest) for leaf in leaves]
+        fields = [
+            leaf.quoted + (nested_json(leaf.rest) if leaf.nested else leaf_json(leaf.rest)) for leaf in leaves
+        ]
         return b"{" + b", ".join(fields) + b"}", tuple([leaf.name for leaf in leaves])
 
     def read_shape(self, item: bytes) -> list[Field] | None:
-        """The fields of a flat event."""
-        leaves = flat_leaves(item)
-        return None if leaves is None else [Field(leaf.name, _json_kind(leaf.rest)) for leaf in leaves]
+        """The fields of an event that is not deeply nested."""
+        leaves = event_leaves(item)
+        return None if leaves is None else [Field(leaf.name, _json_kind(leaf)) for leaf in leaves]
 
     def compile_cut(self, fields: Sequence[Field]) -> Cut:
         """The conversion to JSON."""
         expression, places = [re.escape(OPEN)], []
         for field in fields:
             opening, closing = start_tag(field.name)
-            expression.append(re.escape(opening) + _json_value(field.kind, closing))
+            expression.append(re.escape(opening) + _json_value(field.kind, opening, closing))
             quote = b'"' if field.kind == "text" else b""
             places.append(quoted(field.name).replace(b"%", b"%%") + quote + b"%b" + quote)
         expression += (re.escape(CLOSE), END)
-        converters = {at: leaf_json for at, field in enumerate(fields) if field.kind == "any"}
+        converters = {at: _JSON[field.kind] for at, field in enumerate(fields) if field.kind in _JSON}
         template = b"{" + b", ".join(places) + b"}"
         return Cut(fields, b"".join(expression), template, range(len(fields)), converters)
 
 
-def _json_kind(rest: bytes) -> Kind:
-    if _is_literal(rest):
+_JSON: dict[Kind, Converter] = {"any": leaf_json, "nested": nested_json}
+_CELLS: dict[Kind, Converter] = {"any": leaf_cell, "nested": nested_cell}
+
+
+def _json_kind(leaf: Leaf) -> Kind:
+    if leaf.nested:
+        return "nested"
+    if _is_literal(leaf.rest):
         return "literal"
-    return "text" if _is_text(rest) else "any"
+    return "text" if _is_text(leaf.rest) else "any"
 
 
-def _json_value(kind: Kind, closing: bytes) -> bytes:
+def _json_value(kind: Kind, opening: bytes, closing: bytes) -> bytes:
     """An expression with one group, for an element after its name."""
+    if kind == "nested":
+        return nested_elements(opening)
     if kind == "any":
         return any_element(closing)
     if kind == "literal":
@@ -102,23 +115,24 @@ class RowsForm:
 
     def convert_slowly(self, item: bytes) -> tuple[bytes, Key | None]:
         """The row of an event of any shape."""
-        leaves = flat_leaves(item)
+        leaves = event_leaves(item)
         if leaves is None:
             event = decode_event(item)
             return SEPARATOR.join([cell(event.get(column)) for column in self._columns]), None
-        rests = {leaf.name: leaf.rest for leaf in leaves}
-        null = NULL_MARK + b"/>"
-        return SEPARATOR.join([leaf_cell(rests.get(each, null)) for each in self._columns]), tuple(rests)
+        rests = {leaf.name: leaf for leaf in leaves}
+        return SEPARATOR.join([_cell(rests.get(each)) for each in self._columns]), tuple(rests)
 
     def read_shape(self, item: bytes) -> list[Field] | None:
-        """The fields of a flat event; those that are not columns may have any value."""
-        leaves = flat_leaves(item)
+        """The fields of an event; those that are not columns may have any scalar value."""
+        leaves = event_leaves(item)
         if leaves is None:
             return None
-        return [
-            Field(leaf.name, "text" if leaf.name not in self._columns or _is_cell(leaf.rest) else "any")
-            for leaf in leaves
-        ]
+        return [Field(leaf.name, self._kind(leaf)) for leaf in leaves]
+
+    def _kind(self, leaf: Leaf) -> Kind:
+        if leaf.nested:
+            return "nested"
+        return "text" if leaf.name not in self._columns or _is_cell(leaf.rest) else "any"
 
     def compile_cut(self, fields: Sequence[Field]) -> Cut:
         """The conversion to rows."""
@@ -127,16 +141,29 @@ class RowsForm:
         converters: dict[int, Converter] = {}
         for field in fields:
             opening, closing = start_tag(field.name)
-            rest = skipped(closing)
-            if field.name in self._columns:
-                if field.kind == "any":
-                    converters[len(groups)] = leaf_cell
-                    rest = any_element(closing)
-                else:
-                    rest = _CELL + re.escape(closing)
+            wanted = field.name in self._columns
+            if wanted and field.kind in _CELLS:
+                converters[len(groups)] = _CELLS[field.kind]
+            if wanted:
                 groups[field.name] = len(groups)
-            expression.append(re.escape(opening) + rest)
+            expression.append(re.escape(opening) + _cell_value(field.kind, wanted, opening, closing))
         expression += (re.escape(CLOSE), END)
         template = SEPARATOR.join([b"%b" if each in groups else NULL for each in self._columns])
         order = [groups[each] for each in self._columns if each in groups]
         return Cut(fields, b"".join(expression), template, order, converters)
+
+
+def _cell(leaf: Leaf | None) -> bytes:
+    if leaf is None:
+        return NULL
+    return nested_cell(leaf.rest) if leaf.nested else leaf_cell(leaf.rest)
+
+
+def _cell_value(kind: Kind, wanted: bool, opening: bytes, closing: bytes) -> bytes:
+    """An expression for an element after its name, with a group if its value is wanted."""
+    if kind == "nested":
+        found = nested_elements(opening)
+        return found if wanted else b"(?:" + found.removeprefix(b"(")
+    if not wanted:
+        return skipped(closing)
+    return any_element(closing) if kind == "any" else _CELL + re.escape(closing)

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from hpwsn.door.event_shapes.line_shapes import LineShapes
 from hpwsn.notification import split_payloads
-from hpwsn_client.wsn.formats.json_events import JsonObject, decode_event, encode_event
+from hpwsn_client.wsn.formats.json_events import JsonObject, JsonValue, decode_event, encode_event
 from hpwsn_client.wsn.formats.json_text import parse_event_lines, parse_events
 from hpwsn_client.wsn.soap.soap_faults import SoapFault
 from hpwsn_client.wsn.soap.xml import DEFAULT_LIMITS, Limits
-from tests.json_event_values import EVENTS, NAMES, SCALARS
+from tests.json_event_values import EVENTS, NAMES, SCALARS, VALUES
 
 STYLES = st.sampled_from([(", ", ": "), (",", ":"), (" ,  ", " :\t"), (",\t", ": ")])
 ODD = [
@@ -97,13 +97,16 @@ def test_lines_and_arrays_are_those_of_a_parser(
 
 
 @settings(max_examples=40)
-@given(st.sets(st.sampled_from(NAMES), min_size=1), STYLES, st.data())
+@given(st.sets(st.sampled_from(NAMES), min_size=1), STYLES, st.sampled_from([SCALARS, VALUES]), st.data())
 def test_lines_of_one_shape_with_any_values(
-    names: set[str], style: tuple[str, str], data: st.DataObject
+    names: set[str],
+    style: tuple[str, str],
+    values: st.SearchStrategy[JsonValue],
+    data: st.DataObject,
 ) -> None:
     shapes = LineShapes(DEFAULT_LIMITS, 4)
     for _ in range(5):
-        events = [{name: data.draw(SCALARS) for name in sorted(names)} for _ in range(4)]
+        events = [{name: data.draw(values) for name in sorted(names)} for _ in range(4)]
         lines = b"\n".join(written(event, style, False) for event in events)
         assert shapes.payloads_of(lines, array=False) is not None
         check(shapes, lines)
