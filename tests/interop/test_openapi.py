@@ -1,16 +1,19 @@
 """schemathesis, unchanged, tries every operation of /openapi.json on a real node, with all default checks.
 
-What a document cannot say is said here: what a topic, an XPath and NDJSON are, and that of two names for one
-id only one may be given. Nobody waits for an event that never comes, and every run tries the same requests.
+What a document cannot say is said here: what a topic, an XPath, NDJSON and Arrow are, and that of two names
+for one id only one may be given. Nobody waits for an event that never comes, and every run tries the same
+requests.
 """
 
 from __future__ import annotations
 
+import io
 import json
 from typing import Any
 
 import aiohttp
 import jsonschema_rs
+import pyarrow as pa
 import schemathesis
 from hypothesis import strategies as st
 from schemathesis.config import GenerationConfig, ProjectConfig, ProjectsConfig, SchemathesisConfig
@@ -21,6 +24,7 @@ from tests.harness import NodeProcess
 GIVEN = {
     "path.topic": "sensors:hall",
     "query.filter": "n > 1 or n < 1",
+    "query.also": ["sensors:roof"],
     "query.wait": 0.01,
     "path.uri": "urn:flow",
 }
@@ -29,8 +33,21 @@ LINES = st.lists(st.dictionaries(NAMES, st.integers() | st.booleans() | NAMES), 
 GENERATION = GenerationConfig(deterministic=True, max_examples=25, database="none")
 PROJECT = ProjectConfig(generation=GENERATION, parameters=GIVEN)
 
+
+def stream_of(numbers: list[int]) -> bytes:
+    """An Arrow stream with a column of numbers."""
+    sink = io.BytesIO()
+    batch = pa.record_batch({"n": pa.array(numbers)})
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return sink.getvalue()
+
+
 schemathesis.openapi.media_type(
     "application/x-ndjson", LINES.map(lambda events: "\n".join(map(json.dumps, events)).encode())
+)
+schemathesis.openapi.media_type(
+    "application/vnd.apache.arrow.stream", st.lists(st.integers(0, 9), min_size=1).map(stream_of)
 )
 schema = schemathesis.openapi.from_dict(
     document("http://127.0.0.1"),

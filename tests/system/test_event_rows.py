@@ -161,5 +161,9 @@ async def test_parameters_that_are_not_valid_are_named(node: NodeProcess) -> Non
             async with session.get(f"{node.base}/topics/a/events", params=params) as response:
                 assert response.status == 400
                 assert next(iter(params)) in (await response.json())["error"] or "also" in params
-        async with session.head(f"{node.base}/topics/a/events", params={"since": "x"}) as response:
-            assert response.status == 400
+        for params in ({"since": "x"}, {"max": "x"}, {"wait": "x"}, {"upto": "1"}):
+            async with session.head(f"{node.base}/topics/a/events", params=params) as response:
+                assert response.status == 400
+        stream = {"Accept": "text/event-stream"}
+        async with session.get(f"{node.base}/topics/a/events?upto=1", headers=stream) as response:
+            assert (response.status, "upto" in (await response.json())["error"]) == (400, True)

@@ -14,8 +14,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import cast
 
-from lxml import etree
-
 from hpwsn.broker.delivery.log_pages import Page, Stretch, off_loop
 from hpwsn.broker.subscriptions.subscription import Subscriber
 from hpwsn.journal.journal import Journal
@@ -24,8 +22,6 @@ from hpwsn.listeners import Listeners
 from hpwsn.notification import Run
 from hpwsn.topics.tree.tree import TopicTree
 from hpwsn_client.wsn.soap.names import DIALECT_SIMPLE
-from hpwsn_client.wsn.soap.soap_faults import SoapFault
-from hpwsn_client.wsn.soap.xml import STORED_LIMITS, parse_xml
 from hpwsn_client.wsn.topics.topic_expressions import Topic, TopicExpression
 
 POLL_BYTES = 4 << 20
@@ -44,7 +40,7 @@ class Query:
     """What a reader wants: topics, each with all below it, up to an offset, and what a predicate selects."""
 
     topics: tuple[Topic, ...]
-    wanted: Callable[[etree._Element], bool] | None = None
+    wanted: Callable[[bytes], bool] | None = None
     upto: int | None = None
 
     @property
@@ -265,13 +261,6 @@ async def _selected(page: Page, query: Query) -> list[Stretch]:
     return await off_loop(page.size, _select, page.stretches, query.wanted)
 
 
-def _select(stretches: Sequence[Stretch], wanted: Callable[[etree._Element], bool]) -> list[Stretch]:
-    found = (each.select([_holds(payload, wanted) for payload in each.payloads]) for each in stretches)
+def _select(stretches: Sequence[Stretch], wanted: Callable[[bytes], bool]) -> list[Stretch]:
+    found = (each.select(list(map(wanted, each.payloads))) for each in stretches)
     return [each for each in found if each is not None]
-
-
-def _holds(payload: bytes, wanted: Callable[[etree._Element], bool]) -> bool:
-    try:
-        return wanted(parse_xml(payload, STORED_LIMITS))
-    except SoapFault:
-        return False

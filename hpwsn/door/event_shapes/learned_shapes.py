@@ -21,6 +21,8 @@ LONGEST = 4096
 """Maximum bytes of an item whose shape is learned."""
 MOST_KEYS = 256
 """Shapes that were seen and not learned, which are remembered."""
+PIECE = 128 << 10
+"""Bytes that one call of an expression works on: it holds the interpreter lock (GIL), about a millisecond."""
 PRICE = 300
 """Credit for each field of a cut; a slow item earns 1."""
 MOST_CREDIT = 100 * PRICE
@@ -109,6 +111,18 @@ class LearnedShapes:
 
     def convert(self, items: bytes, count: int) -> list[bytes]:
         """All `count` items, each with its terminator, in the other form."""
+        if len(items) <= PIECE:
+            return self._convert_piece(items, count)
+        converted: list[bytes] = []
+        start, terminator = 0, self._form.terminator
+        while start < len(items):
+            end = items.find(terminator, start + PIECE) + 1 or len(items)
+            piece = items[start:end]
+            converted += self._convert_piece(piece, piece.count(terminator))
+            start = end
+        return converted
+
+    def _convert_piece(self, items: bytes, count: int) -> list[bytes]:
         cuts = self._cuts
         if cuts and cuts[0].match(items) is not None:
             found = cuts[0].find(items)

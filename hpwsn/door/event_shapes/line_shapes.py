@@ -155,11 +155,13 @@ def _is_plain(data: bytes) -> bool:
 
 
 def _split_array(data: bytes) -> bytes | None:
-    """The objects of an array, each on a line; None if that is not certain.
+    """The objects of an array, each on a line, or a single object; None if that is not certain.
 
     If each line is an object, then the split was right: a piece of an object or of a string is not one.
     """
     text = data.strip(b" \t\r\n")
+    if text.startswith(b"{"):
+        return None if b"\n" in text else text
     if not text.startswith(b"[") or not text.endswith(b"]"):
         return None
     inner = text[1:-1].strip(b" \t\r\n").replace(b"},\n", b"}, ")

@@ -24,6 +24,7 @@ from hpwsn.door.rest.event_answers import answer, answers_in_json
 from hpwsn.door.rest.event_pages import MOST_ROWS, ROWS, ROWS_BYTES, ROWS_TYPE, EventPages
 from hpwsn.door.rest.event_parameters import (
     accepts,
+    bad,
     check_names,
     content_of,
     maximum_of,
@@ -185,6 +186,8 @@ class EventsDoor:
         socket = wants_socket(request)
         if not socket and not wants_stream(request):
             return await self._poll(request, query, after or 0)
+        if query.upto is not None:
+            raise bad("upto is for polls; a stream has no end")
         start = after if last is None else last
         start = self._readers.head() if start is None else start
         if socket:
@@ -198,11 +201,12 @@ class EventsDoor:
         check_names(request, "after", "max", "wait", "also", "since")
         query, since = Query(topics_of(request)), since_of(request)
         after = offset_of("after", request.query)
+        limit, wait = maximum_of(request, 1), wait_of(request)
         for topic in query.topics:
             self._readers.check(topic)
         headers = {}
         if after is not None:
-            backlog = await self._readers.backlog(query, after, maximum_of(request, 1), wait_of(request))
+            backlog = await self._readers.backlog(query, after, limit, wait)
             headers[WAITING_HEADER] = str(backlog.entries)
             if "max" in request.query:
                 headers[UPTO_HEADER] = str(backlog.upto)

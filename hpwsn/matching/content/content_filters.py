@@ -10,7 +10,7 @@ needs it. A flat event needs no parser.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cache
+from functools import cache, partial
 
 from lxml import etree
 
@@ -22,12 +22,14 @@ from hpwsn.matching.language.values import Scalar
 from hpwsn_client.wsn.operations.filters import ContentFilter, compile_content
 from hpwsn_client.wsn.soap.faults import InvalidMessageContentExpressionFault
 from hpwsn_client.wsn.soap.names import DIALECT_PREDICATES, DIALECT_XPATH
+from hpwsn_client.wsn.soap.soap_faults import SoapFault
 from hpwsn_client.wsn.soap.xml import STORED_LIMITS, parse_xml
 from hpwsn_client.wsn.topics.topic import shown
 
 Filters = tuple[ContentFilter, ...]
 Values = dict[str, Scalar] | None
-Condition = Callable[[etree._Element], bool]
+Condition = Callable[[bytes], bool]
+"""Whether a filter accepts a stored payload."""
 
 
 class XPath:
@@ -185,12 +187,29 @@ def _read(path: Path, payload: etree._Element) -> Values:
 
 
 def compile_condition(content: ContentFilter) -> Condition:
-    """Compile one filter of either dialect to a function of a payload."""
+    """Compile one filter of either dialect; a payload that cannot be parsed is not accepted."""
     _check_dialects((content,))
     request = compile_predicates((content,))
-    if request is None:
-        return compile_content(content)
-    return lambda payload: disjunction_holds(request, event_of(payload))
+    if request is not None:
+        return partial(_request_holds, request)
+    return partial(_xpath_holds, compile_content(content))
+
+
+def _request_holds(request: Disjunction, payload: bytes) -> bool:
+    event = flat_event(payload)
+    if event is None:
+        try:
+            event = event_of(parse_xml(payload, STORED_LIMITS))
+        except SoapFault:
+            return False
+    return disjunction_holds(request, event)
+
+
+def _xpath_holds(holds: Callable[[etree._Element], bool], payload: bytes) -> bool:
+    try:
+        return holds(parse_xml(payload, STORED_LIMITS))
+    except SoapFault:
+        return False
 
 
 def compile_predicates(filters: Filters) -> Disjunction | None:

@@ -14,9 +14,10 @@ from hpwsn.broker.delivery.log_pages import LOOP_BYTES, Page, Stretch, encode_on
 from hpwsn.broker.delivery.log_readers import FOLLOW_BYTES, FOLLOW_ENTRIES, POLL_BYTES, Query, Readers
 from hpwsn.broker.subscriptions.subscription import Subscription
 from hpwsn.journal import Journal
+from hpwsn.matching.content.content_filters import compile_condition
 from hpwsn.notification import Run, members
 from hpwsn.topics.tree.tree import TopicTree
-from hpwsn_client.wsn.operations.filters import ContentFilter, compile_content
+from hpwsn_client.wsn.operations.filters import ContentFilter
 from hpwsn_client.wsn.soap.names import DIALECT_XPATH
 from hpwsn_client.wsn.topics.topic_expressions import Topic
 from tests.patience import patience
@@ -150,7 +151,7 @@ async def test_a_quiet_stream_has_an_empty_page_at_each_beat(tmp_path: Path) -> 
 
 
 async def test_a_filter_lets_a_poll_wait_on_until_something_is_selected(tmp_path: Path) -> None:
-    wanted = Query(A.topics, compile_content(ContentFilter(DIALECT_XPATH, "n = 3")))
+    wanted = Query(A.topics, compile_condition(ContentFilter(DIALECT_XPATH, "n = 3")))
     async with opened(tmp_path) as log, patience():
         page = asyncio.ensure_future(log.readers.poll(wanted, 0, 10, 15))
         for n in range(5):
@@ -160,7 +161,7 @@ async def test_a_filter_lets_a_poll_wait_on_until_something_is_selected(tmp_path
 
 
 async def test_a_filter_that_selects_more_than_asked_goes_on_where_it_stopped(tmp_path: Path) -> None:
-    wanted = Query(A.topics, compile_content(ContentFilter(DIALECT_XPATH, "n mod 2 = 1")))
+    wanted = Query(A.topics, compile_condition(ContentFilter(DIALECT_XPATH, "n mod 2 = 1")))
     async with opened(tmp_path) as log:
         await log.publish("A", *map(str, range(2500)))
         found, after = [], 0

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hpwsn.door.event_shapes import learned_shapes
 from hpwsn.door.event_shapes.learned_shapes import MOST_CUTS, LearnedShapes
 from hpwsn.door.event_shapes.leaves import cell, flat_leaves
 from hpwsn.door.event_shapes.payload_shapes import JsonForm, RowsForm
@@ -104,6 +105,14 @@ def test_a_payload_of_a_known_shape_is_converted_without_a_parser(
     monkeypatch.setattr(JsonForm, "convert_slowly", refuse)
     for page in pages:
         check(page, form)
+
+
+@pytest.mark.parametrize("piece", [1, 64, 1000, 10_000])
+def test_long_pages_are_converted_in_pieces(piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(learned_shapes, "PIECE", piece)
+    form = LearnedShapes(JsonForm())
+    for _ in range(2):
+        check([encode_event({"n": n, "cid": f"c{n}"}) for n in range(100)] + ODD, form)
 
 
 def test_what_is_learned_stays_bounded_when_every_event_has_a_new_shape() -> None:

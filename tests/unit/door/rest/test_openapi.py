@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hpwsn.door.rest import dead_letters, event_parameters, events
+from hpwsn.door.rest import dead_letters, event_pages, event_parameters, events
 from hpwsn.door.rest.openapi import document
 from hpwsn.streams.registry import service
 from hpwsn_client import __version__
@@ -50,7 +50,7 @@ def test_the_data_file_is_in_the_package() -> None:
 def test_a_page_of_events_has_the_default_and_the_limit_of_the_code() -> None:
     maximum = parameter("/topics/{topic}/events", "get", "max")
     assert maximum["schema"]["default"] == events.PAGE
-    assert numbers(maximum["description"]) == [events.LARGEST_PAGE]
+    assert numbers(maximum["description"]) == [events.LARGEST_PAGE, event_pages.ROWS, event_pages.MOST_ROWS]
 
 
 def test_the_longest_wait_of_a_poll_is_that_of_the_code() -> None:
