@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote_plus, urlsplit
 from urllib.request import Request, urlopen
 
 import pytest
@@ -14,6 +19,7 @@ from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as fn
 
+from hpwsn.streams.spark.reading.broker_link import BrokerLink, BrokerRefused
 from tests.harness import NodeProcess
 from tests.patience import PATIENCE
 from tests.spark import spark_session
@@ -158,6 +164,76 @@ def test_filters_select_the_same_rows_wherever_they_are_evaluated(
         assert numbers(many.where("key like 'k3%' and n in (3, 4, 10)")) == [3, 10]
     finally:
         spark.conf.unset(PUSHDOWN)
+
+
+@contextmanager
+def recorder(node: NodeProcess) -> Iterator[tuple[str, list[str]]]:
+    """The address of a relay to the node, and the requests that it has passed on."""
+    asked: list[str] = []
+
+    class Relay(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            asked.append(f"{self.command} {unquote_plus(self.path)}")
+            connection = HTTPConnection(urlsplit(node.base).netloc, timeout=PATIENCE)
+            connection.request(self.command, self.path, headers=dict(self.headers))
+            answer = connection.getresponse()
+            body = answer.read()
+            self.send_response(answer.status)
+            for name, value in answer.getheaders():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(body)
+            connection.close()
+
+        do_HEAD = do_GET  # noqa: N815
+
+        def log_message(self, *words: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Relay) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}/wsn", asked
+        server.shutdown()
+
+
+def test_the_node_gets_the_filters_and_only_the_columns_of_the_schema(
+    spark: SparkSession, topics: NodeProcess
+) -> None:
+    spark.conf.set(PUSHDOWN, "true")
+    try:
+        with recorder(topics) as (url, asked):
+            frame = (
+                spark.read.format("hpwsn").schema("n BIGINT, key STRING").options(url=url, subscribe="many")
+            )
+            assert numbers(frame.load().where("key = 'k3' and n < 20")) == [3, 10, 17]
+    finally:
+        spark.conf.unset(PUSHDOWN)
+    pages = [one for one in asked if one.startswith("GET") and "column=" in one]
+    assert pages and all('key = "k3"' in one and "n < 20" in one for one in pages)
+    assert all("column=n&column=key&" in one for one in pages)
+
+
+def test_a_filter_outside_of_a_constraint_selects_nothing_by_spark(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    with NodeProcess(tmp_path / "data") as node:
+        link = BrokerLink(node.url)
+        document = {"topic": "kinds", "instance": "one", "attributes": {"kind": "string"}}
+        link.register("urn:test:kinds", {**document, "constraints": {"kind": '= "car"'}})
+        with pytest.raises(BrokerRefused, match="lies outside the constraint"):
+            link.rows(["kinds"], 0, 0, limit=1, condition='(kind = "bus")')
+        link.close()
+        publish(node, "kinds", [{"kind": "car"}])
+        spark.conf.set(PUSHDOWN, "true")
+        try:
+            frame = read(spark, node, "kind STRING", subscribe="kinds")
+            assert frame.where("kind = 'bus'").collect() == []
+            assert frame.where("kind = 'car'").collect() == [Row(kind="car")]
+        finally:
+            spark.conf.unset(PUSHDOWN)
 
 
 def test_wrong_options_and_schemas_are_named(spark: SparkSession, topics: NodeProcess) -> None:

@@ -10,16 +10,19 @@ Spark pushes filters.
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
-from hpwsn.streams.spark.reading.broker_link import BrokerLink, LogState, kept_link
+from hpwsn.streams.spark.reading.broker_link import BrokerLink, BrokerRefused, LogState, kept_link
 from hpwsn.streams.spark.reading.pushed_filters import condition_of
 from hpwsn.streams.spark.reading.range_reading import OffsetRange, check_kept, read_range, split_range
 from hpwsn.streams.spark.reading.read_options import EARLIEST, LATEST, ReadOptions
+
+log = logging.getLogger(__name__)
 
 PATIENCE = 60.0
 """Seconds that a batch waits for a node that is unavailable."""
@@ -79,5 +82,18 @@ class FilteringBatchReader(TopicBatchReader):
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802
         """Take a condition from the filters; Spark evaluates all of them again."""
-        self._condition = condition_of(filters, self._schema)
+        condition = condition_of(filters, self._schema)
+        if condition and self._is_accepted(condition):
+            self._condition = condition
         return filters
+
+    def _is_accepted(self, condition: str) -> bool:
+        """Whether the node accepts the condition; it rejects one outside the constraints of a service."""
+        options = self._options
+        try:
+            with kept_link(options.url, PATIENCE) as link:
+                link.rows(options.topics, 0, 0, limit=1, condition=condition)
+        except BrokerRefused as error:
+            log.info("filters are left to Spark: %s", error)
+            return False
+        return True

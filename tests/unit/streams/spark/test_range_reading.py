@@ -43,7 +43,5 @@ def test_events_that_retention_has_removed_are_an_error_or_a_warning(caplog):
 
 def test_a_log_that_ends_before_the_checkpoint_is_another_one():
     check_end(LogState(end=10), 10, OPTIONS)
-    with pytest.raises(
-        AnotherLogError, match=r"ends at offset 9, but .* at offset 10.*restore"
-    ):
+    with pytest.raises(AnotherLogError, match=r"ends at offset 9, but .* at offset 10.*restore"):
         check_end(LogState(end=9), 10, OPTIONS)
