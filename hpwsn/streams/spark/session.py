@@ -25,6 +25,8 @@ TUNING = {
     "spark.ui.showConsoleProgress": "false",
     # Keeps figures of past batches for Spark's page; streams run --ui turns both on.
     "spark.sql.streaming.ui.enabled": "false",
+    # By TCP, each task of Python waits 40 ms for a delayed acknowledgement of its last small packet.
+    "spark.python.unix.domain.socket.enabled": "true",
     # State that changed is logged, instead of whole files of RocksDB copied in every batch.
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
 }
@@ -32,6 +34,8 @@ LOCAL_CHECKPOINT = {
     # Spark's default renames a file by way of Hadoop's FileContext, which starts the programs readlink and
     # chmod several times for each of the files of a batch. In a folder, renaming is atomic either way.
     "spark.sql.streaming.checkpointFileManagerClass": f"{_CHECKPOINTS}FileSystemBasedCheckpointFileManager",
+    # Without Hadoop's checksum file beside each file, which takes another chmod; Spark has checksums itself.
+    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
 }
 
 

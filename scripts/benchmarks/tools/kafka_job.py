@@ -30,10 +30,14 @@ SESSION = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
-    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.shuffle.partitions": "1",
     "spark.driver.memory": "1g",
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+    ),
+    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
 }
-"""Spark's own state store, in memory, is the faster one for this job; it stays the default."""
+"""As for the node's jobs, written again so that this program starts without HPwsn. Spark's own state store, in memory, is the faster one for this job."""
 
 
 def described() -> str:

@@ -103,7 +103,7 @@ def latency_table(
 def setup_notes(rows: int, kill: bool) -> tuple[str, ...]:
     """How all was set up."""
     found = [
-        f"{rows:,} rows; Spark {MASTER}, 1 GB, 2 shuffle partitions, at most {ROWS:,} rows a batch",
+        f"{rows:,} rows; Spark {MASTER}, 1 GB, 1 shuffle partition, at most {ROWS:,} rows a batch",
         f"Kafka: one process (KRaft), heap 1 GB, topics of {PARTITIONS} partitions by camera; {described()};"
         " Spark's own state store in memory; its consumer is librdkafka with fetch.wait.max.ms=10",
         "Kafka's sink may repeat rows after a failure; that of HPwsn does not",

@@ -83,7 +83,8 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             check_end(LogState(self._target), begin, options)
             return self._nothing(start, begin)
         most = _UNLIMITED if isinstance(limit, ReadAllAvailable) else options.limit
-        wait = 0.0 if self._target is not None or self._others_run else LONG_POLL
+        # After a batch Spark may have another one to run, which closes windows: it must not wait for events.
+        wait = LONG_POLL if self._idle and self._target is None and not self._others_run else 0.0
         with kept_link(options.url) as link:
             state = link.look(options.topics, after=after, limit=most, wait=wait)
         check_end(state, begin, options)
