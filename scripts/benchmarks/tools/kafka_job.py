@@ -37,7 +37,10 @@ SESSION = {
     ),
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
 }
-"""As for the node's jobs, written again so that this program starts without HPwsn. Spark's own state store, in memory, is the faster one for this job."""
+"""As for the node's jobs, written again so that this program starts without HPwsn.
+
+Spark's own state store, in memory, is the faster one for this job; it stays the default.
+"""
 
 
 def described() -> str:
