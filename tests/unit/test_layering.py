@@ -123,7 +123,7 @@ CONCRETE: Mapping[str, tuple[str, ...]] = {
     "hpwsn.backbone.activemq": (
         "hpwsn.node",
         "hpwsn.backbone.activemq",
-        "hpwsn.streams.spark.task_publishing",
+        "hpwsn.streams.spark.publishing.task_publishing",
     ),
     "hpwsn.topics.directory.topic_file": ("hpwsn.topics.opening",),
     "hpwsn.topics.ldap.ldap_*": ("hpwsn.topics.opening", "hpwsn.topics.ldap"),

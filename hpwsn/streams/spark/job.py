@@ -30,10 +30,10 @@ from hpwsn.streams.spark.columns import column
 from hpwsn.streams.spark.dataframes import apply
 from hpwsn.streams.spark.history import folder_name, write_history
 from hpwsn.streams.spark.inputs import open_streams
+from hpwsn.streams.spark.publishing.task_publishing import RESULT, Publication
 from hpwsn.streams.spark.reading.broker_link import BrokerLink, BrokerRefused, BrokerUnavailable
 from hpwsn.streams.spark.running import HISTORY, PUBLISHED, QUERY, RunningService, progress_line
 from hpwsn.streams.spark.source import MAX_ROWS
-from hpwsn.streams.spark.task_publishing import RESULT, Publication
 
 SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 HEARTBEAT = 2.0

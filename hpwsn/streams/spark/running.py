@@ -19,8 +19,15 @@ from pyspark.sql.streaming.query import StreamingQuery
 from hpwsn.errors import HpwsnError
 from hpwsn.streams.plan.plan import Plan
 from hpwsn.streams.spark.history import folder_name
+from hpwsn.streams.spark.publishing.rerun import (
+    NO_RERUN,
+    Rerun,
+    find_rerun,
+    last_begun,
+    local_folder,
+    record_committed,
+)
 from hpwsn.streams.spark.reading.broker_link import BrokerLink
-from hpwsn.streams.spark.rerun import NO_RERUN, Rerun, find_rerun, last_begun, local_folder, record_committed
 
 Figures = dict[str, float]
 

@@ -61,16 +61,16 @@ class HpwsnDataSource(DataSource):
         return TopicStreamReader(parse_read_options(self.options, stream=True), arrow_schema(schema))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        """Publish a table to a topic; see hpwsn.streams.spark.sink."""
-        from hpwsn.streams.spark.sink import TableWriter
+        """Publish a table to a topic; see hpwsn.streams.spark.publishing.sink."""
+        from hpwsn.streams.spark.publishing.sink import TableWriter
 
         if overwrite:
             raise HpwsnError("a topic cannot be overwritten; use mode('append')")
         return TableWriter({"url": broker_url(), **_in_lower_case(self.options)})
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
-        """Publish to a topic; see hpwsn.streams.spark.sink."""
-        from hpwsn.streams.spark.sink import TopicWriter
+        """Publish to a topic; see hpwsn.streams.spark.publishing.sink."""
+        from hpwsn.streams.spark.publishing.sink import TopicWriter
 
         return TopicWriter({"url": broker_url(), **_in_lower_case(self.options)})
 

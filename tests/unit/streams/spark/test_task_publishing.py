@@ -8,9 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpwsn.errors import HpwsnError
-from hpwsn.streams.spark import task_publishing
-from hpwsn.streams.spark.rerun import Rerun
-from hpwsn.streams.spark.task_publishing import chunks_of, publication_of, short_name, sorted_batches
+from hpwsn.streams.spark.publishing import task_publishing
+from hpwsn.streams.spark.publishing.rerun import Rerun
+from hpwsn.streams.spark.publishing.task_publishing import (
+    chunks_of,
+    publication_of,
+    short_name,
+    sorted_batches,
+)
 
 
 def batch(numbers, **columns):

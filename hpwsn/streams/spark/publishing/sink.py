@@ -1,6 +1,6 @@
 """The writers of the Spark data source `hpwsn`: publish the rows of a user's query or table.
 
-The rows of a partition are published in their order (hpwsn.streams.spark.task_publishing). If the option
+The rows of a partition are published in their order (`task_publishing`). If the option
 `checkpointLocation` of a stream names a local folder, an epoch that is run again, however late, publishes
 only what is not in the topic yet; the record of this is the folder `hpwsn` in the checkpoint. A table is
 published once, also if Spark runs one of its tasks again; saving it another time publishes it again.
@@ -17,8 +17,7 @@ from uuid import uuid4
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 
-from hpwsn.streams.spark.reading.broker_link import BrokerLink
-from hpwsn.streams.spark.rerun import (
+from hpwsn.streams.spark.publishing.rerun import (
     NO_RERUN,
     find_rerun,
     has_record,
@@ -26,7 +25,8 @@ from hpwsn.streams.spark.rerun import (
     local_folder,
     record_committed,
 )
-from hpwsn.streams.spark.task_publishing import Publication, current_run, publication_of
+from hpwsn.streams.spark.publishing.task_publishing import Publication, current_run, publication_of
+from hpwsn.streams.spark.reading.broker_link import BrokerLink
 
 
 @dataclass

@@ -26,8 +26,8 @@ from pyspark import TaskContext
 
 from hpwsn.errors import HpwsnError
 from hpwsn.streams.arrow_json import json_lines
+from hpwsn.streams.spark.publishing.rerun import NO_RERUN, Rerun
 from hpwsn.streams.spark.reading.broker_link import BrokerLink, kept_link
-from hpwsn.streams.spark.rerun import NO_RERUN, Rerun
 
 if TYPE_CHECKING:
     from hpwsn.backbone.activemq.internal_publisher import InternalPublisher

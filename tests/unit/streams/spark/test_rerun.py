@@ -2,8 +2,15 @@
 
 from pathlib import Path
 
+from hpwsn.streams.spark.publishing.rerun import (
+    KEPT,
+    Rerun,
+    find_rerun,
+    has_record,
+    local_folder,
+    record_committed,
+)
 from hpwsn.streams.spark.reading.broker_link import RowsPage
-from hpwsn.streams.spark.rerun import KEPT, Rerun, find_rerun, has_record, local_folder, record_committed
 
 
 class Log:
