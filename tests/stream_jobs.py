@@ -45,6 +45,10 @@ class JobProcess:
     def __enter__(self) -> Self:
         return self
 
+    def wait(self) -> int:
+        """The exit status of a job that ends by itself."""
+        return self.process.wait(PATIENCE)
+
     def __exit__(self, *error: object) -> None:
         with suppress(ProcessLookupError):
             self.kill()

@@ -61,6 +61,7 @@ def test_the_list_names_every_benchmark_with_what_it_measures():
         "cluster",
         "directory",
         "durability",
+        "json-door",
         "pipeline",
         "recovery",
         "scale",

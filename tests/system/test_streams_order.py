@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from itertools import groupby
+from itertools import accumulate, groupby
 from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
@@ -163,6 +163,38 @@ def test_a_sorted_window_is_published_in_its_order(
     for window in windows:
         assert [event["place"] for event in window] == list(range(1, len(window) + 1))
         assert [event["n"] for event in window] == sorted(event["n"] for event in window)
+
+
+def test_events_without_a_time_are_accumulated_in_the_order_in_which_they_came(
+    spark: SparkSession, node: NodeProcess, tmp_path: Path
+) -> None:
+    body = json.dumps([{"k": f"k{n % 2}", "n": n * 7 % 11} for n in range(40)]).encode()
+    where, kind = f"{node.base}/topics/timeless/events", {"Content-Type": "application/json"}
+    with urlopen(Request(where, body, kind), timeout=PATIENCE):
+        pass
+    text = """
+uri = "urn:test:peaks"
+topic = "peaks"
+
+[inputs.timeless]
+source = "topic"
+topic = "timeless"
+schema = "k STRING, n BIGINT"
+
+[[ops]]
+op = "incrMax"
+attribute = "n"
+by = "k"
+as = "peak"
+"""
+    definitions = parse_document(text)
+    Job(spark, definitions, Options(url=node.url, checkpoint=str(tmp_path), once=True)).run()
+    expected = compute(definitions[0], {"timeless": json.loads(body)})
+    found = published(node, "peaks")
+    assert [event for event in found if event["k"] == "k0"] == [e for e in expected if e["k"] == "k0"]
+    assert [event for event in found if event["k"] == "k1"] == [e for e in expected if e["k"] == "k1"]
+    peaks = [event["peak"] for event in found if event["k"] == "k0"]
+    assert peaks == list(accumulate((n * 7 % 11 for n in range(0, 40, 2)), max))
 
 
 def test_where_the_order_does_not_matter_all_events_are_published_once(

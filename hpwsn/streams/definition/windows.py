@@ -110,12 +110,13 @@ def grouped(events: Iterable[Event], by: tuple[str, ...]) -> dict[Key, list[Even
 
 
 def in_order(events: Iterable[Event], schema: Schema, time: str) -> list[Event]:
-    """Events sorted by time, and events of the same time by their attributes.
+    """Events sorted by time, and events of the same time by their attributes; without a time as they came.
 
     Spark gives the events of a batch in no defined order, so row windows need an order of their own.
     """
-    names = (time, *schema.names) if time else schema.names
-    return sorted(events, key=lambda event: order_of(event, names))
+    if not time:
+        return list(events)
+    return sorted(events, key=lambda event: order_of(event, (time, *schema.names)))
 
 
 def order_of(event: Event, names: Iterable[str]) -> tuple[tuple[bool, Value], ...]:

@@ -32,7 +32,12 @@ INPUT = "input"
 NO_SCHEMA = 'is missing, and only Spark can find it out; install Spark, or write schema = "name TYPE, …"'
 
 _QUOTED = re.compile(r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`|--[^\n]*|/\*.*?\*/", re.S)
-_STATEFUL = re.compile(r"\b(?:group\s+by|distinct|join)\b", re.I)
+_STATEFUL = re.compile(r"\b(?:group\s+by|distinct|join)\b|\bfrom\s+[\w`.]+(?:\s+(?:as\s+)?\w+)?\s*,", re.I)
+_REGROUPING = re.compile(
+    r"/\*\+|\b(?:(?:distribute|cluster|sort|order)\s+by|limit|offset|union|intersect|except|in\s*\(\s*select|exists)\b",
+    re.I,
+)
+"""What moves rows between partitions or puts them in another order, beside a state."""
 _QUERY = re.compile(r"[\s(]*(?:select|with)\b", re.I)
 
 Tables = Mapping[str, StreamType]
@@ -61,8 +66,15 @@ class Sql(BaseStep):
 
 
 def is_stateful(query: str) -> bool:
-    """Whether the query has GROUP BY, DISTINCT or JOIN, outside of quotes and comments."""
+    """Whether the query has GROUP BY, DISTINCT, JOIN or several tables, outside of quotes and comments."""
     return bool(_STATEFUL.search(_QUOTED.sub(" ", query)))
+
+
+def keeps_order(query: str) -> bool:
+    """Whether the rows of the query are in the order of its input: nothing in it regroups them."""
+    # Hints of Spark look like comments, and are looked for before comments are taken out.
+    hints = "/*+" in query
+    return not (hints or is_stateful(query) or _REGROUPING.search(_QUOTED.sub(" ", query)))
 
 
 def lacks_schema(ops: Iterable[Op]) -> bool:

@@ -18,7 +18,7 @@ from hpwsn.streams.operators.join import Join
 from hpwsn.streams.operators.merge import Merge
 from hpwsn.streams.operators.project import Project
 from hpwsn.streams.operators.sort import Sort
-from hpwsn.streams.operators.sql import Sql
+from hpwsn.streams.operators.sql import Sql, keeps_order
 from hpwsn.streams.plan.plan import Plan, PlanNode
 
 _REGROUPING = (Aggregate, Increment, Sort, Join)
@@ -63,7 +63,7 @@ def output_order(plan: Plan) -> OutputOrder:
 def _regroups(node: PlanNode) -> bool:
     step = node.step
     if isinstance(step, Sql):
-        return step.stateful
+        return not keeps_order(step.query)
     return isinstance(step, _REGROUPING) or (isinstance(step, Function) and step.window is not None)
 
 

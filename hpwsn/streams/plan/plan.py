@@ -107,6 +107,13 @@ def input_schema(one: Input) -> Schema:
     return parse_schema(one.schema)
 
 
+def event_time(one: Input, schema: Schema) -> str:
+    """The attribute of an input's event time; empty if it has none."""
+    if one.time or schema.types.get("time") != TIMESTAMP:
+        return one.time or ("timestamp" if one.source == "rate" else "")
+    return "time"
+
+
 class _Planner:
     def __init__(self, definition: Definition, analyse: Analyse | None, form: Sequence[Problem]) -> None:
         self.definition = definition
@@ -155,9 +162,7 @@ class _Planner:
                 self._problem(one.place, str(error), part, "schema")
             return None
         self._check_partitions(one, schema, part)
-        time = one.time or ("time" if schema.types.get("time") == TIMESTAMP else "")
-        if not time and one.source == "rate":
-            time = "timestamp"
+        time = event_time(one, schema)
         if time and schema.types.get(time) != TIMESTAMP:
             found = f"is {schema[time]}" if time in schema else "is not an attribute"
             message = f"{time} {found}; the event time must be a TIMESTAMP of the schema"

@@ -35,7 +35,7 @@ from hpwsn.streams.operators.sql import Sql, lacks_schema
 from hpwsn.streams.plan.plan import Plan, build_plan
 from hpwsn.streams.spark.columns import column, condition_column, literal, spark_schema, spark_type
 from hpwsn.streams.spark.sql_analysis import QueryAnalysis, run_query
-from hpwsn.streams.spark.stateful_operators import run_state_machine
+from hpwsn.streams.spark.stateful_operators import ARRIVAL, run_state_machine
 from hpwsn.streams.spark.user_functions import each_batch, each_event, each_window, register_module
 
 CONFIGURATION = {
@@ -58,7 +58,10 @@ def apply(definition: Definition, frames: Mapping[str, DataFrame], *, with_order
     With `with_order`, columns that give the order of rows behind time windows, where there are any, follow.
     """
     plan = _plan(definition, frames)
-    found = {name: frames[name].select(*_columns(stream_type)) for name, stream_type in plan.inputs.items()}
+    found = {
+        name: frames[name].select(*_columns(stream_type), *_carried(frames[name]))
+        for name, stream_type in plan.inputs.items()
+    }
     for node in plan.nodes:
         taken = [found[name] for name in node.input_names]
         if any(_needs_watermark(one.step) for one in plan.nodes):
@@ -116,17 +119,24 @@ def _filter(step: Filter, frames: Sequence[DataFrame]) -> DataFrame:
 def _project(step: Project, frames: Sequence[DataFrame]) -> DataFrame:
     kept = [column(old).alias(new) for old, new in step.kept.items()]
     added = [literal(value, step.output.schema[name]).alias(name) for name, value in step.added.items()]
-    return frames[0].select(*kept, *added, *_hidden(frames[0]))
+    return frames[0].select(*kept, *added, *_carried(frames[0]))
 
 
 def _hidden(frame: DataFrame) -> list[Column]:
     return [column(name) for name in (_WINDOW_TIME, _PLACE) if name in frame.columns]
 
 
+def _carried(frame: DataFrame) -> list[Column]:
+    """The columns that operators need and that are not attributes."""
+    return [*_hidden(frame), *([column(ARRIVAL)] if ARRIVAL in frame.columns else [])]
+
+
 def _merge(step: Merge, frames: Sequence[DataFrame]) -> DataFrame:
     # If only some frames have `_at`, no time window can follow, so the column is not needed.
     common = all(_WINDOW_TIME in one.columns for one in frames)
     kept = [one.drop(_PLACE) if common else one.drop(_PLACE, _WINDOW_TIME) for one in frames]
+    if not all(ARRIVAL in one.columns for one in frames):
+        kept = [one.drop(ARRIVAL) for one in kept]
     return reduce(DataFrame.unionByName, kept)
 
 
@@ -167,7 +177,8 @@ def _function(step: Aggregate) -> Column:
 
 def _run_state_machine(step: Any, frame: DataFrame) -> DataFrame:
     stream_type = step.inputs[0]
-    order = ([stream_type.time] if stream_type.time else []) + list(stream_type.schema.names)
+    arrival = [ARRIVAL] if ARRIVAL in frame.columns else []
+    order = ([stream_type.time] if stream_type.time else arrival) + list(stream_type.schema.names)
     return run_state_machine(
         frame.drop(_WINDOW_TIME, _PLACE), step.state_machine(), step.by, order, step.output
     )

@@ -17,8 +17,10 @@ from pyspark.sql import functions as fn
 
 from hpwsn.errors import HpwsnError
 from hpwsn.streams.definition.definition import Definition, Input
+from hpwsn.streams.plan.plan import event_time, input_schema
 from hpwsn.streams.spark import file_replay, source
 from hpwsn.streams.spark.source import MAX_ROWS
+from hpwsn.streams.spark.stateful_operators import ARRIVAL
 
 
 def register_sources(spark: SparkSession) -> None:
@@ -41,7 +43,8 @@ def _stream(spark: SparkSession, one: Input, url: str, start: str, rows: int) ->
             # A job that was stopped for longer than the node keeps events continues with the oldest.
             options["failOnDataLoss"] = "false"
             options |= partition_options(one)
-            return spark.readStream.format(source.FORMAT).schema(one.schema).options(**options).load()
+            schema = one.schema if event_time(one, input_schema(one)) else f"{one.schema}, {ARRIVAL} BIGINT"
+            return spark.readStream.format(source.FORMAT).schema(schema).options(**options).load()
         case "files":
             options = {"path": input_path(one), "rows": str(rows)}
             options |= {name: one.text(name) for name in ("format", "rate")}

@@ -34,8 +34,6 @@ LOCAL_CHECKPOINT = {
     # Spark's default renames a file by way of Hadoop's FileContext, which starts the programs readlink and
     # chmod several times for each of the files of a batch. In a folder, renaming is atomic either way.
     "spark.sql.streaming.checkpointFileManagerClass": f"{_CHECKPOINTS}FileSystemBasedCheckpointFileManager",
-    # Without Hadoop's checksum file beside each file, which takes another chmod; Spark has checksums itself.
-    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
 }
 
 

@@ -1,9 +1,10 @@
 """Runs the state machines of operators (hpwsn.streams.definition.operator) as stateful operators of Spark.
 
 Each group of events has its own state, which Spark keeps with the checkpoint. The events of a group in a
-batch are first sorted by time, because a shuffle does not keep their order. The state is a pickle of lists,
-tuples and dicts of values, so the checkpoint must be as trusted as the code of the job. The operator works on
-streams, where a group continues from batch to batch, and on past data, which is one batch.
+batch are first sorted by time, or by their place in the log if they have no time, because a shuffle does not
+keep their order. The state is a pickle of lists, tuples and dicts of values, so the checkpoint must be as
+trusted as the code of the job. The operator works on streams, where a group continues from batch to batch,
+and on past data, which is one batch.
 """
 
 import pickle
@@ -21,6 +22,8 @@ from hpwsn.streams.definition.windows import order_of
 from hpwsn.streams.spark.columns import column, spark_schema
 
 _STATE = "state BINARY"
+ARRIVAL = "_offset"
+"""The column with the place of an event in the log, which gives the order of events without a time."""
 _ALL = "_group"
 """The grouping column if an operator has no `by`."""
 
@@ -55,6 +58,8 @@ class _Processor(StatefulProcessor):
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803
         """Pass the rows of one batch to the state machine and return its output."""
         events = sorted(map(event_of_row, rows), key=lambda one: order_of(one, self._order))
+        for event in events:
+            event.pop(ARRIVAL, None)
         kept = self._kept.get()
         state = self._machine.start() if kept is None else pickle.loads(kept[0])
         found = self._machine.step(state, events)

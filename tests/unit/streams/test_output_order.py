@@ -12,6 +12,28 @@ SUM = {"op": "incrSum", "attribute": "v", "by": "c"}
 
 
 @pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("SELECT c, v FROM input WHERE v > 1", Order.INPUT),
+        ("SELECT upper(c) AS c, v FROM i -- distinct, group by", Order.INPUT),
+        ("SELECT c, 'order by' AS v FROM i", Order.INPUT),
+        ("SELECT c, v FROM i a, i b WHERE a.c = b.c", Order.NONE),
+        ("SELECT c, v FROM i JOIN i b ON i.c = b.c", Order.NONE),
+        ("SELECT DISTINCT c, v FROM i", Order.NONE),
+        ("SELECT /*+ REPARTITION(4) */ c, v FROM i", Order.NONE),
+        ("SELECT c, v FROM i DISTRIBUTE BY c", Order.NONE),
+        ("SELECT c, v FROM i LIMIT 5", Order.NONE),
+        ("SELECT c, v FROM i WHERE c IN (SELECT c FROM i)", Order.NONE),
+    ],
+)
+def test_a_query_keeps_the_order_unless_something_in_it_regroups(query, expected):
+    service = Service("urn:x", topic="x")
+    service.input("i", source="topic", topic="i", schema="c STRING, v INT, time TIMESTAMP")
+    service.op("sql", query=query, schema="c STRING, v INT")
+    assert output_order(build_plan(service.definition())).order is expected
+
+
+@pytest.mark.parametrize(
     ("ops", "expected"),
     [
         ([FILTER, {"op": "project", "rename": {"c": "k"}}], OutputOrder(Order.INPUT)),
