@@ -36,7 +36,7 @@ class UnsupportedColumn(ValueError):
 
 def is_decimal(kind: pa.DataType) -> bool:
     """Whether this is a decimal type whose values Arrow can write as text."""
-    return pa.types.is_decimal(kind) and abs(kind.scale) <= _MOST_DIGITS[kind.bit_width]
+    return bool(pa.types.is_decimal(kind) and abs(kind.scale) <= _MOST_DIGITS[kind.bit_width])
 
 
 def json_lines(batch: pa.RecordBatch) -> bytes:
@@ -116,7 +116,9 @@ def _floats(column: pa.Array) -> pa.Array:
 
 def _decimals(column: pa.Array) -> pa.Array:
     # Arrow writes small and large values with an exponent, as JSON allows, even zero.
-    return pc.replace_substring_regex(_plain(column), "^0E-[0-9]+$", "0.0")
+    text = pc.replace_substring_regex(_plain(column), "^0E-[0-9]+$", "0.0")
+    # A node converts numbers faster if they have no zeros at the end.
+    return pc.replace_substring_regex(text, r"^(-?[0-9]+\.[0-9]+?)0+$", r"\1")
 
 
 def _strings(column: pa.Array) -> pa.Array:

@@ -54,7 +54,9 @@ def _decompressed(metadata: memoryview, body: pa.Buffer | None) -> int:
 
 def _length(body: memoryview, start: int, size: int) -> int:
     """The length that a compressed buffer has in its first eight bytes; -1 means not compressed."""
-    if size <= 0:
+    if size < 0:
+        raise IndexError("a buffer has a negative length")
+    if size == 0:
         return 0
     (length,) = struct.unpack_from("<q", body, start)
     return size if length < 0 else int(length)
@@ -115,7 +117,7 @@ def _size(name: str, column: pa.Array) -> int:
     _check(name, kind)
     if pa.types.is_struct(kind):
         names = [field.name for field in kind]
-        size = _names_size(len(column), names)
+        size = SHORT * len(column) + _names_size(len(column), names)
         return size + sum([_size(name, column.field(at)) for at in range(kind.num_fields)])
     if pa.types.is_nested(kind):
         return SHORT * len(column) + _size(name, column.values)

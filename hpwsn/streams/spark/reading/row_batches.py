@@ -160,7 +160,7 @@ def _read(lines: memoryview, types: Sequence[pa.DataType]) -> list[pa.Array]:
     if not lines:
         return [pa.array([], kind) for kind in types]
     # The reader drops a byte order mark at the start, where it is part of a value; so the start is skipped.
-    skipped = b"-\n" if lines[: len(BOM_UTF8)] == BOM_UTF8 else b""
+    skipped = b"-\n" if bytes(lines[:3]) == BOM_UTF8 else b""
     text = skipped + lines if skipped else lines
     found = csv.read_csv(
         pa.BufferReader(pa.py_buffer(text)),
