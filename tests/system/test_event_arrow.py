@@ -184,6 +184,12 @@ VALID = stream_of(pa.record_batch({"n": pa.array(range(100)), "s": pa.array(["x"
             "JSON",
         ),
         (stream_of(pa.record_batch({"n" * 10_000: pa.array(range(9000))})), 413, "JSON"),
+        (
+            stream_of(pa.record_batch({"n" * 1000: pa.array([[1] * 6] * 9000)})),
+            413,
+            "the events have more than",
+        ),
+        (stream_of(pa.record_batch({"tags": pa.array([[1]], pa.list_view(pa.int8()))})), 400, "tags"),
     ],
 )
 async def test_what_cannot_be_published_is_told_and_nothing_is_stored(

@@ -9,18 +9,17 @@ batch as JSON is estimated from the lengths of its values.
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hpwsn.streams.arrow_json import UnsupportedColumn
+from hpwsn.streams.arrow_json import UnsupportedColumn, is_decimal
 
 SHORT = 32
-"""Bytes of a number, a time or a boolean as JSON, with what separates it, at most."""
-NESTED = 10
-"""How many times larger a list or a map may be as JSON."""
+"""Bytes of a number, a time or a boolean as JSON, with what separates it, at most; more for decimals."""
 
 _DICTIONARY, _RECORDS = 2, 3
 _HEADER_TYPE, _HEADER = 1, 2
@@ -55,6 +54,8 @@ def _decompressed(metadata: memoryview, body: pa.Buffer | None) -> int:
 
 def _length(body: memoryview, start: int, size: int) -> int:
     """The length that a compressed buffer has in its first eight bytes; -1 means not compressed."""
+    if size < 0:
+        raise IndexError("a buffer has a negative length")
     if size == 0:
         return 0
     (length,) = struct.unpack_from("<q", body, start)
@@ -98,21 +99,58 @@ def _unsigned(data: memoryview, at: int) -> int:
 
 
 def json_size(batch: pa.RecordBatch) -> int:
-    """About how many bytes the rows have as JSON; the batch must be valid."""
-    names = sum([len(name.encode()) + 6 for name in batch.schema.names])
-    return int(batch.num_rows) * names + sum(map(_size, batch.schema.names, batch.columns))
+    """About how many bytes the rows have as JSON; the batch must be valid.
+
+    UnsupportedColumn for types whose values may share their bytes, other than dictionaries of plain values.
+    """
+    names = batch.schema.names
+    return _names_size(batch.num_rows, names) + sum(map(_size, names, batch.columns))
+
+
+def _names_size(rows: int, names: Sequence[str]) -> int:
+    return rows * sum([len(name.encode()) + 6 for name in names])
 
 
 def _size(name: str, column: pa.Array) -> int:
+    """About how many bytes the values have; `name` is that of the column of the batch."""
     kind = column.type
-    if pa.types.is_dictionary(kind):
-        lengths = _lengths(column.dictionary)
-        return SHORT * len(column) if lengths is None else _total(lengths.take(column.indices))
+    _check(name, kind)
+    if pa.types.is_struct(kind):
+        names = [field.name for field in kind]
+        size = SHORT * len(column) + _names_size(len(column), names)
+        return size + sum([_size(name, column.field(at)) for at in range(kind.num_fields)])
     if pa.types.is_nested(kind):
-        _check_nested(name, kind)
-        return NESTED * int(column.nbytes) + SHORT * len(column)
-    lengths = _lengths(column)
-    return SHORT * len(column) + (0 if lengths is None else _total(lengths))
+        return SHORT * len(column) + _size(name, column.values)
+    values = column.dictionary if pa.types.is_dictionary(kind) else column
+    digits = values.type.precision if pa.types.is_decimal(values.type) else 0
+    lengths = _lengths(values)
+    if lengths is not None and values is not column:
+        lengths = lengths.take(column.indices)
+    return (SHORT + digits) * len(column) + (0 if lengths is None else _total(lengths))
+
+
+def _check(name: str, kind: pa.DataType) -> None:
+    if any(check(kind) for check in _SHARING) or isinstance(kind, pa.BaseExtensionType):
+        raise UnsupportedColumn(
+            f"column {name} has values of type {kind}; send plain values, lists or structs"
+        )
+    if pa.types.is_decimal(kind) and not is_decimal(kind):
+        raise UnsupportedColumn(f"column {name} has values of type {kind}; send a smaller scale")
+    if pa.types.is_dictionary(kind):
+        values = kind.value_type
+        if pa.types.is_nested(values) or pa.types.is_dictionary(values):
+            raise UnsupportedColumn(
+                f"column {name} has a dictionary of {values}; send it without a dictionary"
+            )
+        _check(name, values)
+
+
+_SHARING: list[Any] = [
+    pa.types.is_run_end_encoded,
+    pa.types.is_list_view,
+    pa.types.is_large_list_view,
+    pa.types.is_union,
+]
 
 
 def _lengths(column: pa.Array) -> pa.Array | None:
@@ -138,13 +176,3 @@ _LONG: list[Any] = [
 
 def _total(lengths: pa.Array) -> int:
     return int(pc.sum(lengths.cast(pa.int64())).as_py() or 0)
-
-
-def _check_nested(name: str, kind: pa.DataType) -> None:
-    """Refuse types whose values may share their bytes: their size is not that of their buffers."""
-    for child in (kind.field(at).type for at in range(kind.num_fields)):
-        text = str(child)
-        if pa.types.is_dictionary(child) or "view" in text or "run_end" in text:
-            raise UnsupportedColumn(f"column {name} has type {kind}; send lists and structs of plain values")
-        if pa.types.is_nested(child):
-            _check_nested(name, child)

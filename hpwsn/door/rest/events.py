@@ -174,7 +174,11 @@ class EventsDoor:
         room = GROWTH * self._limits.body
         payloads = []
         for event in events:
-            payloads.append(encode_event(event, replace(self._limits, body=max(room, 1))))
+            try:
+                payloads.append(encode_event(event, replace(self._limits, body=max(room, 1))))
+            except faults.TooLarge as error:
+                reason = f"the events have more than {GROWTH * self._limits.body} characters as XML"
+                raise faults.TooLarge(f"{reason}; send several requests") from error
             room -= len(payloads[-1])
         return END.join((*payloads, b"")), len(payloads)
 

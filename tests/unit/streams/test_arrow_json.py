@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import Any
@@ -69,7 +70,33 @@ def test_numbers_keep_their_kind() -> None:
     assert tokens(pa.array([0.1, 2], pa.float32())) == ["0.1", "2.0"]
     assert tokens(pa.array([1, 2], pa.float16())) == ["1.0", "2.0"]
     assert tokens(pa.array([2**64 - 1], pa.uint64())) == ["18446744073709551615"]
-    assert tokens(pa.array([Decimal("1.50"), Decimal("0.000000000")], pa.decimal128(20, 9))) == ["1.5", "0.0"]
+
+
+def test_decimals_keep_their_digits() -> None:
+    long = Decimal("-12345678901234567890.12")
+    assert tokens(pa.array([long, None, Decimal("0.5")], pa.decimal128(22, 2))) == [str(long), "null", "0.5"]
+    assert tokens(pa.array([Decimal("1.50"), Decimal(0)], pa.decimal128(20, 9))) == ["1.5", "0.0"]
+    assert tokens(pa.array([Decimal("-100.00"), Decimal("0.00")], pa.decimal64(5, 2))) == ["-100.0", "0.0"]
+    assert tokens(pa.array([Decimal(0), Decimal(10**19)], pa.decimal128(20, 0))) == ["0", str(10**19)]
+    assert tokens(pa.array([[Decimal(10**19)], [Decimal(0)]], pa.list_(pa.decimal128(20, 0)))) == [
+        f"[{10**19}]",
+        "[0]",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "most"), [(pa.decimal32, 9), (pa.decimal64, 18), (pa.decimal128, 38), (pa.decimal256, 76)]
+)
+def test_every_decimal_is_a_json_number(kind: Callable[[int, int], pa.DataType], most: int) -> None:
+    integers = [0, 1, -7, 10 ** (most - 1) + 1]
+    column = pa.array(map(Decimal, integers), kind(most, 0))
+    for scale in range(-most, most + 1):
+        found = tokens(column.view(kind(most, scale)))
+        values = [Decimal(f"{integer}E{-scale}") for integer in integers]
+        assert [json.loads(token, parse_float=Decimal, parse_int=Decimal) for token in found] == values
+    for scale in (-most - 1, most + 1):
+        with pytest.raises(UnsupportedColumn, match="x has type decimal"):
+            tokens(pa.nulls(1, kind(most, scale)))
 
 
 def test_times_are_iso_8601_in_utc_with_as_many_digits_as_they_need() -> None:

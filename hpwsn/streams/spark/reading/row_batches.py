@@ -8,6 +8,7 @@ the schema. A column in which a value does not fit is read as text from then on,
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections.abc import Callable, Mapping, Sequence
 from zlib import crc32
 
@@ -158,10 +159,15 @@ def _read(lines: memoryview, types: Sequence[pa.DataType]) -> list[pa.Array]:
     names = [str(n) for n in range(len(types))]
     if not lines:
         return [pa.array([], kind) for kind in types]
+    # The reader drops a byte order mark at the start, where it is part of a value; so the start is skipped.
+    skipped = b"-\n" if bytes(lines[:3]) == BOM_UTF8 else b""
+    text = skipped + lines if skipped else lines
     found = csv.read_csv(
-        pa.BufferReader(pa.py_buffer(lines)),
+        pa.BufferReader(pa.py_buffer(text)),
         # One block gives one chunk per column; the pages are too small for threads.
-        read_options=csv.ReadOptions(column_names=names, use_threads=False, block_size=len(lines) + 1),
+        read_options=csv.ReadOptions(
+            column_names=names, use_threads=False, block_size=len(text) + 1, skip_rows=1 if skipped else 0
+        ),
         parse_options=_PARSE,
         convert_options=csv.ConvertOptions(
             column_types=dict(zip(names, types, strict=True)),

@@ -48,6 +48,13 @@ def test_a_single_column_may_have_empty_lines(texts: list[str | None]) -> None:
     assert found.column("s").to_pylist() == texts
 
 
+def test_a_byte_order_mark_at_the_start_is_part_of_the_value() -> None:
+    schema = pa.schema({"s": pa.string(), "n": pa.int64()})
+    for texts in (["\ufeffbom", "x", "\ufeff"], ["\ufeff"], ["\ufeff\ufeff\n"]):
+        found = RowBatches(schema).batch(page_of([[text, 1] for text in texts]))
+        assert found.column("s").to_pylist() == texts
+
+
 def test_values_that_do_not_fit_are_null_in_this_page_and_the_next() -> None:
     batches = RowBatches(pa.schema({"n": pa.int8(), "f": pa.float64(), "t": pa.timestamp("us", "UTC")}))
     good = [1, 1.5, "2024-01-01T00:00:00Z"]
