@@ -139,6 +139,13 @@ async def test_a_head_request_tells_what_a_reader_has_before_it(node: NodeProces
         "upto": 22,
     }
     assert await head(node, "a", after=4, max=7) == {"after": 30, "oldest": 1, "waiting": 6, "upto": 30}
+    assert await head(node, "a", after=4, also="c", upto=21, max=8) == {
+        "after": 30,
+        "oldest": 1,
+        "waiting": 7,
+        "upto": 21,
+    }
+    assert (await head(node, "a", after=4, upto=7, max=2))["upto"] == 6
     assert (await head(node, "a", since=int(started * 1000)))["since"] == 0
     assert (await head(node, "a", since=int(started + 3600) * 1000))["since"] == 30
 
@@ -161,7 +168,7 @@ async def test_parameters_that_are_not_valid_are_named(node: NodeProcess) -> Non
             async with session.get(f"{node.base}/topics/a/events", params=params) as response:
                 assert response.status == 400
                 assert next(iter(params)) in (await response.json())["error"] or "also" in params
-        for params in ({"since": "x"}, {"max": "x"}, {"wait": "x"}, {"upto": "1"}):
+        for params in ({"since": "x"}, {"max": "x"}, {"wait": "x"}, {"upto": "x"}, {"column": "n"}):
             async with session.head(f"{node.base}/topics/a/events", params=params) as response:
                 assert response.status == 400
         stream = {"Accept": "text/event-stream"}

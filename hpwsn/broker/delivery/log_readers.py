@@ -187,13 +187,13 @@ class Readers:
         return found[0] if len(found) == 1 else set().union(*found)
 
     async def backlog(self, query: Query, after: int, limit: int, wait: float) -> Backlog:
-        """How many entries lie after an offset, as soon as there are any, or after so many seconds."""
+        """How many entries the query has after an offset, as soon as it has any, or after so many seconds."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + wait
         with self._watch(query.topics, waits=wait > 0) as watch:
             while True:
                 watch.clear()
-                head, topics = self.head(), self._keys(query)
+                head, topics = query.bound(self.head()), self._keys(query)
                 found = Backlog(0, max(head, after))
                 if topics and after < head:
                     found = await self._journal.backlog(after, limit, topics, head)

@@ -202,8 +202,9 @@ class EventsDoor:
     @answers_in_json
     async def _end(self, request: web.Request) -> web.StreamResponse:
         """Where the log begins and ends, and what of it a reader at an offset has still to read."""
-        check_names(request, "after", "max", "wait", "also", "since")
-        query, since = Query(topics_of(request)), since_of(request)
+        check_names(request, "after", "upto", "max", "wait", "also", "since")
+        query = Query(topics_of(request), upto=offset_of("upto", request.query))
+        since = since_of(request)
         after = offset_of("after", request.query)
         limit, wait = maximum_of(request, 1), wait_of(request)
         for topic in query.topics:
@@ -231,12 +232,14 @@ class EventsDoor:
         return Query(topics, condition, offset_of("upto", request.query))
 
     async def _poll(self, request: web.Request, query: Query, after: int) -> web.Response:
-        wait = wait_of(request)
+        wait, headers = wait_of(request), {}
         if accepts(request, ROWS_TYPE):
             limit = min(maximum_of(request, ROWS), MOST_ROWS)
             page = await self._readers.poll(query, after, limit, wait, ROWS_BYTES)
             columns = request.query.getall("column", [])
             body, kind = await off_loop(page.size, self._pages.encode_rows, page, columns), ROWS_TYPE
+            # Read after the page: what is missing in the page was removed before.
+            headers[OLDEST_HEADER] = str(await self._readers.oldest())
         elif accepts(request, ARROW_TYPE):
             arrow = await _load_arrow(406)
             limit = min(maximum_of(request, ROWS), MOST_ROWS)
@@ -249,7 +252,8 @@ class EventsDoor:
                 b"[" + b",\n".join(await encode_once(page.stretches, self._pages.json_events)) + b"]\n",
                 JSON_TYPE,
             )
-        return web.Response(body=body, content_type=kind, headers={AFTER_HEADER: str(page.upto)})
+        headers[AFTER_HEADER] = str(page.upto)
+        return web.Response(body=body, content_type=kind, headers=headers)
 
 
 async def _load_arrow(status: int) -> ModuleType:

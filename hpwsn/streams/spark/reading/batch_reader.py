@@ -50,8 +50,8 @@ class TopicBatchReader(DataSourceReader):
         with kept_link(options.url, PATIENCE) as link:
             state = link.look(options.topics)
             after, upto = self._before_start(link, state), self._last(link, state)
-        # Spark requires a partition.
-        return split_range(after, upto, options.partitions, options.key) or [OffsetRange(after, after)]
+            split = split_range(link, options.topics, after, upto, options.partitions, options.key)
+        return split or [OffsetRange(after, after)]  # Spark requires a partition
 
     def _before_start(self, link: BrokerLink, state: LogState) -> int:
         options = self._options
@@ -62,8 +62,8 @@ class TopicBatchReader(DataSourceReader):
         if options.start == EARLIEST:
             return max(0, state.oldest - 1)
         after = max(0, int(options.start) - 1)
-        check_kept(state, after, options)
-        return after
+        check_kept(state.oldest, after, options)
+        return max(after, state.oldest - 1)
 
     def _last(self, link: BrokerLink, state: LogState) -> int:
         options = self._options

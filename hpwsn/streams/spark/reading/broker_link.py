@@ -73,12 +73,14 @@ class RowsPage:
     """Rows as lines of text, in the order of the log, and the offset up to which the node searched the log.
 
     A run is the first offset, the number of rows, the topic, the time in microseconds, and the message id.
+    `oldest` is that of LogState after the page was read, 0 if the node does not say it.
     """
 
     rows: int
     runs: list[tuple[int, int, str, int, str | None]]
     lines: memoryview
     upto: int
+    oldest: int = 0
 
 
 class BrokerLink:
@@ -130,15 +132,17 @@ class BrokerLink:
         topics: Sequence[str],
         *,
         after: int | None = None,
+        upto: int | None = None,
         limit: int | None = None,
         wait: float = 0.0,
         since: int | None = None,
     ) -> LogState:
         """The state of the log: events after an offset, at most `limit`; `since` in milliseconds since 1970.
 
+        With `upto`, the events after this offset are not counted, and `upto` of the result is not beyond it.
         With `wait`, the node answers when there is an event after the offset, or after so many seconds.
         """
-        given = {"after": after, "max": limit, "wait": wait or None, "since": since}
+        given = {"after": after, "upto": upto, "max": limit, "wait": wait or None, "since": since}
         query = [(name, value) for name, value in given.items() if value is not None]
         headers = self._request("HEAD", _path(topics, query))[1]
         names = ("After", "Oldest", "Waiting", "Upto", "Since")
@@ -161,9 +165,8 @@ class BrokerLink:
         body, headers = self._request("GET", _path(topics, query), None, {"Accept": ROWS_TYPE})
         head, _, _ = body.partition(b"\n")
         found = json.loads(head)
-        return RowsPage(
-            found["rows"], found["runs"], memoryview(body)[len(head) + 1 :], int(headers["Hpwsn-After"])
-        )
+        upto, oldest = int(headers["Hpwsn-After"]), int(headers.get("Hpwsn-Oldest", 0))
+        return RowsPage(found["rows"], found["runs"], memoryview(body)[len(head) + 1 :], upto, oldest)
 
     def publish(self, topic: str, lines: bytes, id_: str, registration: str = "") -> int | None:
         """Publish events, one per line, with a message id; return the last offset, None if not yet known."""

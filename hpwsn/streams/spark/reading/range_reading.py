@@ -10,8 +10,9 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
+from math import ceil
 from queue import Full, Queue
 from time import sleep
 
@@ -51,23 +52,37 @@ class OffsetRange(InputPartition):
     parts: int = 1
 
 
-def split_range(after: int, upto: int, parts: int, key: str = "") -> list[OffsetRange]:
-    """Partitions of a range: by the key, else ranges of about equal size."""
+def split_range(
+    link: BrokerLink, topics: Sequence[str], after: int, upto: int, parts: int, key: str = ""
+) -> list[OffsetRange]:
+    """Partitions of a range: by the key, else ranges with about equally many events of the topics.
+
+    The same range is split in the same way again, as long as retention keeps its events.
+    """
     if upto <= after:
         return []
     if key:
         return [OffsetRange(after, upto, key, part, parts) for part in range(parts)]
-    cuts = [after + (upto - after) * n // parts for n in range(parts + 1)]
-    return [OffsetRange(a, b) for a, b in pairwise(cuts) if b > a]
+    cuts = [after]
+    if parts > 1:
+        events = link.look(topics, after=after, upto=upto).waiting
+        size = max(1, ceil(events / parts))
+        for _ in range(ceil(events / size) - 1):
+            cuts.append(link.look(topics, after=cuts[-1], upto=upto, limit=size).upto)
+    return [OffsetRange(a, b) for a, b in pairwise([*cuts, upto]) if b > a]
 
 
-def check_kept(state: LogState, after: int, options: ReadOptions) -> None:
-    """DataLossError, or a warning if the options say so, if events after an offset have been removed."""
-    if after + 1 >= state.oldest:
+def check_kept(oldest: int, after: int, options: ReadOptions, upto: int | None = None) -> None:
+    """DataLossError, or a warning if the options say so, if events after an offset have been removed.
+
+    `oldest` is the first offset from which on nothing has been removed, `upto` the last one to be read.
+    """
+    if after + 1 >= oldest:
         return
+    last = oldest - 1 if upto is None else min(oldest - 1, upto)
     lost = (
-        f"events of {options.subject} from offset {after + 1} to {state.oldest - 1} may be lost: the log of"
-        f" {options.url} begins at offset {state.oldest} (journal.retention_age, journal.retention_bytes)"
+        f"events of {options.subject} from offset {after + 1} to {last} may be lost: the log of"
+        f" {options.url} begins at offset {oldest} (journal.retention_age, journal.retention_bytes)"
     )
     if options.fail_on_data_loss:
         raise DataLossError(
@@ -103,7 +118,7 @@ def read_range(
                 yield batch
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Fetch:
     """The requests for the pages of one range."""
 
@@ -112,6 +127,7 @@ class _Fetch:
     condition: str
     upto: int
     patience: float | None
+    warned: bool = field(default=False, init=False)
 
     def pages(self, after: int) -> Iterator[RowsPage]:
         """The pages after an offset; those after the first are fetched by a thread."""
@@ -152,6 +168,9 @@ class _Fetch:
             page = link.rows(
                 topics, after, self.upto, self.columns, limit=PAGE_ROWS, condition=self.condition
             )
+            if page.oldest > after + 1 and not self.warned:
+                check_kept(page.oldest, after, self.options, self.upto)
+                self.warned = True
             if page.upto > after:
                 return page
             check_end(link.look(topics), self.upto, self.options)

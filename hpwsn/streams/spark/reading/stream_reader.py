@@ -2,7 +2,9 @@
 
 Spark's offsets are the offsets of the journal, so that a checkpoint names exactly the events to read again.
 The end of a batch also has its number of partitions and its key: a batch that runs again after a restart is
-split as before, whatever the options say now. The reader waits for a node that is unavailable.
+split as before, whatever the options say now. If the log after the start was searched without finding an
+event, the end also has the offset up to which it was (`searched`): what retention removes there is no loss.
+The reader waits for a node that is unavailable.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from hpwsn.streams.spark.reading.range_reading import (
     read_range,
     split_range,
 )
-from hpwsn.streams.spark.reading.read_options import EARLIEST, LATEST, ReadOptions
+from hpwsn.streams.spark.reading.read_options import EARLIEST, LATEST, OptionError, ReadOptions
 
 Offset = dict[str, Any]
 LONG_POLL = 0.1
@@ -60,8 +62,14 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return {"offset": state.before}
         if options.start == LATEST:
             return {"offset": state.end}
-        first = state.oldest if options.start == EARLIEST else int(options.start)
-        return {"offset": max(0, first - 1)}
+        if options.start == EARLIEST:
+            return {"offset": max(0, state.oldest - 1)}
+        if int(options.start) > state.end + 1:
+            raise OptionError(
+                f"the option startingOffsets is {options.start}, which is beyond the end of the log of"
+                f" {options.url}, offset {state.end}; use an offset up to {state.end + 1}, or latest"
+            )
+        return {"offset": max(0, int(options.start) - 1)}
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         """The maximum events per batch."""
@@ -88,7 +96,7 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         with kept_link(options.url) as link:
             state = link.look(options.topics, after=after, limit=most, wait=wait)
         check_end(state, begin, options)
-        check_kept(state, after, options)
+        check_kept(state.oldest, after, options)
         if not state.waiting:
             # The part of the log without events on these topics is not searched again.
             self._searched_to = state.upto
@@ -97,7 +105,7 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._idle = self._others_run = False
         self._log_end, self._waiting = max(state.end, end), max(0, state.waiting - most)
         split = {"partitions": options.partitions, **({"key": options.key} if options.key else {})}
-        return {"offset": end, **split}
+        return {"offset": end, **split, **({"searched": after} if after > begin else {})}
 
     def _nothing(self, start: Offset, begin: int) -> Offset:
         self._log_end, self._waiting = begin, 0
@@ -117,7 +125,9 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         parts, key = end.get("partitions"), end.get("key", "")
         if parts is None:
             parts, key = self._options.partitions, self._options.key
-        return split_range(int(start["offset"]), int(end["offset"]), parts, key)
+        options, after = self._options, max(int(start["offset"]), int(end.get("searched", 0)))
+        with kept_link(options.url) as link:
+            return split_range(link, options.topics, after, int(end["offset"]), parts, key)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a partition."""

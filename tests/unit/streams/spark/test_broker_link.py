@@ -103,6 +103,11 @@ def test_one_head_request_asks_for_all_that_a_batch_needs():
     assert link.look(["a"], since=1000) == LogState(0)
 
 
+def test_a_node_that_does_not_say_what_it_removed_gives_pages_without_it():
+    link, _, _ = link_to(Response(200, b'{"rows": 0, "runs": []}\n', [("Hpwsn-After", "5")]))
+    assert link.rows(["a"], 3, 9, limit=100).oldest == 0
+
+
 def test_a_refused_head_request_says_why_by_a_get():
     refusal = Response(404, b'{"error": "c is not in the topic set"}')
     link, connection, _ = link_to(Response(404, b""), refusal)
@@ -116,10 +121,10 @@ def test_a_refused_head_request_says_why_by_a_get():
 
 def test_a_page_of_rows_is_a_line_of_json_and_the_lines_behind_it():
     body = b'{"rows": 2, "runs": [[4, 2, "a", 5, null]]}\n1\x1fx\n2\x1fy\n'
-    link, connection, _ = link_to(Response(200, body, [("Hpwsn-After", "5")]))
+    link, connection, _ = link_to(Response(200, body, [("Hpwsn-After", "5"), ("Hpwsn-Oldest", "2")]))
     page = link.rows(["a"], 3, 9, ["n", "s"], limit=100, condition="n > 0")
-    assert (page.rows, page.runs, bytes(page.lines), page.upto) == (
-        *(2, [[4, 2, "a", 5, None]], b"1\x1fx\n2\x1fy\n", 5),
+    assert (page.rows, page.runs, bytes(page.lines), page.upto, page.oldest) == (
+        *(2, [[4, 2, "a", 5, None]], b"1\x1fx\n2\x1fy\n", 5, 2),
     )
     query = "after=3&upto=9&max=100&column=n&column=s&filter=n+%3E+0&dialect=predicates"
     assert connection.asked == [("GET", f"/topics/a/events?{query}")]

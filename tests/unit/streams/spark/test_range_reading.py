@@ -18,26 +18,58 @@ from hpwsn.streams.spark.reading.read_options import ReadOptions, parse_read_opt
 OPTIONS = ReadOptions("http://node:1/wsn", ("a", "b"), "earliest")
 
 
-def test_a_range_is_split_into_ranges_in_order_and_an_empty_one_into_none():
-    assert split_range(0, 10, 3) == [OffsetRange(0, 3), OffsetRange(3, 6), OffsetRange(6, 10)]
-    assert split_range(5, 7, 4) == [OffsetRange(5, 6), OffsetRange(6, 7)]
-    assert split_range(5, 5, 4) == split_range(5, 5, 4, "key") == []
+class Log:
+    """A node's log with events of the topics at some offsets; counts the requests."""
+
+    def __init__(self, *offsets):
+        self._offsets, self.asked = offsets, 0
+
+    def look(self, topics, *, after, upto, limit=0):
+        self.asked += 1
+        found = [offset for offset in self._offsets if after < offset <= upto]
+        return LogState(upto, 1, len(found), found[limit - 1] if 0 < limit <= len(found) else upto)
 
 
-def test_with_a_key_each_partition_has_the_whole_range():
-    assert split_range(0, 10, 2, "k") == [OffsetRange(0, 10, "k", 0, 2), OffsetRange(0, 10, "k", 1, 2)]
+def split(log, after, upto, parts, key=""):
+    return [(one.after, one.upto) for one in split_range(log, ("a",), after, upto, parts, key)]
+
+
+def test_a_range_is_split_by_the_events_of_the_topics():
+    assert split(Log(*range(1, 11)), 0, 10, 3) == [(0, 4), (4, 8), (8, 10)]
+    assert split(Log(96, 97, 98, 99), 0, 100, 4) == [(0, 96), (96, 97), (97, 98), (98, 100)]
+    busy = Log(96, 97, 98, 99, 101, 102, 103)
+    assert split(busy, 0, 99, 2) == [(0, 97), (97, 99)]
+    assert busy.asked == 2
+
+
+def test_parts_without_events_are_left_out_and_a_range_without_events_is_read_as_one():
+    assert split(Log(6, 7), 5, 9, 4) == [(5, 6), (6, 9)]
+    assert split(Log(1, 2, 3, 4), 0, 9, 3) == [(0, 2), (2, 9)]
+    assert split(Log(), 0, 9, 3) == [(0, 9)]
+    assert split(Log(), 5, 5, 4) == split(Log(), 5, 5, 4, "key") == []
+
+
+def test_one_partition_and_a_key_need_no_request():
+    log = Log(1, 2, 3)
+    assert split_range(log, ("a",), 0, 10, 1) == [OffsetRange(0, 10)]
+    assert split_range(log, ("a",), 0, 10, 2, "k") == [
+        OffsetRange(0, 10, "k", 0, 2),
+        OffsetRange(0, 10, "k", 1, 2),
+    ]
+    assert log.asked == 0
 
 
 def test_events_that_retention_has_removed_are_an_error_or_a_warning(caplog):
-    state = LogState(end=100, oldest=50)
-    check_kept(state, 49, OPTIONS)
+    check_kept(50, 49, OPTIONS)
     words = (
         r"events of a, b from offset 11 to 49 may be lost.*begins at offset 50.*set failOnDataLoss to false"
     )
     with pytest.raises(DataLossError, match=words):
-        check_kept(state, 10, OPTIONS)
+        check_kept(50, 10, OPTIONS)
+    with pytest.raises(DataLossError, match="from offset 11 to 30 may be lost"):
+        check_kept(50, 10, OPTIONS, 30)
     with caplog.at_level(logging.WARNING):
-        check_kept(state, 10, parse_read_options({"topic": "a", "failOnDataLoss": "false"}, stream=True))
+        check_kept(50, 10, parse_read_options({"topic": "a", "failOnDataLoss": "false"}, stream=True))
     assert "from offset 11 to 49 may be lost" in caplog.text
 
 
