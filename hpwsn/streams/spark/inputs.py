@@ -58,6 +58,14 @@ def _stream(spark: SparkSession, one: Input, url: str, start: str, rows: int) ->
     return _json(lines, one.schema) if one.schema else lines
 
 
+def reads_in_one_partition(definition: Definition) -> bool:
+    """Whether every input is a topic that is read in one partition."""
+    return all(
+        one.source in ("topic", "service") and one.settings.get("partitions", 1) == 1
+        for one in definition.inputs.values()
+    )
+
+
 def partition_options(one: Input) -> dict[str, str]:
     """The options of the source for an input's `key` and `partitions`."""
     named = {"key": "key", "partitions": "minPartitions"}

@@ -29,7 +29,7 @@ from hpwsn.streams.plan.plan import build_plan
 from hpwsn.streams.spark.columns import column
 from hpwsn.streams.spark.dataframes import apply
 from hpwsn.streams.spark.history import folder_name, write_history
-from hpwsn.streams.spark.inputs import open_streams
+from hpwsn.streams.spark.inputs import open_streams, reads_in_one_partition
 from hpwsn.streams.spark.publishing.task_publishing import RESULT, Publication
 from hpwsn.streams.spark.reading.broker_link import BrokerLink, BrokerRefused, BrokerUnavailable
 from hpwsn.streams.spark.running import HISTORY, PUBLISHED, QUERY, RunningService, progress_line
@@ -148,14 +148,11 @@ class Job:
 
     def _start_query(self, service: RunningService) -> StreamingQuery:
         options, definition = self._options, service.definition
-        frame, order = self._ordered(
-            service,
-            apply(
-                definition,
-                open_streams(self._spark, definition, options.url, options.start, options.rows),
-                with_order=True,
-            ),
-        )
+        frames = open_streams(self._spark, definition, options.url, options.start, options.rows)
+        if len(frames) == 1 and self._partitions(service) == 1 and reads_in_one_partition(definition):
+            # Spark then knows that all rows are in one partition, and needs no shuffle for windows.
+            frames = {name: one.coalesce(1) for name, one in frames.items()}
+        frame, order = self._ordered(service, apply(definition, frames, with_order=True))
         with closing(BrokerLink(options.url, sleep=self._pause)) as link:
             rerun = service.prepare_start(link)
         publication = Publication(
@@ -187,11 +184,15 @@ class Job:
         if found.order is Order.GROUPS:
             # The sort is stable, so that the rows of a group keep their order.
             return frame, time
-        partitions = service.shuffle_partitions or int(self._spark.conf.get(SHUFFLE_PARTITIONS) or 1)
+        partitions = self._partitions(service)
         if partitions > 1 and service.definition.order == "key":
             frame = frame.repartition(partitions if found.keys else 1, *map(column, found.keys))
         # By all columns in the end: the same rows are published in the same order when an epoch is run again.
         return frame, tuple(dict.fromkeys((*hidden, *time, *names)))
+
+    def _partitions(self, service: RunningService) -> int:
+        """The shuffle partitions of a service: those of its checkpoint, or of the session if it is new."""
+        return service.shuffle_partitions or int(self._spark.conf.get(SHUFFLE_PARTITIONS) or 1)
 
     def _start_history(self, service: RunningService) -> StreamingQuery | None:
         options = self._options

@@ -11,11 +11,14 @@ from pyspark.sql import SparkSession
 
 from benchmarks.tools.kafka_job import SESSION
 
+FILE_CONTEXT = "org.apache.spark.sql.execution.streaming.checkpointing.FileContextBasedCheckpointFileManager"
+"""Spark's default: the floor is Spark as it comes, without the settings of the jobs beside it."""
+
 
 def main(checkpoint: str) -> None:
     """Run until killed; Spark's log has the figures."""
     builder = SparkSession.builder.appName("rate").master("local[2]")
-    for key, value in SESSION.items():
+    for key, value in {**SESSION, "spark.sql.streaming.checkpointFileManagerClass": FILE_CONTEXT}.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
