@@ -98,6 +98,12 @@ def add_run_parsers(actions: "argparse._SubParsersAction[argparse.ArgumentParser
         metavar="PORT",
         help=f"open Spark's own page, at loopback (default: the first free port from {UI_PORT})",
     )
+    run.add_argument(
+        "--token-file",
+        type=Path,
+        metavar="FILE",
+        help="the node's DATA/job.token, with the token of its jobs; need not exist (default: $HPWSN_TOKEN)",
+    )
     run.set_defaults(handler=_run, action="run")
     past = add_command(actions, "history", "run services on past events", _HISTORY, asks_node=False)
     _add_files(past)
@@ -239,7 +245,20 @@ def _check_archive(arguments: argparse.Namespace) -> None:
     check_archive(arguments.archive)
 
 
+def _read_token(file: Path | None) -> None:
+    """Put the token of jobs into the environment, in which Spark's processes find it too."""
+    try:
+        token = file.read_text("ascii").strip() if file is not None else ""
+    except FileNotFoundError:
+        return
+    except (OSError, UnicodeError) as error:
+        raise HpwsnError(f"{file}: the token cannot be read: {error}") from None
+    if token:
+        os.environ["HPWSN_TOKEN"] = token
+
+
 def _run(arguments: argparse.Namespace) -> int:
+    _read_token(arguments.token_file)
     definitions = _definitions(arguments, streams=True)
     url = arguments.url or os.environ.get(URL) or DEFAULT_URL
     base_url(url)

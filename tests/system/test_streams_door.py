@@ -51,7 +51,7 @@ def events_url(node: NodeProcess, topic: str) -> str:
 
 async def test_a_service_is_listed_changed_kept_over_a_restart_and_removed(node: NodeProcess) -> None:
     one = f"{node.base}/streams/urn%3Acity%2Fflow"
-    assert await ask("GET", f"{node.base}/streams") == (200, {"streams": []})
+    assert await ask("GET", f"{node.base}/streams") == (200, {"items": [], "next": None})
     assert (await ask("PUT", one, json=FLOW))[0] == 200
     status, answer = await ask("PUT", one, json=FLOW | {"instance": "run-2"})
     assert (status, "another checkpoint" in answer["error"]) == (409, True)
@@ -61,7 +61,7 @@ async def test_a_service_is_listed_changed_kept_over_a_restart_and_removed(node:
     node.kill()
     node.start()
     ((_, answer),) = [await ask("GET", f"{node.base}/streams")]
-    found = answer["streams"][0]
+    found = answer["items"][0]
     assert {name: found[name] for name in ("uri", "state", "topic", "constraints")} == {
         "uri": "urn:city/flow",
         "state": "silent",

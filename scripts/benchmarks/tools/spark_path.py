@@ -66,7 +66,7 @@ def spark_rows(options: Options) -> list[tuple[Row, ...]]:
                 _publish(link, range(number, number + 1))
                 time.sleep(0.02)
             _wait(lambda: len(came) >= last)
-            batch = json.load(urlopen(f"{base}/streams"))["streams"][0]["figures"]["batch_seconds"]
+            batch = json.load(urlopen(f"{base}/streams"))["items"][0]["figures"]["batch_seconds"]
             return [*_split(link, came, range(rows + 1, last), through, batch)]
 
 
