@@ -7,6 +7,7 @@ import json
 import os
 import signal
 from collections.abc import AsyncIterator, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -23,7 +24,7 @@ from hpwsn.streams.spark.reading.broker_link import BrokerLink, BrokerRefused
 from tests.consumer import Consumer
 from tests.harness import NodeProcess
 from tests.needs import need
-from tests.patience import eventually, patience
+from tests.patience import eventually
 from tests.raw_soap import call, subscribe
 from tests.spark import cheap_environment
 from tests.stream_jobs import logged, publish
@@ -135,7 +136,7 @@ async def test_definitions_that_are_wrong_or_not_allowed_start_nothing(tmp_path:
 
 
 async def test_a_fixed_tree_refuses_services_of_other_topics(tmp_path: Path) -> None:
-    (tmp_path / "topics.toml").write_text("[numbers]\n")
+    (tmp_path / "topics.toml").write_text("[topics.numbers]\n")
     with NodeProcess(tmp_path / "node", *AGENT, "--topics", str(tmp_path / "topics.toml")) as node:
         status, answer = await start(node, EVEN)
         assert (status, "numbers:even" in answer["error"]) == (404, True)
@@ -352,12 +353,12 @@ async def it_is_never_started_twice(node: NodeProcess) -> None:
 
     def run_elsewhere() -> None:
         """What a job with another checkpoint does first."""
-        BrokerLink(node.url).register(URI, FLOW | {"topic": "numbers:even"})
+        with closing(BrokerLink(node.url)) as link:
+            link.register(URI, FLOW | {"topic": "numbers:even"})
 
     with pytest.raises(BrokerRefused, match="another checkpoint"):
         await asyncio.to_thread(run_elsewhere)
-    async with patience():
-        assert len([one for one in jobs_of(node) if "streams" in one.cmdline()]) == 1
+    assert len([one for one in jobs_of(node) if "streams" in one.cmdline()]) == 1
 
 
 async def test_services_with_any_uri_are_read_by_their_address(shared_node: NodeProcess) -> None:

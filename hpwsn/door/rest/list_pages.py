@@ -6,7 +6,7 @@ first name after it, whether or not the item of the cursor still exists.
 
 from __future__ import annotations
 
-import binascii
+import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterable
 from heapq import nsmallest
@@ -16,25 +16,27 @@ from aiohttp import web
 from hpwsn.door.rest.event_parameters import bad
 from hpwsn_client.wsn.topics.topic import shown
 
+_is_cursor = re.compile(r"[A-Za-z0-9_-]*").fullmatch
 PAGE, LARGEST_PAGE = 100, 1000
 """Items of a page without `limit`, and the most; a higher limit gets this many."""
 
 
 def cursor_of(name: str) -> str:
     """The cursor of the item with this name."""
-    return urlsafe_b64encode(name.encode("utf-8", "surrogatepass")).decode().rstrip("=")
+    return urlsafe_b64encode(_key(name)).decode().rstrip("=")
 
 
-def name_of(cursor: str) -> str:
-    """The name in a cursor; ValueError if it is not one."""
-    try:
-        padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
-        name = urlsafe_b64decode(padded).decode("utf-8", "surrogatepass")
-    except (UnicodeError, binascii.Error) as error:
-        raise ValueError(str(error)) from None
-    if cursor_of(name) != cursor:
-        raise ValueError("it has characters that a cursor never has")
-    return name
+def key_of(cursor: str) -> bytes:
+    """The key in a cursor; any text of its characters is one. ValueError if it has other characters."""
+    if not _is_cursor(cursor):
+        raise ValueError(f"{cursor!r} has characters that a cursor never has")
+    whole = cursor if len(cursor) % 4 != 1 else cursor[:-1]
+    return urlsafe_b64decode(whole + "=" * (-len(whole) % 4))
+
+
+def _key(name: str) -> bytes:
+    """The bytes by which names are sorted; the order is that of their characters."""
+    return name.encode("utf-8", "surrogatepass")
 
 
 def page_of(request: web.Request, names: Iterable[str]) -> tuple[list[str], str | None]:
@@ -43,11 +45,11 @@ def page_of(request: web.Request, names: Iterable[str]) -> tuple[list[str], str 
     after = request.query.get("after")
     if after is not None:
         try:
-            last = name_of(after)
+            last = key_of(after)
         except ValueError:
             raise bad(f"after is {shown(after)}; give the value of next from the page before") from None
-        names = (name for name in names if name > last)
-    found = nsmallest(limit + 1, names)
+        names = (name for name in names if _key(name) > last)
+    found = nsmallest(limit + 1, names, key=_key)
     return found[:limit], cursor_of(found[limit - 1]) if len(found) > limit else None
 
 

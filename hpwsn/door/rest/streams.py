@@ -30,7 +30,7 @@ from hpwsn.streams.agent.posted_definition import MAX_DEFINITION
 from hpwsn.streams.agent.service_agent import ServiceAgent, ServiceExists, TooManyServices
 from hpwsn.streams.definition.problems import DefinitionError
 from hpwsn.streams.registry.known_services import AlreadyRunning, RegistryFull, Services
-from hpwsn.streams.registry.service import ServiceRefused
+from hpwsn.streams.registry.service import MAX_TEXT, ServiceRefused
 from hpwsn.streams.registry.service_file import ServiceStore
 from hpwsn_client.wsn.soap import faults
 from hpwsn_client.wsn.topics.topic import shown
@@ -146,6 +146,8 @@ class StreamsDoor:
         self._check_free(agent, uri)
         service = await agent.check(text)
         self._check_free(agent, uri)
+        if len(quote(uri, safe="")) > MAX_TEXT:
+            raise ServiceRefused(f"the uri has more than {MAX_TEXT} characters in a URL; use a shorter one")
         self._check_topic(Topic.parse(service.topic))
         was_known = self._services.describe(uri) is not None
         # Its constraints count from now on, although its job has not registered it yet.
