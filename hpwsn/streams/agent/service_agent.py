@@ -229,6 +229,8 @@ class ServiceAgent:
         identity, command = await asyncio.to_thread(job.folder.process)
         process = await asyncio.to_thread(JobProcess.adopt, identity, job.folder.path)
         if process is None:
+            if identity is not None:
+                await JobProcess(identity, job.folder.path).clear()
             return
         if command != self._command(job):
             log.info("%s is started again with new settings", job.uri)
@@ -254,7 +256,8 @@ class ServiceAgent:
         return [
             *(sys.executable, "-m", "hpwsn", "streams", "run", str(folder.definition)),
             *("--url", self._url, "--master", settings.master, "--checkpoint", str(folder.checkpoint)),
-            *("--every", PROGRESS, "--token-file", str(self._token_file)),
+            *("--every", PROGRESS),
+            *(("--token-file", str(self._token_file)) if self._token_file.exists() else ()),
             *(("--archive", str(Path(settings.archive).resolve())) if settings.archive else ()),
             # What Spark leaves behind when it is killed is then in the folder of the service.
             *(("--conf", f"spark.local.dir={folder.scratch}") if local else ()),
