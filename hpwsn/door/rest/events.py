@@ -39,9 +39,9 @@ from hpwsn.door.rest.event_parameters import (
 )
 from hpwsn.door.rest.event_socket import check_origin, wants_socket, write_socket
 from hpwsn.door.rest.event_stream import wants_stream, write_stream
+from hpwsn.door.rest.long_connection import Forms
 from hpwsn.door.rest.openapi import document
 from hpwsn.door.rest.service_requests import OpenStreams
-from hpwsn.matching.content.content_filters import compile_condition
 from hpwsn.notification import END
 from hpwsn_client.wsn.formats.json_events import encode_event
 from hpwsn_client.wsn.formats.json_text import parse_event_lines, parse_events
@@ -86,6 +86,7 @@ class EventsDoor:
         self._check_filter = check_filter
         self._origins = origins
         self._pages = EventPages()
+        self._forms = Forms(self._pages.json_events)
         self.open_streams = OpenStreams()
         self._shapes = LineShapes(limits, GROWTH)
 
@@ -200,7 +201,7 @@ class EventsDoor:
             check_origin(request, self._origins)
         with self.open_streams.opened(request, query.topics, "socket" if socket else "stream"):
             write = write_socket if socket else write_stream
-            return await write(request, self._readers, query, start, self._pages.json_events)
+            return await write(request, self._readers, query, start, self._forms)
 
     async def read_topic(self, request: web.Request, topic: str) -> web.StreamResponse:
         """Answer a GET or HEAD for the events of a topic that the path itself does not name."""
@@ -232,12 +233,12 @@ class EventsDoor:
     def _query(self, request: web.Request) -> Query:
         """The query of a poll, a stream or a WebSocket."""
         topics, content = topics_of(request), content_of(request)
-        condition = None if content is None else compile_condition(content)
+        query = Query(topics, content, offset_of("upto", request.query))
         for topic in topics:
             self._readers.check(topic)
             if content is not None:
                 self._check_filter(Filter((TopicExpression.of(topic, DIALECT_SIMPLE),), (content,)))
-        return Query(topics, condition, offset_of("upto", request.query))
+        return query
 
     async def _poll(self, request: web.Request, query: Query, after: int) -> web.Response:
         wait, headers = wait_of(request), {}
