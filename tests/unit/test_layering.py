@@ -74,6 +74,7 @@ SAME_NOUN = {
     "operator_api",
     "outbox",
     "pull_points",
+    "receipts",
     "registrations",
     "resources",
     "streams",

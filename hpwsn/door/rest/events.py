@@ -30,6 +30,7 @@ from hpwsn.door.rest.event_parameters import (
     maximum_of,
     message_id_of,
     offset_of,
+    receipt_to_of,
     registration_of,
     routing_of,
     since_of,
@@ -136,7 +137,8 @@ class EventsDoor:
             data = await asyncio.to_thread(arrow.lines_of, data, self._limits, GROWTH)
             content_type = LINES_TYPE
         payloads, count = await off_loop(len(data), self._payloads, data, content_type)
-        message = NotificationMessage(TopicExpression.of_message(topic), b"")
+        opening = NotificationMessage(TopicExpression.of_message(topic), b"")
+        (message,) = self._broker.ask_for_receipts((opening,), receipt_to_of(request))
         run = open_run(message, message_id, routing=routing_of(request))
         run.payloads, run.size = payloads, count
         source = Source(registration=registration_of(request))
