@@ -104,7 +104,11 @@ async def test_a_dead_letter_is_reported_once_and_again_when_it_is_delivered(tmp
 
 async def test_expired_and_dropped_notifications_are_reported(tmp_path: Path) -> None:
     with NodeProcess(tmp_path / "data", *QUICK) as node:
-        async with Consumer(lambda number: 503) as consumer, Receiver() as receiver, Client(node.url) as client:
+        async with (
+            Consumer(lambda number: 503) as consumer,
+            Receiver() as receiver,
+            Client(node.url) as client,
+        ):
             policy = '<hp:Delivery xmlns:hp="urn:hpwsn:1" {}/>'
             for wanted in ('maxQueue="1" overflow="drop-oldest"', 'expires="PT0.05S"'):
                 policies = f"<w:SubscriptionPolicy>{policy.format(wanted)}</w:SubscriptionPolicy>"

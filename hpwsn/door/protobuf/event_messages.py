@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, struct_pb2
-from google.protobuf.message import DecodeError, Message
+from google.protobuf.message import DecodeError
 
 from hpwsn_client.wsn.soap.soap_faults import SoapFault, TooLarge
 from hpwsn_client.wsn.soap.xml import Limits
@@ -21,7 +21,7 @@ EXACT = 2.0**53
 """The largest double up to which every integer is exact."""
 
 
-def _events_class() -> type[Message]:
+def _events_class() -> Any:
     field = descriptor_pb2.FieldDescriptorProto(
         name="events",
         number=1,
@@ -42,7 +42,7 @@ def _events_class() -> type[Message]:
     return message_factory.GetMessageClass(pool.FindMessageTypeByName("hpwsn.v1.Events"))
 
 
-_Events: Any = _events_class()
+_Events = _events_class()
 
 
 def encode_messages(events: Sequence[bytes]) -> bytes:
