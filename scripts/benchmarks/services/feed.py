@@ -58,7 +58,7 @@ class Feed:
             wanted += held
         topics = service.sources if raw else (service.topic,)
         found = []
-        for number, first in enumerate(range(0, RECORDS, self.together)):
+        for number, first in enumerate(range(0, RECORDS - self.together + 1, self.together)):
             some = records[first : first + self.together]
             lines = "\n".join(json.dumps(each)[:-1] + ', "sent": %d}' for each in some).encode()
             count = int(wanted[first : first + self.together].sum())
@@ -101,5 +101,7 @@ class Feed:
 
 
 def _post(topic: str, body: bytes) -> bytes:
-    head = f"POST /topics/{topic}/events HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/x-ndjson\r\n"
+    head = (
+        f"POST /topics/{topic}/events HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/x-ndjson\r\n"
+    )
     return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body

@@ -12,9 +12,11 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -49,6 +51,7 @@ class ChildProcess:
             [sys.executable, "-m", name],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
             start_new_session=True,
             preexec_fn=unpin if self._spread else None,
         )
@@ -97,9 +100,26 @@ class Consumers(ChildProcess):
     def __init__(self, connections: Sequence[Connection]) -> None:
         super().__init__("consumer_process", connections)
 
+    @classmethod
+    def by_mode(cls, mode: str, port: int, topic: str, consumers: int, interval: float) -> Self:
+        """Consumers of a topic that get its events in one of the delivery modes."""
+        found = cls([])
+        found._module = "mode_process"
+        names = {"mode": mode, "port": port, "topic": topic}
+        found._given = {**names, "consumers": consumers, "interval": interval}
+        return found
+
     def count(self) -> int:
         """Deliveries up to now."""
         return int(self.ask("count"))
+
+    def wait_for(self, deliveries: int, until: float) -> bool:
+        """Wait for so many deliveries, at most until a time; whether they have come."""
+        while self.count() < deliveries:
+            if time.time() > until:
+                return False
+            time.sleep(0.02)
+        return True
 
     def clear(self) -> None:
         """Forget what came."""
@@ -109,10 +129,6 @@ class Consumers(ChildProcess):
         """Latencies of the events that were sent between two times, in microseconds."""
         found: dict[str, Any] = json.loads(self.ask(f"stats {first} {last}"))
         return found
-
-    def pids(self) -> list[int]:
-        """The process."""
-        return [self.pid]
 
 
 class ServiceProcesses(ChildProcess):
@@ -149,16 +165,27 @@ class ServiceProcesses(ChildProcess):
         return sum(array("q", Path(self._file.name).read_bytes()))
 
 
-def cpu_of(pids: Sequence[int]) -> float:
-    """CPU seconds of several processes up to now."""
-    return sum(map(cpu_seconds, pids))
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Processes that are measured together: CPU seconds up to now, and megabytes."""
+
+    cpu: Callable[[], float]
+    memory: Callable[[], float]
+
+    @classmethod
+    def of(cls, pids: Sequence[int]) -> Self:
+        """The part of these processes."""
+        return cls(lambda: sum(map(cpu_seconds, pids)), lambda: memory_of(pids))
 
 
-def memory_of(pids: Sequence[int]) -> float:
-    """Megabytes of several processes, with their share of the memory that they have in common."""
-    return sum(_proportional(pid) for pid in pids) / 1e6
+def memory_of(pids: Iterable[int]) -> float:
+    """Megabytes of several processes, each with its share of the memory that they have in common."""
+    return sum(map(_proportional, pids)) / 1e6
 
 
 def _proportional(pid: int) -> int:
-    text = Path(f"/proc/{pid}/smaps_rollup").read_text()
-    return 1024 * next(int(line.split()[1]) for line in text.splitlines() if line.startswith("Pss:"))
+    try:
+        text = Path(f"/proc/{pid}/smaps_rollup").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0  # it has ended in the meantime
+    return 1024 * sum(int(line.split()[1]) for line in text.splitlines() if line.startswith("Pss:"))

@@ -21,13 +21,12 @@ from urllib.parse import urlsplit
 
 import uvloop
 
-from benchmarks.services.feed import Feed, Sent
+from benchmarks.services.feed import Feed
 from benchmarks.services.load_processes import (
     Connection,
     Consumers,
+    Part,
     ServiceProcesses,
-    cpu_of,
-    memory_of,
     stream_path,
 )
 from benchmarks.services.outcomes import Outcome, problem_of
@@ -47,17 +46,20 @@ COMPILE = 60.0
 
 @dataclass(slots=True)
 class Setting:
-    """A node with consumers, and perhaps services between them."""
+    """A node with consumers, and perhaps processes between them."""
 
     base: str
     node: int
     consumers: Consumers
     services: ServiceProcesses | None = None
+    spark: Part | None = None
 
-    def parts(self) -> dict[str, list[int]]:
-        """The processes by their part."""
-        found = {"node": [self.node], "consumers": self.consumers.pids()}
-        return found | ({"services": self.services.pids()} if self.services else {})
+    def parts(self) -> dict[str, Part]:
+        """What is measured apart."""
+        found = {"node": Part.of([self.node]), "consumers": Part.of([self.consumers.pid])}
+        if self.services:
+            found["services"] = Part.of(self.services.pids())
+        return found | ({"Spark": self.spark} if self.spark else {})
 
     def received(self) -> int:
         """Bytes that services have read up to now."""
@@ -113,33 +115,32 @@ def _warm(runner: asyncio.Runner, found: Setting) -> None:
 
 
 def observe(
-    runner: asyncio.Runner, found: Setting, feed: Feed, count: int, seconds: float, *, everything: bool = False
+    runner: asyncio.Runner,
+    found: Setting,
+    feed: Feed,
+    count: int,
+    seconds: float,
+    *,
+    everything: bool = False,
+    grace: float = GRACE,
 ) -> Outcome:
     """Run the load, and say what came of it; `everything` where each consumer gets all of its service."""
     parts, began, received = found.parts(), time.perf_counter(), found.received()
-    before = {part: cpu_of(pids) for part, pids in parts.items()}
+    before = {name: part.cpu() for name, part in parts.items()}
     sent = runner.run(feed.send(seconds))
     wanted = sent.events * count // 2 if everything else sent.deliveries
-    _await(found.consumers, wanted, sent)
+    found.consumers.wait_for(wanted, sent.last / 1e6 + grace)
     lasted = time.perf_counter() - began
     stats = found.consumers.stats(sent.first, sent.last)
-    none = {"mean": 0.0, "p99": 0.0, "first": 0.0, "last": 0.0}
-    stats = none | stats
     return Outcome(
         count,
         feed.rate,
         wanted / seconds,
-        stats["deliveries"] / max(seconds, lasted - GRACE),
+        stats["deliveries"] / max(seconds, lasted - grace),
         stats["mean"],
         stats["p99"],
-        {part: 100 * (cpu_of(pids) - before[part]) / lasted for part, pids in parts.items()},
-        {part: memory_of(pids) for part, pids in parts.items()},
+        {name: 100 * (part.cpu() - before[name]) / lasted for name, part in parts.items()},
+        {name: part.memory() for name, part in parts.items()},
         (stats["bytes"] + found.received() - received) / lasted / 1e6,
         problem_of(stats, wanted=wanted, sent=sent.events, accepted=feed.accepted),
     )
-
-
-def _await(consumers: Consumers, wanted: int, sent: Sent) -> None:
-    end = sent.last / 1e6 + GRACE
-    while consumers.count() < wanted and time.time() < end:
-        time.sleep(0.02)

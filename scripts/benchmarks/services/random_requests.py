@@ -1,10 +1,10 @@
 """Random records and random requests of two stream services, as in the paper on stream data services (5.3).
 
 getANPR gives {cid, vid, time}, inteGPS gives {vid, time, longitude, latitude, speed, direction,
-satelliteNum}. A request has six predicates on a random choice of attributes, never on all of them, with bounds
-within the constraints of the service. No two requests are equal. A record satisfies a request with the
-probability SHARE, so deliveries grow with the number of requests. Identifiers and times are numbers here,
-because a broker indexes ranges of numbers and not of texts.
+satelliteNum}. A request has six predicates on a random choice of attributes, never on all of them, with
+bounds within the constraints of the service. No two requests are equal. A record satisfies a request with
+the probability SHARE, so deliveries grow with the number of requests. Identifiers and times are numbers
+here, because a broker indexes ranges of numbers and not of texts.
 """
 
 from __future__ import annotations

@@ -19,23 +19,25 @@ import signal
 import socket
 import struct
 import sys
+from operator import ge, lt, ne
 
 from benchmarks.services.stream_bytes import ANSWER, EventLines, chunk, get_stream
 
 READ = 1 << 16
-_TESTS = {
-    ">=": lambda value, bound: value >= bound,
-    "<": lambda value, bound: value < bound,
-    "!=": lambda value, bound: value != bound,
-}
+TESTS = {">=": ge, "<": lt, "!=": ne}
 
 
 def serve(
-    listener: socket.socket, port: int, path: str, predicates: list[list[object]], count: mmap.mmap, at: int
+    listener: socket.socket,
+    port: int,
+    path: str,
+    predicates: list[tuple[str, str, float]],
+    count: mmap.mmap,
+    at: int,
 ) -> None:
     """Serve the one consumer of one request until either side closes."""
     consumer, _ = listener.accept()
-    tests = [(name, _TESTS[str(sign)], bound) for name, sign, bound in predicates]
+    tests = [(name, TESTS[sign], bound) for name, sign, bound in predicates]
     broker, lines, total = socket.create_connection(("127.0.0.1", port)), EventLines(), 0
     broker.sendall(get_stream(path))
     while not lines.has_begun:
@@ -67,8 +69,8 @@ def main() -> None:
     """Fork a process for each service, and end them when standard input ends."""
     given = json.loads(sys.stdin.readline())
     services = given["services"]
-    with open(given["received"], "r+b") as file:
-        count = mmap.mmap(file.fileno(), 8 * len(services))
+    received = os.open(given["received"], os.O_RDWR)
+    count = mmap.mmap(received, 8 * len(services))
     gc.freeze()
     ports, pids = [], []
     for number, service in enumerate(services):
