@@ -16,7 +16,7 @@ from lxml import etree
 
 from tests.harness import ROOT, environment
 from tests.needs import need
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, until
 
 NAMES = (
     "notify", "push", "end-to-end", "fan-out", "latency", "topics", "fragments", "growth", "matching",
@@ -67,7 +67,7 @@ def test_a_part_of_the_stream_services_measures_every_method_and_leaves_no_proce
     assert {row["name"].partition(" · ")[0] for row in data["rows"]} == methods[part]
     assert bool(data["checks"]) == (part in ("latency", "held"))
     assert "requests" in ended.stderr
-    assert not [each for each in psutil.process_iter() if _run(each) == str(tmp_path)]
+    until(lambda: not [each for each in psutil.process_iter() if _run(each) == str(tmp_path)])
 
 
 def _run(process: psutil.Process) -> str:

@@ -103,8 +103,13 @@ class JobProcess:
         """kill -9, for the program and all that it has started."""
         self._ended.set()
         self._watcher.join()
+        # Spark's Python workers leave the group of the program.
+        started = tree_of(self._process.pid) if self._process.poll() is None else []
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
+        for pid in started:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         self._process.wait()
 
     @property
