@@ -26,6 +26,7 @@ from benchmarks.services.mode_process import MODES
 from benchmarks.services.outcomes import problem_of
 from benchmarks.services.random_requests import GET_ANPR
 from benchmarks.tools.cores import on_load_core, pinning_notes, settle
+from benchmarks.tools.curves import Series, as_curves
 from benchmarks.tools.nodes import start, stop
 from benchmarks.tools.raw_load import cpu_seconds
 
@@ -73,7 +74,19 @@ def run(options: Options) -> Table:
     )
     about = f"{CONSUMERS} consumers; polls every {INTERVAL:g} s, each of up to 1,000 events"
     notes = (*pinning_notes(), about, *verdicts(found))
-    return Table("delivery-modes", "mixed units", groups, (), notes, body=body_of(found))
+    return Table(
+        "delivery-modes", "mixed units", groups, (), notes, body=body_of(found), pictures=pictures_of(found)
+    )
+
+
+def pictures_of(found: Mapping[int, Mapping[str, Delivered]]) -> dict[str, str]:
+    """The CPU time over the rate, a curve for each mode; rates that a mode does not sustain are left out."""
+    series: Series = {}
+    for rate, modes in found.items():
+        for mode, one in modes.items():
+            if not one.problem:
+                series.setdefault(mode, []).append((rate, one.cpu))
+    return {"cpu": as_curves("CPU of the node for a delivery", series, "µs", "events/s")} if series else {}
 
 
 def _used(mode: str, rates: Sequence[int], options: Options) -> Iterator[tuple[int, Delivered]]:

@@ -10,7 +10,7 @@
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -23,8 +23,10 @@ from benchmarks.services.methods import ALONE, METHODS, SEED, THIS
 from benchmarks.services.outcomes import Outcome
 from benchmarks.services.random_requests import SERVICES, kinds, random_requests, services_needed
 from benchmarks.services.service_tables import (
+    latency_picture,
     latency_table,
     memory_lines,
+    method_pictures,
     method_tables,
     needed_table,
     rows_of,
@@ -55,7 +57,8 @@ def latency(options: Options) -> Table:
               PAPER_LATENCY, "ms", at_most=True),
     )  # fmt: skip
     body = latency_table("requests, the broker's own part", found, ("node", "consumers"))
-    return _table("latency", [rows_of("broker", one) for one in found], checks, body)
+    pictures = latency_picture("the broker's own part of the latency", found)
+    return _table("latency", [rows_of("broker", one) for one in found], checks, body, pictures=pictures)
 
 
 def _down(count: int, options: Options) -> Iterator[Outcome]:
@@ -71,13 +74,15 @@ def four_methods(options: Options) -> Table:
     every = [one for service in SERVICES for one in random_requests(service, 1000, SEED)]
     groups: list[tuple[Row, ...]] = []
     bodies, notes = [needed_table(kinds(every), services_needed(every))], list[str]()
+    pictures: dict[str, str] = {}
     for rate in (LOWER,) if options.quick else (RATES[0], LOWER):
         found = {method: list(_until_stopped(method, rate, options)) for method in METHODS}
         groups += [rows_of(method, one) for method, each in found.items() for one in each]
         bodies.append(method_tables(rate, found, _counts(options)))
         notes += stopped_lines(rate, found)
         notes += memory_lines(rate, found[ALONE])
-    return _table("methods", groups, (), "\n\n".join(bodies), notes)
+        pictures |= method_pictures(rate, found)
+    return _table("methods", groups, (), "\n\n".join(bodies), notes, pictures)
 
 
 def _until_stopped(method: str, rate: float, options: Options) -> Iterator[Outcome]:
@@ -137,7 +142,8 @@ def spark(options: Options) -> Table:
         found = list(spark_reading.descending(reading, _counts(options), rates, _seconds(options) * 3))
     body = latency_table("requests, through Spark", found, ("node", "Spark", "consumers"))
     notes = ["micro-batches follow each other without a pause; one job runs both services on two cores"]
-    return _table("spark", [rows_of("Spark", one) for one in found], (), body, notes)
+    pictures = latency_picture("latency through Spark", found)
+    return _table("spark", [rows_of("Spark", one) for one in found], (), body, notes, pictures)
 
 
 PARTS: dict[str, Callable[[Options], Table]] = {
@@ -154,9 +160,19 @@ def _table(
     checks: Sequence[Check],
     body: str,
     notes: Sequence[str] = (),
+    pictures: Mapping[str, str] | None = None,
 ) -> Table:
     pinned = () if part == "spark" else pinning_notes()
-    return Table(f"streams-{part}", "mixed units", tuple(groups), tuple(checks), (*pinned, *notes), body=body)
+    every = (*pinned, *notes)
+    return Table(
+        f"streams-{part}",
+        "mixed units",
+        tuple(groups),
+        tuple(checks),
+        every,
+        body=body,
+        pictures=pictures or {},
+    )
 
 
 def _counts(options: Options) -> Sequence[int]:

@@ -10,8 +10,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from benchmarks.frame import Row, figure
 from benchmarks.report import as_tables
 from benchmarks.services.outcomes import Outcome
+from benchmarks.tools.curves import Series, as_curves
 
 Cell = tuple[str, str, str, str]
+QUANTITIES: dict[str, Callable[[Outcome], float]] = {
+    "mean latency, ms": lambda one: one.mean,
+    "CPU of the node, %": lambda one: one.cpu["node"],
+    "CPU of services and consumers, %": lambda one: sum(one.cpu.values()) - one.cpu["node"],
+    "memory of node and services, MB": lambda one: one.memory["node"] + one.memory.get("services", 0.0),
+    "network, MB/s": lambda one: one.network,
+}
+"""What the four methods are compared by: the paper's figure 8."""
 
 
 def rows_of(prefix: str, outcome: Outcome) -> tuple[Row, ...]:
@@ -29,6 +38,33 @@ def rows_of(prefix: str, outcome: Outcome) -> tuple[Row, ...]:
 
 def _positive(value: float) -> float:
     return max(value, 0.01)
+
+
+def latency_picture(title: str, outcomes: Iterable[Outcome]) -> dict[str, str]:
+    """Mean and p99 latency over the number of requests, a curve for each rate that was sustained."""
+    series: Series = {}
+    for one in outcomes:
+        if one.sustained:
+            for name, value in (("mean", one.mean), ("p99", one.p99)):
+                line = series.setdefault(f"{name} at {one.rate:,.0f} events/s", [])
+                line.append((one.requests, _positive(value)))
+    return {"curves": as_curves(title, series, "ms", "requests")} if series else {}
+
+
+def method_pictures(rate: float, outcomes: Mapping[str, Sequence[Outcome]]) -> dict[str, str]:
+    """The paper's figure 8 at one rate: each quantity over the requests, with a curve for each method."""
+    found = {}
+    for quantity, value in QUANTITIES.items():
+        series: Series = {
+            method: points
+            for method, each in outcomes.items()
+            if (points := [(float(one.requests), _positive(value(one))) for one in each if one.sustained])
+        }
+        title, _, unit = quantity.rpartition(", ")
+        name = f"{title.split()[-1]}-{rate:.0f}"
+        if series:
+            found[name] = as_curves(f"{title} at {rate:,.0f} events/s", series, unit, "requests")
+    return found
 
 
 def latency_table(title: str, outcomes: Iterable[Outcome], parts: Sequence[str]) -> str:
@@ -63,23 +99,14 @@ def method_tables(rate: float, outcomes: Mapping[str, Sequence[Outcome]], counts
 
     A method has no value for a number of requests that it does not sustain, and none beyond.
     """
-    quantities: dict[str, Callable[[Outcome], str]] = {
-        "mean latency, ms": lambda one: figure(one.mean),
-        "CPU of the node, %": lambda one: figure(one.cpu["node"]),
-        "CPU of services and consumers, %": lambda one: figure(sum(one.cpu.values()) - one.cpu["node"]),
-        "memory of node and services, MB": lambda one: figure(
-            one.memory["node"] + one.memory.get("services", 0.0)
-        ),
-        "network, MB/s": lambda one: figure(one.network),
-    }
     cells: list[Cell] = []
-    for quantity, value in quantities.items():
+    for quantity, value in QUANTITIES.items():
         title = f"{quantity}, at {rate:,.0f} events/s"
         for method, found in outcomes.items():
             by_count = {one.requests: one for one in found}
             for count in counts:
                 one = by_count.get(count)
-                text = "–" if one is None or not one.sustained else value(one)
+                text = "–" if one is None or not one.sustained else figure(value(one))
                 cells.append((title, method, f"{count:,}", text))
     return as_tables(cells)
 
