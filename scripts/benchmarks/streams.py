@@ -17,11 +17,12 @@ from pathlib import Path
 from benchmarks.frame import Check, Options, Row, Table, progress
 from benchmarks.page import update_page
 from benchmarks.report import as_text, write
-from benchmarks.services import methods, spark_reading
+from benchmarks.services import methods
 from benchmarks.services.held_search import Held, search
 from benchmarks.services.methods import ALONE, METHODS, SEED, THIS
-from benchmarks.services.outcomes import Outcome
+from benchmarks.services.outcomes import Outcome, busy_note
 from benchmarks.services.random_requests import SERVICES, kinds, random_requests, services_needed
+from benchmarks.services.rate_steps import descend
 from benchmarks.services.service_tables import (
     latency_picture,
     latency_table,
@@ -32,6 +33,7 @@ from benchmarks.services.service_tables import (
     rows_of,
     stopped_lines,
 )
+from benchmarks.services.spark_reading import SparkReading, running
 from benchmarks.tools.cores import pinning_notes
 from hpwsn_client.commands.completion import CommandParser, print_error
 
@@ -50,7 +52,14 @@ MOST = 8000
 
 def latency(options: Options) -> Table:
     """The broker's own part of the latency, down to a rate that is sustained."""
-    found = [one for count in _counts(options) for one in _down(count, options)]
+    found = list(
+        descend(
+            lambda count, rate: _measured(THIS, count, rate, options),
+            _counts(options),
+            (LOWER,) if options.quick else RATES,
+            first_again=True,
+        )
+    )
     last = found[-1]
     checks = (
         Check(f"mean latency at {last.requests:,} requests and {last.rate:,.0f} events/s", (last.mean,),
@@ -58,15 +67,8 @@ def latency(options: Options) -> Table:
     )  # fmt: skip
     body = latency_table("requests, the broker's own part", found, ("node", "consumers"))
     pictures = latency_picture("the broker's own part of the latency", found)
-    return _table("latency", [rows_of("broker", one) for one in found], checks, body, pictures=pictures)
-
-
-def _down(count: int, options: Options) -> Iterator[Outcome]:
-    for rate in (LOWER,) if options.quick else RATES:
-        outcome = _measured(THIS, count, rate, options)
-        yield outcome
-        if outcome.sustained:
-            return
+    rows = [rows_of("broker", one) for one in found]
+    return _table("latency", rows, checks, body, busy_note(found), pictures)
 
 
 def four_methods(options: Options) -> Table:
@@ -81,6 +83,7 @@ def four_methods(options: Options) -> Table:
         bodies.append(method_tables(rate, found, _counts(options)))
         notes += stopped_lines(rate, found)
         notes += memory_lines(rate, found[ALONE])
+        notes += busy_note(one for each in found.values() for one in each)
         pictures |= method_pictures(rate, found)
     return _table("methods", groups, (), "\n\n".join(bodies), notes, pictures)
 
@@ -115,7 +118,13 @@ def held(options: Options) -> Table:
     ratio = found[THIS].count / max(1, found[ALONE].count)
     wanted = PAPER_HELD[THIS] / PAPER_HELD[ALONE]
     checks = (Check("requests held, against one service per request", (ratio,), wanted),)
-    return _table("held", groups, checks, _held_body(rate, found))
+    return _table(
+        "held",
+        groups,
+        checks,
+        _held_body(rate, found),
+        busy_note(one.best for one in found.values() if one.best),
+    )
 
 
 def _held_body(rate: float, found: dict[str, Held]) -> str:
@@ -138,12 +147,22 @@ def _held_body(rate: float, found: dict[str, Held]) -> str:
 def spark(options: Options) -> Table:
     """The whole way, at the highest rate that is sustained for each number of requests."""
     rates: Sequence[float] = (200, 100) if options.quick else RATES
-    with spark_reading.running() as reading:
-        found = list(spark_reading.descending(reading, _counts(options), rates, _seconds(options) * 3))
+    with running() as reading:
+        found = list(descend(_through(reading, options), _counts(options), rates, first_again=False))
     body = latency_table("requests, through Spark", found, ("node", "Spark", "consumers"))
     notes = ["micro-batches follow each other without a pause; one job runs both services on two cores"]
     pictures = latency_picture("latency through Spark", found)
     return _table("spark", [rows_of("Spark", one) for one in found], (), body, notes, pictures)
+
+
+def _through(reading: SparkReading, options: Options) -> Callable[[int, float], Outcome]:
+    def measure(count: int, rate: float) -> Outcome:
+        progress(f"through Spark: {count:,} requests at {rate:,.0f} events/s")
+        outcome = reading.measure(count, rate, 3 * _seconds(options))
+        _tell(outcome)
+        return outcome
+
+    return measure
 
 
 PARTS: dict[str, Callable[[Options], Table]] = {
@@ -193,8 +212,12 @@ def _measured(method: str, count: int, rate: float, options: Options) -> Outcome
 def _fresh(method: str, count: int, rate: float, options: Options) -> Outcome:
     progress(f"{method}: {count:,} requests at {rate:,.0f} events/s")
     outcome = methods.measure(method, count, rate, _seconds(options))
-    progress(f"  {outcome.problem or f'{outcome.mean:.1f} ms'}, {outcome.delivered:,.0f} deliveries/s")
+    _tell(outcome)
     return outcome
+
+
+def _tell(outcome: Outcome) -> None:
+    progress(f"  {outcome.problem or f'{outcome.mean:.1f} ms'}, {outcome.delivered:,.0f} deliveries/s")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -210,8 +233,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print_error(f"streams, {part}: {error}")
             return 1
         print(as_text(table), end="\n\n", flush=True)
-        files = write(asked.output, table.title, table, options)
-        files += update_page(table.title, table, options) if asked.page else []
+        window = Options(round(_seconds(options), 2), 1, asked.quick)
+        files = write(asked.output, table.title, table, window)
+        files += update_page(table.title, table, window) if asked.page else []
         print("  wrote " + ", ".join(map(str, files)), file=sys.stderr)
     return 0
 

@@ -189,3 +189,8 @@ def _proportional(pid: int) -> int:
     except (FileNotFoundError, ProcessLookupError):
         return 0  # it has ended in the meantime
     return 1024 * sum(int(line.split()[1]) for line in text.splitlines() if line.startswith("Pss:"))
+
+
+def waiting_seconds(pid: int) -> float:
+    """How long the main thread of a process was ready and had no core, up to now."""
+    return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9

@@ -28,6 +28,7 @@ from benchmarks.services.load_processes import (
     Part,
     ServiceProcesses,
     stream_path,
+    waiting_seconds,
 )
 from benchmarks.services.outcomes import Outcome, problem_of
 from benchmarks.services.random_requests import Request, mixed_requests
@@ -127,6 +128,7 @@ def observe(
     """Run the load, and say what came of it; `everything` where each consumer gets all of its service."""
     parts, began, received = found.parts(), time.perf_counter(), found.received()
     before = {name: part.cpu() for name, part in parts.items()}
+    waited = waiting_seconds(found.node)
     sent = runner.run(feed.send(seconds))
     wanted = sent.events * count // 2 if everything else sent.deliveries
     found.consumers.wait_for(wanted, sent.last / 1e6 + grace)
@@ -143,4 +145,5 @@ def observe(
         {name: part.memory() for name, part in parts.items()},
         (stats["bytes"] + found.received() - received) / lasted / 1e6,
         problem_of(stats, wanted=wanted, sent=sent.events, accepted=feed.accepted),
+        (waiting_seconds(found.node) - waited) / lasted,
     )

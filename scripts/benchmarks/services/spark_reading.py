@@ -11,7 +11,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -120,18 +120,3 @@ def _command(folder: Path, base: str) -> list[str]:
         files.append(str(file))
     command = [sys.executable, "-P", "-m", "hpwsn", "streams", "run", *files, "--url", f"{base}/wsn"]
     return [*command, "--master", MASTER, "--checkpoint", str(folder / "checkpoint")]
-
-
-def descending(
-    reading: SparkReading, counts: Sequence[int], rates: Sequence[float], seconds: float
-) -> Iterator[Outcome]:
-    """For each number of requests what was tried, down to the highest rate that is sustained."""
-    rest = list(rates)
-    for count in counts:
-        while rest:
-            progress(f"through Spark: {count:,} requests at {rest[0]:,.0f} events/s")
-            outcome = reading.measure(count, rest[0], seconds)
-            yield outcome
-            if outcome.sustained:
-                break
-            rest.pop(0)

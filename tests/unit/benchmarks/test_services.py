@@ -12,7 +12,7 @@ from benchmarks.services.feed import Feed
 from benchmarks.services.held_search import search
 from benchmarks.services.load_processes import stream_path
 from benchmarks.services.methods import ALONE, CONTENT, THIS, TOPIC, connections
-from benchmarks.services.outcomes import Outcome, problem_of
+from benchmarks.services.outcomes import Outcome, busy_note, problem_of
 from benchmarks.services.random_requests import (
     GET_ANPR,
     INTE_GPS,
@@ -25,6 +25,7 @@ from benchmarks.services.random_requests import (
     random_requests,
     services_needed,
 )
+from benchmarks.services.rate_steps import descend
 from benchmarks.services.receipts import Receipts
 from benchmarks.services.service_tables import latency_table, method_tables, needed_table, rows_of
 from benchmarks.services.spark_reading import definition
@@ -202,3 +203,21 @@ def test_delivery_modes_tell_which_costs_least_at_which_rate():
     assert cpu.endswith("delivery: long connection at 1, 100 events/s; polling at 10 events/s")
     assert latency.endswith("ms: long connection at 1, 10, 100 events/s")
     assert "| polling | 900 | 80.0 | not sustained: it stalls |" in delivery_modes.body_of(found)
+
+
+def test_rates_descend_until_one_is_sustained_and_failed_ones_are_not_tried_again():
+    def measure(count, rate):
+        return replace(GOOD, requests=count, rate=rate, problem="x" if count * rate > 2_000_000 else "")
+
+    def tried(first_again):
+        found = descend(measure, (100, 400, 800), (10_000, 5000, 2500), first_again=first_again)
+        return [(one.requests, one.rate) for one in found]
+
+    assert tried(False) == [(100, 10_000), (400, 10_000), (400, 5000), (800, 5000), (800, 2500)]
+    assert tried(True) == [(100, 10_000), (400, 10_000), (400, 5000), (800, 10_000), (800, 5000), (800, 2500)]
+
+
+def test_a_run_on_a_busy_machine_is_marked():
+    assert busy_note([GOOD]) == ()
+    [note] = busy_note([GOOD, replace(GOOD, waited=0.6)])
+    assert "60% of the time" in note
