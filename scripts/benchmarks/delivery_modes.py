@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import uvloop
 
 from benchmarks.frame import Options, Row, Table, figure, progress
-from benchmarks.report import as_tables
+from benchmarks.report import as_tables, with_pictures
 from benchmarks.services.feed import Feed
 from benchmarks.services.load_processes import Consumers
 from benchmarks.services.mode_process import MODES
@@ -74,9 +74,9 @@ def run(options: Options) -> Table:
     )
     about = f"{CONSUMERS} consumers; polls every {INTERVAL:g} s, each of up to 1,000 events"
     notes = (*pinning_notes(), about, *verdicts(found))
-    return Table(
-        "delivery-modes", "mixed units", groups, (), notes, body=body_of(found), pictures=pictures_of(found)
-    )
+    pictures = pictures_of(found)
+    body = with_pictures(body_of(found), "delivery-modes", pictures)
+    return Table("delivery-modes", "mixed units", groups, (), notes, body=body, pictures=pictures)
 
 
 def pictures_of(found: Mapping[int, Mapping[str, Delivered]]) -> dict[str, str]:
