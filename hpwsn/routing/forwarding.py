@@ -50,7 +50,7 @@ TICK = 0.05
 TIDY_EVERY = 1.0
 READ_AT_ONCE = 500
 
-_POLICY_FLAGS = {"tcp": Flag.STREAM, "udp": Flag.DATAGRAM}
+_POLICY_FLAGS: dict[str | None, int] = {"tcp": Flag.STREAM, "udp": Flag.DATAGRAM}
 """The flags of an ordinary publication by the routing policy of its topic; without a policy it has none."""
 
 
