@@ -94,7 +94,7 @@ def test_a_predicate_outside_the_constraints_is_found(request_: str, outside: li
     assert [str(predicate) for one in found for predicate in one.predicates] == outside
 
 
-def test_a_service_has_an_uri_inputs_operators_an_output_and_constraints() -> None:
+def test_a_service_has_a_uri_inputs_operators_an_output_and_constraints() -> None:
     one = examples()["inteGPS"]
     plan = build_plan(one)
     assert one.uri == "urn:hpwsn:streams:inteGPS"
