@@ -75,6 +75,7 @@ SAME_NOUN = {
     "operator_api",
     "outbox",
     "pull_points",
+    "receipts",
     "registrations",
     "resources",
     "streams",
@@ -115,6 +116,7 @@ OWNERS: Mapping[str, tuple[str, ...]] = {
     "stomp": ("hpwsn.backbone.activemq",),
     "ldap": ("hpwsn.topics.ldap",),
     "pyspark": ("hpwsn.streams.spark",),
+    "google": ("hpwsn.door.protobuf",),
     "pyarrow": ("hpwsn.streams.spark", "hpwsn.streams.arrow_json", "hpwsn.door.arrow"),
     "uvloop": ("hpwsn.node", "hpwsn_admin"),
 }
