@@ -198,9 +198,9 @@ class LargeRun(Run):
     def members(self) -> list[Notification]:
         """The notification; made once, when first asked for."""
         if self._members is None:
-            place = len(self.before), self.end
             rest = self.time, self.message_id, self.target, self.routing
-            self._members = [Notification(self.topic, self.content, *place, *rest)]
+            start, end = len(self.before), self.end
+            self._members = [_new(Notification, (self.topic, self.content, start, end, *rest))]
         return self._members
 
     @property

@@ -72,7 +72,9 @@ class Channel:
         # The content of a large run is in a file already, so that it does not wait here.
         size = sum(
             [
-                ENTRY_OVERHEAD if run.large else len(run.payloads) + (len(run.before) + ENTRY_OVERHEAD) * run.size
+                ENTRY_OVERHEAD
+                if run.large
+                else len(run.payloads) + (len(run.before) + ENTRY_OVERHEAD) * run.size
                 for run in runs
             ]
         )

@@ -20,6 +20,7 @@ from hpwsn.broker.broker import Broker
 from hpwsn.broker.delivery.log_pages import Page, encode_once, off_loop
 from hpwsn.broker.delivery.log_readers import Query, Readers
 from hpwsn.door.event_shapes.line_shapes import LineShapes
+from hpwsn.door.listener.http_exchange import read_body
 from hpwsn.door.rest.event_answers import answer, answers_in_json
 from hpwsn.door.rest.event_pages import MOST_ROWS, ROWS, ROWS_BYTES, ROWS_TYPE, EventPages
 from hpwsn.door.rest.event_parameters import (
@@ -154,7 +155,7 @@ class EventsDoor:
             raise faults.TooLarge(too_large)
         try:
             async with asyncio.timeout(self._request_timeout):
-                return await request.read()
+                return await read_body(request)
         except web.HTTPRequestEntityTooLarge as error:
             raise faults.TooLarge(too_large) from error
         except TimeoutError as error:

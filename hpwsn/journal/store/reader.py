@@ -71,9 +71,7 @@ Noted = list[Any]
 class Reader:
     """Sees complete commits only; every method reads one snapshot."""
 
-    def __init__(
-        self, db: sqlite3.Connection, path: Path, read_large: Callable[[str], bytes | None]
-    ) -> None:
+    def __init__(self, db: sqlite3.Connection, path: Path, read_large: Callable[[str], bytes | None]) -> None:
         self._db = db
         self._path = path
         self._read_large = read_large
