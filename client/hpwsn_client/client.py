@@ -155,7 +155,9 @@ class Client(ResourceCaller):
         cluster, `reliable` guarantees delivery to the other nodes, and `partial` allows their subscribers to
         receive the notification in fragments. `linger` does not apply with either option.
         """
-        message = notification_message(topic, payload, producer=producer, namespaces=namespaces)
+        message = notification_message(
+            topic, payload, producer=producer, namespaces=namespaces, limits=self._limits
+        )
         if self._publisher is None or reliable or partial:
             await self._send_notify([message], message_id, headers=routing_headers(reliable, partial))
         else:
@@ -173,7 +175,10 @@ class Client(ResourceCaller):
         If a request fails, the exception has a note that says how many notifications were accepted before.
         """
         accepted = 0
-        messages = (i if isinstance(i, NotificationMessage) else notification_message(*i) for i in items)
+        messages = (
+            i if isinstance(i, NotificationMessage) else notification_message(*i, limits=self._limits)
+            for i in items
+        )
         try:
             for batch in batches(messages, self._batch):
                 if self._publisher is None or reliable or partial:
@@ -430,7 +435,7 @@ class Registration:
         self, topic: TopicLike | None, payload: Payload, *, message_id: str | None = None
     ) -> None:
         """Publish one notification as this publisher."""
-        message = notification_message(topic, payload)
+        message = notification_message(topic, payload, limits=self._client._limits)
         await self._client._send_notify([message], message_id, self.consumer)
 
     async def destroy(self) -> None:

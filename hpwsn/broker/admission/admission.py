@@ -139,7 +139,7 @@ class Admission:
         routing: int = 0,
     ) -> Span:
         """Where the notifications are, once they can no longer be lost; raises a fault if none was taken."""
-        large = any([len(message.payload) >= LARGE for message in messages])
+        large = any(len(message.payload) >= LARGE for message in messages)
         try:
             arguments = messages, message_id, target, routing
             runs = await in_thread(runs_of, *arguments) if large else runs_of(*arguments)
@@ -150,7 +150,7 @@ class Admission:
 
     async def publish_runs(self, runs: Sequence[Run], source: Source = CLIENT) -> Span:
         """Like `publish`, for the runs of one request, which have the same message id or none."""
-        if any([not run.large and len(run.payloads) >= LARGE for run in runs]):
+        if any(not run.large and len(run.payloads) >= LARGE for run in runs):
             runs = await in_thread(with_large_apart, runs)
         try:
             first = self.admit(source, runs)
@@ -182,7 +182,7 @@ class Admission:
                 return known
         for check, applies, routing, large in self.limits:
             if applies and (not routing or runs[0].routing & routing):
-                if large and not any([run.large for run in runs]):
+                if large and not any(run.large for run in runs):
                     continue
                 check(runs)
         if id_ is not None:

@@ -1,7 +1,8 @@
 """HTTP requests and replies as values, shared by the full SOAP door and the HTTP lane.
 
-It has no socket and no operation. `read_body` reads a body that aiohttp receives. `Refusals` encodes faults as replies; `Responses` encodes replies as bytes
-for the HTTP lane, with the headers that aiohttp would add. SOAP 1.1 section 6, SOAP 1.2 part 2 section 7.
+It has no socket and no operation. `read_body` reads a body that aiohttp receives. `Refusals` encodes faults
+as replies; `Responses` encodes replies as bytes for the HTTP lane, with the headers that aiohttp would add.
+SOAP 1.1 section 6, SOAP 1.2 part 2 section 7.
 """
 
 from __future__ import annotations

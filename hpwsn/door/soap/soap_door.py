@@ -153,7 +153,7 @@ class SoapDoor(Refusals):
             return self._failed(post.path, version, relates_to)
 
     async def _publish_large(self, post: Post) -> bool:
-        """Publish an ordinary Notify with one large message, without a tree; False if it is another request."""
+        """Publish an ordinary Notify with one large message, without a tree; False for any other request."""
         if (post.charset or "utf-8").lower() not in ("utf-8", "utf8"):
             return False
         run = await in_thread(read_large, post.data, self._context.limits)

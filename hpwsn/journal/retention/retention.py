@@ -46,7 +46,8 @@ FROM (SELECT offset, time FROM log WHERE offset > :after AND offset <= :head ORD
 """
 _FREE = f"""
 SELECT json_group_array(json_array(offset, stream, size, time < :cut, current, {SIZE})) FROM (
-  SELECT l.offset, l.stream, l.time, l.tail, length(l.content) + l.outside AS size, {_CURRENT} AS current FROM log AS l
+  SELECT l.offset, l.stream, l.time, l.tail, length(l.content) + l.outside AS size, {_CURRENT} AS current
+  FROM log AS l
   WHERE l.offset > :after AND l.offset <= :upto AND (:all OR l.time < :cut)
     AND l.offset <= {_UPTO.format("l.stream")} AND {_UNUSED}
   ORDER BY l.offset LIMIT -1) WHERE time < :cut OR NOT current

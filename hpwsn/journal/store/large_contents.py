@@ -82,7 +82,7 @@ class LargeContents:
     def names(self) -> set[str]:
         """The files whose rows are committed, or that have none; files of appends under way are left out."""
         try:
-            return set(os.listdir(self._directory)) - self._unstored
+            return {file.name for file in self._directory.iterdir()} - self._unstored
         except FileNotFoundError:
             return set()
 
@@ -91,7 +91,7 @@ class LargeContents:
         for name in names - needed:
             self._remove(name)
         with contextlib.suppress(FileNotFoundError):
-            self.bytes = sum(file.stat().st_size for file in os.scandir(self._directory))
+            self.bytes = sum(file.stat().st_size for file in self._directory.iterdir())
 
     def _remove(self, name: str) -> None:
         (self._directory / name).unlink(missing_ok=True)

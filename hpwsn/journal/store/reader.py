@@ -23,7 +23,8 @@ MAX_BYTES = 16 << 20
 _FIRST_WINDOW = 1024
 
 _ROWS = (
-    "SELECT json_group_array(json_array(offset, stream, time, head, tail, message_id, length(content), outside))"
+    "SELECT json_group_array(json_array("
+    "offset, stream, time, head, tail, message_id, length(content), outside))"
     " FROM (SELECT * FROM log WHERE {} ORDER BY offset LIMIT ?)"
 )
 # The row of an offset is the first row that ends at or after it, unless that row begins after it.

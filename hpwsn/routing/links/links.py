@@ -28,7 +28,10 @@ MAPPED = socket.AI_V4MAPPED
 
 
 class Links:
-    """All links of one node; create, use and close them in one event loop."""
+    """All links of one node; create, use and close them in one event loop.
+
+    `on_large` gets large messages in pieces; without it, they are joined for `on_message`.
+    """
 
     def __init__(
         self,
@@ -38,7 +41,7 @@ class Links:
         *,
         on_message: OnMessage,
         on_state: OnState,
-        on_large: OnLarge,
+        on_large: OnLarge | None = None,
         host: str = "127.0.0.1",
         port: int = 0,
     ) -> None:
@@ -48,7 +51,14 @@ class Links:
         self._members: dict[str, tuple[str, int]] = {}
         self._lookups: dict[str, asyncio.Task[None]] = {}
         self._udp = UdpLinks(name, secret, options, on_message)
-        self._tcp = TcpLinks(name, secret, options, on_message, on_state, on_large)
+        self._tcp = TcpLinks(
+            name,
+            secret,
+            options,
+            on_message,
+            on_state,
+            on_large or (lambda member, pieces: on_message(member, b"".join(pieces))),
+        )
 
     async def start(self) -> tuple[str, int]:
         """Bind the port for both transports; return host and port."""

@@ -1,15 +1,12 @@
 """A node that measures how late its event loop is. For benchmarks only.
 
-A callback is due every 5 ms. How late it is goes to the file LOOP_PROBE as a line, the time and the seconds,
-if that is at least 10 ms. With LOOP_PROBE_STACKS, a thread writes where the loop is while it is late.
+A callback is due every 5 ms. If it is at least 10 ms late, the time and the lateness in seconds go to the
+file `stalls` in the data directory, as a line.
 """
 
 import asyncio
-import os
 import sys
-import threading
 import time
-import traceback
 from pathlib import Path
 
 from hpwsn.commands.main import main
@@ -17,7 +14,7 @@ from hpwsn.node import node
 
 EVERY = 0.005
 NOTED = 0.010
-STACK_AFTER = 0.04
+FILE = "stalls"
 
 
 class ProbedNode(node.Node):
@@ -27,28 +24,24 @@ class ProbedNode(node.Node):
         """See Node."""
         await super().start()
         self._loop = asyncio.get_running_loop()
-        self._file = Path(os.environ["LOOP_PROBE"]).open("a", buffering=1)  # noqa: SIM115
-        self._due = self._loop.time() + EVERY
-        self._loop.call_at(self._due, self._beat)
-        if "LOOP_PROBE_STACKS" in os.environ:
-            thread = threading.get_ident()
-            threading.Thread(target=self._watch, args=(thread,), daemon=True).start()
+        self._due = self._loop.time()
+        self._beat()
 
     def _beat(self) -> None:
         now = self._loop.time()
         if now - self._due >= NOTED:
-            self._file.write(f"{time.time():.4f} {now - self._due:.4f}\n")
+            with (Path(self.config.data.dir) / FILE).open("a") as file:
+                file.write(f"{time.time():.4f} {now - self._due:.4f}\n")
         self._due = now + EVERY
         self._loop.call_at(self._due, self._beat)
 
-    def _watch(self, thread: int) -> None:
-        noted = 0.0
-        while True:
-            time.sleep(0.01)
-            if time.monotonic() - self._due > STACK_AFTER and self._due != noted:
-                noted = self._due
-                stack = traceback.format_stack(sys._current_frames()[thread])[-6:]
-                Path(os.environ["LOOP_PROBE"] + ".stacks").open("a").write("".join(stack) + "\n----\n")
+
+def longest_stall(data: Path, since: float) -> float:
+    """The longest lateness of the loop since a time, in seconds; 0 if none was noted."""
+    file = data / FILE
+    lines = file.read_text().splitlines() if file.exists() else []
+    times = (tuple(map(float, line.split())) for line in lines)
+    return max((late for at, late in times if at >= since), default=0.0)
 
 
 if __name__ == "__main__":
