@@ -18,6 +18,7 @@ from contextlib import AsyncExitStack, contextmanager
 import uvloop
 from aiohttp import web
 
+from hpwsn.background import in_thread
 from hpwsn.broker.admission.backbone_arrivals import Arrivals
 from hpwsn.broker.delivery.dead_letters import DeadLetters
 from hpwsn.broker.delivery.removed_topics import RemovedTopics
@@ -118,11 +119,16 @@ class Node:
     async def _start_background(self, running: AsyncExitStack) -> None:
         """Start the backbone and the background tasks."""
         parts = self.parts
+        if parts.outcome_plugins:
+            parts.outcome_plugins.start()
+            running.push_async_callback(in_thread, parts.outcome_plugins.close)
         arrivals = Arrivals(parts.admission, self._limits, parts.clock)
         await parts.backbone.start(parts.journal.append, arrivals.screen)
         running.push_async_callback(parts.backbone.close)
         running.push_async_callback(self._drain)
         running.push_async_callback(parts.delivery.close)
+        if parts.receipts:
+            running.push_async_callback(parts.receipts.close)
         running.push_async_callback(parts.demand.close)
         if parts.originals:
             await parts.originals.start()
@@ -139,6 +145,8 @@ class Node:
         ):
             task.start()
             running.push_async_callback(task.close)
+        if parts.receipts and any(s.cursor.acknowledged < parts.delivery.head for s in parts.subscriptions):
+            parts.receipts.listen()
         parts.subscriptions.wake_all()
         removed = RemovedTopics(parts.tree, parts.subscriptions, parts.delivery, parts.backbone.holds)
         running.push_async_callback(removed.close)
@@ -176,6 +184,10 @@ class Node:
         parts = self.parts
         operators = OperatorDoor(self.name, parts.broker, parts.pusher, self.problems)
         operators.reports["backbone"] = parts.backbone.figures
+        if parts.receipts:
+            operators.reports["receipts"] = parts.receipts.figures
+        if parts.outcome_plugins:
+            operators.reports["outcomes"] = parts.outcome_plugins.figures
         operators.metrics.append(parts.services.metrics)
         if parts.topics:
             operators.reports["directory"] = parts.topics.status

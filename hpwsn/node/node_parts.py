@@ -16,11 +16,15 @@ from hpwsn.broker.admission.admission import Admission, Limit
 from hpwsn.broker.broker import Broker
 from hpwsn.broker.delivery.backlog import Recent
 from hpwsn.broker.delivery.delivery import Delivery
+from hpwsn.broker.delivery.feeds import Feeds
+from hpwsn.broker.delivery.live_delivery import LiveDelivery
 from hpwsn.broker.delivery.log_readers import Readers
 from hpwsn.broker.delivery.processor import Processor
 from hpwsn.broker.delivery.queue_limits import Overflow, QueueLimits
 from hpwsn.broker.delivery.senders import PullSender, PushSender, SenderRegistry
 from hpwsn.broker.lifetimes.retry import RetryPolicy, retry_policies
+from hpwsn.broker.outcomes.plugins import OutcomePlugins, installed_plugins
+from hpwsn.broker.outcomes.receipts import Receipts
 from hpwsn.broker.push.consumer_connection import consumer_context
 from hpwsn.broker.push.pool import Pusher
 from hpwsn.broker.registrations.demand import CALLS, Demand
@@ -141,14 +145,32 @@ class Parts:
             clock=self.clock,
         )
         self.readers = Readers(
-            self.journal, self.tree, lambda: self.delivery.head, subtree=config.topics.simple_subtree
+            self.journal,
+            self.tree,
+            lambda: self.delivery.head,
+            live=LiveDelivery(Feeds(self.content, engines)),
+            content=self.content,
+            subtree=config.topics.simple_subtree,
         )
+        self.receipts = self._build_receipts() if delivery.receipts else None
+        plugins = installed_plugins()
+        self.outcome_plugins = OutcomePlugins(plugins, delivery.outcome_limit) if plugins else None
         self.processor = Processor(
             tree=self.tree,
             audience=self.audience,
             recent=self.recent,
             delivery=self.delivery,
             pull_points=self.pull_points,
+        )
+
+    def _build_receipts(self) -> Receipts:
+        delivery = self.config.delivery
+        return Receipts(
+            self.delivery.reports.listeners,
+            self.journal,
+            self.pusher.post,
+            RetryPolicy(delivery.retry_first, delivery.retry_max, delivery.receipt_retry_for),
+            delivery.receipt_limit,
         )
 
     def _peer_urls(self) -> list[str]:
@@ -242,6 +264,7 @@ class Parts:
             self.clock,
             self.registrations,
             self.demand,
+            sends_receipts=self.receipts is not None,
         )
         self.pull_subscriptions = PullSubscriptions(
             self.broker, config.onvif, config.subscriptions.max_lifetime
@@ -272,6 +295,10 @@ class Parts:
         """Connect the listeners; they are called in the order in which they are added."""
         journal, demand, subscriptions = self.journal, self.demand, self.subscriptions
         self.admission.limits.append(Limit(self.overflow.check_room, applies=self.overflow.full))
+        if self.receipts:
+            journal.committed.add(self.receipts.committed)
+        if self.outcome_plugins:
+            self.delivery.reports.listeners.add(self.outcome_plugins.note)
         journal.committed.add(self.processor.process)
         journal.committed.add(self.readers.committed)
         subscriptions.check_filter = self.services.check

@@ -123,6 +123,18 @@ class DeliverySettings:
         Text("a PEM file, or empty for the system's alone"),
         "Additional CA certificates for https consumers and publishers.",
     )
+    receipts: bool = setting(True, Boolean(), "Send receipts to publishers that ask for them.")
+    receipt_limit: int = setting(
+        10_000, Integer(1, 1_000_000), "Maximum receipts in flight; further ones are not sent."
+    )
+    receipt_retry_for: float = setting(
+        600.0, Duration(0), "How long a receipt is retried; then it is not sent."
+    )
+    outcome_limit: int = setting(
+        10_000,
+        Integer(1, 10_000_000),
+        "Maximum delivery outcomes queued for plug-ins; further ones are not reported.",
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ import schemathesis
 from hypothesis import strategies as st
 from schemathesis.config import GenerationConfig, ProjectConfig, ProjectsConfig, SchemathesisConfig
 
+from hpwsn.door.protobuf.event_messages import encode_messages
 from hpwsn.door.rest.openapi import document
 from tests.harness import NodeProcess
 
@@ -48,6 +49,10 @@ schemathesis.openapi.media_type(
 )
 schemathesis.openapi.media_type(
     "application/vnd.apache.arrow.stream", st.lists(st.integers(0, 9), min_size=1).map(stream_of)
+)
+schemathesis.openapi.media_type(
+    "application/x-protobuf",
+    LINES.map(lambda events: encode_messages([json.dumps(event).encode() for event in events])),
 )
 schema = schemathesis.openapi.from_dict(
     document("http://127.0.0.1"),

@@ -55,6 +55,7 @@ SMALL = {
     "hpwsn.listeners": "every layer has listeners",
     "hpwsn.door.rest.openapi": "reads the data file openapi.json beside it",
     "hpwsn.routing.links.authentication_failures": "the log, which the pure frames must not know",
+    "hpwsn.streams.examples.vehicle_pairs": "a user's function, as short as users write them",
     "hpwsn_client.environment": "the only module of the client that reads the environment",
     "hpwsn_client.wsn.faults": "the public name of the faults",
 }
@@ -74,6 +75,7 @@ SAME_NOUN = {
     "operator_api",
     "outbox",
     "pull_points",
+    "receipts",
     "registrations",
     "resources",
     "streams",
@@ -114,6 +116,7 @@ OWNERS: Mapping[str, tuple[str, ...]] = {
     "stomp": ("hpwsn.backbone.activemq",),
     "ldap": ("hpwsn.topics.ldap",),
     "pyspark": ("hpwsn.streams.spark",),
+    "google": ("hpwsn.door.protobuf",),
     "pyarrow": ("hpwsn.streams.spark", "hpwsn.streams.arrow_json", "hpwsn.door.arrow"),
     "uvloop": ("hpwsn.node", "hpwsn_admin"),
 }

@@ -1,9 +1,10 @@
-"""The door for clients of the original HPwsn, at `POST /wsn/process`.
+"""The door for clients of the original HPwsn, at `POST /wsn/process`; its WSDL is at `GET /wsn/process?wsdl`.
 
 It accepts the four WsnProcess messages of the original, calls the same broker as the other doors, and
-returns the standard's answers in a WsnProcess wrapper. It accepts SOAP 1.1 only, which is all that these
-clients use. The fragments of a split message are reassembled before the message is published; if one is
-missing after the reassembly timeout, all fragments are dropped, and nothing is stored.
+returns the standard's answers in a WsnProcess wrapper: to an element an element, to a string a string. It
+accepts SOAP 1.1 only, which is all that these clients use. The fragments of a split message are reassembled
+before the message is published; if one is missing after the reassembly timeout, all fragments are dropped,
+and nothing is stored.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ from datetime import UTC, datetime
 from aiohttp import web
 
 from hpwsn.background import in_thread
+from hpwsn.contracts import process_wsdl
 from hpwsn.door.original.push_endpoints import PushEndpoints
 from hpwsn.door.soap.dispatch import Answer, Call
-from hpwsn.door.soap.operation import Context, message_id, routing
+from hpwsn.door.soap.operation import Context, message_id, receipt_to, routing
 from hpwsn.door.soap.owner_proxy import OwnerProxy
-from hpwsn.door.soap.soap_door import SoapDoor
+from hpwsn.door.soap.soap_door import SoapDoor, describe
 from hpwsn.notification import PARTIAL
 from hpwsn.routing.wire.fragments import CompleteMessage, Reassembly
 from hpwsn.routing.wire.original_fragments import complete_message, fragment_of
@@ -32,6 +34,8 @@ from hpwsn_client.wsn.formats.original import (
     Request,
     SubscribeEndpoint,
     encode_response,
+    encode_string_response,
+    is_string,
     parse_process,
 )
 from hpwsn_client.wsn.operations import messages as wsn
@@ -63,23 +67,34 @@ class OriginalDoor:
 
     def routes(self) -> list[web.RouteDef]:
         """Return the routes for the node's web application."""
-        return [web.post("/wsn/process", self._process)]
+        return [web.post("/wsn/process", self._process), web.get("/wsn/process", self._describe)]
+
+    async def _describe(self, request: web.Request) -> web.Response:
+        return describe(
+            request,
+            lambda: process_wsdl(self._context.broker.base_url()),
+            "This is WsnProcess of the original HPwsn: POST SOAP 1.1 here; its contract is at ?wsdl",
+        )
 
     async def _process(self, request: web.Request) -> web.StreamResponse:
         return await self._soap.handle(request, self)
 
     async def call(self, call: Call) -> Answer | None:
-        """Run one of the four requests; None for a notification, whose only answer is the status 202."""
+        """Run one of the four requests; None for a notification sent as an element: its answer is the 202."""
         envelope = call.envelope
         _refuse_soap_12(envelope)
         if envelope.body is None:
             raise faults.InvalidMessage("the SOAP Body is empty; send a WsnProcess element")
         arguments = envelope.body, envelope.addressing.to, self._context.limits
         request = await in_thread(parse_process, *arguments) if call.large else parse_process(*arguments)
+        answer = None
         if isinstance(request, PackedNotification):
-            await self._publish(request, message_id(envelope), routing(envelope))
-            return None
-        return Answer(encode_response(await self._run(request)), action=RESPONSE_ACTION)
+            await self._publish(request, envelope)
+        else:
+            answer = await self._run(request)
+        if is_string(envelope.body):
+            return Answer(encode_string_response(answer), action=RESPONSE_ACTION)
+        return None if answer is None else Answer(encode_response(answer), action=RESPONSE_ACTION)
 
     async def _run(self, request: Request) -> wsn.Message:
         if isinstance(request, CreateEndpoint):
@@ -100,14 +115,17 @@ class OriginalDoor:
             None if terminates is None else datetime.fromtimestamp(terminates, UTC),
         )
 
-    async def _publish(self, request: PackedNotification, id_: str | None, flags: int) -> None:
+    async def _publish(self, request: PackedNotification, envelope: Envelope) -> None:
+        flags = routing(envelope)
         message: NotificationMessage | None = request.message
         if request.package is not None:
             flags |= PARTIAL * request.package.partial
             if request.package.split:
                 message = self._reassemble(request)
         if message is not None:
-            await self._context.broker.admission.publish([message], message_id=id_, routing=flags)
+            broker = self._context.broker
+            messages = broker.ask_for_receipts([message], receipt_to(envelope))
+            await broker.admission.publish(messages, message_id=message_id(envelope), routing=flags)
 
     def _reassemble(self, request: PackedNotification) -> NotificationMessage | None:
         """Add a fragment; return the message if it is complete now."""
