@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import io
+import json
 import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -222,3 +223,20 @@ async def test_a_client_sends_and_receives_as_much_as_its_limits_allow(tmp_path:
             assert len((await receiver.get(timeout=PATIENCE)).payload) > more
             with pytest.raises(ValueError, match=r"limit of this client is 25165824"):
                 await client.notify("big", "x" * (25 << 20))
+
+
+async def test_a_very_large_json_event_is_stored_and_read(tmp_path: Path) -> None:
+    with NodeProcess(tmp_path / "data", "--set", f"server.body_limit={LIMIT}") as node:
+        events, kind = f"{node.base}/topics/big/events", {"Content-Type": "application/json"}
+        async with aiohttp.ClientSession() as session:
+            text = "<&é" * (SIZE // 4)
+            body = io.BytesIO(json.dumps({"text": text}, ensure_ascii=False).encode())
+            async with session.post(events, data=body, headers=kind) as reply:
+                assert (reply.status, await reply.json()) == (202, {"first": 1, "last": 1})
+            async with session.get(events) as page:
+                (event,) = await page.json()
+                assert event["data"] == {"text": text}
+            body = io.BytesIO(b'{"text":\n"' + b"x" * SIZE + b'"]')
+            async with session.post(events, data=body, headers=kind) as reply:
+                told = await reply.json()
+                assert (reply.status, told["line"], told["column"]) == (400, 2, SIZE + 3)

@@ -361,6 +361,9 @@ _ILLEGAL = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 def escape(text: str) -> str:
     """Escape text for the content of an element; ValueError if XML does not allow a character."""
+    if len(text) > _PIECE:
+        # In pieces, between which other threads get the interpreter lock.
+        return "".join([escape(text[at : at + _PIECE]) for at in range(0, len(text), _PIECE)])
     illegal = _ILLEGAL.search(text)
     if illegal:
         raise ValueError(f"character U+{ord(illegal[0]):04X} is not allowed in XML; remove or encode it")
