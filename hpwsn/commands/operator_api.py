@@ -1,6 +1,7 @@
 """The command line's client for the operator API of a node: JSON over HTTP, one-line errors, tables.
 
-It does not use SOAP. It connects to the node directly, never through a proxy.
+It does not use SOAP. It connects to the node directly, never through a proxy. A bearer token of the
+environment is sent to the node, and not on to where the node redirects.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from urllib.parse import quote, urlencode, urlsplit
 from urllib.request import BaseHandler, HTTPSHandler, OpenerDirector, ProxyHandler, Request, build_opener
 
 from hpwsn.errors import BadArguments, HpwsnError
-from hpwsn_client.environment import CA, DEFAULT_URL, URL
+from hpwsn_client.environment import CA, DEFAULT_URL, URL, authorization, bearer_token
 from hpwsn_client.tls import certificate_problem, handshake_problem, tls_context
 
 TIMEOUT = 30.0
@@ -98,6 +99,11 @@ def request(
     data = None if body is None else json.dumps(body).encode()
     headers = {"Accept": "application/json", "Content-Type": "application/json"}
     http_request = Request(url, data=data, method=method, headers=headers)
+    try:
+        for name, value in authorization(bearer_token()).items():
+            http_request.add_unredirected_header(name, value)
+    except ValueError as error:
+        raise BadArguments(str(error)) from None
     try:
         with _opener(url, ca).open(http_request, timeout=TIMEOUT) as response:
             answer = json.loads(response.read() or b"{}")

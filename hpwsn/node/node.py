@@ -168,6 +168,7 @@ class Node:
             self._limits,
             server.request_timeout,
             check_filter=parts.services.check,
+            accepts_token=parts.job_token.accepts,
             origins=server.websocket_origins,
         ).join(app)
         await self.port.open(app, soap, parts.admission)

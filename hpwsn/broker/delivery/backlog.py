@@ -18,7 +18,7 @@ from hpwsn.errors import JournalUnavailable
 from hpwsn.journal.journal import Journal
 from hpwsn.journal.store.records import Stored
 from hpwsn.matching.content.content_filters import ContentFilters
-from hpwsn.notification import Notification
+from hpwsn.notification import INTERNAL, Notification
 from hpwsn.topics.tree.tree import TopicTree
 
 log = logging.getLogger(__name__)
@@ -85,7 +85,14 @@ class Backlog:
         current = node is not None and node.current == stored.offset
         return current and self._wants(subscription, stored.notification)
 
+    def withheld(self, notification: Notification) -> bool:
+        """Whether subscribers must not get it: it, or its topic now, is internal."""
+        topic = notification.topic
+        return notification.target == INTERNAL or (topic is not None and self._tree.is_internal(topic))
+
     def _wants(self, subscription: Subscription, notification: Notification) -> bool:
+        if self._tree.has_internal and self.withheld(notification):
+            return False
         if not subscription.content:
             return True
         return self._content.evaluation(notification.payload).holds(subscription.content)

@@ -17,7 +17,7 @@ from hpwsn.broker.delivery.backlog import Backlog, JournalWork, Recent
 from hpwsn.broker.delivery.queue_limits import DEAD_LETTER, Overflow
 from hpwsn.broker.delivery.resend import Once, next_letters, next_present
 from hpwsn.broker.delivery.sending import Attempt, Sender, Senders, Settling, Totals, worn_out
-from hpwsn.broker.lifetimes.message_expiry import LOOKED_AT, sort_out
+from hpwsn.broker.lifetimes.message_expiry import LOOKED_AT, Sorted, sort_out, without
 from hpwsn.broker.lifetimes.retry import RetryPolicies
 from hpwsn.broker.push.request import Outcome, OutcomeKind
 from hpwsn.broker.subscriptions.subscription import State, Subscriber, Subscription
@@ -57,6 +57,7 @@ class Delivery:
         clock: Callable[[], float],
     ) -> None:
         self._journal = journal
+        self._tree = tree
         self._recent = recent
         self._backlog = Backlog(journal, tree, content, recent, lambda: self.head)
         self._senders = senders
@@ -69,6 +70,8 @@ class Delivery:
         self._settling = Settling()
         self._offered: dict[Subscription, None] = {}
         self._gathered: tuple[Sequence[int], Sequence[Notification]] = ((), ())
+        self._public: tuple[Sequence[Notification], int] = ((), -1)
+        """Notifications that all are for everybody, as of a version of the tree."""
         self._closing = False
         self.head = 0
         """The newest offset that has been offered to every subscription it matches."""
@@ -194,11 +197,13 @@ class Delivery:
         offsets: Sequence[int],
         notifications: Sequence[Notification],
     ) -> None:
-        if subscription.expires is not None:
+        if self._tree.has_internal:
+            offsets, notifications = self._without_internal(subscription, offsets, notifications)
+        if subscription.expires is not None and offsets:
             offsets, notifications = self._unexpired(subscription, sender, offsets, notifications)
-            if not offsets:
-                self._proceed_soon(subscription)
-                return
+        if not offsets:
+            self._proceed_soon(subscription)
+            return
         subscription.progress.busy = True
         self.totals.sends += 1
         sender.send(
@@ -291,14 +296,37 @@ class Delivery:
         """As many as go into one send of those that may still go out; the others leave the queue."""
         assert subscription.expires is not None
         found = sort_out(subscription.expires, offsets, notifications, self._clock())
-        if found.expired:
-            subscription.cursor.skip(set(found.expired))
-            subscription.progress.expired += len(found.expired)
-            subscription.progress.alone = max(0, subscription.progress.alone - len(found.expired))
-            self.totals.expired += len(found.expired)
-            self._advance(subscription, found.done)
+        if found.unsent:
+            subscription.progress.expired += len(found.unsent)
+            self.totals.expired += len(found.unsent)
+            self._leave(subscription, found)
         count = 1 if subscription.progress.alone else sender.batch(subscription)
         return found.offsets[:count], found.notifications[:count]
+
+    def _leave(self, subscription: Subscription, found: Sorted) -> None:
+        subscription.cursor.skip(set(found.unsent))
+        subscription.progress.alone = max(0, subscription.progress.alone - len(found.unsent))
+        self._advance(subscription, found.done)
+
+    # Notifications whose topic became internal while they waited
+
+    def withheld(self, notification: Notification) -> bool:
+        """Whether subscribers must not get a notification: it, or its topic now, is internal."""
+        return self._backlog.withheld(notification)
+
+    def _without_internal(
+        self, subscription: Subscription, offsets: Sequence[int], notifications: Sequence[Notification]
+    ) -> tuple[Sequence[int], Sequence[Notification]]:
+        """Those that are for everybody; the others leave the queue, and do not come back to it."""
+        known, version = self._public
+        if known is notifications and version == self._tree.version:
+            return offsets, notifications
+        found = without(self.withheld, offsets, notifications)
+        if not found.unsent:
+            self._public = notifications, self._tree.version
+            return offsets, notifications
+        self._leave(subscription, found)
+        return found.offsets, found.notifications
 
     def expire(self, subscription: Subscription) -> None:
         """Let what waited too long go, also where nothing is sent now: a pause, or a consumer away."""
@@ -393,7 +421,7 @@ class Delivery:
         progress, sender = subscription.progress, self._sender(subscription)
         if progress.replays:
             size = 1 if progress.alone else sender.batch(subscription)
-            once = await next_letters(self._journal, subscription, size)
+            once = await next_letters(self._journal, self._backlog, subscription, size)
         else:
             size = sender.batch(subscription)
             once = await next_present(self._journal, self._backlog, subscription, size)

@@ -19,7 +19,8 @@ from hpwsn.broker.subscriptions.subscription import Subscriber
 from hpwsn.journal.journal import Journal
 from hpwsn.journal.store.records import Backlog
 from hpwsn.listeners import Listeners
-from hpwsn.notification import Run
+from hpwsn.notification import INTERNAL, Run
+from hpwsn.topics.tree.internal_topics import internal_fault
 from hpwsn.topics.tree.tree import TopicTree
 from hpwsn_client.wsn.soap.names import DIALECT_SIMPLE
 from hpwsn_client.wsn.topics.topic_expressions import Topic, TopicExpression
@@ -37,11 +38,15 @@ POLL_WORK = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What a reader wants: topics, each with all below it, up to an offset, and what a predicate selects."""
+    """What a reader wants: topics, each with all below it, up to an offset, and what a predicate selects.
+
+    `internal` is whether the reader may read internal topics too; others get what is public below a topic.
+    """
 
     topics: tuple[Topic, ...]
     wanted: Callable[[bytes], bool] | None = None
     upto: int | None = None
+    internal: bool = False
 
     @property
     def expressions(self) -> tuple[TopicExpression, ...]:
@@ -56,9 +61,10 @@ class Query:
 class _Watch:
     """What was committed for a waiting reader since it looked last, as long as that is one page."""
 
-    __slots__ = ("count", "news", "overflow", "size", "stretches")
+    __slots__ = ("count", "internal", "news", "overflow", "size", "stretches")
 
-    def __init__(self) -> None:
+    def __init__(self, internal: bool) -> None:
+        self.internal = internal
         self.news = asyncio.Event()
         self.clear()
 
@@ -99,19 +105,26 @@ class Readers:
         self.waiting_changed: Listeners[Topic, bool] = Listeners("readers that wait")
         """Told of a topic for which somebody begins to wait, and when nobody does any more."""
 
-    def check(self, topic: Topic) -> None:
-        """Raise the fault for a topic that a fixed tree does not hold, or that has no subtree to name."""
+    def check(self, topic: Topic, internal: bool = False) -> None:
+        """Raise the fault for a topic that a fixed tree does not hold, or that has no subtree to name.
+
+        Likewise for an internal topic, unless the reader may read these.
+        """
         TopicExpression.of(topic, DIALECT_SIMPLE)
         if self._tree.fixed and topic not in self._tree:
             raise self._tree.unsupported(topic)
+        if not internal and self._tree.is_internal(topic):
+            raise internal_fault(str(topic))
 
     def committed(self, first: int, runs: Sequence[Run]) -> None:
         """Hand new commits to whoever waits for their topics."""
         if not self._watches:
             return
         for run in runs:
-            if run.topic is not None and run.target is None:
+            if run.topic is not None and (run.target is None or run.target == INTERNAL):
                 watches = set(self._watching(run.topic))
+                if run.target is not None or self._tree.is_internal(run.topic):
+                    watches = {watch for watch in watches if watch.internal}
                 stretch = Stretch(range(first, first + run.size), run) if watches else None
                 for watch in watches:
                     watch.offer(cast(Stretch, stretch))
@@ -130,7 +143,7 @@ class Readers:
         deadline, found = loop.time() + wait, Page(upto=after)
         page = found
         until = max(deadline, loop.time() + POLL_WORK)
-        with self._watch(query.topics, waits=wait > 0) as watch:
+        with self._watch(query, waits=wait > 0) as watch:
             while found.count < limit and found.size < room and not self.closed:
                 page = await self._next(query, page, watch, limit - found.count, room)
                 found = Page(found.stretches + page.stretches, page.upto)
@@ -146,7 +159,7 @@ class Readers:
         """Pages as they come, and an empty one after each `beat` seconds without any."""
         loop = asyncio.get_running_loop()
         quiet_since, page = loop.time(), Page(upto=after)
-        with self._watch(query.topics) as watch:
+        with self._watch(query) as watch:
             while not self.closed:
                 if page.complete and not watch.news.is_set():
                     await _comes(watch.news, quiet_since + beat - loop.time())
@@ -175,7 +188,9 @@ class Readers:
         if after >= head or not topics:
             return Page(upto=head, complete=True)
         batch = limit if query.wanted is None else max(limit, SEARCHED)
-        scan = await self._journal.scan_runs(after, limit=batch, topics=topics, head=head, room=room)
+        scan = await self._journal.scan_runs(
+            after, limit=batch, topics=topics, head=head, room=room, internal=query.internal
+        )
         looked = Page([Stretch(range(first, first + run.size), run) for first, run in scan.runs], scan.upto)
         found = Page(await _selected(looked, query), scan.upto)
         if found.count > limit:
@@ -183,20 +198,20 @@ class Readers:
         return Page(found.stretches, found.upto, complete=found.upto >= head)
 
     def _keys(self, query: Query) -> Collection[str]:
-        found = [self._tree.keys((expression,)) or () for expression in query.expressions]
+        found = [self._tree.keys((expression,), query.internal) or () for expression in query.expressions]
         return found[0] if len(found) == 1 else set().union(*found)
 
     async def backlog(self, query: Query, after: int, limit: int, wait: float) -> Backlog:
         """How many entries the query has after an offset, as soon as it has any, or after so many seconds."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + wait
-        with self._watch(query.topics, waits=wait > 0) as watch:
+        with self._watch(query, waits=wait > 0) as watch:
             while True:
                 watch.clear()
                 head, topics = query.bound(self.head()), self._keys(query)
                 found = Backlog(0, max(head, after))
                 if topics and after < head:
-                    found = await self._journal.backlog(after, limit, topics, head)
+                    found = await self._journal.backlog(after, limit, topics, head, query.internal)
                 if found.entries or self.closed or not await _comes(watch.news, deadline - loop.time()):
                     return found
 
@@ -228,8 +243,8 @@ class Readers:
             self.waiting_changed(topic, not before)
 
     @contextmanager
-    def _watch(self, topics: Sequence[Topic], waits: bool = True) -> Iterator[_Watch]:
-        watch = _Watch()
+    def _watch(self, query: Query, waits: bool = True) -> Iterator[_Watch]:
+        topics, watch = query.topics, _Watch(query.internal)
         for topic in topics:
             self._watches.setdefault(topic, set()).add(watch)
             if waits:
