@@ -57,8 +57,41 @@ def test_tree_is_drawn_in_ascii_for_a_terminal_that_has_no_more() -> None:
 def test_list_prints_json_for_a_script(filled: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("list", "--json", "--topics", filled) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found[-1] == {"topic": "ALL:ALARM:FIRE", "description": "", "routing": "tcp", "path": None}
+    assert found[-1] == {
+        "topic": "ALL:ALARM:FIRE",
+        "description": "",
+        "routing": "tcp",
+        "path": None,
+        "visibility": "public",
+    }
     assert len(found) == 5
+
+
+def test_an_internal_topic_is_added_listed_dumped_and_loaded(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, other = str(tmp_path / "topics.toml"), str(tmp_path / "other.toml")
+    assert run("add", "traffic:anpr:lane", "--topics", file) == 0
+    assert run("add", "traffic:anpr", "--visibility", "internal", "--routing", "tcp", "--topics", file) == 0
+    for kind in ("toml", "ldif"):
+        dumped = str(tmp_path / f"dump.{kind}")
+        assert run("dump", "--topics", file, "--output", dumped) == 0
+        assert "nternal" in Path(dumped).read_text()
+        assert run("load", dumped, "--topics", other) == 0
+        assert open_directory(other).load() == open_directory(file).load()
+    capsys.readouterr()
+    assert run("list", "--topics", other) == 0
+    assert capsys.readouterr().out.split("\n")[:3] == [
+        "traffic",
+        "└── anpr  [internal]  [tcp]",
+        "    └── lane  [internal]",
+    ]
+    assert run("list", "--json", "--topics", other) == 0
+    shown = [each["visibility"] for each in json.loads(capsys.readouterr().out)]
+    assert shown == ["public", "internal", "internal"]
+    assert run("add", "traffic:anpr", "--visibility", "public", "--topics", other) == 0
+    assert run("list", "--topics", other) == 0
+    assert "internal" not in capsys.readouterr().out
 
 
 def test_remove_wants_recursive_for_a_topic_with_others_below(
