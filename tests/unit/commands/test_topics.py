@@ -59,12 +59,18 @@ def test_list_prints_json_for_a_script(filled: str, capsys: pytest.CaptureFixtur
     found = json.loads(capsys.readouterr().out)
     assert found[-1] == {
         "topic": "ALL:ALARM:FIRE",
+        "code": "1.1.1",
         "description": "",
         "routing": "tcp",
         "path": None,
         "visibility": "public",
     }
-    assert len(found) == 5
+    assert [(each["topic"], each["code"]) for each in found[:-1]] == [
+        ("ALL", "1"),
+        ("{urn:x}Storm", "2"),
+        ("ALL:ALARM", "1.1"),
+        ("ALL:OTHER", "1.2"),
+    ]
 
 
 def test_an_internal_topic_is_added_listed_dumped_and_loaded(
