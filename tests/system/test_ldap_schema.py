@@ -68,32 +68,32 @@ def test_slapd_conf_includes_the_schema(tmp_path: Path) -> None:
     assert fill("-f", conf).count("objectClass: hpwsnTopic") == 6
 
 
-def test_a_running_server_with_the_older_schema_takes_the_visibility(tmp_path: Path) -> None:
+def test_a_server_with_the_older_schema_takes_the_visibility(tmp_path: Path) -> None:
     """The schema of topics has no word of visibility, as before; the addition is loaded beside it."""
     assert "isibility" not in (SCHEMA / "hpwsn.ldif").read_text()
-    for name in ("db", "config"):
-        (tmp_path / name).mkdir()
-    core = Path("/etc/ldap/schema/core.ldif").read_text()
-    ours = (SCHEMA / "hpwsn.ldif").read_text()
-    (tmp_path / "config.ldif").write_text(CONFIG.format(core=core, ours=ours, folder=tmp_path))
-    tool("slapadd", "-n", "0", "-F", tmp_path / "config", "-l", tmp_path / "config.ldif")
-    before = fill("-F", tmp_path / "config")
-    tool("slapadd", "-n", "0", "-F", tmp_path / "config", "-l", SCHEMA / "hpwsn-visibility.ldif")
-    assert tool("slapcat", "-F", tmp_path / "config", "-b", "dc=hpwsn") == before
+    config = configured(tmp_path)
+    before = fill("-F", config)
+    tool("slapadd", "-n", "0", "-F", config, "-l", SCHEMA / "hpwsn-visibility.ldif")
+    assert tool("slapcat", "-F", config, "-b", "dc=hpwsn") == before
     marked = tmp_path / "marked.ldif"
     marked.write_text(encode_ldif([Declaration(Topic.parse("Plates"), visibility="internal")]))
-    tool("slapadd", "-F", tmp_path / "config", "-b", "dc=hpwsn", "-l", marked)
-    assert "hpwsnVisibility: internal" in tool("slapcat", "-F", tmp_path / "config", "-b", "dc=hpwsn")
+    tool("slapadd", "-F", config, "-b", "dc=hpwsn", "-l", marked)
+    assert "hpwsnVisibility: internal" in tool("slapcat", "-F", config, "-b", "dc=hpwsn")
 
 
 def test_cn_config_takes_the_ldif(tmp_path: Path) -> None:
+    assert fill("-F", configured(tmp_path)).count("objectClass: hpwsnTopic") == 6
+
+
+def configured(folder: Path) -> Path:
+    """A configuration in the form of cn=config with the schema of topics, and an empty database."""
     for name in ("db", "config"):
-        (tmp_path / name).mkdir()
+        (folder / name).mkdir()
     core = Path("/etc/ldap/schema/core.ldif").read_text()
     ours = (SCHEMA / "hpwsn.ldif").read_text()
-    (tmp_path / "config.ldif").write_text(CONFIG.format(core=core, ours=ours, folder=tmp_path))
-    tool("slapadd", "-n", "0", "-F", tmp_path / "config", "-l", tmp_path / "config.ldif")
-    assert fill("-F", tmp_path / "config").count("objectClass: hpwsnTopic") == 6
+    (folder / "config.ldif").write_text(CONFIG.format(core=core, ours=ours, folder=folder))
+    tool("slapadd", "-n", "0", "-F", folder / "config", "-l", folder / "config.ldif")
+    return folder / "config"
 
 
 @pytest.mark.parametrize("stem", ["hpwsn", "hpwsn-visibility"])
