@@ -16,6 +16,8 @@ from hpwsn.broker.admission.admission import Admission, Limit
 from hpwsn.broker.broker import Broker
 from hpwsn.broker.delivery.backlog import Recent
 from hpwsn.broker.delivery.delivery import Delivery
+from hpwsn.broker.delivery.feeds import Feeds
+from hpwsn.broker.delivery.live_delivery import LiveDelivery
 from hpwsn.broker.delivery.log_readers import Readers
 from hpwsn.broker.delivery.processor import Processor
 from hpwsn.broker.delivery.queue_limits import Overflow, QueueLimits
@@ -145,7 +147,12 @@ class Parts:
             clock=self.clock,
         )
         self.readers = Readers(
-            self.journal, self.tree, lambda: self.delivery.head, subtree=config.topics.simple_subtree
+            self.journal,
+            self.tree,
+            lambda: self.delivery.head,
+            live=LiveDelivery(Feeds(self.content, engines)),
+            content=self.content,
+            subtree=config.topics.simple_subtree,
         )
         self.processor = Processor(
             tree=self.tree,

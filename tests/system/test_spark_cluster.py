@@ -171,7 +171,8 @@ def pipeline(tmp_path: Path, cluster: SparkCluster, archive: Path) -> Iterator[P
     topics = tmp_path / "topics.toml"
     topics.write_text("[topics.seen]\nvisibility = 'internal'\n[topics.cars]\n[topics.flow]\n")
     with NodeProcess(tmp_path / "node", "--topics", str(topics)) as node:
-        yield Pipeline(tmp_path, node, cluster.job_environment(tmp_path / "conf"), *options)
+        spark = cluster.job_environment(tmp_path / "conf") | {"SPARK_LOCAL_IP": "127.0.0.1"}
+        yield Pipeline(tmp_path, node, spark, *options)
 
 
 def check_token_is_hidden(node: NodeProcess, job: JobProcess, folders: Sequence[Path]) -> None:
