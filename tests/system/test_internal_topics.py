@@ -46,7 +46,8 @@ PUBLIC_TREE = TREE.replace('"internal"', '"public"')
 PLATE = "B34C91"
 ROWS, ARROW = "application/vnd.hpwsn.rows", "application/vnd.apache.arrow.stream"
 TEV = "http://www.onvif.org/ver10/events/wsdl"
-FORMS = ["application/json", ROWS, ARROW]
+PROTOBUF = "application/x-protobuf"
+FORMS = ["application/json", ROWS, ARROW, PROTOBUF]
 
 
 @pytest.fixture
@@ -249,6 +250,26 @@ async def test_a_poll_that_waits_is_not_woken_by_what_it_must_not_see(node: Node
     await post(node, "traffic:flow", {"mark": "mark"})
     async with patience():
         _, _, body = await waiting
+    assert PLATE.encode() not in body
+    assert b"mark" in body
+
+
+async def test_a_service_that_says_its_topic_is_internal_opens_no_other_way(node: NodeProcess) -> None:
+    """Anybody may register a service; its events are those of its topic."""
+    await publish_both(node)
+    for uri, topic in (("urn:x", "traffic:anpr"), ("urn:y", "traffic")):
+        document = {"topic": topic, "instance": "me", "state": "running"}
+        reply = await send(
+            f"{node.base}/streams/{uri}", json.dumps(document).encode(), "application/json", "PUT"
+        )
+        assert reply.status == 200, reply.body
+    for form in (*FORMS, "text/event-stream"):
+        status, _, _ = await get(node, "/streams/urn:x/events", headers={"Accept": form})
+        assert status == 401
+    assert (await get(node, "/streams/urn:x/events", "HEAD"))[0] == 401
+    _, _, body = await get(node, "/streams/urn:x/events", headers=shows(node))
+    assert PLATE.encode() in body
+    _, _, body = await get(node, "/streams/urn:y/events")
     assert PLATE.encode() not in body
     assert b"mark" in body
 

@@ -86,6 +86,7 @@ file = "readings.toml"
 op = "incrMax"
 attribute = "n"
 by = "place"
+emit = "row"
 as = "largest"
 """
 

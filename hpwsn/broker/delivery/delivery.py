@@ -17,8 +17,10 @@ from hpwsn.broker.delivery.backlog import Backlog, JournalWork, Recent
 from hpwsn.broker.delivery.queue_limits import DEAD_LETTER, Overflow
 from hpwsn.broker.delivery.resend import Once, next_letters, next_present
 from hpwsn.broker.delivery.sending import Attempt, Sender, Senders, Settling, Totals, worn_out
-from hpwsn.broker.lifetimes.message_expiry import LOOKED_AT, Sorted, sort_out, without
+from hpwsn.broker.lifetimes.message_expiry import LOOKED_AT, Sorted, sort_out
 from hpwsn.broker.lifetimes.retry import RetryPolicies
+from hpwsn.broker.outcomes.outcome import Result
+from hpwsn.broker.outcomes.reports import OutcomeReports
 from hpwsn.broker.push.request import Outcome, OutcomeKind
 from hpwsn.broker.subscriptions.subscription import State, Subscriber, Subscription
 from hpwsn.journal.journal import Journal
@@ -57,9 +59,9 @@ class Delivery:
         clock: Callable[[], float],
     ) -> None:
         self._journal = journal
-        self._tree = tree
         self._recent = recent
         self._backlog = Backlog(journal, tree, content, recent, lambda: self.head)
+        self.withheld = self._backlog.withheld
         self._senders = senders
         self._retry = retry
         self._overflow = overflow
@@ -70,13 +72,13 @@ class Delivery:
         self._settling = Settling()
         self._offered: dict[Subscription, None] = {}
         self._gathered: tuple[Sequence[int], Sequence[Notification]] = ((), ())
-        self._public: tuple[Sequence[Notification], int] = ((), -1)
-        """Notifications that all are for everybody, as of a version of the tree."""
         self._closing = False
         self.head = 0
         """The newest offset that has been offered to every subscription it matches."""
         self.consumer_gone: Listeners[Subscription] = Listeners("a consumer that is gone")
         """Told of a consumer that says it is gone for good, if its subscription is to end with it."""
+        self.reports = OutcomeReports(clock)
+        """Told of every outcome."""
         self.totals = Totals()
 
     def check(self, consumer: EndpointReference) -> str | None:
@@ -197,8 +199,9 @@ class Delivery:
         offsets: Sequence[int],
         notifications: Sequence[Notification],
     ) -> None:
-        if self._tree.has_internal:
-            offsets, notifications = self._without_internal(subscription, offsets, notifications)
+        if found := self._backlog.concealed(offsets, notifications):
+            self._leave(subscription, found)
+            offsets, notifications = found.offsets, found.notifications
         if subscription.expires is not None and offsets:
             offsets, notifications = self._unexpired(subscription, sender, offsets, notifications)
         if not offsets:
@@ -222,6 +225,8 @@ class Delivery:
     ) -> None:
         progress = subscription.progress
         progress.busy = False
+        if self.reports:
+            self.reports.sent(subscription, offsets, notifications, outcome)
         if outcome.kind is _DELIVERED:
             progress.attempt, progress.same, progress.first_failure = 0, 0, None
             if progress.alone:
@@ -265,7 +270,7 @@ class Delivery:
         dead = worn_out(progress, policy, attempt, now, self._clock())
         if dead and (len(attempt) == 1 or outcome.status is None):
             progress.attempt = progress.same = 0
-            self._bury(subscription, dead, outcome.reason)
+            self._bury(subscription, dead, outcome.reason, outcome)
             return
         pause = policy.pause(progress.attempt, random.random(), outcome.retry_after)
         progress.attempt += 1
@@ -300,6 +305,9 @@ class Delivery:
             subscription.progress.expired += len(found.unsent)
             self.totals.expired += len(found.unsent)
             self._leave(subscription, found)
+            if self.reports:
+                left = [n for offset, n in zip(offsets, notifications, strict=True) if offset in found.unsent]
+                self.reports.ended(subscription, Result.EXPIRED, found.unsent, left)
         count = 1 if subscription.progress.alone else sender.batch(subscription)
         return found.offsets[:count], found.notifications[:count]
 
@@ -307,26 +315,6 @@ class Delivery:
         subscription.cursor.skip(set(found.unsent))
         subscription.progress.alone = max(0, subscription.progress.alone - len(found.unsent))
         self._advance(subscription, found.done)
-
-    # Notifications whose topic became internal while they waited
-
-    def withheld(self, notification: Notification) -> bool:
-        """Whether subscribers must not get a notification: it, or its topic now, is internal."""
-        return self._backlog.withheld(notification)
-
-    def _without_internal(
-        self, subscription: Subscription, offsets: Sequence[int], notifications: Sequence[Notification]
-    ) -> tuple[Sequence[int], Sequence[Notification]]:
-        """Those that are for everybody; the others leave the queue, and do not come back to it."""
-        known, version = self._public
-        if known is notifications and version == self._tree.version:
-            return offsets, notifications
-        found = without(self.withheld, offsets, notifications)
-        if not found.unsent:
-            self._public = notifications, self._tree.version
-            return offsets, notifications
-        self._leave(subscription, found)
-        return found.offsets, found.notifications
 
     def expire(self, subscription: Subscription) -> None:
         """Let what waited too long go, also where nothing is sent now: a pause, or a consumer away."""
@@ -363,10 +351,18 @@ class Delivery:
                 log.warning("subscription %s: its queue is full, the oldest are dropped", subscription.id)
             subscription.progress.dropped += len(offsets)
             self.totals.dropped += len(offsets)
+            if self.reports:
+                self.reports.ended(subscription, Result.DROPPED, offsets, reason="the queue was full")
             self._advance(subscription, offsets[-1])
             self._proceed(subscription)
 
-    def _bury(self, subscription: Subscription, offsets: Sequence[int], reason: str) -> None:
+    def _bury(
+        self,
+        subscription: Subscription,
+        offsets: Sequence[int],
+        reason: str,
+        outcome: Outcome | None = None,
+    ) -> None:
         """Make dead letters of the oldest, in the transaction that moves the cursor past them."""
         if subscription.state is State.ENDED:
             return
@@ -380,16 +376,23 @@ class Delivery:
             cursor=offsets[-1],
             consumer=subscription.request.consumer.address,
         )
-        buried.add_done_callback(lambda ended: self._buried(subscription, offsets, ended))
+        buried.add_done_callback(lambda ended: self._buried(subscription, offsets, reason, outcome, ended))
 
     def _buried(
-        self, subscription: Subscription, offsets: Sequence[int], ended: asyncio.Future[None]
+        self,
+        subscription: Subscription,
+        offsets: Sequence[int],
+        reason: str,
+        outcome: Outcome | None,
+        ended: asyncio.Future[None],
     ) -> None:
         subscription.progress.busy = False
         if ended.cancelled() or ended.exception() is not None:
             self._proceed_later(subscription, JOURNAL_PAUSE)
             return
         self.totals.buried += len(offsets)
+        if self.reports:
+            self.reports.ended(subscription, Result.DEAD_LETTER, offsets, failure=outcome, reason=reason)
         subscription.progress.alone = max(0, subscription.progress.alone - len(offsets))
         subscription.cursor.acknowledge(offsets[-1])
         self._overflow.watch(subscription)
@@ -439,6 +442,9 @@ class Delivery:
 
     def _sent_beside(self, subscription: Subscription, once: Once, outcome: Outcome) -> None:
         subscription.progress.busy = False
+        if self.reports:
+            offsets = [stored.offset for stored in once.stored]
+            self.reports.sent(subscription, offsets, [each.notification for each in once.stored], outcome)
         if outcome.kind is _DELIVERED:
             self._count_delivered(subscription, len(once.stored))
         else:
