@@ -19,6 +19,7 @@ from urllib.parse import quote, urlsplit
 from aiohttp import web
 
 from hpwsn.background import in_thread
+from hpwsn.door.rest.authorization import reads_internal
 from hpwsn.door.rest.event_answers import answer, answers_in_json
 from hpwsn.door.rest.event_parameters import check_names
 from hpwsn.door.rest.event_socket import check_origin
@@ -123,7 +124,8 @@ class StreamsDoor:
         if self._agent is None:
             return answer({"error": NO_AGENT}, 403)
         try:
-            service = await self._start_service(self._agent, await self._definition(request))
+            with_token = reads_internal(request, self._agent.knows_token)
+            service = await self._start_service(self._agent, await self._definition(request), with_token)
         except DefinitionError as error:
             problems = [
                 {"line": one.place.line, "part": one.part, "attribute": one.attribute, "message": one.message}
@@ -140,7 +142,7 @@ class StreamsDoor:
         response.headers["Location"] = f"/streams/{quote(service.uri, safe=':')}"
         return response
 
-    async def _start_service(self, agent: ServiceAgent, text: str) -> CheckedService:
+    async def _start_service(self, agent: ServiceAgent, text: str, with_token: bool) -> CheckedService:
         uri = (await agent.read(text)).uri
         # Before the check, which takes a while, and after it, when others may have been started.
         self._check_free(agent, uri)
@@ -164,7 +166,7 @@ class StreamsDoor:
             },
         )
         try:
-            await agent.run(text, service)
+            await agent.run(text, service, with_token)
         except BaseException as error:
             if not was_known:
                 self._services.remove(uri)
