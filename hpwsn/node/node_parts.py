@@ -97,7 +97,7 @@ class Parts:
             durability=cast(Durability, config.journal.durability),
             max_bytes=config.journal.max_bytes or None,
             reserve=config.journal.reserve,
-            max_waiting=config.journal.waiting_limit,
+            max_waiting=max(config.journal.waiting_limit, 2 * config.server.body_limit),
         )
         topics = config.topics
         self.tree: TopicTree[Subscriber] = TopicTree(
