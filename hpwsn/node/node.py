@@ -176,6 +176,7 @@ class Node:
         parts = self.parts
         operators = OperatorDoor(self.name, parts.broker, parts.pusher, self.problems)
         operators.reports["backbone"] = parts.backbone.figures
+        operators.reports["matching"] = lambda: parts.engines.figures(parts.audience.content_subscriptions())
         operators.metrics.append(parts.services.metrics)
         if parts.topics:
             operators.reports["directory"] = parts.topics.status

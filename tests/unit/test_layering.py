@@ -53,6 +53,7 @@ SMALL = {
     "hpwsn.backbone.embedded": "one of the two implementations of its port",
     "hpwsn.broker.subscriptions.subscribe_policy": "what a Subscribe may ask for, apart from the registry",
     "hpwsn.listeners": "every layer has listeners",
+    "hpwsn.matching.papers.selectable": "a table that loads every engine in it",
     "hpwsn.door.rest.openapi": "reads the data file openapi.json beside it",
     "hpwsn.routing.links.authentication_failures": "the log, which the pure frames must not know",
     "hpwsn_client.environment": "the only module of the client that reads the environment",
