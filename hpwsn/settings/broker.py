@@ -5,7 +5,7 @@ from typing import Literal
 
 from hpwsn.settings.quantities import Boolean, Choice, Duration, Integer, Size, Text
 from hpwsn.settings.setting import MIB, setting
-from hpwsn.settings.topic_table import Entries, TopicTable
+from hpwsn.settings.topic_table import TopicTable
 from hpwsn_client.wsn.soap.version import SOAP_ACTIONS
 
 ENGINES = (
@@ -188,7 +188,7 @@ class MatchingSettings:
     engine: str = setting(
         "default", Choice(choices=ENGINES), "The engine that matches content filters, by name."
     )
-    topics: Entries = setting(
+    topics: tuple[tuple[str, str], ...] = setting(
         (),
         TopicTable(ENGINES),
         "The engine for single topics and all topics below them; the most specific entry wins.",

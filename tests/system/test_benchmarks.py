@@ -17,7 +17,7 @@ from tests.patience import PATIENCE
 
 NAMES = (
     "notify", "push", "end-to-end", "fan-out", "latency", "topics", "fragments", "growth", "matching",
-    "matching-papers", "memory", "streams", "wire",
+    "matching-engines", "matching-papers", "memory", "streams", "wire",
 )  # fmt: skip
 WITH_TARGETS = set(NAMES) - {"latency", "wire"}
 REFERENCES = ("bare Protocol", "aiohttp", "Spyne")
@@ -43,7 +43,7 @@ def test_a_benchmark_measures_itself_and_what_it_is_measured_against(name: str, 
     assert all(math.isfinite(row["value"]) and row["value"] > 0 for row in data["rows"]), data["rows"]
     assert bool(data["checks"]) == (name in WITH_TARGETS)
     assert all(math.isfinite(check["value"]) for check in data["checks"])
-    if name not in ("matching", "matching-papers", "push", "streams", "wire"):
+    if name not in ("matching", "matching-engines", "matching-papers", "push", "streams", "wire"):
         for reference in REFERENCES:
             assert any(reference in row["name"] for row in data["rows"]), reference
     assert etree.parse(tmp_path / f"{name}.svg").getroot().tag.endswith("svg")

@@ -139,9 +139,9 @@ class ImprovedTree(NormalTree):
 def visit_bound(conjunctions: int, attributes: int, values: int) -> float:
     """Return the paper's bound on the mean number of nodes that an event reaches.
 
-    Its model: conjunctions of equalities on some of K attributes, each with V equally likely values. The bound
-    is 2(K+1)·|S|^(1−λ)·(ln V + ln(K+1)), where λ = ln V/(ln V + ln K).
+    Its model: conjunctions of equalities on some of K attributes, each with V equally likely values. The
+    bound is 2(K+1)·|S|^(1−λ)·(ln V + ln(K+1)), where λ = ln V/(ln V + ln K).
     """
     logarithm = math.log(values)
     exponent = 1 - logarithm / (logarithm + math.log(attributes))
-    return 2 * (attributes + 1) * conjunctions**exponent * (logarithm + math.log(attributes + 1))
+    return 2 * (attributes + 1) * math.pow(conjunctions, exponent) * (logarithm + math.log(attributes + 1))

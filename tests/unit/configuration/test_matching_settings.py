@@ -38,7 +38,10 @@ def test_a_table_or_a_text_gives_an_engine_to_each_topic(tmp_path: Path, text: s
 
 def test_the_environment_and_flags_take_the_table_as_one_text(tmp_path: Path) -> None:
     file = written(tmp_path, '[matching]\nengine = "naive"\n[matching.topics]\nother = "cma"\n')
-    environ = {"HPWSN_MATCHING_ENGINE": "cma", "HPWSN_MATCHING_TOPICS": "traffic:anpr=cma,traffic=matching_tree"}
+    environ = {
+        "HPWSN_MATCHING_ENGINE": "cma",
+        "HPWSN_MATCHING_TOPICS": "traffic:anpr=cma,traffic=matching_tree",
+    }
     config = load_config(file, environ).config.matching
     assert (config.engine, config.topics) == ("cma", CHOSEN)
     loaded = load_config(file, environ, {}, ["matching.topics=A:B=sub_order", "matching.engine=default"])
@@ -56,8 +59,8 @@ def test_spark_is_refused_with_the_engines_that_there_are(tmp_path: Path) -> Non
 
 
 def test_each_bad_entry_is_told_with_its_line(tmp_path: Path) -> None:
-    text = '[matching]\n\n[matching.topics]\n"A:B" = "spark"\n"two words" = "cma"\nC = 5\n"A/B" = "cma"\nD = "cma"\n'
-    file = written(tmp_path, text)
+    entries = ['"A:B" = "spark"', '"two words" = "cma"', "C = 5", '"A/B" = "cma"', 'D = "cma"']
+    file = written(tmp_path, "\n".join(["[matching]", "", "[matching.topics]", *entries]))
     told = problems(file)
     assert [(problem.key, problem.source.rpartition(":")[2]) for problem in told] == [
         ("matching.topics.A:B", "4"),

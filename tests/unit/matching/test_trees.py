@@ -162,10 +162,12 @@ def test_there_is_a_list_for_each_attribute_and_operator_sorted_by_value_or_a_ha
 
 values = st.integers(0, 9).map(float)
 comparisons = st.builds(predicate, st.sampled_from("xyz"), st.sampled_from((LT, LE, GT, GE, EQ, NE)), values)
-trees_of_comparisons = st.lists(st.lists(comparisons, min_size=1, max_size=4).map(tuple), min_size=1, max_size=30)
+trees_of_comparisons = st.lists(
+    st.lists(comparisons, min_size=1, max_size=4).map(tuple), min_size=1, max_size=30
+)
 
 
-@given(conjunctions=trees_of_comparisons, event=st.fixed_dictionaries({name: values for name in "xyz"}))
+@given(conjunctions=trees_of_comparisons, event=st.fixed_dictionaries(dict.fromkeys("xyz", values)))
 def test_no_predicate_is_evaluated_twice_for_an_event(conjunctions, event):
     tree = tree_of(ImprovedTree, *conjunctions)
     asked = []

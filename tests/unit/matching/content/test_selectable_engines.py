@@ -19,7 +19,9 @@ NAMES = ["speed", "lane", "vid", "longitude", "latitude", "keywords", "time", "o
 numbers = st.sampled_from(["0", "1", "2.5", "-1", "60", "116"])
 texts = st.sampled_from(["京B34C91", "fire", "smoke", "fire, smoke", "2026-01-15", "left", ""])
 names = st.sampled_from(NAMES)
-operands = numbers | texts.map(lambda text: f'"{text}"') | st.sampled_from(["true", "2026-01-15", "2026-02-01"])
+operands = (
+    numbers | texts.map(lambda text: f'"{text}"') | st.sampled_from(["true", "2026-01-15", "2026-02-01"])
+)
 predicates = st.one_of(
     st.builds("{} {} {}".format, names, st.sampled_from(["<", "<=", ">", ">=", "=", "!="]), operands),
     st.builds("{} between {} and {}".format, names, numbers, numbers),
@@ -28,8 +30,12 @@ predicates = st.one_of(
     st.builds("{} not in ({}, {})".format, names, operands, operands),
     st.builds('{} like "{}"'.format, names, st.sampled_from(["京B%", "%ire", "_eft", "%"])),
     st.builds('{} not like "{}"'.format, names, st.sampled_from(["京B%", "%"])),
-    st.builds('has({}, "{}")'.format, st.sampled_from(["keywords", "vid"]), st.sampled_from(["fire", "smoke"])),
-    st.builds("within(longitude, latitude, {}, {}, 117, 41)".format, *[st.sampled_from(["0", "115", "40"])] * 2),
+    st.builds(
+        'has({}, "{}")'.format, st.sampled_from(["keywords", "vid"]), st.sampled_from(["fire", "smoke"])
+    ),
+    st.builds(
+        "within(longitude, latitude, {}, {}, 117, 41)".format, *[st.sampled_from(["0", "115", "40"])] * 2
+    ),
     st.builds(
         'within(longitude, latitude, {}, 39, 117, 41) and has(keywords, "{}")'.format,
         st.sampled_from(["100", "115", "116"]),
@@ -55,7 +61,9 @@ filters_ = st.one_of(
 leaves = st.builds("<{0}>{1}</{0}>".format, names, numbers | texts | st.just("true"))
 payloads = st.lists(leaves, max_size=9).map(lambda parts: f"<car>{''.join(parts)}</car>".encode())
 
-ENOUGH_FOR_AN_INDEX = [ContentFilter(DIALECT_PREDICATES, f"speed > {n}") for n in range(1000, 1001 + INDEX_ABOVE)]
+ENOUGH_FOR_AN_INDEX = [
+    ContentFilter(DIALECT_PREDICATES, f"speed > {n}") for n in range(1000, 1001 + INDEX_ABOVE)
+]
 
 
 def accepted(filters, wanted):
