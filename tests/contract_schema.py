@@ -9,6 +9,7 @@ from hpwsn import contracts
 
 WSDL_FILE = Path(contracts.__file__).with_name("hpwsn.wsdl")
 ONVIF_FILE = Path(contracts.__file__).with_name("onvif-events.wsdl")
+PROCESS_FILE = Path(contracts.__file__).with_name("wsn-process.wsdl")
 _NS = {"wsdl": "http://schemas.xmlsoap.org/wsdl/", "xs": "http://www.w3.org/2001/XMLSchema"}
 
 

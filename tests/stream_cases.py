@@ -52,17 +52,38 @@ CASES: Mapping[str, Sequence[dict[str, Any]]] = {
     "sum of decimals": [{"op": "sum", "attribute": "d", "window": "10 s"}],
     "count": [{"op": "count", "attribute": "v", "by": ["c", "ok"], "window": "10 s"}],
     "min": [{"op": "min", "attribute": "v", "by": "c", "window": "4 rows", "slide": "2 rows"}],
-    "max": [{"op": "max", "attribute": "day", "window": "10 s"}],
+    "min as a row": [
+        {"op": "min", "attribute": "v", "by": "c", "window": "4 rows", "slide": "2 rows", "emit": "row"}
+    ],
+    "max": [{"op": "max", "attribute": "v", "by": "c", "window": "10 s"}],
+    "max of texts": [{"op": "max", "attribute": "c", "window": "10 s", "slide": "5 s"}],
+    "min of decimals": [{"op": "min", "attribute": "d", "by": ["ok", "c"], "window": "20 s"}],
+    "max of what is mostly missing": [
+        {"op": "filter", "where": "not exists(v) or v = 4"},
+        {"op": "max", "attribute": "v", "by": "c", "window": "5 s"},
+    ],
+    "max as a row": [{"op": "max", "attribute": "day", "window": "10 s", "emit": "row"}],
     "avg": [{"op": "avg", "attribute": "x", "window": "10 s", "slide": "5 s"}],
     "windows of windows": [
         {"op": "count", "by": "c", "window": "5 s", "output": "n"},
         {"op": "project", "rename": {"n": "m"}},
-        {"op": "max", "attribute": "m", "window": "20 s"},
+        {"op": "max", "attribute": "m", "window": "20 s", "emit": "row"},
+    ],
+    "extreme of extremes": [
+        {"op": "max", "attribute": "v", "by": "c", "window": "5 s"},
+        {"op": "min", "attribute": "v", "window": "20 s"},
     ],
     "incrSum": [{"op": "incrSum", "attribute": "v", "by": "c", "window": "3 rows"}],
     "incrCount": [{"op": "incrCount", "window": "10 s"}],
-    "incrMin": [{"op": "incrMin", "attribute": "c", "window": "10 s"}],
-    "incrMax": [{"op": "incrMax", "attribute": "time"}],
+    "incrMin": [{"op": "incrMin", "attribute": "v", "by": "ok", "window": "10 s"}],
+    "incrMin of rows": [{"op": "incrMin", "attribute": "x", "by": "c", "window": "3 rows"}],
+    "incrMin as a row": [{"op": "incrMin", "attribute": "c", "window": "10 s", "emit": "row"}],
+    "incrMax": [{"op": "incrMax", "attribute": "day", "by": "c"}],
+    "incrMax as a row": [{"op": "incrMax", "attribute": "time", "emit": "row"}],
+    "incrMax of what is mostly missing": [
+        {"op": "filter", "where": "not exists(v) or v > 17"},
+        {"op": "incrMax", "attribute": "v", "by": "c", "window": "5 s"},
+    ],
     "incrAvg": [{"op": "incrAvg", "attribute": "v", "by": "c", "window": "10 s"}],
     "sort": [{"op": "sort", "attribute": "x", "order": "desc", "window": "10 s", "by": "c", "rank": "n"}],
     "sort rows": [{"op": "sort", "attribute": "v", "window": "6 rows", "slide": "3 rows", "rank": "n"}],
@@ -75,7 +96,7 @@ CASES: Mapping[str, Sequence[dict[str, Any]]] = {
 }  # fmt: skip
 
 
-LIVE = ("min", "windows of windows", "incrAvg", "join", "join rows")
+LIVE = ("min", "max", "windows of windows", "incrMin", "incrAvg", "join", "join rows")
 """Cases that Spark runs as streams: one of each way that keeps a state, since a stream costs more."""
 
 
@@ -90,7 +111,7 @@ def definition(ops: Sequence[dict[str, Any]]) -> Definition:
 
 def _events(seed: int) -> list[Event]:
     random = Random(seed)
-    return [
+    found: list[Event] = [
         {
             "c": f"c_{random.randrange(3)}",
             "v": random.choice([None, *range(20)]),
@@ -103,6 +124,10 @@ def _events(seed: int) -> list[Event]:
         }
         for second in range(FILES * EACH)
     ]
+    # Some have the time, and some also the values, of the event before.
+    for second in range(4, len(found), 5):
+        found[second] |= {name: found[second - 1][name] for name in ("time", "v", "c")[: 1 + second % 3]}
+    return found
 
 
 DATA = {

@@ -23,6 +23,7 @@ examples:
 _OPTIONS = {
     "--seconds": "time for each measurement",
     "--rounds": "number of measurements",
+    "--mps": "topics and fragments print MPS every so many messages; 0 is never (default: 500)",
 }
 _SCRIPTS = Path(__file__).parents[2] / "scripts"
 

@@ -22,6 +22,7 @@ from hpwsn.topics.ldap.entries.ldif import DEFAULT_BASE, encode_ldif, parse_ldif
 from hpwsn.topics.opening import open_directory
 from hpwsn.topics.tree.declarations import ROUTING_POLICIES, Declaration
 from hpwsn.topics.tree.topic_toml import Document, DocumentError, encode_document, parse_document
+from hpwsn.topics.tree.tree import TopicTree
 from hpwsn_client.wsn.soap.faults import InvalidTopicExpressionFault
 from hpwsn_client.wsn.topics.topic_expressions import Topic
 
@@ -59,7 +60,9 @@ def add_topics_parser(subparsers: _Subparsers[argparse.ArgumentParser]) -> None:
 
 def _add_list(commands: _Subparsers[argparse.ArgumentParser]) -> None:
     parser = _command(commands, "list", _list, "print the topics as a tree", "list --topics topics.toml")
-    parser.add_argument("--json", action="store_true", help="print a JSON array, breadth-first")
+    parser.add_argument(
+        "--json", action="store_true", help="print a JSON array, breadth-first, with codes and LDAP paths"
+    )
 
 
 def _add_add(commands: _Subparsers[argparse.ArgumentParser]) -> None:
@@ -191,14 +194,18 @@ def _option(given: str | None, name: str) -> str:
 def _list(args: argparse.Namespace, directory: Directory) -> None:
     declarations = directory.load()
     if args.json:
-        _print([json.dumps([_as_json(item) for item in declarations], ensure_ascii=False, indent=2)])
+        by_topic = {item.topic: item for item in declarations}
+        tree: TopicTree[str] = TopicTree(declarations, fixed=True)
+        listed = [_as_json(by_topic[node.topic], node.code) for node in tree.root.below()]
+        _print([json.dumps(listed, ensure_ascii=False, indent=2)])
     else:
         _print(draw_tree(declarations, ascii_only=not _can_draw(sys.stdout)))
 
 
-def _as_json(declaration: Declaration) -> dict[str, str | None]:
+def _as_json(declaration: Declaration, code: str) -> dict[str, str | None]:
     return {
         "topic": str(declaration.topic),
+        "code": code,
         "description": declaration.description,
         "routing": declaration.routing,
         "path": declaration.path,

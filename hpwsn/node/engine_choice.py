@@ -43,16 +43,15 @@ class EngineChoice:
         self.topics: Mapping[Topic, str] = {Topic.parse(topic): name for topic, name in topics}
         self._engines: dict[str, Engines] = {DEFAULT: default}
 
-    def engines_for(self, expressions: Expressions) -> Engines:
-        """The engines of the filters that subscribers to these topics have."""
-        name = self.name_for(expressions)
-        return self._engines.setdefault(name, PaperEngines(name))
+    def of_expressions(self, expressions: Expressions) -> Engines:
+        """The engines for the filters of subscribers with these topic expressions."""
+        return self.of_topics([fixed_part(pattern) for each in expressions for pattern in each.patterns])
 
-    def name_for(self, expressions: Expressions) -> str:
-        """The name of the engine for these topics."""
-        topics = [fixed_part(pattern) for each in expressions for pattern in each.patterns]
+    def of_topics(self, topics: Iterable[Topic | None]) -> Engines:
+        """The engines for the filters of those who follow these topics; None stands for any topic."""
         names = {self._name_at(topic) for topic in topics}
-        return names.pop() if len(names) == 1 else self.engine
+        name = names.pop() if len(names) == 1 else self.engine
+        return self._engines.setdefault(name, PaperEngines(name))
 
     def _name_at(self, topic: Topic | None) -> str:
         for each in () if topic is None else (topic, *topic.ancestors()):

@@ -16,6 +16,8 @@ from hpwsn.broker.admission.admission import Admission, Limit
 from hpwsn.broker.broker import Broker
 from hpwsn.broker.delivery.backlog import Recent
 from hpwsn.broker.delivery.delivery import Delivery
+from hpwsn.broker.delivery.feeds import Feeds
+from hpwsn.broker.delivery.live_delivery import LiveDelivery
 from hpwsn.broker.delivery.log_readers import Readers
 from hpwsn.broker.delivery.processor import Processor
 from hpwsn.broker.delivery.queue_limits import Overflow, QueueLimits
@@ -113,7 +115,7 @@ class Parts:
         self.content = ContentFilters()
         default = BrokerEngines(config.matching.compiled, Path(config.data.dir) / "kernel")
         self.engines = EngineChoice(config.matching.engine, config.matching.topics, default)
-        self.audience = Audience(self.tree, self.content, self.engines.engines_for)
+        self.audience = Audience(self.tree, self.content, self.engines.of_expressions)
         self.recent = Recent(delivery.cache_bytes)
         self.pusher = Pusher(
             connections_per_host=delivery.connections_per_host,
@@ -143,7 +145,12 @@ class Parts:
             clock=self.clock,
         )
         self.readers = Readers(
-            self.journal, self.tree, lambda: self.delivery.head, subtree=config.topics.simple_subtree
+            self.journal,
+            self.tree,
+            lambda: self.delivery.head,
+            live=LiveDelivery(Feeds(self.content, self.engines.of_topics)),
+            content=self.content,
+            subtree=config.topics.simple_subtree,
         )
         self.processor = Processor(
             tree=self.tree,

@@ -1,9 +1,9 @@
 """Generates sensor streams of a city: number plates read by cameras, and positions of vehicles.
 
 The same seed gives the same events, without end, in the order of their arrival. Vehicles make trips past
-several cameras. Traffic has the peaks of a working day. Some cameras see more vehicles than others, and some
-vehicles drive more. Records arrive a little late. Positions follow a vehicle that turns, accelerates and
-stops, and some positions are wrong. Plates and places are invented.
+several cameras, some of them together with a companion. Traffic has the peaks of a working day. Some cameras
+see more vehicles than others, and some vehicles drive more. Records arrive a little late. Positions follow a
+vehicle that turns, accelerates and stops, and some positions are wrong. Plates and places are invented.
 """
 
 from __future__ import annotations
@@ -34,29 +34,42 @@ _METRES_A_DEGREE = 111_320.0
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """Cameras on a ring road; `trips` per second at the peak, `latest` is the maximum delay in seconds."""
+    """Cameras on a ring road; `trips` per second at the peak, `latest` is the maximum delay in seconds.
+
+    `companions` is the share of trips on which a second vehicle follows, at most 4 seconds behind. A vehicle
+    is always followed by the same one, which makes no trips alone.
+    """
 
     cameras: int = 40
     vehicles: int = 5_000
     trips: float = 5.0
     latest: float = 3.0
     start: datetime = START
+    companions: float = 0.02
 
 
 def anpr(seed: int, traffic: Traffic | None = None) -> Iterator[Event]:
     """Endless records {cid, vid, time} in order of arrival, each delayed by less than `latest` seconds."""
     traffic, random = traffic or Traffic(), Random(seed)
+    # Companions have a random sequence of their own, so that they do not change the other records.
+    chance = Random(f"{seed} companions")
     waiting: list[tuple[float, int, str, str, float]] = []
     number = count()
     for begins in _departures(random, traffic):
         while waiting and waiting[0][0] <= begins:
             _, _, cid, vid, at = heapq.heappop(waiting)
             yield {"cid": cid, "vid": vid, "time": traffic.start + timedelta(seconds=round(at, 3))}
-        plate = _plate(random, traffic.vehicles)
+        vehicle = _random_vehicle(random, traffic.vehicles)
+        follows = chance.random() < traffic.companions
         for at, camera in _trip(random, traffic, begins):
             arrives = at + traffic.latest * random.random() ** 4
-            entry = (arrives, next(number), f"cam-{camera:03}", plate, at)
+            entry = (arrives, next(number), f"cam-{camera:03}", plate_of(vehicle), at)
             heapq.heappush(waiting, entry)
+            if follows:
+                behind = at + chance.uniform(1, 4)
+                arrives = behind + traffic.latest * chance.random() ** 4
+                plate = plate_of(companion_of(vehicle, traffic))
+                heapq.heappush(waiting, (arrives, next(number), f"cam-{camera:03}", plate, behind))
 
 
 def _departures(random: Random, traffic: Traffic) -> Iterator[float]:
@@ -80,9 +93,14 @@ def _trip(random: Random, traffic: Traffic, begins: float) -> Iterator[tuple[flo
         camera += way
 
 
-def _plate(random: Random, vehicles: int) -> str:
-    """The plate of a random vehicle; a few vehicles drive much more than the others."""
-    return plate_of(int(random.random() ** 2 * vehicles))
+def _random_vehicle(random: Random, vehicles: int) -> int:
+    """A random vehicle; a few vehicles drive much more than the others."""
+    return int(random.random() ** 2 * vehicles)
+
+
+def companion_of(vehicle: int, traffic: Traffic) -> int:
+    """The vehicle that follows this one on some trips."""
+    return traffic.vehicles + vehicle
 
 
 def plate_of(vehicle: int) -> str:

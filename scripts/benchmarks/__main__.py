@@ -18,6 +18,7 @@ from pathlib import Path
 from benchmarks.frame import Options, Table
 from benchmarks.page import places, update_page, update_summary
 from benchmarks.report import as_text, read_checks, write
+from benchmarks.tools.mps import EVERY
 from hpwsn_client.commands.completion import CommandParser, print_error
 
 QUICK = Options(0.25, 2, quick=True)
@@ -27,12 +28,13 @@ LONGEST = 240
 OF_ITS_OWN = "pipeline"
 """A benchmark with options of its own, which takes too long for `all`."""
 _HERE = Path(__file__).parent
-_NOT_BENCHMARKS = frozenset({"__init__", "__main__", "compare", "frame", "house", "page", "report"})
+_NOT_BENCHMARKS = frozenset({"__init__", "__main__", "compare", "frame", "house", "page", "report", "soak"})
 _EXAMPLES = """\
 examples:
   scripts/bench --list
   scripts/bench notify push
   scripts/bench end-to-end --quick
+  scripts/bench topics fragments --mps 500   prints MPS every 500 messages, as the thesis does
   scripts/bench pipeline --help      Spark beside Kafka; has options of its own, and is not in `all`
   scripts/bench all                  those of docs/performance.md; writes its tables and plots
 """
@@ -71,6 +73,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print_error(f"no benchmark {unknown[0]!r}; there are: all, {', '.join(known)}")
         return 2
     asked.page = asked.page or ("all" in asked.names and not asked.quick)
+    if asked.mps is None:
+        asked.mps = EVERY if len(names) == 1 else 0
     if len(names) == 1:
         _run_one(names[0], _options(asked), asked.output, asked.page)
         return 0
@@ -121,6 +125,7 @@ def _given(asked: argparse.Namespace) -> list[str]:
     given = ["--output", str(asked.output)]
     given += ["--quick"] if asked.quick else []
     given += ["--page"] if asked.page else []
+    given += ["--mps", str(asked.mps)]
     for option in ("seconds", "rounds"):
         value = getattr(asked, option)
         given += [] if value is None else [f"--{option}", str(value)]
@@ -129,7 +134,8 @@ def _given(asked: argparse.Namespace) -> list[str]:
 
 def _options(asked: argparse.Namespace) -> Options:
     usual = QUICK if asked.quick else Options()
-    return Options(asked.seconds or usual.seconds, asked.rounds or usual.rounds, asked.quick)
+    seconds, rounds = asked.seconds or usual.seconds, asked.rounds or usual.rounds
+    return Options(seconds, rounds, asked.quick, asked.mps or 0)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -152,6 +158,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--rounds", type=int, help="how often each is measured (default: 5; quick: 2)")
     parser.add_argument(
+        "--mps",
+        type=_count,
+        metavar="N",
+        help="topics and fragments print MPS, messages received / elapsed time, to standard error every N"
+        f" messages; 0 is never (default: {EVERY}, and 0 for several benchmarks)",
+    )
+    parser.add_argument(
         "--longest",
         type=_positive,
         default=LONGEST,
@@ -163,6 +176,12 @@ def _parser() -> argparse.ArgumentParser:
         "--page", action="store_true", help="write its page in docs too, as a full run of all does"
     )
     return parser
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text} is not a number of messages; give {EVERY}, or 0")
+    return int(text)
 
 
 def _positive(text: str) -> float:

@@ -11,11 +11,15 @@ from typing import Self
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How long to measure each candidate, how often, and whether large things are made small."""
+    """How long to measure each candidate, how often, and whether large things are made small.
+
+    `mps` is the number of messages between two lines of MPS; 0 prints none.
+    """
 
     seconds: float = 0.8
     rounds: int = 5
     quick: bool = False
+    mps: int = 0
 
     def sized(self, full: int, quick: int) -> int:
         """A number that a quick run makes smaller."""

@@ -76,10 +76,17 @@ def run(options: Options) -> Table:
         "µs per event",
         tuple(groups),
         tuple(_checks(groups)),
-        NOTES,
+        (
+            *NOTES,
+            f"{_rounds(options)} samples, each at least {options.seconds / 10:g} s and 20 events",
+        ),
         body=body_of(rows),
         pictures=pictures_of([asdict(row) for row in rows]),
     )
+
+
+def _rounds(options: Options) -> int:
+    return min(options.rounds, 3)
 
 
 def body_of(rows: Sequence[Row]) -> str:
@@ -146,7 +153,7 @@ def _compared(kind: str, count: int, load: Load, options: Options) -> tuple[Row,
     _agree(groups, load)
     samples = take_turns(
         {name: _sampler(group, load, options.seconds / 10) for name, group in groups.items()},
-        min(options.rounds, 3),
+        _rounds(options),
         f"{kind}, {count:,} filters",
     )
     gc.enable()

@@ -112,6 +112,11 @@ def _as_table(title: str, lines: Mapping[str, Mapping[str, str]]) -> str:
     )
 
 
+def machine() -> dict[str, object]:
+    """What this was measured on."""
+    return {"python": platform.python_version(), "system": platform.platform(), "cores": os.cpu_count()}
+
+
 def as_json(table: Table, options: Options) -> str:
     """The table with what it was measured on."""
     rows = [
@@ -122,10 +127,9 @@ def as_json(table: Table, options: Options) -> str:
         {**asdict(check), "value": check.value, "met": check.met, "wanted": check.wanted}
         for check in table.checks
     ]
-    machine = {"python": platform.python_version(), "system": platform.platform(), "cores": os.cpu_count()}
     when = datetime.now(UTC).isoformat(timespec="seconds")
     head = {"title": table.title, "unit": table.unit, "time": when, **asdict(options)}
-    rest = {"machine": machine, "rows": rows, "checks": checks, "notes": list(table.notes)}
+    rest = {"machine": machine(), "rows": rows, "checks": checks, "notes": list(table.notes)}
     return json.dumps({**head, **rest}, indent=2, ensure_ascii=False) + "\n"
 
 

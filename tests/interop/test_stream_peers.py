@@ -47,6 +47,7 @@ op = "max"
 attribute = "readings"
 by = "sensor"
 window = "3600 s"
+emit = "row"
 output = "peak"
 """
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -17,7 +18,7 @@ from tests.patience import PATIENCE
 
 NAMES = (
     "notify", "push", "end-to-end", "fan-out", "latency", "topics", "fragments", "growth", "matching",
-    "matching-engines", "matching-papers", "memory", "streams", "wire",
+    "matching-engines", "matching-papers", "long-connections", "memory", "streams", "wire",
 )  # fmt: skip
 WITH_TARGETS = set(NAMES) - {"latency", "wire"}
 REFERENCES = ("bare Protocol", "aiohttp", "Spyne")
@@ -43,12 +44,21 @@ def test_a_benchmark_measures_itself_and_what_it_is_measured_against(name: str, 
     assert all(math.isfinite(row["value"]) and row["value"] > 0 for row in data["rows"]), data["rows"]
     assert bool(data["checks"]) == (name in WITH_TARGETS)
     assert all(math.isfinite(check["value"]) for check in data["checks"])
-    if name not in ("matching", "matching-engines", "matching-papers", "push", "streams", "wire"):
+    if name not in ("long-connections", "push", "streams", "wire") and not name.startswith("matching"):
         for reference in REFERENCES:
             assert any(reference in row["name"] for row in data["rows"]), reference
     assert etree.parse(tmp_path / f"{name}.svg").getroot().tag.endswith("svg")
     assert data["title"] in ended.stdout
     assert "round" in ended.stderr or name in ("memory", "wire", "matching-papers", "streams")
+
+
+def test_mps_is_printed_as_often_as_asked_for_and_of_the_cases_of_the_thesis(tmp_path: Path):
+    ended = bench(
+        *("topics", "--quick", "--seconds", "0.05", "--rounds", "1", "--mps", "5", "--output", str(tmp_path))
+    )
+    assert ended.returncode == 0, ended.stderr
+    found = re.findall(r"HPwsn, ([^:]+): [\d,]+ messages in [\d.]+ s, MPS [\d,]+\n", ended.stderr)
+    assert {"two levels deep", "five levels deep", "five levels deep, last sibling"} < set(found)
 
 
 def test_the_list_names_every_benchmark_with_what_it_measures():
@@ -70,7 +80,12 @@ def test_the_list_names_every_benchmark_with_what_it_measures():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"), [(["nothing"], "no benchmark 'nothing'"), (["wire", "--seconds", "0"], "no time")]
+    ("arguments", "words"),
+    [
+        (["nothing"], "no benchmark 'nothing'"),
+        (["wire", "--seconds", "0"], "no time"),
+        (["topics", "--mps", "-1"], "not a number of messages"),
+    ],
 )
 def test_what_cannot_be_run_is_refused_with_the_reason(arguments: list[str], words: str):
     ended = bench(*arguments)

@@ -1,4 +1,4 @@
-"""Nodes in clusters behave as one broker: the original's functional tests by their names, and failures.
+"""Nodes in clusters behave as one broker, also when some of them fail.
 
 One set of processes for all: n1 and n2 in the cluster `one`, n3 in `two`, n4 in `three`.
 """
@@ -28,7 +28,6 @@ from tests.raw_soap import NAMES, WSA, call, notify, send
 
 FRAGMENT = 3000
 PLACES = {"n1": "one", "n2": "one", "n3": "two", "n4": "three"}
-THREE = ("n1", "n3", "n4")
 
 
 @contextmanager
@@ -105,28 +104,6 @@ async def reaches(publisher: Place, topic: str, *subscribers: Place) -> None:
                     break
 
 
-async def subscribe_all(at: dict[str, Place], topics: dict[str, str]) -> None:
-    """Subscribe everywhere to the topic of each place, until what is published at each reaches all."""
-    for place in at.values():
-        for topic in topics.values():
-            await place.client.subscribe(topic, place.receiver)
-    for name, topic in topics.items():
-        await reaches(at[name], topic, *at.values())
-
-
-async def test_functional_02_three_clusters_each_subscriber_gets_all_three_topics(
-    nodes: dict[str, Member],
-) -> None:
-    topics = dict(zip(THREE, ("ALL1", "ALL2", "ALL3"), strict=True))
-    async with places(nodes, *THREE) as at:
-        await subscribe_all(at, topics)
-        for name, topic in topics.items():
-            await at[name].client.notify(topic, f"<m>from {name}</m>")
-        expected = sorted((topic, f"from {name}") for name, topic in topics.items())
-        for place in at.values():
-            assert sorted([await place.get() for _ in topics]) == expected
-
-
 def text_of(times: int) -> str:
     """A text of many times the fragment size, with characters of several bytes and some to be escaped."""
     piece = "0123456789 <&> 京B34C91 "
@@ -153,68 +130,6 @@ async def take_pieces(place: Place) -> str:
         if pieces[-1].get("more") == "0":
             expected = int(pieces[-1].get("index")) + 1
     return pieces_together(pieces)
-
-
-@pytest.mark.parametrize("times", [2, 5, 10, 100])
-@pytest.mark.parametrize("reliable", [False, True], ids=["udp", "reliable"])
-async def test_functional_03_two_nodes_fragments_whole_or_in_pieces(
-    nodes: dict[str, Member], times: int, reliable: bool
-) -> None:
-    topic, text = f"F3:R{reliable}:T{times}", text_of(times)
-    async with places(nodes, "n1", "n2") as at:
-        here, there = at.values()
-        for place in at.values():
-            await place.client.subscribe(topic, place.receiver)
-        await reaches(here, topic, here, there)
-        await here.client.notify(topic, text, reliable=reliable)
-        assert [await place.get() for place in at.values()] == [(topic, text)] * 2
-        await here.client.notify(topic, text, partial=True, reliable=reliable)
-        assert await here.get() == (topic, text)
-        assert await take_pieces(there) == text
-        await here.client.notify(topic, "<end/>")
-        assert [(await place.element()).tag for place in at.values()] == ["end", "end"]
-
-
-async def test_functional_04_three_clusters_three_topics_fragments_whole_or_in_pieces(
-    nodes: dict[str, Member],
-) -> None:
-    topics = dict(zip(THREE, ("P1", "P2", "P3"), strict=True))
-    async with places(nodes, *THREE) as at:
-        await subscribe_all(at, topics)
-        for times in (2, 5, 10, 100):
-            text = text_of(times)
-            for name, topic in topics.items():
-                await at[name].client.notify(topic, text)
-                assert [await place.get() for place in at.values()] == [(topic, text)] * 3
-                await at[name].client.notify(topic, text, partial=True)
-                assert await at[name].get() == (topic, text)
-                for other in THREE:
-                    if other != name:
-                        assert await take_pieces(at[other]) == text
-
-
-async def test_functional_06_three_clusters_with_a_tree_of_topics(nodes: dict[str, Member]) -> None:
-    topics = dict(zip(THREE, ("ALL", "ALL:ALARM", "ALL:ALARM:ALARM1"), strict=True))
-    async with places(nodes, *THREE) as at:
-        for name, topic in topics.items():
-            await at[name].client.subscribe(topic, at[name].receiver)
-        for name in THREE:
-            await reaches(at[name], "ALL:ALARM:ALARM1", *at.values())
-        for name, topic in topics.items():
-            await at[name].client.notify(topic, f"<m>{topic}</m>")
-        got = {
-            name: sorted([(await at[name].get())[1] for _ in range(3 - number)])
-            for number, name in enumerate(THREE)
-        }
-        assert got == {
-            "n1": ["ALL", "ALL:ALARM", "ALL:ALARM:ALARM1"],
-            "n3": ["ALL:ALARM", "ALL:ALARM:ALARM1"],
-            "n4": ["ALL:ALARM:ALARM1"],
-        }
-        for name in THREE:
-            await at[name].client.notify("ALL:ALARM:ALARM1", "<end/>")
-        for place in at.values():
-            assert [(await place.element()).tag for _ in THREE] == ["end"] * 3
 
 
 async def test_a_notification_that_nobody_elsewhere_wants_stays_at_its_node(nodes: dict[str, Member]) -> None:

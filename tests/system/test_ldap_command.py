@@ -56,6 +56,20 @@ def test_topics_are_listed_added_moved_and_removed(shell: Shell) -> None:
     assert [each["path"] for each in found] == [f"cn=Storm,{BASE}"]
 
 
+def test_json_has_each_topic_breadth_first_with_its_code_and_its_path_in_ldap(shell: Shell) -> None:
+    shell("add", "ALL:STATE:DOOR")
+    found = [(each["topic"], each["code"], each["path"]) for each in json.loads(shell("list", "--json"))]
+    assert found == [
+        ("ALL", "1", f"cn=ALL,{BASE}"),
+        ("{urn:example:weather}Storm", "2", f"cn=Storm,{BASE}"),
+        ("ALL:ALARM", "1.1", f"cn=ALARM,cn=ALL,{BASE}"),
+        ("ALL:STATE", "1.2", f"cn=STATE,cn=ALL,{BASE}"),
+        ("ALL:ALARM:FIRE", "1.1.1", f"cn=FIRE,cn=ALARM,cn=ALL,{BASE}"),
+        ("ALL:ALARM:SMOKE", "1.1.2", f"cn=SMOKE,cn=ALARM,cn=ALL,{BASE}"),
+        ("ALL:STATE:DOOR", "1.2.1", f"cn=DOOR,cn=STATE,cn=ALL,{BASE}"),
+    ]
+
+
 @pytest.mark.parametrize("form", ["toml", "ldif"])
 def test_what_is_dumped_can_be_loaded_again_here_and_into_a_file(
     shell: Shell, tmp_path: Path, form: str

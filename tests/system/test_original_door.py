@@ -316,23 +316,41 @@ async def test_a_topic_outside_of_a_fixed_tree_is_the_standards_fault(node: Node
 # As the original's interface declares it, and with our own header
 
 
-async def test_the_request_may_be_the_string_that_the_originals_interface_declares(node: NodeProcess) -> None:
-    def escaped(request: str) -> str:
-        before, inner, after = re.split(
-            r"(?<=<org:WsnProcess>)(.*)(?=</org:WsnProcess>)", request, flags=re.S
-        )
-        return before + inner.replace("<", "&lt;").replace(">", "&gt;") + after
+def escaped(request: str) -> str:
+    """The request with the content of its WsnProcess as a string."""
+    before, inner, after = re.split(r"(?<=<org:WsnProcess>)(.*)(?=</org:WsnProcess>)", request, flags=re.S)
+    return before + inner.replace("<", "&lt;").replace(">", "&gt;") + after
 
+
+def string_address(reply: Reply) -> str:
+    """The address in an answer that is a string."""
+    assert (reply.status, reply.content.tag, len(reply.content)) == (200, RESPONSE, 0), reply.body
+    return etree.fromstring(reply.content.text or "").findtext(".//a:Address", namespaces=NAMES) or ""
+
+
+async def test_a_string_as_the_originals_interface_declares_it_is_answered_by_a_string(
+    node: NodeProcess,
+) -> None:
     async with Consumer() as receiver:
-        endpoint = address(await process(node, escaped(CREATE), name=""))
-        subscription = address(
-            await process(node, escaped(SUBSCRIBE), endpoint=endpoint, topic="A", receiver=receiver.url)
-        )
+        endpoint = string_address(await process(node, escaped(CREATE), name=""))
+        parts = {"endpoint": endpoint, "topic": "A", "receiver": receiver.url}
+        subscription = string_address(await process(node, escaped(SUBSCRIBE), **parts))
         payload = "&lt;n&gt;1&lt;/n&gt;"
         reply = await process(node, escaped(NOTIFICATION), topic="A", fragment="0-0-1-0", message=payload)
-        assert reply.status == 202
+        assert (reply.status, reply.content.tag, reply.content.text) == (200, RESPONSE, None)
         await receiver.wait(lambda r: r.payloads() == ["1"])
-        inside(await process(node, escaped(UNSUBSCRIBE_BY_BODY), subscription=subscription))
+        ended = await process(node, escaped(UNSUBSCRIBE_BY_BODY), subscription=subscription)
+        assert etree.fromstring(ended.content.text or "").tag == f"{{{NAMES['w']}}}UnsubscribeResponse"
+        assert await count(node) == (0, 0)
+
+
+async def test_a_string_that_is_not_a_request_is_a_fault(shared_node: NodeProcess) -> None:
+    for text, words in (("plain text", "not a request"), ("&lt;a/&gt;", "send CreatePullPoint")):
+        reply = await send(
+            f"{shared_node.url}/process", envelope(f'<o:WsnProcess xmlns:o="{ORG}">{text}</o:WsnProcess>')
+        )
+        assert reply.status == 500
+        assert words in reply.content.findtext("faultstring")
 
 
 async def test_a_repeated_message_id_is_accepted_and_not_published_again(node: NodeProcess) -> None:

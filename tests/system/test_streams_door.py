@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 from typing import Any
+from xml.sax.saxutils import escape
 
 import aiohttp
 import pytest
@@ -22,6 +23,7 @@ from tests.consumer import Consumer
 from tests.harness import NodeProcess, environment
 from tests.patience import PATIENCE, eventually, patience
 from tests.raw_soap import call, subscribe
+from tests.stream_examples import examples
 
 FLOW = {
     "topic": "traffic:flow",
@@ -207,6 +209,51 @@ async def test_a_request_outside_the_constraints_is_refused_in_every_mode(shared
         shared_node.url, subscribe("http://127.0.0.1:9/", "refused", filters=content("flow &lt; 0"))
     )
     assert (reply.fault, OUTSIDE in reply.body.decode()) == ("InvalidFilterFault", True)
+
+
+REQUESTS = {
+    "genTrafficFlow": ("flow > 10 and time > 2024-03-04", "flow < 0", "flow > 3 and time < 2009-01-01"),
+    "getANPR": ("cid = 'cam-001' and time >= 2010-01-02", "time < 2009-01-01", "not exists(vid)"),
+    "inteGPS": (
+        "(longitude > 116 or latitude < 40) and not speed <= 60 and time > 2012-05-01T08:00:00Z",
+        "time <= 2010-01-01",
+        "longitude > 130 and latitude > 32 and speed < 50",
+        "speed > 3 and (latitude < 39 or longitude < 116)",
+    ),
+    "companionVehicles": ("vid = '京A00001' and cameras > 4", "cameras < 3", "time < 2009-01-01"),
+}
+"""For each example service, a request within its constraints and some that have a part outside."""
+
+
+@pytest.mark.parametrize("name", REQUESTS)
+async def test_requests_within_the_constraints_of_an_example_are_accepted_and_others_refused(
+    shared_node: NodeProcess, name: str
+) -> None:
+    service, (inside, *outside) = examples()[name], REQUESTS[name]
+    document = FLOW | {"topic": f"held:{name}", "constraints": service.ranges}
+    assert (await ask("PUT", f"{shared_node.base}/streams/urn:held:{name}", json=document))[0] == 200
+    url = events_url(shared_node, document["topic"])
+
+    async def by_soap(request: str) -> str:
+        reply = await call(
+            shared_node.url,
+            subscribe("http://127.0.0.1:9/", document["topic"], filters=content(escape(request))),
+        )
+        return "accepted" if reply.status == 200 else reply.fault
+
+    assert (await ask("GET", url, params={"filter": inside}))[0] == 200
+    assert await by_soap(inside) == "accepted"
+    for request in outside:
+        status, answer = await ask("GET", url, params={"filter": request})
+        assert (status, "lies outside the constraint" in answer["error"]) == (400, True)
+        assert await by_soap(request) == "InvalidFilterFault"
+
+
+async def test_a_year_as_a_number_is_refused_with_the_way_to_write_it(shared_node: NodeProcess) -> None:
+    document = FLOW | {"topic": "years", "constraints": {"time": "> 2010-01-01"}}
+    await ask("PUT", f"{shared_node.base}/streams/urn:years", json=document)
+    _, answer = await ask("GET", events_url(shared_node, "years"), params={"filter": "time > 2012"})
+    assert "lies outside the constraint time: > 2010-01-01 (a number is not a date; write" in answer["error"]
 
 
 async def test_a_socket_says_where_it_begins_answers_pings_and_passes_over_what_it_is_told(

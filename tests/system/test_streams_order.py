@@ -165,6 +165,47 @@ def test_a_sorted_window_is_published_in_its_order(
         assert [event["n"] for event in window] == sorted(event["n"] for event in window)
 
 
+def test_what_row_windows_give_for_a_key_is_published_in_its_order_also_if_times_go_back(
+    spark: SparkSession, node: NodeProcess, tmp_path: Path
+) -> None:
+    # In the second batch an older event has a greater value; a sorted window does not go by time at all.
+    given = [("a", 5, 9), ("b", 1, 1), ("a", 3, 4), ("b", 7, 2), ("a", 6, 3), ("a", 4, 8), ("b", 9, 5)]
+    some = [
+        {"cid": cid, "n": n, "time": json_of(START + timedelta(seconds=second))} for cid, n, second in given
+    ]
+    text = """
+uri = "urn:test:{name}"
+topic = "{name}"
+
+[inputs.mixed]
+source = "topic"
+topic = "mixed"
+schema = "cid STRING, n BIGINT, time TIMESTAMP"
+
+[[ops]]
+op = "{op}"
+attribute = "n"
+by = "cid"
+{more}
+"""
+    descending = 'order = "desc"\nwindow = "2 rows"'
+    definitions = [
+        *parse_document(text.format(name="mixed-peaks", op="incrMax", more="")),
+        *parse_document(text.format(name="mixed-sorted", op="sort", more=descending)),
+    ]
+    for batch in (some[:4], some[4:]):
+        body, kind = json.dumps(batch).encode(), {"Content-Type": "application/json"}
+        with urlopen(Request(f"{node.base}/topics/mixed/events", body, kind), timeout=PATIENCE):
+            pass
+        Job(spark, definitions, Options(url=node.url, checkpoint=str(tmp_path), once=True)).run()
+    peaks, ordered = by_key(published(node, "mixed-peaks")), by_key(published(node, "mixed-sorted"))
+    assert [one["n"] for one in peaks["a"]] == [3, 5, 6, 6]
+    assert peaks["a"][-1] == some[4]
+    assert [one["n"] for one in peaks["b"]] == [1, 7, 9]
+    assert [one["n"] for one in ordered["a"]] == [5, 3, 6, 4]
+    assert [one["n"] for one in ordered["b"]] == [7, 1]
+
+
 def test_events_without_a_time_are_accumulated_in_the_order_in_which_they_came(
     spark: SparkSession, node: NodeProcess, tmp_path: Path
 ) -> None:
@@ -185,6 +226,7 @@ schema = "k STRING, n BIGINT"
 op = "incrMax"
 attribute = "n"
 by = "k"
+emit = "row"
 as = "peak"
 """
     definitions = parse_document(text)

@@ -20,7 +20,7 @@ from datetime import timedelta
 from functools import reduce
 from pathlib import Path
 from typing import Any
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 import pyarrow as pa
 import pytest
@@ -44,6 +44,16 @@ from tests.harness import ROOT, NodeProcess
 from tests.patience import PATIENCE, until
 from tests.spark import events_of, spark_session
 from tests.stream_cases import CASES, DATA, EACH, FILES, FUNCTIONS, LIVE, SCHEMA, START, definition
+from tests.stream_examples import (
+    examples,
+    expected_companions,
+    expected_flows,
+    expected_pairs,
+    expected_plates,
+    expected_positions,
+    plates,
+    positions,
+)
 
 EXAMPLES = ROOT / "hpwsn" / "streams" / "examples"
 READINGS = """
@@ -76,6 +86,7 @@ file = "readings.toml"
 op = "incrMax"
 attribute = "n"
 by = "place"
+emit = "row"
 as = "largest"
 """
 
@@ -229,12 +240,28 @@ def run(spark: SparkSession, services: list[Definition], folder: Path, at: NodeP
 
 
 def events(node: NodeProcess, topic: str) -> list[dict[str, Any]]:
-    with urlopen(f"{node.base}/topics/{topic}/events?max=1000", timeout=PATIENCE) as answer:
-        return [event["data"] for event in json.load(answer)]
+    found: list[dict[str, Any]] = []
+    url, page = f"{node.base}/topics/{topic}/events?max=1000&after=", [{"offset": 0}]
+    while page:
+        with urlopen(f"{url}{page[-1]['offset']}", timeout=PATIENCE) as answer:
+            page = json.load(answer)
+        found += [event["data"] for event in page]
+    return found
 
 
 def numbers(node: NodeProcess) -> list[int]:
     return [event["n"] for event in events(node, "readings")]
+
+
+def post(node: NodeProcess, topic: str, given: list[dict[str, Any]]) -> None:
+    body = "\n".join(map(json.dumps, given)).encode()
+    headers = {"Content-Type": "application/x-ndjson"}
+    with urlopen(Request(f"{node.base}/topics/{topic}/events", body, headers), timeout=PATIENCE) as answer:
+        assert answer.status == 202
+
+
+def counted(given: list[dict[str, Any]]) -> Counter[tuple[Any, ...]]:
+    return Counter(tuple(one.values()) for one in given)
 
 
 def as_json(given: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -264,6 +291,31 @@ def test_files_are_published_once_taken_in_by_another_service_kept_and_queried_a
     assert [event["n"] for event in again] == [0, 1, 2, 4, 5, 6, 7, 8]
     with pytest.raises(HpwsnError, match="there are no past events of the input readings"):
         query_history(spark, services[1], str(tmp_path / "nowhere"))
+
+
+def test_the_examples_give_on_spark_what_a_direct_computation_gives(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    records, fleets = plates(600), positions(100)
+    inputs = {"traffic:anpr": records} | {f"fleet:{fleet}": some for fleet, some in fleets.items()}
+    with NodeProcess(tmp_path / "node") as node:
+        for topic, some in inputs.items():
+            post(node, topic, as_json(some))
+        run(spark, list(examples().values()), tmp_path, node)
+        found = {
+            topic: events(node, f"traffic:{topic}")
+            for topic in ("flow", "plates", "gps", "together", "companions")
+        }
+    # A count is published once its window is over, which the last record is not.
+    late = json_of(records[-1]["time"])[:15]
+    flows = [one for one in as_json(expected_flows(records)) if one["time"][:15] < late]
+    assert counted(found["flow"]) == counted(flows)
+    assert counted(found["plates"]) == counted(as_json(expected_plates(records)))
+    assert counted(found["gps"]) == counted(as_json(expected_positions(fleets)))
+    pairs = {tuple(one.values()) for one in found["together"]}
+    assert pairs == {(*names, json_of(time)) for *names, time in expected_pairs(records)}
+    assert found["companions"]
+    assert counted(found["companions"]) == counted(as_json(expected_companions(records)))
 
 
 def test_by_activemq_each_event_comes_once_whatever_is_run_again(

@@ -56,6 +56,7 @@ SMALL = {
     "hpwsn.matching.papers.selectable": "a table that loads every engine in it",
     "hpwsn.door.rest.openapi": "reads the data file openapi.json beside it",
     "hpwsn.routing.links.authentication_failures": "the log, which the pure frames must not know",
+    "hpwsn.streams.examples.vehicle_pairs": "a user's function, as short as users write them",
     "hpwsn_client.environment": "the only module of the client that reads the environment",
     "hpwsn_client.wsn.faults": "the public name of the faults",
 }

@@ -45,7 +45,24 @@ class Stretch:
         payloads = list(compress(self.payloads, chosen))
         if not payloads:
             return None
-        offsets = list(compress(self.offsets, chosen))
+        return self._with(list(compress(self.offsets, chosen)), payloads)
+
+    def cut(self, size: int) -> Iterator[Stretch]:
+        """The entries in stretches whose payloads have at most so many bytes, or of one larger entry."""
+        if self.run.content_size <= size:
+            yield self
+            return
+        payloads = self.payloads
+        start = filled = 0
+        for end, payload in enumerate(payloads):
+            if filled and filled + len(payload) > size:
+                yield self._with(self.offsets[start:end], payloads[start:end])
+                start, filled = end, 0
+            filled += len(payload)
+        yield self._with(self.offsets[start:], payloads[start:]) if start else self
+
+    def _with(self, offsets: Sequence[int], payloads: Sequence[bytes]) -> Stretch:
+        """Some of the entries."""
         run = self.run
         rest = run.time, run.message_id, run.target, run.routing
         return Stretch(offsets, Run(run.topic, run.before, END.join((*payloads, b"")), len(payloads), *rest))

@@ -1,34 +1,38 @@
 """Readers of the log: clients without a subscription, each with a cursor of its own that it brings along.
 
-Owns how far a reader may look and what wakes a reader that waits. Readers at the end of the log get new
-commits from memory, as entries that all of them share; an entry is encoded once. A reader that falls behind
-searches the log, one page at a time, so that a slow reader costs no memory. A commit costs nothing where
-nobody reads. Readers do not hold retention back.
+Owns how far a reader may look and what wakes a reader that waits. A poll that waits gets new commits from
+memory. A follower, which is a long connection, reads the log until it has everything, and is then live: live
+delivery writes to it. When its client does not keep up, it reads the log again, one page at a time, so that a
+slow client costs no memory. A commit costs nothing where nobody reads. Readers do not hold retention back.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import cast
+from dataclasses import dataclass, field
 
+from hpwsn.broker.delivery.feeds import Connection, Follower
+from hpwsn.broker.delivery.live_delivery import LiveDelivery
 from hpwsn.broker.delivery.log_pages import Page, Stretch, off_loop
 from hpwsn.broker.subscriptions.subscription import Subscriber
 from hpwsn.journal.journal import Journal
 from hpwsn.journal.store.records import Backlog
 from hpwsn.listeners import Listeners
+from hpwsn.matching.content.content_filters import Condition, ContentFilters, compile_condition
 from hpwsn.notification import Run
 from hpwsn.topics.tree.tree import TopicTree
+from hpwsn_client.wsn.operations.filters import ContentFilter
 from hpwsn_client.wsn.soap.names import DIALECT_SIMPLE
 from hpwsn_client.wsn.topics.topic_expressions import Topic, TopicExpression
 
 POLL_BYTES = 4 << 20
 """Size of the notifications in one answer, beyond which it ends."""
 FOLLOW_BYTES = 256 << 10
-"""The same for one page of a stream, which stays in memory while a slow client takes it."""
-FOLLOW_ENTRIES = 100
+"""The same for one page of a follower, which stays in memory while a slow client takes it."""
+FOLLOW_ENTRIES = 1000
+"""Entries in one page of a follower."""
 SEARCHED = 1000
 """Entries that a filter looks at in one go, however few are asked for."""
 POLL_WORK = 2.0
@@ -37,11 +41,19 @@ POLL_WORK = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What a reader wants: topics, each with all below it, up to an offset, and what a predicate selects."""
+    """What a reader wants: topics, each with all below it, what a filter selects, and up to which offset.
+
+    A filter that is not valid raises its fault.
+    """
 
     topics: tuple[Topic, ...]
-    wanted: Callable[[bytes], bool] | None = None
+    content: ContentFilter | None = None
     upto: int | None = None
+    wanted: Condition | None = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        wanted = None if self.content is None else compile_condition(self.content)
+        object.__setattr__(self, "wanted", wanted)
 
     @property
     def expressions(self) -> tuple[TopicExpression, ...]:
@@ -87,10 +99,14 @@ class Readers:
         tree: TopicTree[Subscriber],
         head: Callable[[], int],
         *,
+        live: LiveDelivery,
+        content: ContentFilters,
         subtree: bool = True,
     ) -> None:
         self._journal = journal
         self._tree = tree
+        self._live = live
+        self._content = content
         self._subtree = subtree
         self._watches: dict[Topic, set[_Watch]] = {}
         self._waiting: dict[Topic, int] = {}
@@ -106,23 +122,27 @@ class Readers:
             raise self._tree.unsupported(topic)
 
     def committed(self, first: int, runs: Sequence[Run]) -> None:
-        """Hand new commits to whoever waits for their topics."""
-        if not self._watches:
+        """Hand new commits to live followers, and to whoever waits for their topics."""
+        if not self._watches and not self._live:
             return
         for run in runs:
             if run.topic is not None and run.target is None:
-                watches = set(self._watching(run.topic))
-                stretch = Stretch(range(first, first + run.size), run) if watches else None
-                for watch in watches:
-                    watch.offer(cast(Stretch, stretch))
+                places = self._places(run.topic)
+                self._live.committed(places, first, run)
+                self._offer(places, first, run)
             first += run.size
 
-    def _watching(self, topic: Topic) -> Iterator[_Watch]:
-        yield from self._watches.get(topic, ())
+    def _places(self, topic: Topic) -> list[Topic]:
+        """A topic and, where it selects all below it, those above."""
         node = self._tree.find(topic)
-        if node is not None and self._subtree:
-            for place in node.ancestors:
-                yield from self._watches.get(place, ())
+        return [topic] if node is None or not self._subtree else [topic, *node.ancestors]
+
+    def _offer(self, places: Sequence[Topic], first: int, run: Run) -> None:
+        watches = {watch for place in places for watch in self._watches.get(place, ())}
+        if watches:
+            stretch = Stretch(range(first, first + run.size), run)
+            for watch in watches:
+                watch.offer(stretch)
 
     async def poll(self, query: Query, after: int, limit: int, wait: float, room: int = POLL_BYTES) -> Page:
         """The next entries at once, or the first to come within so many seconds."""
@@ -130,7 +150,7 @@ class Readers:
         deadline, found = loop.time() + wait, Page(upto=after)
         page = found
         until = max(deadline, loop.time() + POLL_WORK)
-        with self._watch(query.topics, waits=wait > 0) as watch:
+        with self._waits(query.topics if wait > 0 else ()), self._watch(query.topics) as watch:
             while found.count < limit and found.size < room and not self.closed:
                 page = await self._next(query, page, watch, limit - found.count, room)
                 found = Page(found.stretches + page.stretches, page.upto)
@@ -142,18 +162,66 @@ class Readers:
                     break
         return found
 
-    async def follow(self, query: Query, after: int, beat: float) -> AsyncGenerator[Page, None]:
-        """Pages as they come, and an empty one after each `beat` seconds without any."""
-        loop = asyncio.get_running_loop()
-        quiet_since, page = loop.time(), Page(upto=after)
+    async def follow(self, query: Query, after: int, beat: float, connection: Connection) -> None:
+        """Write what comes after an offset to a connection until the readers are closed.
+
+        After each `beat` seconds without anything written, the connection is kept alive.
+        """
+        follower = Follower(query.topics, query.content, connection)
+        follower.wrote = asyncio.get_running_loop().time()
+        filters = () if query.content is None else (query.content,)
+        self._content.acquire(filters)
+        try:
+            with self._waits(query.topics):
+                page = Page(upto=after)
+                while not self.closed:
+                    await self._catch_up(query, page, beat, follower)
+                    await self._stay_live(follower, beat)
+                    page = await self._leave_live(query, follower)
+        finally:
+            self._live.leave(follower)
+            self._content.release(filters)
+
+    async def _catch_up(self, query: Query, page: Page, beat: float, follower: Follower) -> None:
+        """Send what the log has, until the follower has everything; it is live at the end."""
+        connection, loop = follower.connection, asyncio.get_running_loop()
         with self._watch(query.topics) as watch:
             while not self.closed:
-                if page.complete and not watch.news.is_set():
-                    await _comes(watch.news, quiet_since + beat - loop.time())
                 page = await self._next(query, page, watch, FOLLOW_ENTRIES, FOLLOW_BYTES)
-                if page.stretches or loop.time() >= quiet_since + beat:
-                    yield page
-                    quiet_since = loop.time()
+                if page.stretches:
+                    await connection.send(page.stretches)
+                    follower.wrote = loop.time()
+                elif loop.time() >= follower.wrote + beat and connection.keep_alive():
+                    follower.wrote = loop.time()
+                if page.complete and not watch.news.is_set():
+                    # Nothing is awaited between this look at the watch and the entry into live delivery.
+                    self._live.enter(follower, page.upto)
+                    return
+
+    async def _stay_live(self, follower: Follower, beat: float) -> None:
+        """Keep the connection alive, until the follower is not live or the readers are closed."""
+        loop = asyncio.get_running_loop()
+        while follower.feed is not None and not self.closed:
+            if await _comes(follower.news, follower.wrote + beat - loop.time()):
+                return
+            if loop.time() >= follower.wrote + beat:
+                if not follower.connection.keep_alive():
+                    return
+                follower.wrote = loop.time()
+
+    async def _leave_live(self, query: Query, follower: Follower) -> Page:
+        """Wait for the client, and send what live delivery has handed over; from where to read the log."""
+        connection, handed = follower.connection, follower.handed
+        self._live.leave(follower)
+        if self.closed:
+            return Page(upto=follower.upto)
+        await connection.drained()
+        if handed is None:
+            return Page(upto=follower.upto)
+        if found := await _selected(Page([handed]), query):
+            await connection.send(found)
+            follower.wrote = asyncio.get_running_loop().time()
+        return Page(upto=handed.offsets[-1])
 
     async def _next(self, query: Query, before: Page, watch: _Watch, limit: int, room: int) -> Page:
         """The page after another: new commits from memory, or a search where these are not all."""
@@ -190,7 +258,7 @@ class Readers:
         """How many entries the query has after an offset, as soon as it has any, or after so many seconds."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + wait
-        with self._watch(query.topics, waits=wait > 0) as watch:
+        with self._waits(query.topics if wait > 0 else ()), self._watch(query.topics) as watch:
             while True:
                 watch.clear()
                 head, topics = query.bound(self.head()), self._keys(query)
@@ -211,6 +279,7 @@ class Readers:
     def close(self) -> None:
         """End every wait; streams end and polls answer with what they have."""
         self.closed = True
+        self._live.close()
         for watching in self._watches.values():
             for watch in watching:
                 watch.news.set()
@@ -228,18 +297,25 @@ class Readers:
             self.waiting_changed(topic, not before)
 
     @contextmanager
-    def _watch(self, topics: Sequence[Topic], waits: bool = True) -> Iterator[_Watch]:
+    def _waits(self, topics: Sequence[Topic]) -> Iterator[None]:
+        """Count one more reader that waits for topics."""
+        for topic in topics:
+            self._count(topic, 1)
+        try:
+            yield
+        finally:
+            for topic in topics:
+                self._count(topic, -1)
+
+    @contextmanager
+    def _watch(self, topics: Sequence[Topic]) -> Iterator[_Watch]:
         watch = _Watch()
         for topic in topics:
             self._watches.setdefault(topic, set()).add(watch)
-            if waits:
-                self._count(topic, 1)
         try:
             yield watch
         finally:
             for topic in topics:
-                if waits:
-                    self._count(topic, -1)
                 self._watches[topic].discard(watch)
                 if not self._watches[topic]:
                     del self._watches[topic]

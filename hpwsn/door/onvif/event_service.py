@@ -19,7 +19,7 @@ from hpwsn.door.onvif.pull_subscriptions import PullSubscriptions
 from hpwsn.door.onvif.username_tokens import Credentials
 from hpwsn.door.soap.dispatch import Answer, Call, Operations
 from hpwsn.door.soap.operation import Context
-from hpwsn.door.soap.soap_door import UNDERSTOOD, SoapDoor
+from hpwsn.door.soap.soap_door import UNDERSTOOD, SoapDoor, describe
 from hpwsn.settings import Config
 from hpwsn_client.wsn.formats.onvif import GetServiceCapabilitiesResponse
 from hpwsn_client.wsn.operations.messages import Message
@@ -77,13 +77,10 @@ class OnvifDoor:
         return await self._soap.handle(request, authenticated, UNDERSTOOD | {SECURITY})
 
     async def _describe(self, request: web.Request) -> web.Response:
-        if "wsdl" in {name.lower() for name in request.query}:
-            wsdl = onvif_wsdl(self._broker.base_url())
-            return web.Response(body=wsdl, content_type="text/xml", charset="utf-8")
-        return web.Response(
-            status=405,
-            headers={"Allow": "POST"},
-            text="This is an ONVIF event service: POST SOAP here; its contract is at ?wsdl\n",
+        return describe(
+            request,
+            lambda: onvif_wsdl(self._broker.base_url()),
+            "This is an ONVIF event service: POST SOAP here; its contract is at ?wsdl",
         )
 
     async def _close(self, app: web.Application) -> None:

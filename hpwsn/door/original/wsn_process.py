@@ -1,9 +1,10 @@
-"""The door for clients of the original HPwsn, at `POST /wsn/process`.
+"""The door for clients of the original HPwsn, at `POST /wsn/process`; its WSDL is at `GET /wsn/process?wsdl`.
 
 It accepts the four WsnProcess messages of the original, calls the same broker as the other doors, and
-returns the standard's answers in a WsnProcess wrapper. It accepts SOAP 1.1 only, which is all that these
-clients use. The fragments of a split message are reassembled before the message is published; if one is
-missing after the reassembly timeout, all fragments are dropped, and nothing is stored.
+returns the standard's answers in a WsnProcess wrapper: to an element an element, to a string a string. It
+accepts SOAP 1.1 only, which is all that these clients use. The fragments of a split message are reassembled
+before the message is published; if one is missing after the reassembly timeout, all fragments are dropped,
+and nothing is stored.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ from datetime import UTC, datetime
 
 from aiohttp import web
 
+from hpwsn.contracts import process_wsdl
 from hpwsn.door.original.push_endpoints import PushEndpoints
 from hpwsn.door.soap.dispatch import Answer, Call
 from hpwsn.door.soap.operation import Context, message_id, routing
 from hpwsn.door.soap.owner_proxy import OwnerProxy
-from hpwsn.door.soap.soap_door import SoapDoor
+from hpwsn.door.soap.soap_door import SoapDoor, describe
 from hpwsn.notification import PARTIAL
 from hpwsn.routing.wire.fragments import CompleteMessage, Reassembly
 from hpwsn.routing.wire.original_fragments import complete_message, fragment_of
@@ -31,6 +33,8 @@ from hpwsn_client.wsn.formats.original import (
     Request,
     SubscribeEndpoint,
     encode_response,
+    encode_string_response,
+    is_string,
     parse_process,
 )
 from hpwsn_client.wsn.operations import messages as wsn
@@ -62,22 +66,33 @@ class OriginalDoor:
 
     def routes(self) -> list[web.RouteDef]:
         """Return the routes for the node's web application."""
-        return [web.post("/wsn/process", self._process)]
+        return [web.post("/wsn/process", self._process), web.get("/wsn/process", self._describe)]
+
+    async def _describe(self, request: web.Request) -> web.Response:
+        return describe(
+            request,
+            lambda: process_wsdl(self._context.broker.base_url()),
+            "This is WsnProcess of the original HPwsn: POST SOAP 1.1 here; its contract is at ?wsdl",
+        )
 
     async def _process(self, request: web.Request) -> web.StreamResponse:
         return await self._soap.handle(request, self)
 
     async def call(self, call: Call) -> Answer | None:
-        """Run one of the four requests; None for a notification, whose only answer is the status 202."""
+        """Run one of the four requests; None for a notification sent as an element: its answer is the 202."""
         envelope = call.envelope
         _refuse_soap_12(envelope)
         if envelope.body is None:
             raise faults.InvalidMessage("the SOAP Body is empty; send a WsnProcess element")
         request = parse_process(envelope.body, envelope.addressing.to, self._context.limits)
+        answer = None
         if isinstance(request, PackedNotification):
             await self._publish(request, message_id(envelope), routing(envelope))
-            return None
-        return Answer(encode_response(await self._run(request)), action=RESPONSE_ACTION)
+        else:
+            answer = await self._run(request)
+        if is_string(envelope.body):
+            return Answer(encode_string_response(answer), action=RESPONSE_ACTION)
+        return None if answer is None else Answer(encode_response(answer), action=RESPONSE_ACTION)
 
     async def _run(self, request: Request) -> wsn.Message:
         if isinstance(request, CreateEndpoint):

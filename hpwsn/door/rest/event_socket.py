@@ -1,24 +1,24 @@
 """Events by WebSocket (RFC 6455): one text message for each event, equal to the data of a server-sent event.
 
-It also decides which origins of web pages may open a WebSocket. Like a stream, it holds one page at a time
-and waits for its client. A client that reads nothing for STALLED seconds, or does not answer a ping, is
-disconnected. Messages of the client are ignored. The header Hpwsn-After of the upgrade's response has the
-offset after which the events start.
+It also decides which origins of web pages may open a WebSocket. aiohttp makes the handshake, answers pings
+and closes; long_connection writes the events. A client that reads nothing for STALLED seconds, or does not
+answer a ping, is disconnected. Messages of the client are ignored. The header Hpwsn-After of the upgrade's
+response has the offset after which the events start.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
-from contextlib import aclosing
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from urllib.parse import urlsplit
 
 from aiohttp import WSCloseCode, web
 
-from hpwsn.broker.delivery.log_pages import Encode, encode_once
 from hpwsn.broker.delivery.log_readers import Query, Readers
-from hpwsn.door.rest.event_stream import BEAT, STALLED, abort
+from hpwsn.door.rest.event_stream import BEAT, abort
+from hpwsn.door.rest.long_connection import Forms, LongConnection
 from hpwsn.errors import JournalUnavailable
 from hpwsn_client.wsn.soap.soap_faults import SoapFault
 from hpwsn_client.wsn.topics.topic import shown
@@ -46,7 +46,7 @@ def check_origin(request: web.Request, origins: Sequence[str]) -> None:
 
 
 async def write_socket(
-    request: web.Request, readers: Readers, query: Query, after: int, encode: Encode
+    request: web.Request, readers: Readers, query: Query, after: int, forms: Forms
 ) -> web.StreamResponse:
     """Send the events after an offset until either side closes."""
     socket = web.WebSocketResponse(
@@ -54,12 +54,15 @@ async def write_socket(
     )
     socket.headers["Hpwsn-After"] = str(after)
     try:
-        await socket.prepare(request)
+        writer = await socket.prepare(request)
     except web.HTTPBadRequest as error:
         raise SoapFault(
             f"the request is not a valid WebSocket handshake: {error.text}", status=400
         ) from error
-    sending = asyncio.ensure_future(_send(socket, readers, query, after, encode, lambda: abort(request)))
+    assert writer is not None
+    connection = LongConnection(writer, forms.socket, lambda: socket.closed)
+    follow = partial(readers.follow, query, after, BEAT, connection)
+    sending = asyncio.ensure_future(_send(socket, follow, query, lambda: abort(request)))
     try:
         await _until_closed(socket, sending)
     finally:
@@ -82,19 +85,13 @@ async def _pass_over(socket: web.WebSocketResponse) -> None:
 
 async def _send(
     socket: web.WebSocketResponse,
-    readers: Readers,
+    follow: Callable[[], Awaitable[None]],
     query: Query,
-    after: int,
-    encode: Encode,
     drop: Callable[[], None],
 ) -> None:
     code, words = WSCloseCode.GOING_AWAY, b"the node is stopping"
     try:
-        async with aclosing(readers.follow(query, after, BEAT)) as pages:
-            async for page in pages:
-                for data in await encode_once(page.stretches, encode):
-                    async with asyncio.timeout(STALLED):
-                        await socket.send_str(data.decode())
+        await follow()
     except JournalUnavailable as error:
         log.warning("a socket of %s ends: %s", query.topics[0], error)
         code, words = WSCloseCode.TRY_AGAIN_LATER, b"the journal cannot be read now"

@@ -39,8 +39,8 @@ from hpwsn.door.rest.event_parameters import (
 )
 from hpwsn.door.rest.event_socket import check_origin, wants_socket, write_socket
 from hpwsn.door.rest.event_stream import wants_stream, write_stream
+from hpwsn.door.rest.long_connection import Forms
 from hpwsn.door.rest.openapi import document
-from hpwsn.matching.content.content_filters import compile_condition
 from hpwsn.notification import END
 from hpwsn_client.wsn.formats.json_events import encode_event
 from hpwsn_client.wsn.formats.json_text import parse_event_lines, parse_events
@@ -85,6 +85,7 @@ class EventsDoor:
         self._check_filter = check_filter
         self._origins = origins
         self._pages = EventPages()
+        self._forms = Forms(self._pages.json_events)
         self._shapes = LineShapes(limits, GROWTH)
 
     def join(self, app: web.Application) -> None:
@@ -196,8 +197,8 @@ class EventsDoor:
         start = self._readers.head() if start is None else start
         if socket:
             check_origin(request, self._origins)
-            return await write_socket(request, self._readers, query, start, self._pages.json_events)
-        return await write_stream(request, self._readers, query, start, self._pages.json_events)
+            return await write_socket(request, self._readers, query, start, self._forms)
+        return await write_stream(request, self._readers, query, start, self._forms)
 
     @answers_in_json
     async def _end(self, request: web.Request) -> web.StreamResponse:
@@ -224,12 +225,12 @@ class EventsDoor:
     def _query(self, request: web.Request) -> Query:
         """The query of a poll, a stream or a WebSocket."""
         topics, content = topics_of(request), content_of(request)
-        condition = None if content is None else compile_condition(content)
+        query = Query(topics, content, offset_of("upto", request.query))
         for topic in topics:
             self._readers.check(topic)
             if content is not None:
                 self._check_filter(Filter((TopicExpression.of(topic, DIALECT_SIMPLE),), (content,)))
-        return Query(topics, condition, offset_of("upto", request.query))
+        return query
 
     async def _poll(self, request: web.Request, query: Query, after: int) -> web.Response:
         wait, headers = wait_of(request), {}

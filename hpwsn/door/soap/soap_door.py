@@ -78,13 +78,10 @@ class SoapDoor(Refusals):
         return await self.handle(request, self._endpoints["registrations"])
 
     async def _describe(self, request: web.Request) -> web.Response:
-        if "wsdl" in {name.lower() for name in request.query}:
-            wsdl = broker_wsdl(f"{self._context.broker.base_url()}/wsn")
-            return web.Response(body=wsdl, content_type="text/xml", charset="utf-8")
-        return web.Response(
-            status=405,
-            headers={"Allow": "POST"},
-            text="This is a WS-Notification broker: POST SOAP 1.1 or 1.2 here; its contract is at ?wsdl\n",
+        return describe(
+            request,
+            lambda: broker_wsdl(f"{self._context.broker.base_url()}/wsn"),
+            "This is a WS-Notification broker: POST SOAP 1.1 or 1.2 here; its contract is at ?wsdl",
         )
 
     async def handle(
@@ -202,6 +199,13 @@ def _charset(request: web.Request) -> str | None:
         return request.charset
     except (LookupError, ValueError):
         return None
+
+
+def describe(request: web.Request, wsdl: Callable[[], bytes], purpose: str) -> web.Response:
+    """Answer a GET at an address for SOAP: the WSDL if the query asks for it, else 405 with the purpose."""
+    if "wsdl" in {name.lower() for name in request.query}:
+        return web.Response(body=wsdl(), content_type="text/xml", charset="utf-8")
+    return web.Response(status=405, headers={"Allow": "POST"}, text=f"{purpose}\n")
 
 
 def version_hint(request: web.Request) -> SoapVersion:

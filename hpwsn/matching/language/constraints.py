@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from hpwsn.matching.language.grammar import PredicateError, parse_expression, parse_predicates
 from hpwsn.matching.language.normal_form import And, Expression, TooLarge, normalise
 from hpwsn.matching.language.predicates import Conjunction, Disjunction, Predicate
+from hpwsn.matching.language.values import Instant
 from hpwsn_client.wsn.soap.faults import InvalidFilterFault
 from hpwsn_client.wsn.soap.names import wsnt
 
@@ -30,6 +31,11 @@ class Constraint:
     text: str
     expression: Expression
 
+    @property
+    def predicates(self) -> Conjunction:
+        """The predicates of all its alternatives."""
+        return tuple(predicate for conjunction in normalise(self.expression) for predicate in conjunction)
+
 
 @dataclass(frozen=True, slots=True)
 class Violation:
@@ -40,7 +46,14 @@ class Violation:
 
     def __str__(self) -> str:
         predicates = " and ".join(map(str, self.predicates))
-        return f"{predicates} lies outside the constraint {self.constraint.attribute}: {self.constraint.text}"
+        text = f"{predicates} lies outside the constraint {self.constraint.attribute}: {self.constraint.text}"
+        if _has_operand(self.predicates, float) and _has_operand(self.constraint.predicates, Instant):
+            return f"{text} (a number is not a date; write a date as 2010-01-01)"
+        return text
+
+
+def _has_operand(predicates: Conjunction, kind: type) -> bool:
+    return any(isinstance(operand, kind) for predicate in predicates for operand in predicate.operands)
 
 
 def parse_constraints(given: Mapping[str, str]) -> tuple[Constraint, ...]:

@@ -24,6 +24,7 @@ from hpwsn_client.wsn.soap.xml import (
     parse_xml,
 )
 
+_FRAGMENT_OPEN, _FRAGMENT_CLOSE, _MESSAGE_CLOSE = b"<Fragment>", b"</Fragment>", b"</wsnt:Message>"
 PIECE_OVERHEAD = 200
 """Bytes of the element of a piece without its text and its identification."""
 
@@ -38,18 +39,29 @@ def pack(
     message: NotificationMessage, identification: str, room: int, *, partial: bool = False
 ) -> Iterator[PackedNotification]:
     """Yield a notification as the original sends it: complete, or in pieces of `room` bytes of text."""
-    content = message_content(message)
-    escaped = escape(content.decode()).encode()
-    if len(content if message.text is None else escaped) <= room:
+    pieces = _cut(message, room)
+    if not pieces:
         yield PackedNotification(message, Package(identification, partial=partial))
-        return
+    for package, piece in _packages(pieces, identification, partial):
+        part = NotificationMessage(message.topic, _text_element(piece), message.producer)
+        yield PackedNotification(part, package)
+
+
+def _cut(message: NotificationMessage, room: int) -> list[bytes]:
+    """Return the escaped pieces of a message; none if it fits as it is."""
+    text = message.text
+    escaped = escape(message.payload.decode() if text is None else text).encode()
+    if len(message.payload if text is None else escaped) <= room:
+        return []
     pieces = cut_text(escaped, room)
     if len(pieces) > LAST_INDEX + 1:
         raise InvalidMessage(f"the message has {len(pieces)} pieces; at most {LAST_INDEX + 1} are possible")
+    return pieces
+
+
+def _packages(pieces: list[bytes], identification: str, partial: bool) -> Iterator[tuple[Package, bytes]]:
     for index, piece in enumerate(pieces):
-        part = NotificationMessage(message.topic, _text_element(piece), message.producer)
-        package = Package(identification, True, index < len(pieces) - 1, partial, index)
-        yield PackedNotification(part, package)
+        yield Package(identification, True, index < len(pieces) - 1, partial, index), piece
 
 
 def datagrams(
@@ -57,9 +69,17 @@ def datagrams(
 ) -> Iterator[bytes]:
     """Yield a notification as datagrams of at most `size` bytes for a node of the original."""
     empty = NotificationMessage(message.topic, _text_element(b""), message.producer)
-    overhead = len(encode_packed(PackedNotification(empty, Package(identification, index=LAST_INDEX))))
-    for packed in pack(message, identification, max(size - overhead, 64), partial=partial):
-        yield encode_packed(packed)
+    frame = encode_packed(PackedNotification(empty, Package(identification, index=LAST_INDEX)))
+    pieces = _cut(message, max(size - len(frame), 64))
+    if not pieces:
+        yield encode_packed(PackedNotification(message, Package(identification, partial=partial)))
+    # Pieces differ in two places, so that the rest is encoded once.
+    before, _, rest = frame.partition(_FRAGMENT_OPEN)
+    end = rest.rindex(_MESSAGE_CLOSE)
+    between = rest[rest.index(_FRAGMENT_CLOSE) : end]
+    for package, piece in _packages(pieces, identification, partial):
+        fragment = package.fragment.encode()
+        yield b"".join((before, _FRAGMENT_OPEN, fragment, between, piece, rest[end:]))
 
 
 def _text_element(escaped: bytes) -> bytes:

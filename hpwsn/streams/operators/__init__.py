@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from hpwsn.streams.definition.operator import OperatorKind
-from hpwsn.streams.operators import aggregate, function, increment, join, merge, project, sort, sql
+from hpwsn.streams.operators import aggregate, extremes, function, increment, join, merge, project, sort, sql
 from hpwsn.streams.operators import filter as filter_
 
 KINDS: Mapping[str, OperatorKind] = {
@@ -14,6 +14,7 @@ KINDS: Mapping[str, OperatorKind] = {
         sort.KIND,
         *aggregate.KINDS,
         *increment.KINDS,
+        *extremes.KINDS,
         merge.KIND,
         join.KIND,
         function.KIND,

@@ -1,5 +1,6 @@
 """sum, count, min, max, avg (a, wL, sI): one result for each window of each group.
 
+min and max are here for `emit = "row"`; by default they give events (hpwsn.streams.operators.extremes).
 An output event has the attributes of `by`, the result, and the event time. The event time is the start of a
 time window, or the time of the last event of a row window.
 """
@@ -13,6 +14,7 @@ from typing import Any
 from hpwsn.streams.definition.definition import Op
 from hpwsn.streams.definition.operator import (
     BaseStep,
+    Builder,
     Findings,
     OperatorError,
     OperatorKind,
@@ -32,7 +34,7 @@ from hpwsn.streams.definition.windows import (
     in_order,
     time_windows,
 )
-from hpwsn.streams.operators.totals import FUNCTIONS, partial, result, result_type
+from hpwsn.streams.operators.totals import EXTREMES, FUNCTIONS, partial, result, result_type
 
 
 @dataclass(frozen=True)
@@ -124,10 +126,24 @@ def result_stream(op: Op, stream: StreamType, name: str, kind: Type) -> StreamTy
     return StreamType(op.output or name, Schema(tuple(attributes)), stream.time)
 
 
+def emit_argument(op: Op, function: str) -> str:
+    """What the operator gives: `event`, the event with the extreme value, or `row`, a row with the value."""
+    emit = text_argument(op, "emit", "event" if function in EXTREMES else "row")
+    if emit not in ("event", "row"):
+        raise OperatorError("emit", f"must be event or row, not {emit!r}")
+    if emit == "event" and function not in EXTREMES:
+        raise OperatorError(
+            "emit", f"{op.op} gives a value, which no event has; leave emit out, or use min or max"
+        )
+    return emit
+
+
 def build(function: str, op: Op, inputs: Sequence[StreamType]) -> Aggregate:
     """Check the attribute, the window and the groups."""
     stream = inputs[0]
     findings = Findings()
+    with findings:
+        emit_argument(op, function)
     with findings:
         attribute = text_argument(op, "attribute")
         kind = result_type(function, stream, attribute)
@@ -142,10 +158,20 @@ def build(function: str, op: Op, inputs: Sequence[StreamType]) -> Aggregate:
     return Aggregate((stream,), stream_type, function, attribute, name, by, window)
 
 
-def _kind(function: str) -> OperatorKind:
-    needed, optional = (("attribute",), ("as",)) if function != "count" else ((), ("attribute", "as"))
-    about = f"the {function} over each window of each group"
-    return OperatorKind(function, bound(build, function), about, needed, optional, "must", True)
+def keys_of(function: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The required and the optional arguments of a function; only count needs no attribute."""
+    if function == "count":
+        return (), ("attribute", "as", "emit")
+    return ("attribute",), ("as", "emit")
 
 
-KINDS = tuple(_kind(function) for function in FUNCTIONS)
+def kind(function: str, builder: Builder, about: str) -> OperatorKind:
+    """The kind of operator that applies the function to windows."""
+    return OperatorKind(function, builder, about, *keys_of(function), "must", True)
+
+
+KINDS = tuple(
+    kind(function, bound(build, function), f"the {function} over each window of each group")
+    for function in FUNCTIONS
+    if function not in EXTREMES
+)

@@ -1,5 +1,8 @@
 """incrSum, incrCount, incrMin, incrMax, incrAvg: a function over all events of a group so far.
 
+incrMin and incrMax are here for `emit = "row"`; by default they give events
+(hpwsn.streams.operators.extremes).
+
 There is a result at the end of each window, or after every event if there is no window. It covers every event
 of the group up to then, each counted once. Windows do not overlap: overlapping would only change how often a
 result is given.
@@ -14,6 +17,7 @@ from typing import Any
 from hpwsn.streams.definition.definition import Op
 from hpwsn.streams.definition.operator import (
     BaseStep,
+    Builder,
     Findings,
     OperatorError,
     OperatorKind,
@@ -33,8 +37,17 @@ from hpwsn.streams.definition.windows import (
     in_order,
     time_windows,
 )
-from hpwsn.streams.operators.aggregate import result_stream
-from hpwsn.streams.operators.totals import EMPTY, FUNCTIONS, Partial, combine, partial, result, result_type
+from hpwsn.streams.operators.aggregate import emit_argument, keys_of, result_stream
+from hpwsn.streams.operators.totals import (
+    EMPTY,
+    EXTREMES,
+    FUNCTIONS,
+    Partial,
+    combine,
+    partial,
+    result,
+    result_type,
+)
 
 PARTIALS = ("_sum", "_count", "_least", "_greatest")
 """The attributes of a window's partial, if Spark computes it before the state machine gets it."""
@@ -128,10 +141,22 @@ class IncrementMachine:
         return found
 
 
+def running_window(op: Op, stream: StreamType) -> Window:
+    """The operator's window, by default one event; OperatorError if windows overlap."""
+    window = window_of(op, stream) if op.window else RowWindow(1, 1)
+    if op.slide and (not op.window or window.slide != window.length):
+        raise OperatorError(
+            "slide", f"{op.op} accumulates over all windows, which do not slide: leave it out"
+        )
+    return window
+
+
 def build(function: str, op: Op, inputs: Sequence[StreamType]) -> Increment:
     """Check the attribute, the window (default: each event) and the groups."""
     stream = inputs[0]
     findings = Findings()
+    with findings:
+        emit_argument(op, function)
     with findings:
         attribute = text_argument(op, "attribute")
         kind = result_type(function, stream, attribute)
@@ -140,22 +165,19 @@ def build(function: str, op: Op, inputs: Sequence[StreamType]) -> Increment:
     with findings:
         by = by_of(op, stream)
     with findings:
-        window = window_of(op, stream) if op.window else RowWindow(1, 1)
-        if op.slide and (not op.window or window.slide != window.length):
-            raise OperatorError(
-                "slide", f"{op.op} accumulates over all windows, which do not slide: leave it out"
-            )
+        window = running_window(op, stream)
     findings.raise_all()
     stream_type = without_time_windows(result_stream(op, stream, name, kind), op.op)
     return Increment((stream,), stream_type, function, attribute, name, by, window)
 
 
-def _kind(function: str) -> OperatorKind:
-    needed, optional = (("attribute",), ("as",)) if function != "count" else ((), ("attribute", "as"))
-    about = f"the {function} over all windows of a group so far"
-    return OperatorKind(
-        f"incr{function.title()}", bound(build, function), about, needed, optional, "may", True
-    )
+def kind(function: str, builder: Builder, about: str) -> OperatorKind:
+    """The kind of operator that accumulates the function."""
+    return OperatorKind(f"incr{function.title()}", builder, about, *keys_of(function), "may", True)
 
 
-KINDS = tuple(_kind(function) for function in FUNCTIONS)
+KINDS = tuple(
+    kind(function, bound(build, function), f"the {function} over all windows of a group so far")
+    for function in FUNCTIONS
+    if function not in EXTREMES
+)

@@ -13,6 +13,8 @@ from hpwsn.streams.definition.operator import OperatorError, StreamType, attribu
 from hpwsn.streams.definition.schema import BIGINT, DOUBLE, Type, Value
 
 FUNCTIONS = ("sum", "count", "min", "max", "avg")
+EXTREMES = ("min", "max")
+"""The functions whose value is that of an event."""
 
 Partial = tuple[Any, int, Any, Any]
 EMPTY: Partial = (None, 0, None, None)

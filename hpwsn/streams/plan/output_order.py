@@ -11,6 +11,7 @@ from enum import Enum
 
 from hpwsn.streams.definition.windows import TimeWindow
 from hpwsn.streams.operators.aggregate import Aggregate
+from hpwsn.streams.operators.extremes import Extreme, RunningExtreme
 from hpwsn.streams.operators.filter import Filter
 from hpwsn.streams.operators.function import Function
 from hpwsn.streams.operators.increment import Increment
@@ -21,7 +22,7 @@ from hpwsn.streams.operators.sort import Sort
 from hpwsn.streams.operators.sql import Sql, keeps_order
 from hpwsn.streams.plan.plan import Plan, PlanNode
 
-_REGROUPING = (Aggregate, Increment, Sort, Join)
+_REGROUPING = (Aggregate, Increment, Extreme, Sort, Join)
 
 
 class Order(Enum):
@@ -68,7 +69,7 @@ def _regroups(node: PlanNode) -> bool:
 
 
 def _order_behind(step: object) -> Order:
-    if isinstance(step, Increment):
+    if isinstance(step, Increment | RunningExtreme):
         # Windows are computed first, and the state machine of a group gets them in the order of time.
         return Order.GROUPS
     shuffled = isinstance(step, Sql) or isinstance(getattr(step, "window", None), TimeWindow)

@@ -24,6 +24,7 @@ from hpwsn.streams.definition.operator import StateMachine, StreamType
 from hpwsn.streams.definition.schema import Event
 from hpwsn.streams.definition.windows import RowWindow, TimeWindow
 from hpwsn.streams.operators.aggregate import Aggregate
+from hpwsn.streams.operators.extremes import WINDOW_START, Extreme, RunningExtreme
 from hpwsn.streams.operators.filter import Filter
 from hpwsn.streams.operators.function import BatchFunction, Function
 from hpwsn.streams.operators.increment import PARTIALS, Increment
@@ -35,7 +36,7 @@ from hpwsn.streams.operators.sql import Sql, lacks_schema
 from hpwsn.streams.plan.plan import Plan, build_plan
 from hpwsn.streams.spark.columns import column, condition_column, literal, spark_schema, spark_type
 from hpwsn.streams.spark.sql_analysis import QueryAnalysis, run_query
-from hpwsn.streams.spark.stateful_operators import ARRIVAL, run_state_machine
+from hpwsn.streams.spark.stateful_operators import ARRIVAL, ORDER, run_state_machine
 from hpwsn.streams.spark.user_functions import each_batch, each_event, each_window, register_module
 
 CONFIGURATION = {
@@ -48,8 +49,11 @@ CONFIGURATION = {
 }
 """Required Spark settings; transformWithState supports only the RocksDB state store."""
 
-_WINDOW_TIME, _PLACE = "_at", "_place"
-"""Columns that are not published: the last instant of a row's time window, and its place in a sorted one."""
+_WINDOW_TIME, _PLACE = ORDER, "_place"
+"""Columns that are not published: the last instant of a row's time window, and its place in a sorted one.
+
+Behind a state machine, the first gives only the order, because no time window can follow.
+"""
 
 
 def apply(definition: Definition, frames: Mapping[str, DataFrame], *, with_order: bool = False) -> DataFrame:
@@ -200,6 +204,44 @@ def _increment(step: Increment, frames: Sequence[DataFrame]) -> DataFrame:
     return run_state_machine(partials, step.state_machine(), step.by, [time], step.output)
 
 
+def _extreme(step: Extreme, frames: Sequence[DataFrame]) -> DataFrame:
+    if not isinstance(step.window, TimeWindow):
+        return _run_state_machine(step, frames[0])
+    found = _extremes(step, frames[0], step.window).where(column("_extreme").isNotNull())
+    event = column("_extreme").getField("event")
+    names = [event.getField(name).alias(name) for name in step.output.schema.names]
+    return found.select(*names, fn.window_time("_window").alias(_WINDOW_TIME))
+
+
+def _running_extreme(step: RunningExtreme, frames: Sequence[DataFrame]) -> DataFrame:
+    if not isinstance(step.window, TimeWindow):
+        return _run_state_machine(step, frames[0])
+    event = column("_extreme").getField("event")
+    windows = _extremes(step, frames[0], step.window).select(
+        *map(column, step.by),
+        *[event.getField(name).alias(name) for name in step.output.schema.names if name not in step.by],
+        fn.col("_window.start").alias(WINDOW_START),
+    )
+    return run_state_machine(windows, step.state_machine(), step.by, [WINDOW_START], step.output)
+
+
+def _extremes(step: Extreme, frame: DataFrame, window: TimeWindow) -> DataFrame:
+    """The event with the extreme value of each window, null if no event of the window has a value.
+
+    Spark compares structures field by field: by the value, by the time, of which the earliest counts, and by
+    all attributes.
+    """
+    value, time = column(step.attribute), fn.unix_micros(column(step.inputs[0].time))
+    chosen = fn.struct(
+        value.alias("value"),
+        (time if step.function == "min" else -time).alias("time"),
+        fn.struct(*_columns(step.inputs[0])).alias("event"),
+    )
+    function = fn.min if step.function == "min" else fn.max
+    extreme = function(fn.when(value.isNotNull(), chosen)).alias("_extreme")
+    return _windows(step, frame, window).agg(extreme)
+
+
 def _sort(step: Sort, frames: Sequence[DataFrame]) -> DataFrame:
     if not isinstance(step.window, TimeWindow):
         return _run_state_machine(step, frames[0])
@@ -313,6 +355,8 @@ _TRANSLATIONS: Mapping[type, Callable[[Any, Sequence[DataFrame]], DataFrame]] = 
     Merge: _merge,
     Aggregate: _aggregate,
     Increment: _increment,
+    Extreme: _extreme,
+    RunningExtreme: _running_extreme,
     Sort: _sort,
     Join: _join,
     Function: _function_of,

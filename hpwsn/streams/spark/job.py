@@ -183,7 +183,7 @@ class Job:
             return frame, ()
         if found.order is Order.GROUPS:
             # The sort is stable, so that the rows of a group keep their order.
-            return frame, time
+            return frame, hidden or time
         partitions = self._partitions(service)
         if partitions > 1 and service.definition.order == "key":
             frame = frame.repartition(partitions if found.keys else 1, *map(column, found.keys))

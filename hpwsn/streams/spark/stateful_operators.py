@@ -22,6 +22,13 @@ from hpwsn.streams.definition.windows import order_of
 from hpwsn.streams.spark.columns import column, spark_schema
 
 _STATE = "state BINARY"
+ORDER = "_at"
+"""The column that sorts the output of all groups: the latest time of the group's rows in this batch so far.
+
+An output may be earlier than the one before it, such as an extreme event that an older one replaces. A stable
+sort by this column keeps the order within a group.
+"""
+_NO_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 ARRIVAL = "_offset"
 """The column with the place of an event in the log, which gives the order of events without a time."""
 _ALL = "_group"
@@ -31,12 +38,18 @@ _ALL = "_group"
 def run_state_machine(
     frame: DataFrame, state_machine: StateMachine, by: Sequence[str], order: Sequence[str], output: StreamType
 ) -> DataFrame:
-    """Group the rows by `by`, sort them by `order`, and run the state machine on each group."""
+    """Group the rows by `by`, sort them by `order`, and run the state machine on each group.
+
+    The output has the column ORDER if it has an event time.
+    """
+    schema = spark_schema(output.schema)
+    if output.time:
+        schema = schema.add(ORDER, "timestamp")
     if not by:
         frame = frame.withColumn(_ALL, fn.lit(0))
     return frame.groupBy(*map(column, by or (_ALL,))).transformWithState(
-        _Processor(state_machine, tuple(order), output.schema.names),
-        spark_schema(output.schema),
+        _Processor(state_machine, tuple(order), output.schema.names, output.time),
+        schema,
         "append",
         "None",
     )
@@ -45,11 +58,14 @@ def run_state_machine(
 class _Processor(StatefulProcessor):
     """One state machine for all groups; each group has its own state."""
 
-    def __init__(self, state_machine: StateMachine, order: tuple[str, ...], names: tuple[str, ...]) -> None:
+    def __init__(
+        self, state_machine: StateMachine, order: tuple[str, ...], names: tuple[str, ...], time: str
+    ) -> None:
         self._machine = state_machine
         self._order = order
-        self._row = Row(*names)
+        self._row = Row(*names, ORDER) if time else Row(*names)
         self._names = names
+        self._time = time
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the stored state of the group."""
@@ -64,7 +80,17 @@ class _Processor(StatefulProcessor):
         state = self._machine.start() if kept is None else pickle.loads(kept[0])
         found = self._machine.step(state, events)
         self._kept.update((pickle.dumps(state),))
-        return (self._row(*(event[name] for name in self._names)) for event in found)
+        return self._rows(found)
+
+    def _rows(self, events: Sequence[Event]) -> Iterator[Row]:
+        latest = _NO_TIME
+        for event in events:
+            values = [event[name] for name in self._names]
+            if self._time:
+                time = event[self._time]
+                latest = max(latest, time) if isinstance(time, datetime) else latest
+                values.append(latest)
+            yield self._row(*values)
 
     def close(self) -> None:
         """Nothing to release."""

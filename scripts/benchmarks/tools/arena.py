@@ -16,6 +16,7 @@ from benchmarks.frame import Options, Row, progress, take_turns
 from benchmarks.tools.cores import pin_server, pinning_notes
 from benchmarks.tools.load import Busy, Load, Sample
 from benchmarks.tools.messages import READING, TOPIC, requests
+from benchmarks.tools.mps import MpsMeter, print_mps
 from benchmarks.tools.nodes import await_ready, launch, node_arguments, stop
 from benchmarks.tools.sink import Tally
 from hpwsn_client import SyncClient
@@ -40,6 +41,7 @@ class Candidate:
     tallies: tuple[Tally, ...] = ()
     topic: str = TOPIC
     content: bytes = READING
+    partial: bool = False
 
 
 class Arena:
@@ -117,13 +119,14 @@ class Arena:
         topic: str,
         consumers: int = 1,
         tally: Callable[[], Tally] = Tally,
+        dialect: str | None = None,
     ) -> Candidate:
         """The same node under a name, seen by new consumers of a topic."""
         tallies, urls = self._consumers(consumers, tally)
         if urls:
             with SyncClient(node.url) as client:
                 for url in urls:
-                    client.subscribe(topic, url)
+                    client.subscribe(topic, url, dialect=dialect)
         return Candidate(name, node.url, node.pid, tallies, topic)
 
     def _consumers(self, count: int, tally: Callable[[], Tally]) -> tuple[tuple[Tally, ...], list[str]]:
@@ -134,16 +137,22 @@ class Arena:
         """Warnings: one core for both sides, or other processes on the machine."""
         return (*pinning_notes(), *filter(None, (self._warning,)))
 
-    def saturate(self, candidate: Candidate, messages: int = 1) -> Sample:
-        """One measurement of a candidate."""
-        data = requests(candidate.url, candidate.topic, candidate.content, messages)
-        return self.load.saturate(candidate.url, candidate.pid, data, messages, candidate.tallies)
+    def saturate(self, candidate: Candidate, messages: int = 1, mps: bool = False) -> Sample:
+        """One measurement of a candidate; `mps` prints MPS as often as the options say."""
+        data = requests(candidate.url, candidate.topic, candidate.content, messages, candidate.partial)
+        meter = MpsMeter(self._options.mps) if mps and self._options.mps else None
+        sample = self.load.saturate(candidate.url, candidate.pid, data, messages, candidate.tallies, meter)
+        if meter is not None:
+            print_mps(candidate.name, meter)
+        return sample
 
-    def contest(self, candidates: Sequence[Candidate], what: str = "", messages: int = 1) -> dict[str, Row]:
+    def contest(
+        self, candidates: Sequence[Candidate], what: str = "", messages: int = 1, mps: bool = False
+    ) -> dict[str, Row]:
         """The rates of all, in turns."""
         busy = Busy()
         calls = {
-            each.name: busy.rate(each.name, lambda each=each: self.saturate(each, messages))  # type: ignore[misc]
+            each.name: busy.rate(each.name, lambda each=each: self.saturate(each, messages, mps))  # type: ignore[misc]
             for each in candidates
         }
         samples = take_turns(calls, self._options.rounds, what)

@@ -19,6 +19,7 @@ import uvloop
 
 from benchmarks.frame import Options
 from benchmarks.tools.cores import cpu_seconds, on_load_core, settle
+from benchmarks.tools.mps import MpsMeter
 from benchmarks.tools.sink import Sink, Tally
 
 CONNECTIONS = 8
@@ -80,10 +81,17 @@ class Publisher(asyncio.Protocol):
 class Flow:
     """How much may be sent, and what has come back."""
 
-    def __init__(self, requests: Iterable[bytes], messages: int, tallies: Sequence[Tally]) -> None:
+    def __init__(
+        self,
+        requests: Iterable[bytes],
+        messages: int,
+        tallies: Sequence[Tally],
+        meter: MpsMeter | None = None,
+    ) -> None:
         self._requests = itertools.cycle(requests)
         self._messages = messages
         self._tallies = tallies
+        self.meter = meter
         self._before = [tally.notifications for tally in tallies]
         self._sending = True
         self.publishers: list[Publisher] = []
@@ -112,6 +120,8 @@ class Flow:
 
     def pump(self) -> None:
         """Send what may be sent."""
+        if self.meter is not None:
+            self.meter.note(self.received)
         if not self._sending:
             return
         limit = max(UNDER_WAY, 2 * self._messages)
@@ -184,10 +194,11 @@ class Load:
         requests: Sequence[bytes],
         messages: int = 1,
         tallies: Sequence[Tally] = (),
+        meter: MpsMeter | None = None,
     ) -> Sample:
         """As many notifications in a second as the server takes, or as all consumers get."""
         try:
-            sample = self.run(self._saturate(url, pid, Flow(requests, messages, tallies)))
+            sample = self.run(self._saturate(url, pid, Flow(requests, messages, tallies, meter)))
         finally:
             for tally in tallies:
                 tally.on_change = lambda: None
@@ -200,11 +211,15 @@ class Load:
         seconds = self._options.seconds
         await _sleep(flow, max(0.1, seconds / 5))
         count, began, server, load = flow.received, time.perf_counter(), cpu_seconds(pid), time.process_time()
+        if flow.meter is not None:
+            flow.meter.start(count)
         await _sleep(flow, seconds)
         # On a crowded machine a short time may bring nothing at all, which is no measurement.
         while flow.received == count and time.perf_counter() < began + DRAIN and not flow.failure:
             await _sleep(flow, seconds)
         taken = time.perf_counter() - began
+        if flow.meter is not None:
+            flow.meter.stop()
         sample = Sample(
             (flow.received - count) / taken,
             (cpu_seconds(pid) - server) / taken,

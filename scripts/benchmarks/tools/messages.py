@@ -33,17 +33,24 @@ def varied(content: bytes, number: int) -> bytes:
     return content.replace(b"hall-7", sensor).replace(b"21.5", value).replace(b"12:00:00Z", time)
 
 
-def envelope(topic: str = TOPIC, content: bytes = READING, messages: int = 1, number: int = 0) -> bytes:
+PARTIAL = b'<hp:Routing xmlns:hp="urn:hpwsn:1" partial="true"/>'
+"""The header by which a publisher lets subscribers at other nodes get the pieces of a split message."""
+
+
+def envelope(
+    topic: str = TOPIC, content: bytes = READING, messages: int = 1, number: int = 0, partial: bool = False
+) -> bytes:
     """A SOAP 1.1 envelope with a Notify; no two readings are equal, within it or by its number."""
     expression = TopicExpression.of(Topic.parse(topic))
     numbers = range(number * messages, (number + 1) * messages)
     body = encode_notify([NotificationMessage(expression, varied(content, each)) for each in numbers])
-    return encode_envelope(SoapVersion.SOAP11, body)
+    return encode_envelope(SoapVersion.SOAP11, body, (PARTIAL,) if partial else ())
 
 
-def requests(url: str, topic: str, content: bytes, messages: int) -> list[bytes]:
+def requests(url: str, topic: str, content: bytes, messages: int, partial: bool = False) -> list[bytes]:
     """Some different requests, to be sent in turn."""
-    return [request(url, envelope(topic, content, messages, number)) for number in range(DIFFERENT)]
+    numbers = range(DIFFERENT)
+    return [request(url, envelope(topic, content, messages, number, partial)) for number in numbers]
 
 
 def request(url: str, body: bytes) -> bytes:

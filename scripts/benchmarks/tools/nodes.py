@@ -15,10 +15,14 @@ Process = subprocess.Popen[str]
 
 
 def start(
-    data: Path, settings: Sequence[str] = (), module: str = "hpwsn", pinned: bool = False
+    data: Path,
+    settings: Sequence[str] = (),
+    module: str = "hpwsn",
+    pinned: bool = False,
+    group: int | None = None,
 ) -> tuple[Process, str]:
-    """A node that is ready, and its base URL."""
-    process = launch(node_arguments(data, settings, module))
+    """A node that is ready, and its base URL; `group` 0 puts it into a process group of its own."""
+    process = launch(node_arguments(data, settings, module), group)
     url = await_ready(process)
     if pinned:
         pin_server(process.pid)
@@ -31,10 +35,10 @@ def node_arguments(data: Path, settings: Sequence[str] = (), module: str = "hpws
     return [*MODULES[module], "--port", "0", "--data", str(data), *assignments]
 
 
-def launch(arguments: Sequence[str]) -> Process:
+def launch(arguments: Sequence[str], group: int | None = None) -> Process:
     """A Python process that will say `ready URL`."""
     command = [sys.executable, *arguments]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, preexec_fn=unpin)
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, preexec_fn=unpin, process_group=group)
 
 
 def await_ready(process: Process) -> str:

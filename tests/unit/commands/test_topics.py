@@ -57,8 +57,19 @@ def test_tree_is_drawn_in_ascii_for_a_terminal_that_has_no_more() -> None:
 def test_list_prints_json_for_a_script(filled: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("list", "--json", "--topics", filled) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found[-1] == {"topic": "ALL:ALARM:FIRE", "description": "", "routing": "tcp", "path": None}
-    assert len(found) == 5
+    assert found[-1] == {
+        "topic": "ALL:ALARM:FIRE",
+        "code": "1.1.1",
+        "description": "",
+        "routing": "tcp",
+        "path": None,
+    }
+    assert [(each["topic"], each["code"]) for each in found[:-1]] == [
+        ("ALL", "1"),
+        ("{urn:x}Storm", "2"),
+        ("ALL:ALARM", "1.1"),
+        ("ALL:OTHER", "1.2"),
+    ]
 
 
 def test_remove_wants_recursive_for_a_topic_with_others_below(

@@ -224,3 +224,10 @@ def test_an_event_reaches_no_more_nodes_than_the_papers_bound(kind, count, attri
 def test_the_bound_is_the_formula_of_the_paper():
     # K = 4, V = 10: λ = ln 10/(ln 10 + ln 4), and the factors are 2·5 and ln 10 + ln 5.
     assert visit_bound(1000, 4, 10) == pytest.approx(10 * 1000 ** (1 - 0.624196) * 3.912023, rel=1e-4)
+
+
+def test_nodes_that_are_asked_and_fail_are_not_in_the_bound():
+    chance = random.Random(1)
+    tree = tree_of(ImprovedTree, *equality_requests(chance, 1000, 2, 1000))
+    tree.match({"a00": 1.0, "a01": 1.0})
+    assert tree.visits > visit_bound(1000, 2, 1000) > tree.reached

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from hpwsn.streams.definition.builder import Service
 from hpwsn.streams.definition.definition import Definition
+from hpwsn.streams.definition.problems import DefinitionError
 from hpwsn.streams.definition.schema import Event
 from hpwsn.streams.plan.plan import build_plan, compute, watermark
 
@@ -97,7 +98,8 @@ def test_a_renamed_time_is_still_the_time_of_windows() -> None:
 def test_an_aggregate_is_over_each_window_of_each_group(
     function: str, results: list[tuple[object, ...]]
 ) -> None:
-    assert run({"op": function, "attribute": "v", "by": "c", "window": "10 s"}, *STREAM) == results
+    op = {"op": function, "attribute": "v", "by": "c", "window": "10 s", "emit": "row"}
+    assert run(op, *STREAM) == results
 
 
 def test_a_count_without_attribute_counts_events_and_an_empty_sum_is_null() -> None:
@@ -117,7 +119,7 @@ def test_windows_of_rows_come_when_they_are_full_and_slide_by_rows() -> None:
 
 
 def test_events_are_taken_into_windows_of_rows_by_their_time() -> None:
-    op = {"op": "max", "attribute": "v", "window": "2 rows"}
+    op = {"op": "max", "attribute": "v", "window": "2 rows", "emit": "row"}
     assert run(op, event(3, 30), event(1, 10), event(2, 20), event(4, 40)) == [(20, 2.0), (40, 4.0)]
 
 
@@ -132,7 +134,7 @@ def test_events_are_taken_into_windows_of_rows_by_their_time() -> None:
     ],
 )
 def test_an_increment_accumulates_over_all_so_far(function: str, results: list[float]) -> None:
-    assert [row[0] for row in run({"op": function, "attribute": "v"}, *STREAM)] == results
+    assert [row[0] for row in run({"op": function, "attribute": "v", "emit": "row"}, *STREAM)] == results
 
 
 def test_an_increment_gives_a_result_at_the_end_of_each_window() -> None:
@@ -226,6 +228,8 @@ def test_a_sum_of_decimals_is_exact() -> None:
 
 MACHINES = [
     {"op": "min", "attribute": "v", "window": "4 rows", "slide": "3 rows"},
+    {"op": "max", "attribute": "v", "window": "4 rows", "slide": "3 rows", "emit": "row"},
+    {"op": "incrMin", "attribute": "v", "window": "3 rows"},
     {"op": "incrAvg", "attribute": "v", "window": "3 rows"},
     {"op": "sort", "attribute": "v", "window": "2 rows"},
 ]
@@ -243,3 +247,49 @@ def test_a_machine_gives_the_same_however_its_events_are_cut(
     for first, last in zip([0, *sorted(cuts)], [*sorted(cuts), 31], strict=True):
         found += machine.step(state, events[first:last])
     assert found == compute(definition, {"i": events})
+
+
+@pytest.mark.parametrize(
+    ("comparison", "values"),
+    [("<", [3, 2, 1]), ("<=", [5, 3, 2, 1]), (">", [9]), (">=", [5, 9]), ("=", [5]), ("!=", [3, 2, 9, 1])],
+)
+def test_a_filter_has_six_comparisons_and_a_missing_value_satisfies_none(
+    comparison: str, values: list[int]
+) -> None:
+    op = {"op": "filter", "attribute": "v", "is": comparison, "value": 5}
+    assert [one["v"] for one in compute(service(op), {"i": STREAM})] == values
+
+
+def test_a_default_is_only_for_a_new_attribute_and_a_renamed_one_must_exist() -> None:
+    for wrong, words in (
+        ({"defaults": {"v": 1}}, "v: exists already; defaults are for new attributes"),
+        ({"rename": {"w": "x"}}, "w"),
+        ({"attributes": ["v"], "rename": {"c": "k"}}, "c"),
+    ):
+        with pytest.raises(DefinitionError, match=words):
+            build_plan(service({"op": "project", **wrong}))
+
+
+def test_a_sorted_window_slides_in_rows_and_in_time() -> None:
+    some = [event(0, 3), event(1, 1), event(2, 2), event(3, 4)]
+    rows = {"op": "sort", "attribute": "v", "window": "3 rows", "slide": "1 row"}
+    assert [one[1] for one in run(rows, *some)] == [1, 2, 3, 1, 2, 4]
+    span = {"op": "sort", "attribute": "v", "order": "desc", "window": "2 s", "slide": "1 s"}
+    assert [one[1] for one in run(span, *some)] == [3, 3, 1, 2, 1, 4, 2, 4]
+    assert list(build_plan(service(rows)).output.schema.names) == ["c", "v", "time"]
+
+
+def test_a_join_has_the_attributes_of_both_streams() -> None:
+    built = Service("urn:x", topic="x").input("i", source="topic", topic="i", schema=SCHEMA)
+    built.input("j", source="topic", topic="j", schema="c STRING, place STRING, time TIMESTAMP")
+    built.op("join", input="i", with_="j", on="c", window="10 s", slide="5 s")
+    right = [{"c": "a", "place": "north", "time": at(6)}]
+    found = compute(built.definition(), {"i": STREAM, "j": right})
+    # Two windows have both events, and a pair comes once for each.
+    assert shown(found) == [
+        ("a", 5, 0.0, "north", 6.0),
+        ("a", None, 4.0, "north", 6.0),
+        ("a", 2, 6.0, "north", 6.0),
+        ("a", 2, 6.0, "north", 6.0),
+        ("a", 1, 11.0, "north", 6.0),
+    ]

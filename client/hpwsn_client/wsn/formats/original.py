@@ -1,9 +1,10 @@
 """The messages of the original HPwsn, which its clients still send.
 
 `WsnProcess` contains one of four requests: create a push endpoint, subscribe with it, unsubscribe, or one
-notification with its Package. The original's WSDL declares the content of `WsnProcess` as a string, so
-escaped text is accepted too. The module parses and encodes these requests, converts them to the standard's
-messages, and encodes notifications for the original's receivers. Other requests are rejected.
+notification with its Package. The content of `WsnProcess` is an element, as the original's clients send it,
+or escaped text, as its interface declares it: one string in, one string out. The module parses and encodes
+these requests, converts them to the standard's messages, and encodes notifications for the original's
+receivers. Other requests are rejected.
 """
 
 import re
@@ -111,10 +112,15 @@ def parse_process(body: etree._Element, to: str | None = None, limits: Limits = 
     return parse(requests[0])
 
 
+def is_string(body: etree._Element) -> bool:
+    """Whether a WsnProcess has its request as escaped text, so that its answer must be a string too."""
+    return not len(body) and bool((body.text or "").strip(_BLANKS))
+
+
 def _content(body: etree._Element, limits: Limits) -> list[etree._Element]:
-    text = (body.text or "").strip(_BLANKS)
-    if len(body) or not text:
+    if not is_string(body):
         return children_of(body)
+    text = (body.text or "").strip(_BLANKS)
     try:
         return [parse_message_xml(text.encode(), limits, "utf-8")]
     except MalformedXml as error:
@@ -254,8 +260,14 @@ def _encode_package(package: Package | None) -> bytes:
 
 
 def encode_response(message: Message) -> bytes:
-    """Encode a response of the standard for the original's clients."""
+    """Encode a response of the standard for the original's clients, as an element."""
     return _wrap("WsnProcessResponse", encode_message(message), "org")
+
+
+def encode_string_response(message: Message | None) -> bytes:
+    """Encode a response for a client of the WSDL, as escaped text; None is the empty string."""
+    content = "" if message is None else encode_message(message).decode()
+    return _wrap("WsnProcessResponse", escape(content).encode(), "org")
 
 
 def _wrap(name: str, content: bytes, prefix: str) -> bytes:

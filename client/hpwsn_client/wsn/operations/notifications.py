@@ -6,6 +6,7 @@ bytes. Rejects a Notify without messages or with too many, and a Message without
 Trees come from parse_message_xml, which keeps comments and processing instructions only in payloads.
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -33,6 +34,7 @@ _SUBSCRIPTION, _TOPIC, _PRODUCER, _MESSAGE = _PARTS = tuple(
 )
 _PLACE = {tag: place for place, tag in enumerate(_PARTS, 1)}
 _TEXT = hp("text")
+_is_other_element = re.compile(rb"<(?![?!])(?!(?:[^\s<>:/]+:)?text[\s/>])").match
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,9 @@ def text_payload(text: str) -> bytes:
 
 def payload_text(payload: bytes) -> str | None:
     """The plain text of a stored payload; None if it is another element."""
+    # Most payloads are other elements, which need not be parsed to know it.
+    if _is_other_element(payload):
+        return None
     element = parse_xml(payload, STORED_LIMITS)
     return element.text or "" if element.tag == _TEXT and not len(element) else None
 

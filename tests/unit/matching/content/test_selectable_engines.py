@@ -13,7 +13,7 @@ from hpwsn.settings.broker import ENGINES
 from hpwsn_client.wsn.operations.filters import ContentFilter
 from hpwsn_client.wsn.soap.faults import InvalidMessageContentExpressionFault
 from hpwsn_client.wsn.soap.names import DIALECT_PREDICATES, DIALECT_XPATH
-from hpwsn_client.wsn.topics.topic_expressions import parse_topic_expression
+from hpwsn_client.wsn.topics.topic_expressions import Topic, parse_topic_expression
 
 NAMES = ["speed", "lane", "vid", "longitude", "latitude", "keywords", "time", "open"]
 numbers = st.sampled_from(["0", "1", "2.5", "-1", "60", "116"])
@@ -87,7 +87,7 @@ def accepted(filters, wanted):
 @settings(max_examples=60, deadline=None)
 def test_each_engine_finds_those_whose_filters_hold(name, wanted, leaving, several):
     filters = ContentFilters()
-    group = ContentGroup(choice(name).engines_for(()))
+    group = ContentGroup(choice(name).of_expressions(()))
     members = dict(enumerate(accepted(filters, [*wanted, *ENOUGH_FOR_AN_INDEX])))
     for number, each in members.items():
         group.add(number, filters.find(each))
@@ -115,7 +115,7 @@ def test_the_setting_names_the_default_and_every_engine_of_the_table():
 
 @pytest.mark.parametrize("name", SELECTABLE)
 def test_an_engine_of_the_name_is_made_and_nothing_compiled_for_it(name):
-    engines = choice(name).engines_for(())
+    engines = choice(name).of_expressions(())
     assert type(engines.make()) is SELECTABLE[name]
     assert engines.make() is not engines.make()
     engines.prepare()
@@ -150,13 +150,21 @@ def expression(text, dialect="simple"):
 )
 def test_the_most_specific_entry_of_the_topics_decides(topics, engine):
     entries = (("traffic", "cma"), ("traffic:anpr", "matching_tree"))
-    assert choice("naive", entries).name_for(tuple(topics)) == engine
+    assert choice("naive", entries).of_expressions(tuple(topics)).name == engine
+
+
+def test_followers_of_topics_get_the_engine_of_the_nearest_entry():
+    engines = choice("naive", (("traffic", "cma"), ("traffic:anpr", "matching_tree")))
+    north, gps = Topic.parse("traffic:anpr:north"), Topic.parse("traffic:gps")
+    assert engines.of_topics([north]).name == "matching_tree"
+    assert engines.of_topics([gps, Topic.parse("traffic")]).name == "cma"
+    assert engines.of_topics([gps, north]).name == "naive"
 
 
 def test_the_default_can_be_chosen_for_single_topics():
     engines = choice("cma", (("traffic", "default"),))
-    assert isinstance(engines.engines_for((expression("traffic"),)), BrokerEngines)
-    assert not isinstance(engines.engines_for((expression("weather"),)), BrokerEngines)
+    assert isinstance(engines.of_expressions((expression("traffic"),)), BrokerEngines)
+    assert not isinstance(engines.of_expressions((expression("weather"),)), BrokerEngines)
 
 
 def test_figures_name_the_engines_and_how_many_subscriptions_they_have():

@@ -22,6 +22,7 @@ from hpwsn_client.wsn.formats.original import (
     CreateEndpoint,
     Package,
     PackedNotification,
+    encode_packed,
     encode_process,
     parse_packed,
     parse_process,
@@ -30,11 +31,12 @@ from hpwsn_client.wsn.operations.notifications import NotificationMessage, parse
 from hpwsn_client.wsn.soap.envelope import parse_envelope
 from hpwsn_client.wsn.soap.payload_xml import parse_message_xml
 from hpwsn_client.wsn.soap.soap_faults import InvalidMessage, SoapFault
-from hpwsn_client.wsn.soap.xml import DEFAULT_LIMITS, parse_xml
+from hpwsn_client.wsn.soap.xml import DEFAULT_LIMITS, escape, parse_xml
 from hpwsn_client.wsn.topics.topic_expressions import Topic, TopicExpression
 from tests.unit.client.wsn import published
 
 TOPIC = TopicExpression.of(Topic.parse("ALL1"))
+LONGEST = Package("<Fragment>:1", index=99999)
 texts = st.text(
     st.characters(codec="utf-8", exclude_categories=("Cs", "Cc")), min_size=1, max_size=200
 ).filter(lambda text: text.strip(" \t\r\n") != "")
@@ -122,6 +124,16 @@ def test_datagrams_fit_and_give_the_message_back(
     (whole,) = [each for each in taken if isinstance(each, CompleteMessage)]
     back = complete_message(read[0].message, whole.content, DEFAULT_LIMITS)
     assert "".join(etree.fromstring(back.payload).itertext()) == element.text
+
+
+@given(texts, st.booleans(), st.booleans())
+def test_datagrams_are_the_packed_notifications_in_xml(text: str, is_text: bool, partial: bool) -> None:
+    payload = text_payload(text) if is_text else f"<a>{escape(text)}</a>".encode()
+    message, identification = NotificationMessage(TOPIC, payload), "<Fragment>:1"
+    overhead = len(encode_packed(PackedNotification(NotificationMessage(TOPIC, text_payload("")), LONGEST)))
+    sent = list(datagrams(message, identification, overhead + 70, partial=partial))
+    packed = pack(message, identification, 70, partial=partial)
+    assert sent == [encode_packed(each) for each in packed]
 
 
 def test_a_partial_piece_becomes_a_notification_of_its_own() -> None:

@@ -247,7 +247,7 @@ def test_a_problem_of_python_names_the_line_of_its_call(tmp_path: Path) -> None:
 def test_a_service_takes_in_another_from_the_file_that_it_names() -> None:
     (one,) = load(EXAMPLES / "busiest.toml")
     assert one.inputs["flows"].text("topic") == "traffic:flow"
-    assert str(build_plan(one).output.schema) == "cid STRING, peak BIGINT, time TIMESTAMP"
+    assert str(build_plan(one).output.schema) == "cid STRING, flow BIGINT, time TIMESTAMP"
 
 
 def _taking(uri: str, other: str) -> str:

@@ -1,0 +1,210 @@
+"""Delivery of new commits to live followers: matched, encoded and joined once, one write per connection.
+
+Commits wait in a queue until the next flush, which the next turn of the event loop makes. Each flush is
+followed by a pause as long as the flush took, at most GATHER: an idle node delivers at once, and a busy node
+gathers more events for each write. A follower whose client does not keep up leaves, and reads the log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
+
+from hpwsn.broker.delivery.feeds import Feed, FeedGroup, Feeds, Follower, Form
+from hpwsn.broker.delivery.log_pages import LOOP_BYTES, Encode, Stretch
+from hpwsn.notification import Run
+from hpwsn_client.wsn.topics.topic_expressions import Topic
+
+log = logging.getLogger(__name__)
+
+GATHER = 0.02
+"""Maximum seconds between two flushes."""
+FLUSH_BYTES = 256 << 10
+"""Contents that one flush takes from the queue."""
+QUEUED_BYTES = 4 << 20
+"""With more contents in the queue, a commit waits for a flush, so that publishers wait too."""
+
+
+class LiveDelivery:
+    """The queue of new commits, and the flushes. Used by one event loop."""
+
+    def __init__(self, feeds: Feeds) -> None:
+        self._feeds = feeds
+        self._queue: deque[tuple[tuple[FeedGroup, ...], Stretch]] = deque()
+        self._queued = 0
+        self._done = 0
+        self._due: asyncio.Handle | None = None
+        self._pause_until = 0.0
+
+    def __bool__(self) -> bool:
+        """Whether there are live followers."""
+        return bool(self._feeds)
+
+    def enter(self, follower: Follower, upto: int) -> None:
+        """Make a follower live that has got everything up to an offset, and everything committed so far."""
+        follower.upto, follower.handed = upto, None
+        follower.news.clear()
+        self._feeds.add(follower)
+
+    def leave(self, follower: Follower) -> None:
+        """Write nothing more to a follower, and note how far it has got, if it is live."""
+        if follower.feed is not None:
+            follower.upto = max(follower.upto, self._done)
+            self._feeds.discard(follower)
+
+    def close(self) -> None:
+        """Wake every live follower, and write nothing more."""
+        if self._due is not None:
+            self._due.cancel()
+        self._queue.clear()
+        for follower in self._feeds:
+            follower.news.set()
+
+    def committed(self, places: Iterable[Topic], first: int, run: Run) -> None:
+        """Queue a run for the followers of its topic, given with its ancestors."""
+        groups = self._feeds.groups(places)
+        if not groups:
+            return
+        for stretch in Stretch(range(first, first + run.size), run).cut(LOOP_BYTES):
+            self._queue.append((groups, stretch))
+            self._queued += stretch.run.content_size
+        while self._queued > QUEUED_BYTES:
+            self._flush_some()
+        self._schedule()
+
+    def _schedule(self) -> None:
+        if self._due is not None or not self._queue:
+            return
+        loop = asyncio.get_running_loop()
+        if self._queued >= FLUSH_BYTES or self._pause_until <= loop.time():
+            self._due = loop.call_soon(self._flush)
+        else:
+            self._due = loop.call_at(self._pause_until, self._flush)
+
+    def _flush(self) -> None:
+        self._due = None
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        self._flush_some()
+        ended = loop.time()
+        self._pause_until = ended + min(ended - began, GATHER)
+        self._schedule()
+
+    def _flush_some(self) -> None:
+        """Deliver the next part of the queue; a large entry goes to the followers' own tasks."""
+        taken: list[tuple[tuple[FeedGroup, ...], Stretch]] = []
+        size = 0
+        while self._queue and size < FLUSH_BYTES:
+            groups, stretch = self._queue[0]
+            large = len(stretch.offsets) == 1 and stretch.run.content_size > LOOP_BYTES
+            if large and taken:
+                break
+            self._queue.popleft()
+            self._queued -= stretch.run.content_size
+            self._done = stretch.offsets[-1]
+            if large:
+                _hand_over(self._feeds, groups, stretch)
+                return
+            taken.append((groups, stretch))
+            size += stretch.run.content_size
+        if taken:
+            self._deliver(taken)
+
+    def _deliver(self, taken: Sequence[tuple[tuple[FeedGroup, ...], Stretch]]) -> None:
+        news: set[Feed] = set()
+        chosen: list[Stretch] = []
+        for groups, some in groupby(taken, itemgetter(0)):
+            stretches = [stretch for _, stretch in some]
+            wanted = self._feeds.match(groups, stretches, news)
+            chosen += _chosen(stretches, wanted)
+        if not news:
+            return
+        written = asyncio.get_running_loop().time()
+        encoded = _Encoded(chosen)
+        for feed in news:
+            offsets, feed.offsets = feed.offsets, []
+            for form, members in list(feed.members.items()):
+                try:
+                    frames = encoded.frames(form)
+                    block = form.block([frames[offset] for offset in offsets])
+                except Exception:
+                    log.exception("events %d to %d could not be encoded", offsets[0], offsets[-1])
+                    for follower in list(members):
+                        self._behind(follower, offsets[0] - 1)
+                    continue
+                for follower in list(members):
+                    if follower.upto >= offsets[0]:
+                        kept = offsets[bisect_right(offsets, follower.upto) :]
+                        if kept:
+                            rest = form.block([frames[offset] for offset in kept])
+                            self._write(follower, kept[0], rest, written)
+                    else:
+                        self._write(follower, offsets[0], block, written)
+
+    def _write(self, follower: Follower, first: int, block: bytes, now: float) -> None:
+        try:
+            if follower.connection.write(block):
+                follower.wrote = now
+                return
+        except ConnectionError:
+            pass  # its task finds the connection closed
+        except Exception:
+            log.exception("a long connection could not be written to")
+        self._behind(follower, first - 1)
+
+    def _behind(self, follower: Follower, upto: int) -> None:
+        _fall_behind(self._feeds, follower, max(upto, follower.upto))
+
+
+def _chosen(stretches: Sequence[Stretch], wanted: Sequence[bool]) -> list[Stretch]:
+    """What of the stretches is wanted."""
+    if all(wanted):
+        return list(stretches)
+    found, start = [], 0
+    for stretch in stretches:
+        end = start + len(stretch.offsets)
+        part = stretch.select(wanted[start:end])
+        start = end
+        if part is not None:
+            found.append(part)
+    return found
+
+
+def _hand_over(feeds: Feeds, groups: Iterable[FeedGroup], stretch: Stretch) -> None:
+    """Let each follower's own task filter, encode and send a large entry, and then read the log."""
+    offset = stretch.offsets[0]
+    for follower in [one for group in groups for feed in group.feeds.values() for one in feed.followers]:
+        if follower.upto < offset:
+            follower.handed = stretch
+            _fall_behind(feeds, follower, offset - 1)
+
+
+def _fall_behind(feeds: Feeds, follower: Follower, upto: int) -> None:
+    feeds.discard(follower)
+    follower.upto = upto
+    follower.news.set()
+
+
+class _Encoded:
+    """The entries of one flush, encoded once for each encoding and framed once for each form."""
+
+    def __init__(self, stretches: Sequence[Stretch]) -> None:
+        self._stretches = stretches
+        self._data: dict[Encode, list[bytes]] = {}
+        self._frames: dict[Form, Mapping[int, bytes]] = {}
+
+    def frames(self, form: Form) -> Mapping[int, bytes]:
+        """The frames of a form by offset."""
+        found = self._frames.get(form)
+        if found is None:
+            data = self._data.get(form.encode)
+            if data is None:
+                data = self._data[form.encode] = form.encode(self._stretches)
+            offsets = [offset for each in self._stretches for offset in each.offsets]
+            found = self._frames[form] = dict(zip(offsets, map(form.frame, offsets, data), strict=True))
+        return found

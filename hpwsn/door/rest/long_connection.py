@@ -1,0 +1,147 @@
+"""Long connections: how events are framed for server-sent events and WebSockets, and written.
+
+Frames and blocks are made once for all connections of a form. Blocks are written to the transport directly,
+past aiohttp's response, which has sent its head by then. A client that takes nothing for STALLED seconds is
+given up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+
+from aiohttp.abc import AbstractStreamWriter
+
+from hpwsn.broker.delivery.feeds import Form
+from hpwsn.broker.delivery.log_pages import LOOP_BYTES, Encode, Stretch, encode_once
+
+STALLED = 60.0
+"""Seconds after which a client that reads nothing is disconnected."""
+UNTAKEN = 64 << 10
+"""Bytes in the transport above which nothing more is written from memory."""
+
+_TEXT = 0x81
+"""First byte of a WebSocket frame with a whole text message."""
+
+
+class StreamForm:
+    """Server-sent events, in chunks of HTTP/1.1 or, for HTTP/1.0, as they are."""
+
+    alive = b":\n\n"
+
+    def __init__(self, encode: Encode, *, chunked: bool) -> None:
+        self.encode = encode
+        self._chunked = chunked
+
+    def frame(self, offset: int, data: bytes) -> bytes:
+        """One event with its offset as id."""
+        return b"id: %d\ndata: %b\n\n" % (offset, data)
+
+    def block(self, frames: Sequence[bytes]) -> bytes:
+        """The frames, as one chunk."""
+        data = b"".join(frames)
+        return b"%x\r\n%b\r\n" % (len(data), data) if self._chunked else data
+
+    def blocks(self, frames: Sequence[bytes]) -> Iterator[bytes]:
+        """The frames in blocks of LOOP_BYTES."""
+        data = b"".join(frames)
+        for start in range(0, len(data), LOOP_BYTES):
+            yield self.block((data[start : start + LOOP_BYTES],))
+
+
+class SocketForm:
+    """WebSocket text messages (RFC 6455, section 5.2); a server does not mask them."""
+
+    alive = b""
+
+    def __init__(self, encode: Encode) -> None:
+        self.encode = encode
+
+    def frame(self, offset: int, data: bytes) -> bytes:
+        """One event as one message."""
+        size = len(data)
+        if size < 126:
+            return b"%c%c%b" % (_TEXT, size, data)
+        if size < 1 << 16:
+            return b"%c\x7e%b%b" % (_TEXT, size.to_bytes(2), data)
+        return b"%c\x7f%b%b" % (_TEXT, size.to_bytes(8), data)
+
+    def block(self, frames: Sequence[bytes]) -> bytes:
+        """The frames, one after another."""
+        return b"".join(frames)
+
+    def blocks(self, frames: Sequence[bytes]) -> Iterator[bytes]:
+        """Whole frames, since aiohttp may write a ping after each block."""
+        some: list[bytes] = []
+        size = 0
+        for frame in frames:
+            some.append(frame)
+            size += len(frame)
+            if size >= LOOP_BYTES:
+                yield self.block(some)
+                some, size = [], 0
+        if some:
+            yield self.block(some)
+
+
+class Forms:
+    """The forms of one door, shared by all its connections."""
+
+    def __init__(self, encode: Encode) -> None:
+        self.chunked_stream = StreamForm(encode, chunked=True)
+        self.plain_stream = StreamForm(encode, chunked=False)
+        self.socket = SocketForm(encode)
+
+
+class LongConnection:
+    """The transport of one client; `closing` says whether nothing may be written any more."""
+
+    def __init__(
+        self,
+        writer: AbstractStreamWriter,
+        form: StreamForm | SocketForm,
+        closing: Callable[[], bool] = lambda: False,
+    ) -> None:
+        if writer.transport is None:
+            raise ConnectionResetError("the client has disconnected")
+        self.form: Form = form
+        self._form = form
+        self._writer = writer
+        self._transport = writer.transport
+        self._closing = closing
+
+    def write(self, block: bytes) -> bool:
+        """Write a block; False, with nothing written, while the client leaves too much untaken."""
+        transport = self._transport
+        if transport.is_closing() or self._closing():
+            raise ConnectionResetError("the client has disconnected")
+        if transport.get_write_buffer_size() > UNTAKEN:
+            return False
+        transport.write(block)
+        return True
+
+    def keep_alive(self) -> bool:
+        """Write a comment; a WebSocket has aiohttp's pings instead."""
+        return self.write(self._form.block((self._form.alive,))) if self._form.alive else True
+
+    async def send(self, stretches: Sequence[Stretch]) -> None:
+        """Encode entries once for all connections, and write them at the client's speed."""
+        form = self._form
+        data = await encode_once(stretches, form.encode)
+        offsets = [offset for each in stretches for offset in each.offsets]
+        for block in form.blocks([*map(form.frame, offsets, data)]):
+            while not self.write(block):
+                await self.drained()
+        await self.drained()
+
+    async def drained(self) -> None:
+        """Wait until the client has taken enough; TimeoutError if it takes nothing for STALLED seconds."""
+        while True:
+            untaken = self._transport.get_write_buffer_size()
+            try:
+                async with asyncio.timeout(STALLED):
+                    await self._writer.drain()
+                    return
+            except TimeoutError:
+                if self._transport.get_write_buffer_size() >= untaken:
+                    raise
