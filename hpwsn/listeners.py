@@ -34,6 +34,9 @@ class Listeners(Generic[*Arguments]):
         left.remove(listener)
         self._listeners = left
 
+    def __bool__(self) -> bool:
+        return bool(self._listeners)
+
     def __call__(self, *arguments: *Arguments) -> None:
         for listener in self._listeners:
             try:

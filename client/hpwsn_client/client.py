@@ -34,7 +34,7 @@ from hpwsn_client.pipelined_publisher import Publisher
 from hpwsn_client.publisher import LingeringPublisher, batches
 from hpwsn_client.resources import ResourceCaller
 from hpwsn_client.tls import Tls, tls_context
-from hpwsn_client.transport import Transport, message_id_header, routing_headers
+from hpwsn_client.transport import Transport, message_id_header, receipt_headers, routing_headers
 from hpwsn_client.wsn.operations.filters import ContentFilter, Filter
 from hpwsn_client.wsn.operations.messages import (
     CreatePullPoint,
@@ -148,16 +148,20 @@ class Client(ResourceCaller):
         namespaces: Namespaces | None = None,
         reliable: bool = False,
         partial: bool = False,
+        receipt_to: Endpoint | None = None,
     ) -> None:
         """Publish one notification; when this returns, the broker has stored it.
 
         `message_id` is an idempotency key: the broker accepts a repeated id and does not publish again. In a
         cluster, `reliable` guarantees delivery to the other nodes, and `partial` allows their subscribers to
-        receive the notification in fragments. `linger` does not apply with either option.
+        receive the notification in fragments. The broker sends a receipt to `receipt_to`, a Receiver or a
+        URL, for each consumer that gets it or fails to. `linger` does not apply with these options.
         """
         message = notification_message(topic, payload, producer=producer, namespaces=namespaces)
-        if self._publisher is None or reliable or partial:
-            await self._send_notify([message], message_id, headers=routing_headers(reliable, partial))
+        if self._publisher is None or reliable or partial or receipt_to is not None:
+            wanted = None if receipt_to is None else endpoint(receipt_to)
+            headers = routing_headers(reliable, partial) + receipt_headers(wanted)
+            await self._send_notify([message], message_id, headers=headers)
         else:
             await self._publisher.publish(message, message_id)
 

@@ -4,7 +4,7 @@ It accepts Notify in SOAP 1.1 and 1.2, and the bare payload of a raw delivery. I
 the callback has returned, or after the notifications are in the mailbox, the bounded queue for `get` and
 `async for`. So a slow reader slows down the broker's deliveries. If the callback fails (500), or the mailbox
 stays full (503), the broker retries the delivery. A callback may then see a notification twice; the mailbox
-takes all notifications of a delivery or none.
+takes all notifications of a delivery or none. Receipts for a publisher have a mailbox of their own.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from inspect import isawaitable
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Generic, Protocol, Self, TypeVar
 
 from aiohttp import web
 
@@ -27,6 +27,7 @@ from hpwsn_client.errors import Closed, HpwsnClientError, TimedOut
 from hpwsn_client.notification import Notification
 from hpwsn_client.transport import SHUTDOWN, http_url, listen
 from hpwsn_client.wsn.operations.notifications import parse_notify
+from hpwsn_client.wsn.operations.receipts import RECEIPT, Receipt, parse_receipt
 from hpwsn_client.wsn.soap.addressing import EndpointReference
 from hpwsn_client.wsn.soap.envelope import Envelope, SoapVersion, check_must_understand, parse_envelope
 from hpwsn_client.wsn.soap.faults import Busy, FaultCode, InvalidMessage, SoapFault, TooLarge, encode_fault
@@ -34,6 +35,7 @@ from hpwsn_client.wsn.soap.names import hp, wsa, wsnt
 from hpwsn_client.wsn.soap.xml import DEFAULT_LIMITS, Limits, encode_element
 
 Callback = Callable[[Notification], Awaitable[object] | object]
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -74,7 +76,8 @@ class Receiver:
         self._public_url = None if public_url is None else check_url(public_url)
         self._callback = callback
         self._limits = limits
-        self._mailbox = Mailbox(max_waiting)
+        self._mailbox: Mailbox[Notification] = Mailbox(max_waiting)
+        self._receipts: Mailbox[Receipt] = Mailbox(max_waiting)
         self._runner: web.AppRunner | None = None
         self._closed = False
         self._ends_subscriptions = port == 0 and public_url is None
@@ -109,6 +112,7 @@ class Receiver:
         await asyncio.gather(*map(_unsubscribe, self._subscriptions))
         self._subscriptions.clear()
         await self._mailbox.close()
+        await self._receipts.close()
         runner, self._runner = self._runner, None
         if runner is not None:
             await runner.cleanup()
@@ -134,13 +138,20 @@ class Receiver:
 
     async def get(self, timeout: float | None = None) -> Notification:  # noqa: ASYNC109
         """The next notification; TimedOut after `timeout` seconds without one, Closed after `close`."""
+        return await self._next(self._mailbox, "notification", timeout)
+
+    async def get_receipt(self, timeout: float | None = None) -> Receipt:  # noqa: ASYNC109
+        """The next receipt for notifications published with `receipt_to=` this receiver; see `get`."""
+        return await self._next(self._receipts, "receipt", timeout)
+
+    async def _next(self, mailbox: Mailbox[T], what: str, timeout: float | None) -> T:  # noqa: ASYNC109
         try:
-            notification = await self._mailbox.get(timeout)
+            found = await mailbox.get(timeout)
         except TimeoutError:
-            raise TimedOut(f"no notification came to {self.url} within {timeout:g} s", self.url) from None
-        if notification is None:
+            raise TimedOut(f"no {what} came to {self.url} within {timeout:g} s", self.url) from None
+        if found is None:
             raise Closed(f"the receiver at {self.url} is closed, and all was read", self.url)
-        return notification
+        return found
 
     def __aiter__(self) -> Self:
         return self
@@ -157,7 +168,10 @@ class Receiver:
         try:
             envelope = parse_envelope(await self._body(request), self._limits, request.charset, raw=True)
             version, relates_to = envelope.version, envelope.addressing.message_id
-            await self._deliver(_notifications(envelope, self._limits))
+            if envelope.body is not None and envelope.body.tag == RECEIPT:
+                await self._put(self._receipts, [parse_receipt(envelope.body)])
+            else:
+                await self._deliver(_notifications(envelope, self._limits))
         except SoapFault as fault:
             return _fault_response(fault, fault.version or version, relates_to)
         return web.Response(status=202)
@@ -174,7 +188,11 @@ class Receiver:
         if self._callback is not None:
             for notification in delivery:
                 await self._call_back(self._callback, notification)
-        elif not await self._mailbox.put(delivery, _MAX_WAIT_FOR_ROOM):
+        else:
+            await self._put(self._mailbox, delivery)
+
+    async def _put(self, mailbox: Mailbox[T], delivery: Sequence[T]) -> None:
+        if not await mailbox.put(delivery, _MAX_WAIT_FOR_ROOM):
             raise Busy(
                 "the receiver's queue is full, or it is closing; deliver again later",
                 retry_after=_RETRY_AFTER,
@@ -192,19 +210,19 @@ class Receiver:
             raise SoapFault("the receiver's callback failed", code=FaultCode.RECEIVER) from error
 
 
-class Mailbox:
-    """A bounded queue of notifications; a delivery larger than `capacity` is accepted when it is empty."""
+class Mailbox(Generic[T]):
+    """A bounded queue; a delivery larger than `capacity` is accepted when it is empty."""
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
-        self._waiting: deque[Notification] = deque()
+        self._waiting: deque[T] = deque()
         self._changed = asyncio.Condition()
         self._put_lock = asyncio.Lock()
         self._closed = False
 
     # There is no await between the end of a wait and the change, so a cancelled reader loses nothing.
 
-    async def put(self, delivery: Sequence[Notification], max_wait: float) -> bool:
+    async def put(self, delivery: Sequence[T], max_wait: float) -> bool:
         """Add a delivery as a whole; False after `max_wait` seconds without room, or when closed."""
         try:
             async with asyncio.timeout(max_wait), self._put_lock, self._changed:
@@ -216,8 +234,8 @@ class Mailbox:
         except TimeoutError:
             return False
 
-    async def get(self, timeout: float | None = None) -> Notification | None:  # noqa: ASYNC109
-        """Remove the oldest notification; None when closed and empty, TimeoutError after the timeout."""
+    async def get(self, timeout: float | None = None) -> T | None:  # noqa: ASYNC109
+        """Remove the oldest entry; None when closed and empty, TimeoutError after the timeout."""
         async with asyncio.timeout(timeout), self._changed:
             await self._changed.wait_for(lambda: self._closed or self._waiting)
             self._changed.notify_all()

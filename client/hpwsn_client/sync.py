@@ -342,6 +342,7 @@ class SyncReceiver(_ClosableWrapper[Receiver]):
             raise
 
     get = _blocking(Receiver.get)
+    get_receipt = _blocking(Receiver.get_receipt)
     _open = _blocking(Receiver.open)
     _close = _blocking(Receiver.close)
 

@@ -31,6 +31,7 @@ from hpwsn_client.errors import (
 )
 from hpwsn_client.tls import handshake_problem
 from hpwsn_client.wsn.operations.messages import Message, encode_message, parse_message
+from hpwsn_client.wsn.operations.receipts import ReceiptTo, encode_receipt_to
 from hpwsn_client.wsn.soap.addressing import (
     Addressing,
     EndpointReference,
@@ -213,6 +214,11 @@ def routing_headers(reliable: bool, partial: bool) -> tuple[bytes, ...]:
         return ()
     options = f'reliable="{str(reliable).lower()}" partial="{str(partial).lower()}"'
     return (f'<hp:Routing xmlns:hp="{HPWSN}" {options}/>'.encode(),)
+
+
+def receipt_headers(receipt_to: EndpointReference | None) -> tuple[bytes, ...]:
+    """The hp:ReceiptTo header, which asks the broker for receipts; none without an address."""
+    return () if receipt_to is None else (encode_receipt_to(ReceiptTo(receipt_to)),)
 
 
 def check_soap_action(soap_action: SoapAction) -> SoapAction:

@@ -6,20 +6,24 @@ Operations on a single registry are called on it directly.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from hpwsn.broker.admission.admission import Admission
 from hpwsn.broker.delivery.delivery import Delivery
 from hpwsn.broker.lifetimes.message_expiry import has_expired
+from hpwsn.broker.push.request import parse_target
 from hpwsn.broker.registrations.demand import Demand
 from hpwsn.broker.registrations.registrations import Registrations
 from hpwsn.broker.subscriptions.pull_points import PullPoints
+from hpwsn.broker.subscriptions.resource_addresses import own_path
 from hpwsn.broker.subscriptions.subscription import Subscriber
 from hpwsn.broker.subscriptions.subscriptions import Subscriptions
 from hpwsn.journal.journal import Journal
 from hpwsn.journal.store.records import Pulled
 from hpwsn.topics.tree.tree import TopicTree
+from hpwsn_client.wsn.operations.notifications import NotificationMessage
+from hpwsn_client.wsn.operations.receipts import ReceiptTo, with_receipt_to
 from hpwsn_client.wsn.soap import faults
 from hpwsn_client.wsn.topics.topic_expressions import Topic, TopicExpression
 
@@ -38,6 +42,7 @@ class Broker:
     clock: Callable[[], float]
     registrations: Registrations
     demand: Demand
+    sends_receipts: bool = True
 
     def now(self) -> datetime:
         """The current time, for answers."""
@@ -50,6 +55,30 @@ class Broker:
     def subscription_address(self, id_: str) -> str:
         """The URL of a subscription's manager."""
         return f"{self.base_url()}/wsn/subscriptions/{id_}"
+
+    def ask_for_receipts(
+        self, messages: Sequence[NotificationMessage], receipt_to: ReceiptTo | None
+    ) -> Sequence[NotificationMessage]:
+        """The messages with their publisher's request for receipts; a fault for an unusable address."""
+        if receipt_to is None:
+            return messages
+        if not self.sends_receipts:
+            raise faults.InvalidMessage(
+                "this broker sends no receipts (delivery.receipts); leave out hp:ReceiptTo"
+            )
+        self._check_receipt_address(receipt_to.address.address)
+        return [replace(m, producer=with_receipt_to(m.producer, receipt_to)) for m in messages]
+
+    def _check_receipt_address(self, address: str) -> None:
+        own = own_path(address, self.base_url())
+        try:
+            parse_target(address)
+        except ValueError as error:
+            raise faults.InvalidMessage(f"receipts cannot be sent to {address!r}: {error}") from error
+        if own is not None:
+            raise faults.InvalidMessage(
+                f"receipts cannot be sent to {address!r}, which is this broker; give an address of your own"
+            )
 
     async def current_message(self, expression: TopicExpression) -> bytes:
         """The last payload published on the single topic that the expression names."""

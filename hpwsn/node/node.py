@@ -18,6 +18,7 @@ from contextlib import AsyncExitStack, contextmanager
 import uvloop
 from aiohttp import web
 
+from hpwsn.background import in_thread
 from hpwsn.broker.admission.backbone_arrivals import Arrivals
 from hpwsn.broker.delivery.dead_letters import DeadLetters
 from hpwsn.broker.delivery.removed_topics import RemovedTopics
@@ -28,6 +29,7 @@ from hpwsn.door.original.wsn_process import OriginalDoor
 from hpwsn.door.rest.dead_letters import DeadLettersDoor
 from hpwsn.door.rest.events import EventsDoor
 from hpwsn.door.rest.operator_api import OperatorDoor
+from hpwsn.door.rest.service_requests import ServiceRequests
 from hpwsn.door.rest.streams import StreamsDoor
 from hpwsn.door.soap.operation import Context
 from hpwsn.door.soap.resource_operations import TopicNamespacesDoor
@@ -90,6 +92,9 @@ class Node:
         if parts.cluster:
             await parts.cluster.register(self.port.base_url())
             running.push_async_callback(parts.cluster.leave)
+        if parts.agent:
+            await parts.agent.start(self.port.url_for_jobs(self.config.streams.master))
+            running.push_async_callback(parts.agent.close)
         await self._open_doors()
         running.callback(self.port.stop)
         parts.demand.start()
@@ -118,11 +123,16 @@ class Node:
     async def _start_background(self, running: AsyncExitStack) -> None:
         """Start the backbone and the background tasks."""
         parts = self.parts
+        if parts.outcome_plugins:
+            parts.outcome_plugins.start()
+            running.push_async_callback(in_thread, parts.outcome_plugins.close)
         arrivals = Arrivals(parts.admission, self._limits, parts.clock)
         await parts.backbone.start(parts.journal.append, arrivals.screen)
         running.push_async_callback(parts.backbone.close)
         running.push_async_callback(self._drain)
         running.push_async_callback(parts.delivery.close)
+        if parts.receipts:
+            running.push_async_callback(parts.receipts.close)
         running.push_async_callback(parts.demand.close)
         if parts.originals:
             await parts.originals.start()
@@ -139,6 +149,8 @@ class Node:
         ):
             task.start()
             running.push_async_callback(task.close)
+        if parts.receipts and any(s.cursor.acknowledged < parts.delivery.head for s in parts.subscriptions):
+            parts.receipts.listen()
         parts.subscriptions.wake_all()
         removed = RemovedTopics(parts.tree, parts.subscriptions, parts.delivery, parts.backbone.holds)
         running.push_async_callback(removed.close)
@@ -161,15 +173,27 @@ class Node:
         app.add_routes(DeadLettersDoor(letters).routes())
         app.add_routes(TopicNamespacesDoor(parts.tree).routes())
         app.add_routes(self._operators().routes())
-        app.add_routes(StreamsDoor(parts.services, parts.service_store).routes())
-        EventsDoor(
+        events = EventsDoor(
             parts.broker,
             parts.readers,
             self._limits,
             server.request_timeout,
             check_filter=parts.services.check,
             origins=server.websocket_origins,
-        ).join(app)
+        )
+        events.join(app)
+        subtree = self.config.topics.simple_subtree
+        streams = StreamsDoor(
+            parts.services,
+            parts.service_store,
+            parts.agent,
+            events,
+            ServiceRequests(parts.broker, events.open_streams, subtree=subtree),
+            check_topic=parts.tree.check_publish,
+            request_timeout=server.request_timeout,
+            origins=server.websocket_origins,
+        )
+        app.add_routes(streams.routes())
         await self.port.open(app, soap, parts.admission)
 
     def _operators(self) -> OperatorDoor:
@@ -177,7 +201,13 @@ class Node:
         operators = OperatorDoor(self.name, parts.broker, parts.pusher, self.problems)
         operators.reports["backbone"] = parts.backbone.figures
         operators.reports["matching"] = lambda: parts.engines.figures(parts.audience.content_subscriptions())
+        if parts.receipts:
+            operators.reports["receipts"] = parts.receipts.figures
+        if parts.outcome_plugins:
+            operators.reports["outcomes"] = parts.outcome_plugins.figures
         operators.metrics.append(parts.services.metrics)
+        if parts.agent:
+            operators.reports["agent"] = parts.agent.figures
         if parts.topics:
             operators.reports["directory"] = parts.topics.status
         if parts.cluster:

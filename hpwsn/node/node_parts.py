@@ -23,6 +23,8 @@ from hpwsn.broker.delivery.processor import Processor
 from hpwsn.broker.delivery.queue_limits import Overflow, QueueLimits
 from hpwsn.broker.delivery.senders import PullSender, PushSender, SenderRegistry
 from hpwsn.broker.lifetimes.retry import RetryPolicy, retry_policies
+from hpwsn.broker.outcomes.plugins import OutcomePlugins, installed_plugins
+from hpwsn.broker.outcomes.receipts import Receipts
 from hpwsn.broker.push.consumer_connection import consumer_context
 from hpwsn.broker.push.pool import Pusher
 from hpwsn.broker.registrations.demand import CALLS, Demand
@@ -47,6 +49,7 @@ from hpwsn.node.engine_choice import EngineChoice
 from hpwsn.notification import ORIGINAL, PARTIAL
 from hpwsn.routing.original_peers import OriginalPeers
 from hpwsn.settings import Config
+from hpwsn.streams.agent.service_agent import ServiceAgent
 from hpwsn.streams.registry.known_services import Services
 from hpwsn.streams.registry.service_file import ServiceStore
 from hpwsn.topics.directory.live_topics import LiveTopics
@@ -152,12 +155,25 @@ class Parts:
             content=self.content,
             subtree=config.topics.simple_subtree,
         )
+        self.receipts = self._build_receipts() if delivery.receipts else None
+        plugins = installed_plugins()
+        self.outcome_plugins = OutcomePlugins(plugins, delivery.outcome_limit) if plugins else None
         self.processor = Processor(
             tree=self.tree,
             audience=self.audience,
             recent=self.recent,
             delivery=self.delivery,
             pull_points=self.pull_points,
+        )
+
+    def _build_receipts(self) -> Receipts:
+        delivery = self.config.delivery
+        return Receipts(
+            self.delivery.reports.listeners,
+            self.journal,
+            self.pusher.post,
+            RetryPolicy(delivery.retry_first, delivery.retry_max, delivery.receipt_retry_for),
+            delivery.receipt_limit,
         )
 
     def _peer_urls(self) -> list[str]:
@@ -205,6 +221,18 @@ class Parts:
             silent_after=config.streams.silent_after,
             forget_after=config.streams.forget_after,
         )
+        data = Path(config.data.dir)
+        self.agent = (
+            ServiceAgent(
+                data / "streams",
+                config.streams,
+                heard=self.services.heard,
+                token_file=data / "job.token",
+                clock=self.clock,
+            )
+            if config.streams.agent
+            else None
+        )
 
     def _build_demand(self) -> Demand:
         delivery, registrations = self.config.delivery, self.config.registrations
@@ -251,6 +279,7 @@ class Parts:
             self.clock,
             self.registrations,
             self.demand,
+            sends_receipts=self.receipts is not None,
         )
         self.pull_subscriptions = PullSubscriptions(
             self.broker, config.onvif, config.subscriptions.max_lifetime
@@ -281,6 +310,10 @@ class Parts:
         """Connect the listeners; they are called in the order in which they are added."""
         journal, demand, subscriptions = self.journal, self.demand, self.subscriptions
         self.admission.limits.append(Limit(self.overflow.check_room, applies=self.overflow.full))
+        if self.receipts:
+            journal.committed.add(self.receipts.committed)
+        if self.outcome_plugins:
+            self.delivery.reports.listeners.add(self.outcome_plugins.note)
         journal.committed.add(self.processor.process)
         journal.committed.add(self.readers.committed)
         subscriptions.check_filter = self.services.check

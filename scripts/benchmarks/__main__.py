@@ -25,8 +25,8 @@ QUICK = Options(0.25, 2, quick=True)
 LONGEST = 240
 """Seconds that one of several may take."""
 
-OF_ITS_OWN = "pipeline"
-"""A benchmark with options of its own, which takes too long for `all`."""
+OF_ITS_OWN = ("pipeline", "streams")
+"""Benchmarks with options of their own, which take too long for `all`."""
 _HERE = Path(__file__).parent
 _NOT_BENCHMARKS = frozenset({"__init__", "__main__", "compare", "frame", "house", "page", "report", "soak"})
 _EXAMPLES = """\
@@ -36,6 +36,7 @@ examples:
   scripts/bench end-to-end --quick
   scripts/bench topics fragments --mps 500   prints MPS every 500 messages, as the thesis does
   scripts/bench pipeline --help      Spark beside Kafka; has options of its own, and is not in `all`
+  scripts/bench streams --help       stream services; has options of its own, and is not in `all`
   scripts/bench all                  those of docs/performance.md; writes its tables and plots
 """
 
@@ -59,15 +60,15 @@ def run(name: str, options: Options) -> Table:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the benchmarks that were named, or all."""
     given = sys.argv[1:] if arguments is None else list(arguments)
-    if given[:1] == [OF_ITS_OWN]:
-        status: int = import_module(f"benchmarks.{OF_ITS_OWN}").main(given[1:])
+    if given and given[0] in OF_ITS_OWN:
+        status: int = import_module(f"benchmarks.{given[0]}").main(given[1:])
         return status
     asked = _parser().parse_args(given)
     known = available()
     if asked.list or not asked.names:
         print("\n".join(f"{name:14} {about}" for name, about in known.items()))
         return 0
-    measured = [name for name in known if name in places() and name != OF_ITS_OWN]
+    measured = [name for name in known if name in places() and name not in OF_ITS_OWN]
     names = measured if "all" in asked.names else asked.names
     if unknown := [name for name in names if name not in known]:
         print_error(f"no benchmark {unknown[0]!r}; there are: all, {', '.join(known)}")

@@ -117,6 +117,11 @@ def machine() -> dict[str, object]:
     return {"python": platform.python_version(), "system": platform.platform(), "cores": os.cpu_count()}
 
 
+def with_pictures(body: str, name: str, pictures: Iterable[str]) -> str:
+    """The body of a page with some of a table's pictures below it."""
+    return "\n\n".join([body, *(f"![{name}, {each}](plots/{name}-{each}.svg)" for each in pictures)])
+
+
 def as_json(table: Table, options: Options) -> str:
     """The table with what it was measured on."""
     rows = [

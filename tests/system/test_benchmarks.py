@@ -10,25 +10,28 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
+from benchmarks.services.methods import ALONE, METHODS, THIS
 from lxml import etree
 
 from tests.harness import ROOT, environment
-from tests.patience import PATIENCE
+from tests.needs import need
+from tests.patience import PATIENCE, until
 
 NAMES = (
     "notify", "push", "end-to-end", "fan-out", "latency", "topics", "fragments", "growth", "matching",
-    "matching-engines", "matching-papers", "long-connections", "memory", "streams", "wire",
+    "matching-engines", "matching-papers", "long-connections", "memory", "delivery-modes", "wire",
 )  # fmt: skip
-WITH_TARGETS = set(NAMES) - {"latency", "wire"}
+WITH_TARGETS = set(NAMES) - {"latency", "delivery-modes", "wire"}
 REFERENCES = ("bare Protocol", "aiohttp", "Spyne")
 
 
-def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
+def bench(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     paths = os.pathsep.join([str(ROOT / "scripts"), environment()["PYTHONPATH"]])
     return subprocess.run(
         [sys.executable, "-m", "benchmarks", *arguments],
-        env={**environment(), "PYTHONPATH": paths, "PYTHONWARNINGS": "ignore"},
+        env={**environment(), "PYTHONPATH": paths, "PYTHONWARNINGS": "ignore", **variables},
         capture_output=True,
         text=True,
         timeout=PATIENCE,
@@ -44,12 +47,36 @@ def test_a_benchmark_measures_itself_and_what_it_is_measured_against(name: str, 
     assert all(math.isfinite(row["value"]) and row["value"] > 0 for row in data["rows"]), data["rows"]
     assert bool(data["checks"]) == (name in WITH_TARGETS)
     assert all(math.isfinite(check["value"]) for check in data["checks"])
-    if name not in ("long-connections", "push", "streams", "wire") and not name.startswith("matching"):
+    if name not in ("delivery-modes", "long-connections", "push", "wire") and not name.startswith("matching"):
         for reference in REFERENCES:
             assert any(reference in row["name"] for row in data["rows"]), reference
     assert etree.parse(tmp_path / f"{name}.svg").getroot().tag.endswith("svg")
     assert data["title"] in ended.stdout
-    assert "round" in ended.stderr or name in ("memory", "wire", "matching-papers", "streams")
+    assert "round" in ended.stderr or name in ("memory", "wire", "matching-papers", "delivery-modes")
+
+
+@pytest.mark.parametrize("part", ["latency", "methods", "held", "spark"])
+def test_a_part_of_the_stream_services_measures_every_method_and_leaves_no_process(part: str, tmp_path: Path):
+    if part == "spark":
+        need("Java 17 or later")
+    short = ("--quick", "--seconds", "0.05", "--output", str(tmp_path))
+    ended = bench("streams", "--part", part, *short, RUN_OF_BENCHMARK=str(tmp_path))
+    assert ended.returncode == 0, ended.stderr
+    data = json.loads((tmp_path / f"streams-{part}.json").read_text("utf-8"))
+    assert all(math.isfinite(row["value"]) and row["value"] > 0 for row in data["rows"]), data["rows"]
+    methods = {"latency": {"broker"}, "methods": set(METHODS), "held": {THIS, ALONE}, "spark": {"Spark"}}
+    assert {row["name"].partition(" · ")[0] for row in data["rows"]} == methods[part]
+    assert bool(data["checks"]) == (part in ("latency", "held"))
+    assert "requests" in ended.stderr
+    until(lambda: not [each for each in psutil.process_iter() if _run(each) == str(tmp_path)])
+
+
+def _run(process: psutil.Process) -> str:
+    """The run of a benchmark that has started a process; empty for others."""
+    try:
+        return str(process.environ().get("RUN_OF_BENCHMARK", ""))
+    except psutil.Error:
+        return ""
 
 
 def test_mps_is_printed_as_often_as_asked_for_and_of_the_cases_of_the_thesis(tmp_path: Path):
@@ -75,6 +102,7 @@ def test_the_list_names_every_benchmark_with_what_it_measures():
         "pipeline",
         "recovery",
         "scale",
+        "streams",
     } == listed
     assert all(len(line.split()) > 3 for line in ended.stdout.splitlines())
 

@@ -76,6 +76,7 @@ SAME_NOUN = {
     "operator_api",
     "outbox",
     "pull_points",
+    "receipts",
     "registrations",
     "resources",
     "streams",
@@ -116,6 +117,7 @@ OWNERS: Mapping[str, tuple[str, ...]] = {
     "stomp": ("hpwsn.backbone.activemq",),
     "ldap": ("hpwsn.topics.ldap",),
     "pyspark": ("hpwsn.streams.spark",),
+    "google": ("hpwsn.door.protobuf",),
     "pyarrow": ("hpwsn.streams.spark", "hpwsn.streams.arrow_json", "hpwsn.door.arrow"),
     "uvloop": ("hpwsn.node", "hpwsn_admin"),
 }

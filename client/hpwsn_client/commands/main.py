@@ -89,6 +89,9 @@ def add_publish_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentP
         "--partial", action="store_true", help="subscribers at other nodes may receive it in fragments"
     )
     parser.add_argument(
+        "--receipt-to", metavar="URL", help="the broker posts a receipt for each consumer to this address"
+    )
+    parser.add_argument(
         "--repeat", metavar="N", type=_positive, default=1, help="publish the payload N times"
     )
 
@@ -202,6 +205,8 @@ def _publish(args: argparse.Namespace) -> None:
         raise ValueError("--message-id applies to one notification; leave out --lines and --repeat")
     if args.message_id is not None and not args.message_id.strip():
         raise ValueError("--message-id is empty; give an id, or leave the option out")
+    if args.receipt_to is not None and (args.lines or args.repeat > 1):
+        raise ValueError("--receipt-to applies to one notification; leave out --lines and --repeat")
     if args.lines and args.payload != "-":
         raise ValueError("--lines reads standard input; give - as the payload")
     if args.topic:
@@ -218,6 +223,7 @@ def _publish(args: argparse.Namespace) -> None:
                 message_id=args.message_id,
                 reliable=args.reliable,
                 partial=args.partial,
+                receipt_to=args.receipt_to,
             )
 
 

@@ -19,6 +19,8 @@ from hpwsn.broker.delivery.resend import Once, next_letters, next_present
 from hpwsn.broker.delivery.sending import Attempt, Sender, Senders, Settling, Totals, worn_out
 from hpwsn.broker.lifetimes.message_expiry import LOOKED_AT, sort_out
 from hpwsn.broker.lifetimes.retry import RetryPolicies
+from hpwsn.broker.outcomes.outcome import Result
+from hpwsn.broker.outcomes.reports import OutcomeReports
 from hpwsn.broker.push.request import Outcome, OutcomeKind
 from hpwsn.broker.subscriptions.subscription import State, Subscriber, Subscription
 from hpwsn.journal.journal import Journal
@@ -74,6 +76,8 @@ class Delivery:
         """The newest offset that has been offered to every subscription it matches."""
         self.consumer_gone: Listeners[Subscription] = Listeners("a consumer that is gone")
         """Told of a consumer that says it is gone for good, if its subscription is to end with it."""
+        self.reports = OutcomeReports(clock)
+        """Told of every outcome."""
         self.totals = Totals()
 
     def check(self, consumer: EndpointReference) -> str | None:
@@ -217,6 +221,8 @@ class Delivery:
     ) -> None:
         progress = subscription.progress
         progress.busy = False
+        if self.reports:
+            self.reports.sent(subscription, offsets, notifications, outcome)
         if outcome.kind is _DELIVERED:
             progress.attempt, progress.same, progress.first_failure = 0, 0, None
             if progress.alone:
@@ -260,7 +266,7 @@ class Delivery:
         dead = worn_out(progress, policy, attempt, now, self._clock())
         if dead and (len(attempt) == 1 or outcome.status is None):
             progress.attempt = progress.same = 0
-            self._bury(subscription, dead, outcome.reason)
+            self._bury(subscription, dead, outcome.reason, outcome)
             return
         pause = policy.pause(progress.attempt, random.random(), outcome.retry_after)
         progress.attempt += 1
@@ -297,6 +303,10 @@ class Delivery:
             subscription.progress.alone = max(0, subscription.progress.alone - len(found.expired))
             self.totals.expired += len(found.expired)
             self._advance(subscription, found.done)
+            if self.reports:
+                gone = set(found.expired)
+                left = [n for offset, n in zip(offsets, notifications, strict=True) if offset in gone]
+                self.reports.ended(subscription, Result.EXPIRED, found.expired, left)
         count = 1 if subscription.progress.alone else sender.batch(subscription)
         return found.offsets[:count], found.notifications[:count]
 
@@ -335,10 +345,18 @@ class Delivery:
                 log.warning("subscription %s: its queue is full, the oldest are dropped", subscription.id)
             subscription.progress.dropped += len(offsets)
             self.totals.dropped += len(offsets)
+            if self.reports:
+                self.reports.ended(subscription, Result.DROPPED, offsets, reason="the queue was full")
             self._advance(subscription, offsets[-1])
             self._proceed(subscription)
 
-    def _bury(self, subscription: Subscription, offsets: Sequence[int], reason: str) -> None:
+    def _bury(
+        self,
+        subscription: Subscription,
+        offsets: Sequence[int],
+        reason: str,
+        outcome: Outcome | None = None,
+    ) -> None:
         """Make dead letters of the oldest, in the transaction that moves the cursor past them."""
         if subscription.state is State.ENDED:
             return
@@ -352,16 +370,23 @@ class Delivery:
             cursor=offsets[-1],
             consumer=subscription.request.consumer.address,
         )
-        buried.add_done_callback(lambda ended: self._buried(subscription, offsets, ended))
+        buried.add_done_callback(lambda ended: self._buried(subscription, offsets, reason, outcome, ended))
 
     def _buried(
-        self, subscription: Subscription, offsets: Sequence[int], ended: asyncio.Future[None]
+        self,
+        subscription: Subscription,
+        offsets: Sequence[int],
+        reason: str,
+        outcome: Outcome | None,
+        ended: asyncio.Future[None],
     ) -> None:
         subscription.progress.busy = False
         if ended.cancelled() or ended.exception() is not None:
             self._proceed_later(subscription, JOURNAL_PAUSE)
             return
         self.totals.buried += len(offsets)
+        if self.reports:
+            self.reports.ended(subscription, Result.DEAD_LETTER, offsets, failure=outcome, reason=reason)
         subscription.progress.alone = max(0, subscription.progress.alone - len(offsets))
         subscription.cursor.acknowledge(offsets[-1])
         self._overflow.watch(subscription)
@@ -411,6 +436,9 @@ class Delivery:
 
     def _sent_beside(self, subscription: Subscription, once: Once, outcome: Outcome) -> None:
         subscription.progress.busy = False
+        if self.reports:
+            offsets = [stored.offset for stored in once.stored]
+            self.reports.sent(subscription, offsets, [each.notification for each in once.stored], outcome)
         if outcome.kind is _DELIVERED:
             self._count_delivered(subscription, len(once.stored))
         else:

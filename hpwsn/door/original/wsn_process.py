@@ -18,7 +18,7 @@ from aiohttp import web
 from hpwsn.contracts import process_wsdl
 from hpwsn.door.original.push_endpoints import PushEndpoints
 from hpwsn.door.soap.dispatch import Answer, Call
-from hpwsn.door.soap.operation import Context, message_id, routing
+from hpwsn.door.soap.operation import Context, message_id, receipt_to, routing
 from hpwsn.door.soap.owner_proxy import OwnerProxy
 from hpwsn.door.soap.soap_door import SoapDoor, describe
 from hpwsn.notification import PARTIAL
@@ -87,7 +87,7 @@ class OriginalDoor:
         request = parse_process(envelope.body, envelope.addressing.to, self._context.limits)
         answer = None
         if isinstance(request, PackedNotification):
-            await self._publish(request, message_id(envelope), routing(envelope))
+            await self._publish(request, envelope)
         else:
             answer = await self._run(request)
         if is_string(envelope.body):
@@ -113,14 +113,17 @@ class OriginalDoor:
             None if terminates is None else datetime.fromtimestamp(terminates, UTC),
         )
 
-    async def _publish(self, request: PackedNotification, id_: str | None, flags: int) -> None:
+    async def _publish(self, request: PackedNotification, envelope: Envelope) -> None:
+        flags = routing(envelope)
         message: NotificationMessage | None = request.message
         if request.package is not None:
             flags |= PARTIAL * request.package.partial
             if request.package.split:
                 message = self._reassemble(request)
         if message is not None:
-            await self._context.broker.admission.publish([message], message_id=id_, routing=flags)
+            broker = self._context.broker
+            messages = broker.ask_for_receipts([message], receipt_to(envelope))
+            await broker.admission.publish(messages, message_id=message_id(envelope), routing=flags)
 
     def _reassemble(self, request: PackedNotification) -> NotificationMessage | None:
         """Add a fragment; return the message if it is complete now."""

@@ -9,13 +9,16 @@ from aiohttp import web
 
 from hpwsn.notification import PARTIAL, RELIABLE
 from hpwsn_client.wsn.operations.filters import ContentFilter, likely_dialect
+from hpwsn_client.wsn.operations.receipts import JSON_FORM, ReceiptTo
 from hpwsn_client.wsn.soap import faults
+from hpwsn_client.wsn.soap.addressing import EndpointReference
 from hpwsn_client.wsn.soap.names import DIALECT_PREDICATES, DIALECT_XPATH, HPWSN
 from hpwsn_client.wsn.topics.topic import shown
 from hpwsn_client.wsn.topics.topic_expressions import Topic
 
 ID_HEADER = "Hpwsn-Message-Id"
 REGISTRATION_HEADER = "Hpwsn-Registration"
+RECEIPT_HEADER = "Hpwsn-Receipt-To"
 LONGEST_WAIT = 300.0
 MOST_TOPICS = 1000
 
@@ -69,6 +72,14 @@ def routing_of(request: web.Request) -> int:
             raise bad(f"{name} is {shown(text)}; give true or false, or leave it out")
         asked |= flag * (text == "true")
     return asked
+
+
+def receipt_to_of(request: web.Request) -> ReceiptTo | None:
+    """The address to which receipts are posted as JSON, if the publisher asks for them."""
+    address = request.headers.get(RECEIPT_HEADER)
+    if not address:
+        return None
+    return ReceiptTo(EndpointReference(address), message_id_of(request), JSON_FORM)
 
 
 def registration_of(request: web.Request) -> str | None:

@@ -30,6 +30,7 @@ from hpwsn.door.rest.event_parameters import (
     maximum_of,
     message_id_of,
     offset_of,
+    receipt_to_of,
     registration_of,
     routing_of,
     since_of,
@@ -41,6 +42,7 @@ from hpwsn.door.rest.event_socket import check_origin, wants_socket, write_socke
 from hpwsn.door.rest.event_stream import wants_stream, write_stream
 from hpwsn.door.rest.long_connection import Forms
 from hpwsn.door.rest.openapi import document
+from hpwsn.door.rest.service_requests import OpenStreams
 from hpwsn.notification import END
 from hpwsn_client.wsn.formats.json_events import encode_event
 from hpwsn_client.wsn.formats.json_text import parse_event_lines, parse_events
@@ -56,12 +58,17 @@ AFTER_HEADER, WAITING_HEADER = "Hpwsn-After", "Hpwsn-Waiting"
 OLDEST_HEADER, UPTO_HEADER, SINCE_HEADER = "Hpwsn-Oldest", "Hpwsn-Upto", "Hpwsn-Since"
 JSON_TYPE, LINES_TYPE = "application/json", "application/x-ndjson"
 ARROW_TYPE = "application/vnd.apache.arrow.stream"
-CONTENT_TYPES = (JSON_TYPE, LINES_TYPE, ARROW_TYPE)
+PROTOBUF_TYPE = "application/x-protobuf"
+CONTENT_TYPES = (JSON_TYPE, LINES_TYPE, ARROW_TYPE, PROTOBUF_TYPE)
 PAGE, LARGEST_PAGE = 100, 1000
 GROWTH = 4
 """Maximum size of a request's events in XML, as a multiple of `server.body_limit`."""
 
-_ARROW = "hpwsn.door.arrow.event_batches"
+_OPTIONAL = {
+    ARROW_TYPE: ("Arrow", "hpwsn.door.arrow.event_batches", "arrow"),
+    PROTOBUF_TYPE: ("Protocol Buffers", "hpwsn.door.protobuf.event_messages", "protobuf"),
+}
+"""The name of each format that needs an optional package, its module, and the extra with the package."""
 _PARSERS = {JSON_TYPE: parse_events, LINES_TYPE: parse_event_lines}
 
 
@@ -86,6 +93,7 @@ class EventsDoor:
         self._origins = origins
         self._pages = EventPages()
         self._forms = Forms(self._pages.json_events)
+        self.open_streams = OpenStreams()
         self._shapes = LineShapes(limits, GROWTH)
 
     def join(self, app: web.Application) -> None:
@@ -131,13 +139,14 @@ class EventsDoor:
         topic, message_id = topic_of(request), message_id_of(request)
         data = await self._body(request)
         content_type = request.content_type
-        if content_type == ARROW_TYPE:
-            arrow = await _load_arrow(415)
-            # A small body may be large when it is decompressed.
-            data = await asyncio.to_thread(arrow.lines_of, data, self._limits, GROWTH)
+        if content_type in _OPTIONAL:
+            codec = await _load_codec(content_type, 415)
+            # A small body may be large when it is decompressed, or converted.
+            data = await asyncio.to_thread(codec.lines_of, data, self._limits, GROWTH)
             content_type = LINES_TYPE
         payloads, count = await off_loop(len(data), self._payloads, data, content_type)
-        message = NotificationMessage(TopicExpression.of_message(topic), b"")
+        opening = NotificationMessage(TopicExpression.of_message(topic), b"")
+        (message,) = self._broker.ask_for_receipts((opening,), receipt_to_of(request))
         run = open_run(message, message_id, routing=routing_of(request))
         run.payloads, run.size = payloads, count
         source = Source(registration=registration_of(request))
@@ -197,8 +206,14 @@ class EventsDoor:
         start = self._readers.head() if start is None else start
         if socket:
             check_origin(request, self._origins)
-            return await write_socket(request, self._readers, query, start, self._forms)
-        return await write_stream(request, self._readers, query, start, self._forms)
+        with self.open_streams.opened(request, query.topics, "socket" if socket else "stream"):
+            write = write_socket if socket else write_stream
+            return await write(request, self._readers, query, start, self._forms)
+
+    async def read_topic(self, request: web.Request, topic: str) -> web.StreamResponse:
+        """Answer a GET or HEAD for the events of a topic that the path itself does not name."""
+        request.match_info["topic"] = topic
+        return await (self._end(request) if request.method == "HEAD" else self._read(request))
 
     @answers_in_json
     async def _end(self, request: web.Request) -> web.StreamResponse:
@@ -242,25 +257,28 @@ class EventsDoor:
             # Read after the page: what is missing in the page was removed before.
             headers[OLDEST_HEADER] = str(await self._readers.oldest())
         elif accepts(request, ARROW_TYPE):
-            arrow = await _load_arrow(406)
+            arrow = await _load_codec(ARROW_TYPE, 406)
             limit = min(maximum_of(request, ROWS), MOST_ROWS)
             page = await self._readers.poll(query, after, limit, wait, ROWS_BYTES)
             body, kind = await off_loop(page.size, self._encode_batch, arrow, page), ARROW_TYPE
         else:
+            codec = await _load_codec(PROTOBUF_TYPE, 406) if accepts(request, PROTOBUF_TYPE) else None
             limit = min(maximum_of(request, PAGE), LARGEST_PAGE)
             page = await self._readers.poll(query, after, limit, wait)
-            body, kind = (
-                b"[" + b",\n".join(await encode_once(page.stretches, self._pages.json_events)) + b"]\n",
-                JSON_TYPE,
-            )
+            events = await encode_once(page.stretches, self._pages.json_events)
+            if codec is None:
+                body, kind = b"[" + b",\n".join(events) + b"]\n", JSON_TYPE
+            else:
+                body, kind = await off_loop(page.size, codec.encode_messages, events), PROTOBUF_TYPE
         headers[AFTER_HEADER] = str(page.upto)
         return web.Response(body=body, content_type=kind, headers=headers)
 
 
-async def _load_arrow(status: int) -> ModuleType:
-    """The module for Arrow, which needs an optional package; a fault with this status without it."""
+async def _load_codec(content_type: str, status: int) -> ModuleType:
+    """The module for a format that needs an optional package; a fault with this status without it."""
+    name, module, extra = _OPTIONAL[content_type]
     try:
-        return await asyncio.to_thread(import_module, _ARROW)  # the first import takes a while
+        return await asyncio.to_thread(import_module, module)  # the first import takes a while
     except ImportError as error:
-        reason = f"this node has no Arrow ({error}); run pip install 'hpwsn[arrow]' there, or use JSON"
+        reason = f"this node has no {name} ({error}); run pip install 'hpwsn[{extra}]' there, or use JSON"
         raise faults.SoapFault(reason, status=status) from error

@@ -1,6 +1,6 @@
 """What the SOAP operations share: their context, the parser of a request, and the Notify operation.
 
-The headers hp:MessageId and hp:Routing are read here too.
+The headers hp:MessageId, hp:Routing and hp:ReceiptTo are read here too.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from hpwsn.door.soap.dispatch import Call
 from hpwsn.notification import PARTIAL, RELIABLE
 from hpwsn_client.wsn.operations.messages import parse_message
 from hpwsn_client.wsn.operations.notifications import parse_notify
+from hpwsn_client.wsn.operations.receipts import RECEIPT_TO, ReceiptTo
+from hpwsn_client.wsn.soap.addressing import parse_epr
 from hpwsn_client.wsn.soap.envelope import Envelope
 from hpwsn_client.wsn.soap.names import hp
 from hpwsn_client.wsn.soap.soap_faults import InvalidMessage
@@ -56,6 +58,7 @@ async def publish(
     """Publish the messages of a Notify; an id in the header hp:MessageId is that of the whole Notify."""
     assert envelope.body is not None
     messages = parse_notify(envelope.body, context.limits)
+    messages = tuple(context.broker.ask_for_receipts(messages, receipt_to(envelope)))
     await context.broker.admission.publish(
         messages,
         message_id=message_id(envelope),
@@ -71,6 +74,14 @@ def routing(envelope: Envelope) -> int:
     if header is None:
         return 0
     return RELIABLE * _is_true(header, "reliable") + PARTIAL * _is_true(header, "partial")
+
+
+def receipt_to(envelope: Envelope) -> ReceiptTo | None:
+    """Return the header hp:ReceiptTo, with the message id that receipts quote; None without the header."""
+    header = envelope.header(RECEIPT_TO) if envelope.headers else None
+    if header is None:
+        return None
+    return ReceiptTo(parse_epr(header), message_id(envelope))
 
 
 def _is_true(header: etree._Element, name: str) -> bool:

@@ -23,6 +23,7 @@ from hpwsn.door.soap.operation import Context
 from hpwsn.door.soap.proxied_answers import ProxiedAnswers
 from hpwsn.errors import ClientDisconnected, JournalUnavailable
 from hpwsn_client.wsn.operations.messages import Message, encode_message
+from hpwsn_client.wsn.operations.receipts import RECEIPT_TO
 from hpwsn_client.wsn.soap import faults
 from hpwsn_client.wsn.soap.addressing import Addressing, encode_addressing
 from hpwsn_client.wsn.soap.envelope import (
@@ -41,6 +42,7 @@ UNDERSTOOD = frozenset(
         *map(wsa, ("Action", "To", "MessageID", "RelatesTo", "ReplyTo", "FaultTo", "From")),
         hp("MessageId"),
         hp("Routing"),
+        RECEIPT_TO,
     ]
 )
 """The headers that a request may mark with mustUnderstand."""

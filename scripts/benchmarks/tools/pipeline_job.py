@@ -103,9 +103,19 @@ class JobProcess:
         """kill -9, for the program and all that it has started."""
         self._ended.set()
         self._watcher.join()
+        # Spark's Python workers leave the group of the program.
+        started = tree_of(self._process.pid) if self._process.poll() is None else []
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
+        for pid in started:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         self._process.wait()
+
+    @property
+    def pid(self) -> int:
+        """The id of the program's process."""
+        return self._process.pid
 
     def is_running(self) -> bool:
         """Whether the program has not ended; RuntimeError if it has failed."""
@@ -188,5 +198,10 @@ def cpu_by_part(pid: int) -> dict[str, float]:
 def tree_seconds(pid: int) -> float:
     """CPU seconds of a process and of all that it has started, up to now."""
     processes = _processes()
-    below = (n for n in processes if n == pid or pid in _ancestors(n, processes))
-    return sum(processes[number].own + processes[number].ended for number in below)
+    return sum(processes[number].own + processes[number].ended for number in tree_of(pid, processes))
+
+
+def tree_of(pid: int, processes: Mapping[int, _Process] | None = None) -> list[int]:
+    """A process and all that it has started and that still run."""
+    found = _processes() if processes is None else processes
+    return [number for number in found if number == pid or pid in _ancestors(number, found)]

@@ -8,6 +8,7 @@ from typing import cast
 from hpwsn_client.wsn.operations.notifications import NOTIFICATION_CLOSE
 
 ANSWER = b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n"
+LAST_ANSWER = b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 _SEQUENCE = re.compile(rb"<m:n>(\d+)</m:n>")
 
@@ -43,10 +44,11 @@ class Arrivals(Tally):
 
 
 class Sink(asyncio.Protocol):
-    """One connection of a broker to the consumer."""
+    """One connection of a broker to the consumer; `closes` ends it after each answer."""
 
-    def __init__(self, tally: Tally) -> None:
+    def __init__(self, tally: Tally, closes: bool = False) -> None:
         self._tally = tally
+        self._closes = closes
         self._parts: list[bytes] = []
         self._missing = 0
 
@@ -65,8 +67,10 @@ class Sink(asyncio.Protocol):
             self._parts.clear()
         answers = self._take_all(data)
         if answers:
-            self._transport.write(ANSWER * answers)
+            self._transport.write(LAST_ANSWER if self._closes else ANSWER * answers)
             self._tally.on_change()
+            if self._closes:
+                self._transport.close()
 
     def _take_all(self, data: bytes) -> int:
         answers = start = 0

@@ -1,6 +1,6 @@
 """Tables for the page that have a column for each case instead of a line."""
 
-from benchmarks import backlog, cluster, durability, fan_out, latency, matching_papers, streams
+from benchmarks import backlog, cluster, durability, fan_out, latency, matching_papers
 from benchmarks.frame import Row
 
 
@@ -23,21 +23,6 @@ def test_latency_has_a_table_for_each_rate_without_the_percentile_that_few_sampl
     first, second = latency.body_of(rows).split("\n\n")
     assert first.splitlines()[0] == "| ms at 500/s | p50 | p99 | max |"
     assert second.splitlines()[2] == "| HPwsn | 1.00 | 1.00 | 1.00 |"
-
-
-def test_streams_separate_what_has_different_units():
-    rows = [
-        Row("latency, ms · requests 100 · mean", 2.5, "998 delivered/s"),
-        Row("memory, MB · requests 100 · node", 200.0),
-        Row("requests within 30 ms · 10,000 events/s · topic", 4000.0, "its own topic"),
-        Row("Spark, ms · one event · in Spark", 531.0, "p99 857"),
-    ]
-    tables = streams.body_of(rows).split("\n\n")
-    assert [table.splitlines()[2] for table in tables] == [
-        "| 100 | 2.50 | 200 |",
-        "| topic | 4,000 | its own topic |",
-        "| one event, in Spark, ms | 531 (p99 857) |",
-    ]
 
 
 def test_a_cluster_has_rates_by_path_and_ratios_by_loss():

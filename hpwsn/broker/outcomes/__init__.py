@@ -1,0 +1,1 @@
+"""What became of deliveries, for plug-ins and for publishers."""

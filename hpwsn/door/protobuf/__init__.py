@@ -1,0 +1,1 @@
+"""Events in Protocol Buffers; no other folder of the doors needs protobuf."""

@@ -1,0 +1,1 @@
+"""Stream services as the paper on stream data services measures them: requests, load, consumers, methods."""
