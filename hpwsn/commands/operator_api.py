@@ -17,7 +17,7 @@ from urllib.parse import quote, urlencode, urlsplit
 from urllib.request import BaseHandler, HTTPSHandler, OpenerDirector, ProxyHandler, Request, build_opener
 
 from hpwsn.errors import BadArguments, HpwsnError
-from hpwsn_client.environment import CA, DEFAULT_URL, URL
+from hpwsn_client.environment import CA, DEFAULT_URL, TOKEN, URL
 from hpwsn_client.tls import certificate_problem, handshake_problem, tls_context
 
 TIMEOUT = 30.0
@@ -112,6 +112,8 @@ def send(
     """Send a request with a body of any type, and return the JSON object of the response."""
     headers = {"Accept": "application/json", "Content-Type": content_type}
     http_request = Request(url, data=data, method=method, headers=headers)
+    if token := os.environ.get(TOKEN, "").strip():
+        http_request.add_unredirected_header("Authorization", f"Bearer {token}")
     try:
         with _opener(url, ca).open(http_request, timeout=timeout) as response:
             answer = json.loads(response.read() or b"{}")

@@ -24,7 +24,7 @@ from hpwsn.streams.spark.reading.broker_link import BrokerLink, BrokerRefused
 from tests.consumer import Consumer
 from tests.harness import NodeProcess
 from tests.needs import need
-from tests.patience import eventually
+from tests.patience import eventually, holds
 from tests.raw_soap import call, subscribe
 from tests.spark import cheap_environment
 from tests.stream_jobs import logged, publish
@@ -182,6 +182,35 @@ async def test_a_job_that_keeps_crashing_fails_with_its_log_and_can_be_started_a
         status, answer = await start(node, EVEN)
         assert (status, "streams.limit" in answer["error"]) == (503, True)
         assert nothing_runs(node)
+
+
+async def test_a_job_gets_the_token_of_jobs_only_from_a_client_that_shows_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "nowhere"))
+    with NodeProcess(tmp_path / "node", *AGENT) as node:
+        token = node.data / "job.token"
+        if not token.exists():
+            token.write_text("secret-of-jobs\n")
+        wrong = await start(node, EVEN, Authorization="Bearer guessed")
+        assert (wrong[0], "job.token" in wrong[1]["error"]) == (401, True)
+        shown_token = {"Authorization": f"Bearer {token.read_text().strip()}"}
+        for uri, headers in (("urn:without", {}), ("urn:with", shown_token)):
+            assert (await start(node, EVEN.replace(URI, uri), **headers))[0] == 201
+
+        def commands() -> dict[str, bool]:
+            saved = [file.parent for file in (node.data / "streams").glob("*/job.json")]
+            return {
+                json.loads((one / "service.json").read_text())["uri"]: "--token-file"
+                in json.loads((one / "job.json").read_text())["command"]
+                for one in saved
+            }
+
+        await holds(lambda: len(commands()) == 2)
+        assert commands() == {"urn:without": False, "urn:with": True}
+        for uri in ("urn:without", "urn:with"):
+            assert (await ask("DELETE", f"{node.base}/streams/{uri}"))[0] == 204
+        assert not jobs_of(node)
 
 
 def numbers(first: int, last: int) -> list[dict[str, Any]]:

@@ -123,7 +123,8 @@ class StreamsDoor:
         if self._agent is None:
             return answer({"error": NO_AGENT}, 403)
         try:
-            service = await self._start_service(self._agent, await self._definition(request))
+            with_token = _shows_token(request, self._agent)
+            service = await self._start_service(self._agent, await self._definition(request), with_token)
         except DefinitionError as error:
             problems = [
                 {"line": one.place.line, "part": one.part, "attribute": one.attribute, "message": one.message}
@@ -140,7 +141,7 @@ class StreamsDoor:
         response.headers["Location"] = f"/streams/{quote(service.uri, safe=':')}"
         return response
 
-    async def _start_service(self, agent: ServiceAgent, text: str) -> CheckedService:
+    async def _start_service(self, agent: ServiceAgent, text: str, with_token: bool) -> CheckedService:
         uri = (await agent.read(text)).uri
         # Before the check, which takes a while, and after it, when others may have been started.
         self._check_free(agent, uri)
@@ -164,7 +165,7 @@ class StreamsDoor:
             },
         )
         try:
-            await agent.run(text, service)
+            await agent.run(text, service, with_token)
         except BaseException as error:
             if not was_known:
                 self._services.remove(uri)
@@ -259,6 +260,17 @@ class StreamsDoor:
             except OSError as error:
                 reason = f"the file {self._store.path} cannot be written: {error.strerror}"
                 raise faults.Busy(reason) from error
+
+
+def _shows_token(request: web.Request, agent: ServiceAgent) -> bool:
+    """Whether the client shows the token of jobs, with which its job may read internal topics."""
+    scheme, _, token = request.headers.get("Authorization", "").strip().partition(" ")
+    if scheme.lower() != "bearer":
+        return False
+    if not agent.knows_token(token.strip()):
+        reason = "the bearer token is not valid; DATA/job.token of the node has the one of jobs"
+        raise faults.SoapFault(reason, status=401)
+    return True
 
 
 def _is_address(host: str) -> bool:

@@ -9,6 +9,7 @@ on disk before a request is answered. Nothing here blocks the event loop: files 
 from __future__ import annotations
 
 import asyncio
+import hmac
 import logging
 import sys
 import time
@@ -116,15 +117,27 @@ class ServiceAgent:
         """The service of a definition that `read` accepts; DefinitionError lists everything that is wrong."""
         return await self._check.check(text)
 
-    async def run(self, text: str, service: CheckedService) -> None:
-        """Run a checked definition; on disk, and certain to be started, when this returns."""
+    def knows_token(self, token: str) -> bool:
+        """Whether a token is that of this node's jobs."""
+        try:
+            kept = self._token_file.read_bytes().strip()
+        except OSError:
+            return False
+        return bool(kept) and hmac.compare_digest(kept, token.encode("utf-8", "replace"))
+
+    async def run(self, text: str, service: CheckedService, with_token: bool = False) -> None:
+        """Run a checked definition; on disk, and certain to be started, when this returns.
+
+        The job gets the token of jobs only if the client has shown it: else a posted definition could copy
+        internal topics to public ones.
+        """
         uri = service.uri
         self.check_free(uri)
         self._coming.add(uri)
         try:
             await self._release(uri)
             folder = JobFolder.of(self._root, uri, self._checkpoints)
-            saved = {**asdict(service), "created": self._clock()}
+            saved = {**asdict(service), "created": self._clock(), "with_token": with_token}
             await asyncio.to_thread(folder.create, text, saved)
             self._supervise(_Job(uri, saved, folder))
         finally:
@@ -257,7 +270,7 @@ class ServiceAgent:
             *(sys.executable, "-m", "hpwsn", "streams", "run", str(folder.definition)),
             *("--url", self._url, "--master", settings.master, "--checkpoint", str(folder.checkpoint)),
             *("--every", PROGRESS),
-            *(("--token-file", str(self._token_file)) if self._token_file.exists() else ()),
+            *(("--token-file", str(self._token_file)) if job.service.get("with_token") else ()),
             *(("--archive", str(Path(settings.archive).resolve())) if settings.archive else ()),
             # What Spark leaves behind when it is killed is then in the folder of the service.
             *(("--conf", f"spark.local.dir={folder.scratch}") if local else ()),
