@@ -35,6 +35,8 @@ ROW_MEMBERS = 128
 """Notifications in one row of the log; the journal cuts longer runs."""
 ROW_BYTES = 256 << 10
 """Bytes of payloads in one row of the log."""
+LARGE = 1 << 20
+"""Bytes of a payload from which on a notification is large: threads work on it, and it has a file."""
 
 _new = tuple.__new__
 
@@ -76,6 +78,8 @@ class Run:
         "time",
         "topic",
     )
+    large = False
+    """Whether this is a LargeRun."""
 
     def __init__(
         self,
@@ -150,6 +154,86 @@ class Run:
         self.payloads = b"".join((self.payloads, *[run.payloads for run in runs]))
         self.size += count_of(runs)
         self._members = None
+
+
+class LargeRun(Run):
+    """One large notification: its content is in memory once, and its payload is copied when asked for."""
+
+    __slots__ = ("content", "file")
+    large = True
+
+    def __init__(
+        self,
+        topic: Topic | None,
+        content: bytes,
+        start: int,
+        time: float = 0.0,
+        message_id: str | None = None,
+        target: str | None = None,
+        routing: int = 0,
+    ) -> None:
+        self.topic = topic
+        self.before = content[:start]
+        self.content = content
+        self.size = 1
+        self.time = time
+        self.message_id = message_id
+        self.target = target
+        self.routing = routing
+        self._members = None
+        self.file: str | None = None
+        """The name of the file that the journal has written the content to."""
+
+    @property
+    def payloads(self) -> bytes:  # type: ignore[override]
+        """The payload with END behind it."""
+        return b"".join((memoryview(self.content)[len(self.before) : self.end], END))
+
+    @property
+    def end(self) -> int:
+        """The end of the payload in the content."""
+        return len(self.content) - len(MESSAGE_CLOSE)
+
+    @property
+    def members(self) -> list[Notification]:
+        """The notification; made once, when first asked for."""
+        if self._members is None:
+            rest = self.time, self.message_id, self.target, self.routing
+            start, end = len(self.before), self.end
+            self._members = [_new(Notification, (self.topic, self.content, start, end, *rest))]
+        return self._members
+
+    @property
+    def content_size(self) -> int:
+        """The bytes of the content."""
+        return len(self.content)
+
+
+def with_large_apart(runs: Iterable[Run]) -> list[Run]:
+    """The same notifications in the same order, with each large one as a LargeRun; it copies their bytes."""
+    found: list[Run] = []
+    for run in runs:
+        if run.large or len(run.payloads) < LARGE:
+            found.append(run)
+        else:
+            found += _parts(run)
+    return found
+
+
+def _parts(run: Run) -> Iterator[Run]:
+    rest = run.time, run.message_id, run.target, run.routing
+    small: list[bytes] = []
+    for payload in split_payloads(run.payloads):
+        if len(payload) < LARGE:
+            small.append(payload)
+            continue
+        if small:
+            yield Run(run.topic, run.before, END.join((*small, b"")), len(small), *rest)
+            small = []
+        content = b"".join((run.before, payload, MESSAGE_CLOSE))
+        yield LargeRun(run.topic, content, len(run.before), *rest)
+    if small:
+        yield Run(run.topic, run.before, END.join((*small, b"")), len(small), *rest)
 
 
 Runs = Sequence[Run]

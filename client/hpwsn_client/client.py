@@ -157,7 +157,9 @@ class Client(ResourceCaller):
         receive the notification in fragments. The broker sends a receipt to `receipt_to`, a Receiver or a
         URL, for each consumer that gets it or fails to. `linger` does not apply with these options.
         """
-        message = notification_message(topic, payload, producer=producer, namespaces=namespaces)
+        message = notification_message(
+            topic, payload, producer=producer, namespaces=namespaces, limits=self._limits
+        )
         if self._publisher is None or reliable or partial or receipt_to is not None:
             wanted = None if receipt_to is None else endpoint(receipt_to)
             headers = routing_headers(reliable, partial) + receipt_headers(wanted)
@@ -177,7 +179,10 @@ class Client(ResourceCaller):
         If a request fails, the exception has a note that says how many notifications were accepted before.
         """
         accepted = 0
-        messages = (i if isinstance(i, NotificationMessage) else notification_message(*i) for i in items)
+        messages = (
+            i if isinstance(i, NotificationMessage) else notification_message(*i, limits=self._limits)
+            for i in items
+        )
         try:
             for batch in batches(messages, self._batch):
                 if self._publisher is None or reliable or partial:
@@ -434,7 +439,7 @@ class Registration:
         self, topic: TopicLike | None, payload: Payload, *, message_id: str | None = None
     ) -> None:
         """Publish one notification as this publisher."""
-        message = notification_message(topic, payload)
+        message = notification_message(topic, payload, limits=self._client._limits)
         await self._client._send_notify([message], message_id, self.consumer)
 
     async def destroy(self) -> None:

@@ -107,7 +107,7 @@ class Publisher:
         self._max_waiting = max_waiting
         self._timeout = timeout
         self._retry_for = retry_for
-        self._limits = limits
+        self.limits = limits
         self._tls = tls
         headers = request_headers(soap, ACTION_NOTIFY, check_soap_action(soap_action))
         self._head = request_head(url) + _header_lines(headers)
@@ -148,7 +148,9 @@ class Publisher:
         The returned future is done when the broker has accepted the notification. It need not be awaited: a
         later call, or `close`, raises PublishFailed for every failure.
         """
-        message = notification_message(topic, payload, producer=producer, namespaces=namespaces)
+        message = notification_message(
+            topic, payload, producer=producer, namespaces=namespaces, limits=self.limits
+        )
         self.check()
         (done,) = await self.enqueue([message])
         return done
@@ -300,7 +302,7 @@ class Publisher:
         try:
             async with asyncio.timeout(self._timeout):
                 self._connection = await Pipeline.open(
-                    self.url, self._on_reply, self._on_lost, self._limits.body, self._tls
+                    self.url, self._on_reply, self._on_lost, self.limits.body, self._tls
                 )
         except (OSError, UnicodeError) as error:
             # A UnicodeError means an invalid host name.
@@ -320,7 +322,7 @@ class Publisher:
             other.deadline = now + self._timeout
         try:
             body_of(
-                Reply(self.url, raw.status, _charset(raw), _Headers(raw.headers), raw.content), self._limits
+                Reply(self.url, raw.status, _charset(raw), _Headers(raw.headers), raw.content), self.limits
             )
         except Busy as error:
             self._postpone(batch, error, now)

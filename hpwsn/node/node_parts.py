@@ -96,7 +96,7 @@ class Parts:
             durability=cast(Durability, config.journal.durability),
             max_bytes=config.journal.max_bytes or None,
             reserve=config.journal.reserve,
-            max_waiting=config.journal.waiting_limit,
+            max_waiting=max(config.journal.waiting_limit, 2 * config.server.body_limit),
         )
         self.backbone = choose_backbone(config, self.name, self.journal, self.clock, self.limits)
         topics = config.topics

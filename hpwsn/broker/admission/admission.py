@@ -19,11 +19,12 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from hpwsn.backbone.interface import Backbone
+from hpwsn.background import in_thread
 from hpwsn.broker.admission.message_ids import MessageIds, Outcome, Span
 from hpwsn.broker.subscriptions.subscription import Subscriber
 from hpwsn.errors import BackboneUnavailable, JournalUnavailable
 from hpwsn.journal.store.records import Arrival, MessageId
-from hpwsn.notification import END, Run, count_of, split_payloads
+from hpwsn.notification import END, LARGE, Run, count_of, split_payloads, with_large_apart
 from hpwsn.topics.tree.tree import TopicTree
 from hpwsn_client.wsn.operations.notifications import MESSAGE_CLOSE, NotificationMessage, encode_content
 from hpwsn_client.wsn.soap import faults
@@ -85,11 +86,13 @@ class Limit(NamedTuple):
     """A bound on what waits: `check` raises Busy for runs that would exceed it.
 
     It is asked only while `applies` is true, and where `routing` has flags, only for runs with one of them.
+    With `large` it is asked only for requests with a large notification.
     """
 
     check: Callable[[Sequence[Run]], None]
     applies: object = True
     routing: int = 0
+    large: bool = False
 
 
 class Admission:
@@ -136,8 +139,10 @@ class Admission:
         routing: int = 0,
     ) -> Span:
         """Where the notifications are, once they can no longer be lost; raises a fault if none was taken."""
+        large = any(len(message.payload) >= LARGE for message in messages)
         try:
-            runs = runs_of(messages, message_id, target, routing)
+            arguments = messages, message_id, target, routing
+            runs = await in_thread(runs_of, *arguments) if large else runs_of(*arguments)
         except faults.SoapFault:
             self.refused += len(messages)
             raise
@@ -145,6 +150,8 @@ class Admission:
 
     async def publish_runs(self, runs: Sequence[Run], source: Source = CLIENT) -> Span:
         """Like `publish`, for the runs of one request, which have the same message id or none."""
+        if any(not run.large and len(run.payloads) >= LARGE for run in runs):
+            runs = await in_thread(with_large_apart, runs)
         try:
             first = self.admit(source, runs)
         except faults.SoapFault:
@@ -173,8 +180,10 @@ class Admission:
             if known is not None:
                 self.repeated += count_of(runs)
                 return known
-        for check, applies, routing in self.limits:
+        for check, applies, routing, large in self.limits:
             if applies and (not routing or runs[0].routing & routing):
+                if large and not any(run.large for run in runs):
+                    continue
                 check(runs)
         if id_ is not None:
             self._ids.claim(id_, now)
@@ -198,7 +207,7 @@ class Admission:
         ):
             known = self._decide(source, run)
         run.topic = known.topic
-        if len(run.before) + len(run.payloads) > self._short:
+        if run.large or len(run.before) + len(run.payloads) > self._short:
             self._check_size(run)
 
     def _decide(self, source: Source, run: Run) -> Decision:
@@ -222,7 +231,9 @@ class Admission:
         self._check_size(run)
 
     def _check_size(self, run: Run) -> None:
-        longest = len(run.before) + max(map(len, split_payloads(run.payloads))) + len(MESSAGE_CLOSE)
+        longest = run.content_size
+        if longest > self._content_limit and run.size > 1:
+            longest = len(run.before) + max(map(len, split_payloads(run.payloads))) + len(MESSAGE_CLOSE)
         if longest > self._content_limit:
             raise faults.TooLarge(
                 f"a message has {longest} bytes with its escapes and namespaces, and"

@@ -92,7 +92,10 @@ class Backlog:
 
 
 class Recent:
-    """A cache of notifications by offset; the oldest are evicted first."""
+    """A cache of notifications by offset; the oldest are evicted first.
+
+    The newest notification stays even if it alone is above the limit, so that its subscribers share it.
+    """
 
     __slots__ = ("_kept", "get", "limit", "size")
 
@@ -111,7 +114,8 @@ class Recent:
                 kept[offset] = notification
                 size += len(notification.content) + OVERHEAD
         self.size = size
-        while self.size > self.limit and self._kept:
+        least = 1 if self.limit else 0
+        while self.size > self.limit and len(self._kept) > least:
             _, oldest = self._kept.popitem(last=False)
             self.size -= len(oldest.content) + OVERHEAD
 

@@ -9,7 +9,7 @@ payload, then all payloads with END after each, then the bytes after each payloa
 from collections.abc import Container, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from hpwsn.notification import END, ROW_BYTES, ROW_MEMBERS, Notification, Run, split_payloads
+from hpwsn.notification import END, ROW_BYTES, ROW_MEMBERS, LargeRun, Notification, Run, split_payloads
 from hpwsn_client.wsn.operations.notifications import MESSAGE_CLOSE
 from hpwsn_client.wsn.topics.topic_expressions import Topic
 
@@ -31,6 +31,13 @@ class Row(NamedTuple):
     tail: int
     message_id: str | None
     length: int
+    outside: int = 0
+    """The length of a content that is in a file; then `length` is that of the file's name."""
+
+    @property
+    def size(self) -> int:
+        """The bytes of its content."""
+        return self.outside or self.length
 
     @property
     def first(self) -> int:
@@ -87,7 +94,7 @@ def read_row(
     row: Row, content: bytes, topic: Topic | None, target: str | None, wanted: Container[int]
 ) -> Sequence[tuple[int, Notification]]:
     """The notifications of a row with their offsets; from a run, only the wanted offsets."""
-    offset, _, time, head, tail, message_id, _ = row
+    offset, _, time, head, tail, message_id, _, _ = row
     if tail >= 0:
         return ((offset, Notification(topic, content, head, tail, time / 1e6, message_id, target)),)
     before, (*payloads, after) = content[:head], content[head:].split(END)
@@ -105,6 +112,8 @@ def read_run(row: Row, content: bytes, topic: Topic | None, after: int, upto: in
     The row must have an entry there, and no target. Payloads are split only where the row is cut.
     """
     first, last = max(row.first, after + 1), min(row.offset, upto)
+    if row.outside:
+        return first, LargeRun(topic, content, row.head, row.time / 1e6, row.message_id)
     if row.tail >= 0:
         payloads = content[row.head : row.tail] + END
     else:

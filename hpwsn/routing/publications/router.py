@@ -20,6 +20,7 @@ from hpwsn.routing.topology.cluster_view import View, Viewer
 from hpwsn.routing.topology.topology import Topology
 from hpwsn.routing.wire.effects import Deliver, Effect, RouterSettings
 from hpwsn.routing.wire.patterns import Expressions, patterns_of
+from hpwsn.routing.wire.publication import Payload
 from hpwsn.routing.wire.router_messages import (
     Ack,
     Flag,
@@ -121,7 +122,7 @@ class Router:
         self,
         topic: Topic | None,
         number: int,
-        payload: bytes,
+        payload: Payload,
         now: float,
         flags: int = Flag.NONE,
         route: Route | None = None,
