@@ -179,6 +179,7 @@ class Node:
             self._limits,
             server.request_timeout,
             check_filter=parts.services.check,
+            accepts_token=parts.job_token.accepts,
             origins=server.websocket_origins,
         )
         events.join(app)

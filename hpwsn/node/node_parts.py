@@ -22,6 +22,7 @@ from hpwsn.broker.delivery.log_readers import Readers
 from hpwsn.broker.delivery.processor import Processor
 from hpwsn.broker.delivery.queue_limits import Overflow, QueueLimits
 from hpwsn.broker.delivery.senders import PullSender, PushSender, SenderRegistry
+from hpwsn.broker.job_token import load_job_token
 from hpwsn.broker.lifetimes.retry import RetryPolicy, retry_policies
 from hpwsn.broker.outcomes.plugins import OutcomePlugins, installed_plugins
 from hpwsn.broker.outcomes.receipts import Receipts
@@ -72,6 +73,7 @@ class Parts:
         self.clock = time.time
         self._ids = ResourceIds(name if config.cluster.admin else None)
         self._make_data_directory()
+        self.job_token = load_job_token(Path(config.data.dir))
         self._build_log()
         self._build_delivery()
         self._build_resources()
@@ -98,10 +100,12 @@ class Parts:
             reserve=config.journal.reserve,
             max_waiting=max(config.journal.waiting_limit, 2 * config.server.body_limit),
         )
-        self.backbone = choose_backbone(config, self.name, self.journal, self.clock, self.limits)
         topics = config.topics
         self.tree: TopicTree[Subscriber] = TopicTree(
             fixed=bool(topics.url), simple_subtree=topics.simple_subtree, limit=topics.open_limit
+        )
+        self.backbone = choose_backbone(
+            config, self.name, self.journal, self.clock, self.limits, self.tree.is_internal
         )
         self.topics = self._open_topics() if topics.url else None
 

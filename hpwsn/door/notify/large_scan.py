@@ -32,7 +32,7 @@ from hpwsn_client.wsn.soap.xml import Limits, check_well_formed, parse_header
 
 EDGE = 64 << 10
 """Bytes before and after the payload that are searched for its beginning and its end."""
-WINDOW = 1 << 20
+WINDOW = 256 << 10
 OVERLAP = 256
 """Bytes that two windows share, so that a short text is found across their border."""
 

@@ -93,7 +93,7 @@ class SubscriberGroup(Generic[S]):
         self._simple_subtree = simple_subtree
         # A topic must match every expression, so the narrowest scope contains all matches.
         self.scope = min(
-            (_scope(each, simple_subtree) for each in expressions), key=lambda scope: scope.breadth
+            (scope_of(each, simple_subtree) for each in expressions), key=lambda scope: scope.breadth
         )
         topics = (pattern.topic for each in expressions for pattern in each.patterns)
         self.named = tuple({topic: None for topic in topics if topic is not None and self.matches(topic)})
@@ -168,7 +168,8 @@ def _discard(index: dict[K, dict[SubscriberGroup[S], None]], key: K, group: Subs
         del index[key]
 
 
-def _scope(expression: TopicExpression, simple_subtree: bool) -> Scope:
+def scope_of(expression: TopicExpression, simple_subtree: bool) -> Scope:
+    """Return where the topics of an expression can be."""
     anchors: dict[Topic, None] = {}
     namespaces: set[str] = set()
     for pattern in expression.patterns:
