@@ -201,6 +201,7 @@ class Node:
         parts = self.parts
         operators = OperatorDoor(self.name, parts.broker, parts.pusher, self.problems)
         operators.reports["backbone"] = parts.backbone.figures
+        operators.reports["matching"] = lambda: parts.engines.figures(parts.audience.content_subscriptions())
         if parts.receipts:
             operators.reports["receipts"] = parts.receipts.figures
         if parts.outcome_plugins:

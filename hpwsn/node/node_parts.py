@@ -46,6 +46,7 @@ from hpwsn.matching.content.content_filters import ContentFilters
 from hpwsn.node.backbones import choose_backbone
 from hpwsn.node.cluster import InCluster
 from hpwsn.node.content_engines import BrokerEngines
+from hpwsn.node.engine_choice import EngineChoice
 from hpwsn.notification import ORIGINAL, PARTIAL
 from hpwsn.routing.original_peers import OriginalPeers
 from hpwsn.settings import Config
@@ -119,8 +120,9 @@ class Parts:
     def _build_delivery(self) -> None:
         config, delivery = self.config, self.config.delivery
         self.content = ContentFilters()
-        engines = BrokerEngines(config.matching.compiled, Path(config.data.dir) / "kernel")
-        self.audience = Audience(self.tree, self.content, engines)
+        default = BrokerEngines(config.matching.compiled, Path(config.data.dir) / "kernel")
+        self.engines = EngineChoice(config.matching.engine, config.matching.topics, default)
+        self.audience = Audience(self.tree, self.content, self.engines.of_expressions)
         self.recent = Recent(delivery.cache_bytes)
         self.pusher = Pusher(
             connections_per_host=delivery.connections_per_host,
@@ -153,7 +155,7 @@ class Parts:
             self.journal,
             self.tree,
             lambda: self.delivery.head,
-            live=LiveDelivery(Feeds(self.content, engines)),
+            live=LiveDelivery(Feeds(self.content, self.engines.of_topics)),
             content=self.content,
             subtree=config.topics.simple_subtree,
         )

@@ -53,6 +53,7 @@ SMALL = {
     "hpwsn.backbone.embedded": "one of the two implementations of its port",
     "hpwsn.broker.subscriptions.subscribe_policy": "what a Subscribe may ask for, apart from the registry",
     "hpwsn.listeners": "every layer has listeners",
+    "hpwsn.matching.papers.selectable": "a table that loads every engine in it",
     "hpwsn.door.rest.authorization": "what a model of identities will replace",
     "hpwsn.topics.tree.internal_topics": "the rule for subscribers, apart from the tree that it asks",
     "hpwsn.door.rest.openapi": "reads the data file openapi.json beside it",

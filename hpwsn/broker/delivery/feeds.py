@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol
 
 from hpwsn.broker.delivery.log_pages import Encode, Stretch
@@ -111,9 +111,9 @@ class FeedGroup:
 class Feeds:
     """All feeds by topic."""
 
-    def __init__(self, content: ContentFilters, engines: Engines) -> None:
+    def __init__(self, content: ContentFilters, engines_for: Callable[[Topics], Engines]) -> None:
         self._content = content
-        self._engines = engines
+        self._engines_for = engines_for
         self._groups: dict[tuple[Topics, bool], FeedGroup] = {}
         self._by_topic: dict[Topic, dict[FeedGroup, None]] = {}
 
@@ -129,7 +129,7 @@ class Feeds:
         key = follower.topics, follower.internal
         group = self._groups.get(key)
         if group is None:
-            group = self._groups[key] = FeedGroup(*key, self._engines)
+            group = self._groups[key] = FeedGroup(*key, self._engines_for(follower.topics))
             for topic in group.topics:
                 self._by_topic.setdefault(topic, {})[group] = None
         feed = group.feeds.get(follower.content)

@@ -173,7 +173,7 @@ def scope_of(expression: TopicExpression, simple_subtree: bool) -> Scope:
     anchors: dict[Topic, None] = {}
     namespaces: set[str] = set()
     for pattern in expression.patterns:
-        anchor = _fixed_part(pattern)
+        anchor = fixed_part(pattern)
         if anchor is None:
             namespaces.add(pattern.namespace)
         else:
@@ -186,7 +186,7 @@ def scope_of(expression: TopicExpression, simple_subtree: bool) -> Scope:
     return Scope(tuple(outer), frozenset(namespaces), exact=False)
 
 
-def _fixed_part(pattern: TopicPattern) -> Topic | None:
+def fixed_part(pattern: TopicPattern) -> Topic | None:
     """Return the topic that the steps before the first wildcard name; None if there are none."""
     fixed = tuple(
         step.name for step in takewhile(lambda step: not step.deep and step.name != "*", pattern.steps)
