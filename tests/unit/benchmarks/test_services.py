@@ -138,6 +138,8 @@ def test_a_feed_knows_what_must_be_delivered():
 )
 def test_a_load_is_sustained_if_all_is_accepted_and_delivered_and_no_backlog_grows(stats, accepted, words):
     assert problem_of(stats, wanted=100, sent=50, accepted=accepted) == words
+    starved = problem_of(stats, wanted=100, sent=50, accepted=accepted, waited=0.6)
+    assert starved == (words and f"{words}; the node waited 60% of the time for a core")
 
 
 @pytest.mark.parametrize("limit", [1, 7, 400, 401, 900, 8000])
