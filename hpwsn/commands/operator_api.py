@@ -17,10 +17,11 @@ from urllib.parse import quote, urlencode, urlsplit
 from urllib.request import BaseHandler, HTTPSHandler, OpenerDirector, ProxyHandler, Request, build_opener
 
 from hpwsn.errors import BadArguments, HpwsnError
-from hpwsn_client.environment import CA, DEFAULT_URL, URL
+from hpwsn_client.environment import CA, DEFAULT_URL, TOKEN, URL
 from hpwsn_client.tls import certificate_problem, handshake_problem, tls_context
 
 TIMEOUT = 30.0
+REMEDY = "start one with `hpwsn serve`, or give --url"
 WHERE = f"The address of the node is --url, else ${URL}, else {DEFAULT_URL}."
 
 
@@ -91,15 +92,30 @@ def request(
     method: str,
     url: str,
     body: object = None,
-    remedy: str = "start one with `hpwsn serve`, or give --url",
+    remedy: str = REMEDY,
     ca: str | None = None,
 ) -> dict[str, Any]:
     """Send a request and return the JSON object of the response; `ca` is the value of `--ca`."""
-    data = None if body is None else json.dumps(body).encode()
-    headers = {"Accept": "application/json", "Content-Type": "application/json"}
+    return send(method, url, None if body is None else json.dumps(body).encode(), remedy=remedy, ca=ca)
+
+
+def send(
+    method: str,
+    url: str,
+    data: bytes | None = None,
+    *,
+    content_type: str = "application/json",
+    timeout: float = TIMEOUT,
+    remedy: str = REMEDY,
+    ca: str | None = None,
+) -> dict[str, Any]:
+    """Send a request with a body of any type, and return the JSON object of the response."""
+    headers = {"Accept": "application/json", "Content-Type": content_type}
     http_request = Request(url, data=data, method=method, headers=headers)
+    if token := os.environ.get(TOKEN, "").strip():
+        http_request.add_unredirected_header("Authorization", f"Bearer {token}")
     try:
-        with _opener(url, ca).open(http_request, timeout=TIMEOUT) as response:
+        with _opener(url, ca).open(http_request, timeout=timeout) as response:
             answer = json.loads(response.read() or b"{}")
     except HTTPError as error:
         raise NodeRequestFailed(_refusal(url, error)) from None

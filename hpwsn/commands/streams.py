@@ -18,6 +18,7 @@ from hpwsn.commands.streams_generate import add_generate_parser
 from hpwsn.commands.streams_list import add_list_parsers
 from hpwsn.commands.streams_pack import add_pack_parser
 from hpwsn.commands.streams_run import add_run_parsers, require_spark
+from hpwsn.commands.streams_start import add_start_parsers
 from hpwsn.errors import HpwsnError
 from hpwsn.streams.definition.problems import DefinitionError
 
@@ -32,6 +33,7 @@ _EXAMPLES = """\
   hpwsn streams generate anpr 1000 --output anpr.json
   hpwsn streams check traffic.toml
   hpwsn streams run traffic.toml
+  hpwsn streams start traffic.toml --wait
 """
 _UNCHECKED = "the queries in SQL were not checked, because Spark is not installed; their schemas are assumed"
 _CHECK = """\
@@ -50,15 +52,17 @@ def add_streams_parser(commands: "argparse._SubParsersAction[argparse.ArgumentPa
     check.add_argument("--json", action="store_true", help="print JSON for a script to read")
     check.set_defaults(handler=_check)
     add_run_parsers(actions)
+    add_start_parsers(actions)
     add_pack_parser(actions)
     add_list_parsers(actions)
     add_generate_parser(actions)
 
 
 def _check(arguments: argparse.Namespace) -> int:
+    from hpwsn.streams.definition.definition import input_sources
     from hpwsn.streams.definition_files import load
     from hpwsn.streams.plan.plan import build_plan
-    from hpwsn.streams.plan.plan_drawing import attributes, draw
+    from hpwsn.streams.plan.plan_drawing import attributes, draw, outline
 
     # The modules of user-defined functions are in the folder of the definition.
     sys.path[:0] = list(dict.fromkeys(str(file.resolve().parent) for file in arguments.files))
@@ -80,8 +84,11 @@ def _check(arguments: argparse.Namespace) -> int:
             {
                 "uri": plan.definition.uri,
                 "topic": plan.definition.topic,
+                "description": plan.definition.description,
                 "schema": attributes(plan.output),
                 "constraints": plan.definition.ranges,
+                "inputs": input_sources(plan.definition),
+                "plan": outline(plan),
             }
             for plan in plans
         ]

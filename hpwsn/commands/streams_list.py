@@ -1,4 +1,4 @@
-"""`hpwsn streams list` and `show`: the services registered at a node, with their figures.
+"""`hpwsn streams list` and `show`: the services of a node, with their figures, plans and requests.
 
 `list --watch` repeats the list until Ctrl-C. On a terminal each list replaces the one before; elsewhere the
 lists follow each other, separated by an empty line.
@@ -39,6 +39,8 @@ _FIGURES = {
 _COLUMNS = ("uri", "state", "topic", "constraints", "inputs", *_FIGURES, "ui")
 INTERVAL = 2.0
 """Seconds between two lists, the interval of the jobs' heartbeats."""
+PAGE = 1000
+"""Services in one request, the most that a node gives."""
 _CLEAR = "\x1b[H\x1b[2J"
 
 
@@ -89,16 +91,43 @@ def _watch(arguments: argparse.Namespace) -> None:
 
 
 def _listed(arguments: argparse.Namespace) -> str:
-    answer = request("GET", address(arguments, "streams"), ca=arguments.ca)
+    services = _services(arguments)
     if arguments.json:
-        return dump(answer)
-    return table([_row(one) for one in answer.get("streams", [])], _COLUMNS, "no services")
+        return dump({"items": services, "next": None})
+    return table([_row(one) for one in services], _COLUMNS, "no services")
+
+
+def _services(arguments: argparse.Namespace) -> list[dict[str, Any]]:
+    """The services of all pages."""
+    found: list[dict[str, Any]] = []
+    after = None
+    while True:
+        answer = request("GET", address(arguments, "streams", limit=PAGE, after=after), ca=arguments.ca)
+        found += answer.get("items", [])
+        after = answer.get("next")
+        if not after:
+            return found
 
 
 def _show(arguments: argparse.Namespace) -> int:
     answer = request("GET", address(arguments, "streams", arguments.uri), ca=arguments.ca)
-    print(dump(answer) if arguments.json else fields(answer))
+    print(dump(answer) if arguments.json else _shown(answer))
     return 0
+
+
+def _shown(service: dict[str, Any]) -> str:
+    """The fields of a service, then its diagram, its requests and the end of its log, if it has them."""
+    plan, lines = service.pop("plan", None), service.pop("log", None)
+    requests = service.pop("requests", None) or {"total": 0, "items": []}
+    service["requests"] = requests["total"]
+    parts = [fields(service)]
+    if plan:
+        parts.append("\n".join(plan["diagram"]))
+    if requests["items"]:
+        parts.append(table(requests["items"], ("kind", "client", "topics", "filter"), ""))
+    if lines:
+        parts.append("the end of its log:\n" + "\n".join(f"  {line}" for line in lines))
+    return "\n\n".join(parts)
 
 
 def _row(service: dict[str, Any]) -> dict[str, Any]:

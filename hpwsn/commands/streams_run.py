@@ -19,7 +19,7 @@ from hpwsn.streams.deployment.cluster_settings import is_local, is_loopback_mast
 from hpwsn.streams.deployment.local_python import NO_LOOKUP, local_python
 from hpwsn.streams.deployment.worker_archive import check_archive, python_version
 from hpwsn_client.commands.completion import print_warning
-from hpwsn_client.environment import DEFAULT_URL, URL
+from hpwsn_client.environment import DEFAULT_URL, TOKEN, URL
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -81,6 +81,12 @@ def add_run_parsers(actions: "argparse._SubParsersAction[argparse.ArgumentParser
         default="",
         metavar="ID",
         help="id or address of the publisher's registration, if the node requires one",
+    )
+    run.add_argument(
+        "--token-file",
+        type=Path,
+        metavar="FILE",
+        help=f"file with the token to read internal topics, such as DATA/job.token (default: ${TOKEN})",
     )
     run.add_argument("--every", type=float, default=5.0, metavar="S", help="seconds between progress lines")
     run.add_argument(
@@ -239,7 +245,24 @@ def _check_archive(arguments: argparse.Namespace) -> None:
     check_archive(arguments.archive)
 
 
+def _take_token(file: Path | None) -> None:
+    """Put the token of a file into the environment, where Spark and its workers on this machine find it.
+
+    An argument or a Spark setting would show it in the list of processes.
+    """
+    if file is not None:
+        try:
+            os.environ[TOKEN] = file.read_text("ascii").strip()
+        except UnicodeError:
+            raise BadArguments(f"--token-file {file}: the file has no token") from None
+        except OSError as error:
+            raise BadArguments(f"--token-file {file}: {error.strerror}") from None
+        if not os.environ[TOKEN]:
+            raise BadArguments(f"--token-file {file}: the file is empty")
+
+
 def _run(arguments: argparse.Namespace) -> int:
+    _take_token(arguments.token_file)
     definitions = _definitions(arguments, streams=True)
     url = arguments.url or os.environ.get(URL) or DEFAULT_URL
     base_url(url)

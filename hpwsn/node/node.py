@@ -29,6 +29,7 @@ from hpwsn.door.original.wsn_process import OriginalDoor
 from hpwsn.door.rest.dead_letters import DeadLettersDoor
 from hpwsn.door.rest.events import EventsDoor
 from hpwsn.door.rest.operator_api import OperatorDoor
+from hpwsn.door.rest.service_requests import ServiceRequests
 from hpwsn.door.rest.streams import StreamsDoor
 from hpwsn.door.soap.operation import Context
 from hpwsn.door.soap.resource_operations import TopicNamespacesDoor
@@ -91,6 +92,9 @@ class Node:
         if parts.cluster:
             await parts.cluster.register(self.port.base_url())
             running.push_async_callback(parts.cluster.leave)
+        if parts.agent:
+            await parts.agent.start(self.port.url_for_jobs(self.config.streams.master))
+            running.push_async_callback(parts.agent.close)
         await self._open_doors()
         running.callback(self.port.stop)
         parts.demand.start()
@@ -169,15 +173,27 @@ class Node:
         app.add_routes(DeadLettersDoor(letters).routes())
         app.add_routes(TopicNamespacesDoor(parts.tree).routes())
         app.add_routes(self._operators().routes())
-        app.add_routes(StreamsDoor(parts.services, parts.service_store).routes())
-        EventsDoor(
+        events = EventsDoor(
             parts.broker,
             parts.readers,
             self._limits,
             server.request_timeout,
             check_filter=parts.services.check,
             origins=server.websocket_origins,
-        ).join(app)
+        )
+        events.join(app)
+        subtree = self.config.topics.simple_subtree
+        streams = StreamsDoor(
+            parts.services,
+            parts.service_store,
+            parts.agent,
+            events,
+            ServiceRequests(parts.broker, events.open_streams, subtree=subtree),
+            check_topic=parts.tree.check_publish,
+            request_timeout=server.request_timeout,
+            origins=server.websocket_origins,
+        )
+        app.add_routes(streams.routes())
         await self.port.open(app, soap, parts.admission)
 
     def _operators(self) -> OperatorDoor:
@@ -189,6 +205,8 @@ class Node:
         if parts.outcome_plugins:
             operators.reports["outcomes"] = parts.outcome_plugins.figures
         operators.metrics.append(parts.services.metrics)
+        if parts.agent:
+            operators.reports["agent"] = parts.agent.figures
         if parts.topics:
             operators.reports["directory"] = parts.topics.status
         if parts.cluster:

@@ -48,6 +48,7 @@ from hpwsn.node.content_engines import BrokerEngines
 from hpwsn.notification import ORIGINAL, PARTIAL
 from hpwsn.routing.original_peers import OriginalPeers
 from hpwsn.settings import Config
+from hpwsn.streams.agent.service_agent import ServiceAgent
 from hpwsn.streams.registry.known_services import Services
 from hpwsn.streams.registry.service_file import ServiceStore
 from hpwsn.topics.directory.live_topics import LiveTopics
@@ -217,6 +218,18 @@ class Parts:
             limit=config.streams.limit,
             silent_after=config.streams.silent_after,
             forget_after=config.streams.forget_after,
+        )
+        data = Path(config.data.dir)
+        self.agent = (
+            ServiceAgent(
+                data / "streams",
+                config.streams,
+                heard=self.services.heard,
+                token_file=data / "job.token",
+                clock=self.clock,
+            )
+            if config.streams.agent
+            else None
         )
 
     def _build_demand(self) -> Demand:

@@ -22,6 +22,8 @@ from hpwsn.door.soap.soap_door import SoapDoor
 from hpwsn.errors import HpwsnError
 from hpwsn.listening import open_listener
 from hpwsn.settings import Config
+from hpwsn.settings.setting import ANY_HOST
+from hpwsn.streams.deployment.cluster_settings import is_local
 from hpwsn_client.wsn.soap.xml import Limits
 
 log = logging.getLogger(__package__)
@@ -50,6 +52,14 @@ class Port:
         """The broker's address on this machine."""
         server = self._config.server
         return f"{server.origin(server.host, self._number)}/wsn"
+
+    def url_for_jobs(self, master: str) -> str:
+        """The broker's address for Spark jobs: on this machine, or for a cluster the public one."""
+        server = self._config.server
+        if not is_local(master):
+            return f"{self.base_url()}/wsn"
+        host = "127.0.0.1" if server.host == "0.0.0.0" else "::1" if server.host in ANY_HOST else server.host
+        return f"{server.origin(host, self._number)}/wsn"
 
     @property
     def has_certificate(self) -> bool:

@@ -9,18 +9,21 @@ a data directory in use, an unreachable server.
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 from hpwsn.broker.push.consumer_connection import consumer_context
 from hpwsn.door.listener.tls import server_context
 from hpwsn.door.onvif.username_tokens import Credentials
-from hpwsn.errors import SettingError
+from hpwsn.errors import HpwsnError, SettingError
 from hpwsn.journal.store.data_directory import why_unusable
 from hpwsn.listening import listen_problem
 from hpwsn.node.backbones import prepare_backbone
 from hpwsn.routing.membership.credentials import peer_authorities, shared_secret
 from hpwsn.routing.topology.topology import MalformedTopology, check_name
 from hpwsn.settings import Config
+from hpwsn.streams.deployment.cluster_settings import is_local
+from hpwsn.streams.deployment.worker_archive import check_archive
 from hpwsn.topics.directory.directory import TopicDirectoryError
 from hpwsn.topics.opening import access_from, open_directory
 
@@ -105,6 +108,25 @@ def _users(config: Config) -> None:
         Credentials.load(config.onvif.users_file, config.onvif.token_window)
 
 
+def _agent(config: Config) -> None:
+    streams = config.streams
+    if not streams.agent:
+        return
+    if any(find_spec(name) is None for name in ("pyspark", "pyarrow")):
+        raise SettingError("streams.agent", "true", "requires Spark; pip install 'hpwsn[spark]', or unset it")
+    if streams.agent_folder and not Path(streams.agent_folder).is_absolute():
+        raise SettingError("streams.agent_folder", streams.agent_folder, "must be an absolute path")
+    if not streams.archive:
+        return
+    if is_local(streams.master):
+        remedy = "is for the workers of a cluster; set its streams.master, or leave it out"
+        raise SettingError("streams.archive", streams.archive, remedy)
+    try:
+        check_archive(Path(streams.archive))
+    except HpwsnError as error:
+        raise SettingError("streams.archive", streams.archive, f"cannot be used: {error}") from None
+
+
 def _is_pipe(file: str) -> bool:
     """Whether a file is a pipe, such as `<(command)` of a shell, which only the node may read."""
     try:
@@ -124,4 +146,5 @@ _CHECKS: tuple[Callable[[Config], object], ...] = (
     _backbone,
     _cluster,
     _links,
+    _agent,
 )

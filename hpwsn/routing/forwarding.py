@@ -50,6 +50,9 @@ TICK = 0.05
 TIDY_EVERY = 1.0
 READ_AT_ONCE = 500
 
+_POLICY_FLAGS: dict[str | None, int] = {"tcp": Flag.STREAM, "udp": Flag.DATAGRAM}
+"""The flags of an ordinary publication by the routing policy of its topic; without a policy it has none."""
+
 
 class Forwarding:
     """One node's traffic with all others."""
@@ -250,8 +253,8 @@ class Forwarding:
     def _publish_once(self, offset: int, notification: Notification, route: Route, now: float) -> None:
         topic = notification.topic
         self._forwarded += 1
-        by_tcp = self._policy is not None and topic is not None and self._policy(topic) == "tcp"
-        flags = Flag.STREAM if by_tcp else Flag.NONE
+        policy = None if self._policy is None or topic is None else self._policy(topic)
+        flags = _POLICY_FLAGS.get(policy, Flag.NONE)
         parts: Iterable[Notification] = (notification,)
         if notification.routing & PARTIAL:
             identification = f"{self._name}:{self._router.epoch:x}:{offset}"

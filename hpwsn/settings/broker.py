@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from hpwsn.settings.quantities import Boolean, Choice, Duration, Integer, Size, Text
+from hpwsn.settings.quantities import Boolean, Choice, Duration, Integer, Size, Text, Url
 from hpwsn.settings.setting import MIB, setting
 from hpwsn_client.wsn.soap.version import SOAP_ACTIONS
 
@@ -249,7 +249,7 @@ class RegistrationsSettings:
 
 @dataclass(frozen=True, slots=True)
 class StreamsSettings:
-    """Stream services registered by jobs."""
+    """Stream services registered by jobs, and those that the node runs itself."""
 
     limit: int = setting(1000, Integer(1, 100_000), "Maximum stream services.")
     silent_after: float = setting(
@@ -257,4 +257,43 @@ class StreamsSettings:
     )
     forget_after: float = setting(
         7 * 86400.0, Duration(0), "Time after which a silent or stopped service is removed; 0 means never."
+    )
+    agent: bool = setting(
+        False, Boolean(), "Run services whose definitions clients POST to /streams, each as a process."
+    )
+    agent_limit: int = setting(16, Integer(1, 1000), "Maximum services that the node runs.")
+    agent_functions: bool = setting(
+        False,
+        Boolean(),
+        "Accept posted definitions with Python functions or SQL; these run code as the node's user.",
+    )
+    agent_folder: str = setting(
+        "",
+        Text("an absolute path, or empty for none"),
+        "Folder whose files posted definitions may read (source `files`).",
+    )
+    master: str = setting(
+        "local[2]", Text("a Spark master", empty=False), "Spark master of services that the node runs."
+    )
+    archive: str = setting(
+        "",
+        Text("a .tar.gz file, or empty"),
+        "With the master of a cluster: the workers' environment, made by `hpwsn streams pack`.",
+    )
+    checkpoints: str = setting(
+        "",
+        Text("a folder, or empty for one in the data directory"),
+        "Checkpoints of services that the node runs; on a cluster, a path that all workers share.",
+    )
+    url: str = setting(
+        "",
+        Url("an http or https URL, or empty for the listening address; on a cluster, the public one"),
+        "The node's address for jobs that it runs.",
+    )
+    restarts: int = setting(
+        5, Integer(0, 1000), "Restarts of a crashed job within `restart_within`; the next crash is its last."
+    )
+    restart_within: float = setting(600.0, Duration(1), "Time in which crashes of a job are counted.")
+    stop_timeout: float = setting(
+        40.0, Duration(0), "Grace period of a job that is stopped, before it is killed."
     )

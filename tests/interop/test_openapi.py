@@ -1,8 +1,8 @@
 """schemathesis, unchanged, tries every operation of /openapi.json on a real node, with all default checks.
 
-What a document cannot say is said here: what a topic, an XPath, NDJSON and Arrow are, and that of two names
-for one id only one may be given. Nobody waits for an event that never comes, and every run tries the same
-requests.
+What a document cannot say is said here: what a topic, an XPath, NDJSON, TOML and Arrow are, and that of two
+names for one id only one may be given. Nobody waits for an event that never comes, and every run tries the
+same requests.
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ schemathesis.openapi.media_type(
 schemathesis.openapi.media_type(
     "application/vnd.apache.arrow.stream", st.lists(st.integers(0, 9), min_size=1).map(stream_of)
 )
+schemathesis.openapi.media_type("application/toml", st.just(b'uri = "urn:flow"\n'))
 schemathesis.openapi.media_type(
     "application/x-protobuf",
     LINES.map(lambda events: encode_messages([json.dumps(event).encode() for event in events])),

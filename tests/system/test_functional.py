@@ -10,6 +10,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
@@ -20,6 +21,7 @@ from hpwsn_client.wsn.topics.topic_expressions import Topic
 from tests.activemq import ActiveMQ
 from tests.cluster import AdminProcess, Member
 from tests.functional_sites import Site, reaches, sites
+from tests.harness import quiet_port
 from tests.patience import PATIENCE, until
 from tests.slapd import Slapd
 
@@ -89,6 +91,23 @@ async def subscribe_all(at: dict[str, Site], topics: dict[str, str]) -> None:
             await site.subscribe(topic)
     for name, topic in topics.items():
         await reaches(at[name], topic, *at.values())
+
+
+def test_a_node_is_ready_once_it_has_backbone_topic_tree_and_registration(
+    activemq: ActiveMQ, tmp_path: Path
+) -> None:
+    port = quiet_port()
+    with Slapd(tmp_path / "slapd", "--example") as directory, ExitStack() as stack:
+        servers = ("--backbone", activemq.url, "--topics", directory.url)
+        name = f"first-{uuid.uuid4().hex[:8]}"
+        node = Member(tmp_path / "data", name, "one", f"http://127.0.0.1:{port}", *servers)
+        stack.enter_context(node)
+        until(lambda: node.status()["backbone"]["state"] == "ready", node.log)
+        assert node.status()["topics"] == 6
+        assert not is_ready(node), "no admin node has taken it yet"
+        admin = stack.enter_context(AdminProcess(tmp_path / "admin", port=port))
+        until(lambda: is_ready(node), node.log)
+        assert admin.states() == {name: "alive"}
 
 
 async def test_functional_01_one_node_subscribe_all_publish_all_received(nodes: Nodes, form: str) -> None:

@@ -70,6 +70,27 @@ async def test_a_stream_over_tls_carries_events_of_all_sizes(tmp_path: Path) -> 
             assert await read_events(response, len(sent)) == sent
 
 
+async def test_a_client_that_reads_nothing_over_tls_delays_nobody_and_gets_everything(tmp_path: Path) -> None:
+    shown, key = certificate(tmp_path, "node")
+    context = ssl.create_default_context(cafile=str(shown))
+    settings = ("--set", f"server.tls_certificate={shown}", "--set", f"server.tls_key={key}")
+    with NodeProcess(tmp_path / "data", *settings) as node:
+        url = f"{node.base}/topics/a/events"
+        port = int(node.base.rpartition(":")[2])
+        reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context, limit=2**14)
+        writer.write(b"GET /topics/a/events HTTP/1.0\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n")
+        async with patience():
+            await reader.readuntil(b": after 0\n\n")
+            sent = events_of(0, [1000] * 10_000)
+            for start in range(0, len(sent), 500):
+                await publish(url, sent[start : start + 500], context)
+            for event in sent:
+                assert await reader.readline() == b"id: %d\n" % (event["n"] + 1)
+                assert json.loads((await reader.readline())[6:])["data"] == event
+                await reader.readline()
+        writer.transport.abort()
+
+
 async def test_a_client_of_http_1_0_gets_a_body_without_chunks_that_ends_with_the_connection(
     tmp_path: Path,
 ) -> None:

@@ -29,7 +29,7 @@ from tests.permissions import obeying, with_read_only
 
 SOURCES = [*(ROOT / "hpwsn").rglob("*.py")]
 NOT_OF_A_NODE = {"admin.dir", "admin.host"}
-SERVES_NOTHING = {"server.public_url", "cluster.url", "cluster.admin", "routing.originals"}
+SERVES_NOTHING = {"server.public_url", "cluster.url", "cluster.admin", "routing.originals", "streams.url"}
 """Addresses of others: whoever is away there may be back in a moment."""
 
 
@@ -48,6 +48,15 @@ class Case:
         data = [] if self.key == "data.dir" else [f"data.dir={folder / 'data'}"]
         given = [*data, *(text.format(folder=folder) for text in self.beside), f"{self.key}={value}"]
         return [part for text in ("server.port=0", *given) for part in ("--set", text)]
+
+
+AGENT = ("streams.agent=true",)
+
+
+def without_spark(folder: Path) -> tuple[str, ...]:
+    """A Python that does not find PySpark."""
+    (folder / "sitecustomize.py").write_text("import sys\nsys.modules['pyspark'] = None\n")
+    return ("env", f"PYTHONPATH={folder}{os.pathsep}{environment()['PYTHONPATH']}")
 
 
 def missing(folder: Path) -> Path:
@@ -200,6 +209,10 @@ CASES = [
     Case("node.cluster", lambda _: "a/b", "is not a valid name", SECRET),
     Case("routing.host", lambda _: "192.0.2.1", "is not an address to listen on", SECRET),
     Case("routing.public", lambda _: "nowhere", "must be host:port", SECRET),
+    Case("streams.agent", lambda _: "true", "requires Spark", prefix=without_spark),
+    Case("streams.agent_folder", lambda _: "here", "must be an absolute path", AGENT),
+    Case("streams.archive", words_in, "is for the workers of a cluster", AGENT),
+    Case("streams.archive", missing, "cannot be read: No such file", (*AGENT, "streams.master=spark://a:1")),
 ]
 
 

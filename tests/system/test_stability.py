@@ -110,6 +110,20 @@ async def test_stability_01_full_load_leaves_threads_descriptors_and_memory_leve
     assert last.memory <= first.memory + MEMORY
 
 
+async def test_status_and_metrics_tell_what_the_process_uses(node: NodeProcess) -> None:
+    process = psutil.Process(node.pid)
+    told = json.loads((await send(f"{node.base}/status", b"", method="GET")).body)["process"]
+    assert told["threads"] == process.num_threads()
+    # The node has the connection of the question open, and the list of descriptors itself.
+    assert abs(told["descriptors"] - process.num_fds()) <= DESCRIPTORS
+    assert abs(told["memory_bytes"] - process.memory_info().rss) <= MEMORY
+    used = process.cpu_times()
+    assert 0 < told["cpu_seconds"] <= used.user + used.system + 0.1
+    metrics = (await send(f"{node.base}/metrics", b"", method="GET")).body.decode()
+    for name in ("cpu_seconds", "memory_bytes", "threads", "descriptors"):
+        assert re.search(rf"^hpwsn_process_{name} [\d.]+$", metrics, re.MULTILINE), name
+
+
 async def test_stability_01_leaves_no_task_behind(tmp_path: Path) -> None:
     """The node runs in this process, where its tasks can be counted."""
     config = Config(data=DataSettings(dir=str(tmp_path)), server=ServerSettings(port=0))

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 from typing import Any
+from urllib.parse import quote
 from xml.sax.saxutils import escape
 
 import aiohttp
@@ -53,7 +54,7 @@ def events_url(node: NodeProcess, topic: str) -> str:
 
 async def test_a_service_is_listed_changed_kept_over_a_restart_and_removed(node: NodeProcess) -> None:
     one = f"{node.base}/streams/urn%3Acity%2Fflow"
-    assert await ask("GET", f"{node.base}/streams") == (200, {"streams": []})
+    assert await ask("GET", f"{node.base}/streams") == (200, {"items": [], "next": None})
     assert (await ask("PUT", one, json=FLOW))[0] == 200
     status, answer = await ask("PUT", one, json=FLOW | {"instance": "run-2"})
     assert (status, "another checkpoint" in answer["error"]) == (409, True)
@@ -63,7 +64,7 @@ async def test_a_service_is_listed_changed_kept_over_a_restart_and_removed(node:
     node.kill()
     node.start()
     ((_, answer),) = [await ask("GET", f"{node.base}/streams")]
-    found = answer["streams"][0]
+    found = answer["items"][0]
     assert {name: found[name] for name in ("uri", "state", "topic", "constraints")} == {
         "uri": "urn:city/flow",
         "state": "silent",
@@ -98,6 +99,27 @@ async def test_metrics_have_the_figures_of_every_service_with_its_uri_as_a_label
         for label, running in (('urn:\\"b\\\\', 0), ("urn:a", 1))
         for name, value in [("running", running), *of_each]
     ]
+
+
+async def test_the_list_comes_in_pages_and_each_service_once(
+    node: NodeProcess, capsys: pytest.CaptureFixture[str]
+) -> None:
+    uris = sorted(["urn:é", "http://example.org/a", "urn:b", "a b", "urn:a"])
+    for uri in uris:
+        assert (await ask("PUT", f"{node.base}/streams/{quote(uri, safe='')}", json=FLOW))[0] == 200
+    found: list[str] = []
+    query = "?limit=2"
+    while query:
+        status, page = await ask("GET", f"{node.base}/streams{query}")
+        assert (status, len(page["items"]) <= 2) == (200, True)
+        found += [one["uri"] for one in page["items"]]
+        # The cursor goes into the address as it is.
+        query = page["next"] and f"?limit=2&after={page['next']}"
+    assert found == uris
+    for query in ("limit=0", "limit=x", "after=%25", "before=1"):
+        assert (await ask("GET", f"{node.base}/streams?{query}"))[0] == 400
+    assert await asyncio.to_thread(main, ["streams", "list", "--url", node.url, "--json"]) == 0
+    assert [one["uri"] for one in json.loads(capsys.readouterr().out)["items"]] == uris
 
 
 async def test_a_service_may_have_a_page_and_only_an_address_is_one(node: NodeProcess) -> None:

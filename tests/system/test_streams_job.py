@@ -101,5 +101,5 @@ async def test_the_examples_lose_nothing_and_repeat_nothing_when_job_and_node_ar
 
 async def services(node: NodeProcess) -> list[dict[str, Any]]:
     async with aiohttp.ClientSession() as session, session.get(f"{node.base}/streams") as answer:
-        found: list[dict[str, Any]] = (await answer.json())["streams"]
+        found: list[dict[str, Any]] = (await answer.json())["items"]
         return found

@@ -1,7 +1,7 @@
 """Delivery of new commits to live followers: matched, encoded and joined once, one write per connection.
 
 Commits wait in a queue until the next flush, which the next turn of the event loop makes. Each flush is
-followed by a pause as long as the flush took, at most GATHER: an idle node delivers at once, and a busy node
+followed by a pause PAUSES times as long, at most GATHER: an idle node delivers at once, and a busy node
 gathers more events for each write. A follower whose client does not keep up leaves, and reads the log.
 """
 
@@ -22,8 +22,10 @@ from hpwsn_client.wsn.topics.topic_expressions import Topic
 
 log = logging.getLogger(__name__)
 
+PAUSES = 3
+"""The pause after a flush, as a multiple of its length."""
 GATHER = 0.02
-"""Maximum seconds between two flushes."""
+"""Maximum seconds of a pause."""
 FLUSH_BYTES = 256 << 10
 """Contents that one flush takes from the queue."""
 QUEUED_BYTES = 4 << 20
@@ -92,7 +94,7 @@ class LiveDelivery:
         began = loop.time()
         self._flush_some()
         ended = loop.time()
-        self._pause_until = ended + min(ended - began, GATHER)
+        self._pause_until = ended + min(PAUSES * (ended - began), GATHER)
         self._schedule()
 
     def _flush_some(self) -> None:

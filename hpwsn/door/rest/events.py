@@ -42,6 +42,7 @@ from hpwsn.door.rest.event_socket import check_origin, wants_socket, write_socke
 from hpwsn.door.rest.event_stream import wants_stream, write_stream
 from hpwsn.door.rest.long_connection import Forms
 from hpwsn.door.rest.openapi import document
+from hpwsn.door.rest.service_requests import OpenStreams
 from hpwsn.notification import END
 from hpwsn_client.wsn.formats.json_events import encode_event
 from hpwsn_client.wsn.formats.json_text import parse_event_lines, parse_events
@@ -92,6 +93,7 @@ class EventsDoor:
         self._origins = origins
         self._pages = EventPages()
         self._forms = Forms(self._pages.json_events)
+        self.open_streams = OpenStreams()
         self._shapes = LineShapes(limits, GROWTH)
 
     def join(self, app: web.Application) -> None:
@@ -204,8 +206,14 @@ class EventsDoor:
         start = self._readers.head() if start is None else start
         if socket:
             check_origin(request, self._origins)
-            return await write_socket(request, self._readers, query, start, self._forms)
-        return await write_stream(request, self._readers, query, start, self._forms)
+        with self.open_streams.opened(request, query.topics, "socket" if socket else "stream"):
+            write = write_socket if socket else write_stream
+            return await write(request, self._readers, query, start, self._forms)
+
+    async def read_topic(self, request: web.Request, topic: str) -> web.StreamResponse:
+        """Answer a GET or HEAD for the events of a topic that the path itself does not name."""
+        request.match_info["topic"] = topic
+        return await (self._end(request) if request.method == "HEAD" else self._read(request))
 
     @answers_in_json
     async def _end(self, request: web.Request) -> web.StreamResponse:

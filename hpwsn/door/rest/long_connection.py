@@ -108,6 +108,8 @@ class LongConnection:
         self._form = form
         self._writer = writer
         self._transport = writer.transport
+        # Without this, TLS would let more than UNTAKEN wait before `drain` waits.
+        self._transport.set_write_buffer_limits(UNTAKEN)
         self._closing = closing
 
     def write(self, block: bytes) -> bool:
@@ -132,11 +134,12 @@ class LongConnection:
         for block in form.blocks([*map(form.frame, offsets, data)]):
             while not self.write(block):
                 await self.drained()
+                await asyncio.sleep(0)
         await self.drained()
 
     async def drained(self) -> None:
         """Wait until the client has taken enough; TimeoutError if it takes nothing for STALLED seconds."""
-        while True:
+        while not self._transport.is_closing():
             untaken = self._transport.get_write_buffer_size()
             try:
                 async with asyncio.timeout(STALLED):
@@ -145,3 +148,4 @@ class LongConnection:
             except TimeoutError:
                 if self._transport.get_write_buffer_size() >= untaken:
                     raise
+        raise ConnectionResetError("the client has disconnected")

@@ -6,9 +6,12 @@ Prometheus, /healthz and / in plain text, and all other paths in JSON.
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from aiohttp import web
@@ -21,6 +24,9 @@ from hpwsn_client import __version__
 from hpwsn_client.wsn.soap.faults import ResourceUnknownFault
 
 Problems = Callable[[], list[str]]
+
+_PROCESS = Path("/proc/self")
+_PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 class OperatorDoor:
@@ -93,6 +99,7 @@ class OperatorDoor:
     def _figures(self) -> dict[str, Any]:
         broker = self._broker
         return {
+            "process": process_figures(),
             "topics": len(broker.tree),
             "subscriptions": len(broker.subscriptions),
             "pull_points": len(broker.pull_points),
@@ -162,6 +169,17 @@ class OperatorDoor:
             "terminates": _moment(registration.terminates),
             "upstream": self._broker.demand.describe(registration),
         }
+
+
+def process_figures() -> dict[str, float]:
+    """Return the seconds of CPU time since the start, resident bytes, threads and open descriptors."""
+    resident_pages = int((_PROCESS / "statm").read_text().split()[1])
+    return {
+        "cpu_seconds": round(time.process_time(), 3),
+        "memory_bytes": resident_pages * _PAGE,
+        "threads": sum(1 for _ in (_PROCESS / "task").iterdir()),
+        "descriptors": sum(1 for _ in (_PROCESS / "fd").iterdir()),
+    }
 
 
 def _describe(subscription: Subscription) -> dict[str, Any]:

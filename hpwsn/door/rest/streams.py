@@ -1,53 +1,223 @@
 """The HTTP API for stream services, under /streams.
 
-A job registers its service and reports its figures; operators list and remove services. A registration is
-on disk before the answer is sent, and only one write runs at a time. A heartbeat that changes only figures
-is not written. An error is a JSON object with `error`.
+A job registers its service and reports its figures (PUT); operators list and remove services. If the node has
+a service agent, clients start services with their definitions (POST) and stop them (DELETE). The events of a
+service are read as those of its topic. A registration is on disk before the answer is sent, and only one
+write runs at a time. A heartbeat that changes only figures is not written. An error is a JSON object with
+`error`, for a definition also with `problems`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable, Sequence
+from ipaddress import ip_address
+from typing import Any
+from urllib.parse import quote, urlsplit
 
 from aiohttp import web
 
 from hpwsn.background import in_thread
-from hpwsn.errors import JournalUnavailable
-from hpwsn.streams.registry.known_services import AlreadyRunning, Services
-from hpwsn.streams.registry.service import ServiceRefused
+from hpwsn.door.rest.event_answers import answer, answers_in_json
+from hpwsn.door.rest.event_parameters import check_names
+from hpwsn.door.rest.event_socket import check_origin
+from hpwsn.door.rest.events import EventsDoor
+from hpwsn.door.rest.list_pages import page_of
+from hpwsn.door.rest.service_requests import ServiceRequests
+from hpwsn.streams.agent.definition_check import CheckedService, CheckFailed
+from hpwsn.streams.agent.posted_definition import MAX_DEFINITION
+from hpwsn.streams.agent.service_agent import ServiceAgent, ServiceExists, TooManyServices
+from hpwsn.streams.definition.problems import DefinitionError
+from hpwsn.streams.registry.known_services import AlreadyRunning, RegistryFull, Services
+from hpwsn.streams.registry.service import MAX_TEXT, ServiceRefused
 from hpwsn.streams.registry.service_file import ServiceStore
+from hpwsn_client.wsn.soap import faults
+from hpwsn_client.wsn.topics.topic import shown
+from hpwsn_client.wsn.topics.topic_expressions import Topic
 
 LARGEST_REGISTRATION = 1 << 20
 """The most bytes of a registration."""
+NO_AGENT = (
+    "this node does not run services for clients; set streams.agent = true, or run the definition with"
+    " `hpwsn streams run`"
+)
 _ONE = "/streams/{uri:[^/]+}"
 
 
 class StreamsDoor:
-    """The request handlers for the paths under /streams."""
+    """The request handlers for the paths under /streams; `agent` is None if the node runs no services."""
 
-    def __init__(self, services: Services, store: ServiceStore) -> None:
+    def __init__(
+        self,
+        services: Services,
+        store: ServiceStore,
+        agent: ServiceAgent | None,
+        events: EventsDoor,
+        requests: ServiceRequests,
+        *,
+        check_topic: Callable[[Topic], None],
+        request_timeout: float,
+        origins: Sequence[str] = (),
+    ) -> None:
         self._services = services
         self._store = store
+        self._agent = agent
+        self._events = events
+        self._requests = requests
+        self._check_topic = check_topic
+        self._request_timeout = request_timeout
+        self._origins = origins
         self._writing = asyncio.Lock()
 
     def routes(self) -> list[web.RouteDef]:
         """Return the routes for the node's web application."""
         return [
             web.get("/streams", self._list),
+            web.post("/streams", self._start),
             web.get(_ONE, self._show),
             web.put(_ONE, self._register),
             web.delete(_ONE, self._remove),
+            web.get(f"{_ONE}/events", self._read, allow_head=False),
+            web.head(f"{_ONE}/events", self._read),
         ]
 
-    async def _list(self, request: web.Request) -> web.Response:
-        return web.json_response({"streams": list(self._services)})
+    @answers_in_json
+    async def _list(self, request: web.Request) -> web.StreamResponse:
+        check_names(request, "limit", "after")
+        found, following = page_of(request, {*self._services.uris(), *(self._agent or ())})
+        items = [one for uri in found if (one := self._describe(uri)) is not None]
+        return web.json_response({"items": items, "next": following})
 
-    async def _show(self, request: web.Request) -> web.Response:
-        found = self._services.describe(request.match_info["uri"])
-        return _unknown(request) if found is None else web.json_response(found)
+    @answers_in_json
+    async def _show(self, request: web.Request) -> web.StreamResponse:
+        uri = request.match_info["uri"]
+        found = self._describe(uri)
+        if found is None:
+            return _unknown(request)
+        topic = Topic.parse(found["topic"])
+        details: dict[str, Any] = {"plan": None, "log": []}
+        if self._agent is not None and uri in self._agent:
+            details = await self._agent.details(uri)
+        return web.json_response({**found, **details, "requests": self._requests.describe(topic)})
 
-    async def _register(self, request: web.Request) -> web.Response:
+    def _describe(self, uri: str) -> dict[str, Any] | None:
+        """A service as its job has registered it, and as the agent knows it; None if it is unknown."""
+        found = self._services.describe(uri)
+        if self._agent is not None and uri in self._agent:
+            known = self._agent.summary(uri)
+            found = {
+                **{"instance": "", "since": known["created"], "seen": known["created"], "figures": {}},
+                **(found or {}),
+                **known,
+            }
+        if found is None:
+            return None
+        lag = found["figures"].get("lag")
+        return {"uri": uri, "state": found["state"], "pid": None, "restarts": 0, "lag": lag, **found}
+
+    @answers_in_json
+    async def _start(self, request: web.Request) -> web.StreamResponse:
+        """Start the service of a definition."""
+        self._check_page(request)
+        if self._agent is None:
+            return answer({"error": NO_AGENT}, 403)
+        try:
+            with_token = _shows_token(request, self._agent)
+            service = await self._start_service(self._agent, await self._definition(request), with_token)
+        except DefinitionError as error:
+            problems = [
+                {"line": one.place.line, "part": one.part, "attribute": one.attribute, "message": one.message}
+                for one in error.problems
+            ]
+            return answer({"error": str(error), "problems": problems}, 400)
+        except (ServiceExists, AlreadyRunning) as error:
+            return answer({"error": str(error)}, 409)
+        except (TooManyServices, RegistryFull, CheckFailed) as error:
+            return answer({"error": str(error)}, 503)
+        except ServiceRefused as error:
+            return answer({"error": str(error)}, 400)
+        response = answer({"uri": service.uri}, 201)
+        response.headers["Location"] = f"/streams/{quote(service.uri, safe=':')}"
+        return response
+
+    async def _start_service(self, agent: ServiceAgent, text: str, with_token: bool) -> CheckedService:
+        uri = (await agent.read(text)).uri
+        # Before the check, which takes a while, and after it, when others may have been started.
+        self._check_free(agent, uri)
+        service = await agent.check(text)
+        self._check_free(agent, uri)
+        if len(quote(uri, safe="")) > MAX_TEXT:
+            raise ServiceRefused(f"the uri has more than {MAX_TEXT} characters in a URL; use a shorter one")
+        self._check_topic(Topic.parse(service.topic))
+        was_known = self._services.describe(uri) is not None
+        # Its constraints count from now on, although its job has not registered it yet.
+        self._services.register(
+            uri,
+            {
+                "topic": service.topic,
+                "description": service.description,
+                "instance": "starting",
+                "state": "stopped",
+                "attributes": service.attributes,
+                "constraints": service.constraints,
+                "inputs": service.inputs,
+            },
+        )
+        try:
+            await agent.run(text, service, with_token)
+        except BaseException as error:
+            if not was_known:
+                self._services.remove(uri)
+            if isinstance(error, OSError):
+                raise faults.Busy(f"the service cannot be stored: {error}") from error
+            raise
+        await self._save()
+        return service
+
+    def _check_free(self, agent: ServiceAgent, uri: str) -> None:
+        agent.check_free(uri)
+        found = self._services.describe(uri)
+        if found is not None and found["state"] == "running" and uri not in agent:
+            raise AlreadyRunning(f"{uri} is already running ({found['instance']}); stop that job first")
+
+    async def _definition(self, request: web.Request) -> str:
+        """The text of a posted definition, whatever its content type."""
+        too_large = f"the definition is larger than {MAX_DEFINITION} bytes"
+        if (request.content_length or 0) > MAX_DEFINITION:
+            raise faults.TooLarge(too_large)
+        body = bytearray()
+        try:
+            async with asyncio.timeout(self._request_timeout):
+                async for chunk in request.content.iter_chunked(1 << 16):
+                    body += chunk
+                    if len(body) > MAX_DEFINITION:
+                        raise faults.TooLarge(too_large)
+            return body.decode("utf-8")
+        except TimeoutError as error:
+            reason = f"the definition did not arrive within {self._request_timeout:g} s"
+            raise faults.SoapFault(reason, status=408) from error
+        except UnicodeDecodeError as error:
+            raise faults.SoapFault(f"the definition is not UTF-8 text: {error}", status=400) from error
+
+    def _check_page(self, request: web.Request) -> None:
+        """Refuse web pages of other servers: a page in a user's browser reaches the node's loopback address.
+
+        A page of the node itself has its address or `localhost`: by any other name, a foreign page could have
+        been given the node's address (DNS rebinding).
+        """
+        check_origin(request, self._origins)
+        origin = request.headers.get("Origin")
+        if origin is None or origin in self._origins or "*" in self._origins:
+            return
+        host = urlsplit(origin).hostname or ""
+        if host != "localhost" and not _is_address(host):
+            reason = f"web pages of origin {shown(origin)} may not change services; add it to"
+            raise faults.SoapFault(f"{reason} server.websocket_origins", status=403)
+
+    @answers_in_json
+    async def _register(self, request: web.Request) -> web.StreamResponse:
+        self._check_page(request)
         uri = request.match_info["uri"]
         if (request.content_length or 0) > LARGEST_REGISTRATION:
             size = request.content_length
@@ -64,22 +234,51 @@ class StreamsDoor:
             return _error(f"the registration is not JSON: {error}; send a JSON object", 400)
         if changed:
             await self._save()
-        return web.json_response(self._services.describe(uri))
+        return web.json_response(self._describe(uri))
 
-    async def _remove(self, request: web.Request) -> web.Response:
-        if not self._services.remove(request.match_info["uri"]):
+    @answers_in_json
+    async def _remove(self, request: web.Request) -> web.StreamResponse:
+        """Forget a service; stop its job first, if the node runs it."""
+        self._check_page(request)
+        uri = request.match_info["uri"]
+        stopped = self._agent is not None and await self._agent.remove(uri)
+        if not self._services.remove(uri) and not stopped:
             return _unknown(request)
         await self._save()
         return web.Response(status=204)
+
+    async def _read(self, request: web.Request) -> web.StreamResponse:
+        """The events of a service, in every form in which those of its topic are read."""
+        uri = request.match_info["uri"]
+        known = self._describe(uri)
+        return _unknown(request) if known is None else await self._events.read_topic(request, known["topic"])
 
     async def _save(self) -> None:
         async with self._writing:
             try:
                 await in_thread(self._store.save, self._services.saved())
             except OSError as error:
-                raise JournalUnavailable(
-                    f"the file {self._store.path} cannot be written: {error.strerror}"
-                ) from error
+                reason = f"the file {self._store.path} cannot be written: {error.strerror}"
+                raise faults.Busy(reason) from error
+
+
+def _shows_token(request: web.Request, agent: ServiceAgent) -> bool:
+    """Whether the client shows the token of jobs, with which its job may read internal topics."""
+    scheme, _, token = request.headers.get("Authorization", "").strip().partition(" ")
+    if scheme.lower() != "bearer":
+        return False
+    if not agent.knows_token(token.strip()):
+        reason = "the bearer token is not valid; DATA/job.token of the node has the one of jobs"
+        raise faults.SoapFault(reason, status=401)
+    return True
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True
 
 
 def _unknown(request: web.Request) -> web.Response:

@@ -63,10 +63,10 @@ class BestEffort:
 
 
 def _forward(publication: Publication, legs: Iterable[tuple[Leg, tuple[str, ...]]]) -> Iterator[Effect]:
-    """Send a publication on each leg that has receivers; between clusters always over TCP."""
+    """Send a publication on each leg that has receivers; between clusters by UDP only if so flagged."""
     id_, topic, payload, flags, _, hops, floor = publication
-    stream = bool(flags & Flag.STREAM)
+    stream, datagram = bool(flags & Flag.STREAM), bool(flags & Flag.DATAGRAM)
     for leg, to in legs:
         if to:
             forwarded = Publication(id_, topic, payload, flags, leg, hops + 1, floor)
-            yield Send(to, forwarded, stream or leg is Leg.CROSS)
+            yield Send(to, forwarded, stream or (leg is Leg.CROSS and not datagram))

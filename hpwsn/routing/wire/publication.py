@@ -27,6 +27,8 @@ class Flag(int):
     """Its pieces may be delivered separately."""
     STREAM: Final = 4
     """Sent over TCP within a cluster too, but not kept."""
+    DATAGRAM: Final = 8
+    """Sent over UDP between clusters too, unless it is reliable."""
 
 
 class PublicationId(NamedTuple):

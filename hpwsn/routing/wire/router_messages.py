@@ -169,7 +169,7 @@ def _encode_publication(message: Publication) -> bytes:
 
 def _parse_publication(reader: Reader) -> Publication:
     flags, leg, hops, epoch, number, floor, source, text = reader.unpack(_PUBLICATION)
-    if flags > 7 or not source:
+    if flags > 15 or not source:
         raise MalformedMessage(f"a publication has invalid flags {flags} or an origin of {source} bytes")
     origin, topic = reader.text(source), None if text == _NO_TOPIC else reader.text(text)
     return Publication(

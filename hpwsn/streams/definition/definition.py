@@ -105,3 +105,11 @@ class Definition:
     def ranges(self) -> dict[str, str]:
         """The constraints by attribute, in the form that the broker checks subscriptions with."""
         return {constraint.attribute: constraint.text for constraint in self.constraints}
+
+
+def input_sources(definition: Definition) -> dict[str, str]:
+    """Each input with its source and topic or path, as the registration of a service describes it."""
+    return {
+        one.name: f"{one.source} {one.text('topic') or one.text('path')}".strip()
+        for one in definition.inputs.values()
+    }

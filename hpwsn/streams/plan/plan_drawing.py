@@ -1,4 +1,4 @@
-"""Prints a plan: a table with the output of each operator, and a diagram of the streams."""
+"""Shows a plan: a table with the output of each operator, a diagram of the streams, and both as data."""
 
 from collections.abc import Iterator, Sequence
 from textwrap import shorten
@@ -96,3 +96,24 @@ def _argument(value: object) -> str:
 def attributes(stream_type: StreamType) -> list[dict[str, str]]:
     """The attributes with their types, for JSON output."""
     return [{"name": name, "type": str(kind)} for name, kind in stream_type.schema]
+
+
+def outline(plan: Plan) -> dict[str, object]:
+    """The plan as data for JSON: inputs, operators in order, the output stream, and the diagram's lines."""
+    return {
+        "inputs": [
+            {"name": name, "source": _source(plan, name), "schema": str(stream_type.schema)}
+            for name, stream_type in plan.inputs.items()
+        ],
+        "operators": [
+            {
+                "operator": _operator(node),
+                "inputs": list(node.input_names),
+                "output": node.output_name,
+                "schema": str(node.step.output.schema),
+            }
+            for node in plan.nodes
+        ],
+        "output": plan.output_name,
+        "diagram": diagram(plan),
+    }

@@ -36,6 +36,10 @@ class AlreadyRunning(ServiceRefused):
     """Another run of the same service is running."""
 
 
+class RegistryFull(ServiceRefused):
+    """The node has as many services as it may."""
+
+
 @dataclass(slots=True)
 class _RegisteredService:
     service: Service
@@ -75,7 +79,7 @@ class Services:
         self._remove_expired(now)
         known = self._known.get(uri)
         if known is None and len(self._known) >= self._limit:
-            raise ServiceRefused(
+            raise RegistryFull(
                 f"this node has its limit of {self._limit} services; remove some, or raise streams.limit"
             )
         if known is not None and self._is_other(known, service, now):
@@ -104,6 +108,16 @@ class Services:
     def __iter__(self) -> Iterator[dict[str, Any]]:
         self._remove_expired(self._clock())
         return iter([self._describe(known) for _, known in sorted(self._known.items())])
+
+    def uris(self) -> list[str]:
+        """The uris of the registered services."""
+        self._remove_expired(self._clock())
+        return list(self._known)
+
+    def heard(self, uri: str) -> float | None:
+        """When the last heartbeat of a service as running came; None if it is not running."""
+        known = self._known.get(uri)
+        return known.seen if known is not None and known.service.state == "running" else None
 
     def metrics(self) -> Iterator[str]:
         """The lines of all services in `/metrics`."""

@@ -17,6 +17,7 @@ from typing import IO, Any
 from pyspark.sql.streaming.query import StreamingQuery
 
 from hpwsn.errors import HpwsnError
+from hpwsn.streams.definition.definition import input_sources
 from hpwsn.streams.plan.plan import Plan
 from hpwsn.streams.spark.history import folder_name
 from hpwsn.streams.spark.publishing.rerun import (
@@ -120,10 +121,6 @@ class RunningService:
 
     def document(self, state: str) -> dict[str, Any]:
         """The registration that is sent to the node."""
-        inputs = {
-            one.name: f"{one.source} {one.text('topic') or one.text('path')}".strip()
-            for one in self.definition.inputs.values()
-        }
         return {
             "topic": self.definition.topic,
             "description": self.definition.description,
@@ -131,7 +128,7 @@ class RunningService:
             "state": state,
             "attributes": {name: str(kind) for name, kind in self.plan.output.schema},
             "constraints": self.definition.ranges,
-            "inputs": inputs,
+            "inputs": input_sources(self.definition),
             "figures": self.figures | self._failures,
             **({"ui": self.ui} if self.ui and state == "running" else {}),
         }

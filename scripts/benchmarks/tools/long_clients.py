@@ -22,7 +22,7 @@ from hpwsn.matching.language.grammar import parse_predicates
 MARK = b"~"
 TOGETHER = 20
 """Events in one POST."""
-PUBLISHERS = 4
+PUBLISHERS = 16
 SAMPLES = 8
 """Connections whose events are compared one by one."""
 LATE = 60.0

@@ -99,6 +99,20 @@ def test_a_window_without_values_gives_nothing_and_an_increment_its_last_output(
         assert run({"op": "incrMin", "attribute": "v", **window}, *some) == [event(6, 4)] * 2
 
 
+def test_only_windows_that_the_watermark_has_passed_come_out_of_a_running_service() -> None:
+    until = NOON + timedelta(seconds=11)
+    windows = service({"op": "max", "attribute": "v", "window": "5 s"})
+    assert compute(windows, {"i": SIX}, until) == [SIX[0], SIX[4]]
+    running = service({"op": "incrMin", "attribute": "v", "window": "5 s"})
+    assert compute(running, {"i": SIX}, until) == [SIX[1], SIX[3]]
+
+
+def test_a_late_event_belongs_to_its_window_and_wins_over_an_equal_one_that_came_before() -> None:
+    late = [event(8, 7, "first to come"), event(2, 7, "earlier"), event(3, 9, "late and greatest")]
+    assert run({"op": "max", "attribute": "v", "window": "10 s"}, *late[:2]) == [late[1]]
+    assert run({"op": "max", "attribute": "v", "window": "10 s"}, *late) == [late[2]]
+
+
 def test_events_without_a_time_are_compared_in_the_order_in_which_they_came() -> None:
     definition = service({"op": "max", "attribute": "v", "window": "3 rows"}, "v INT, note STRING")
     some = [{"v": 1, "note": "a"}, {"v": 2, "note": "z"}, {"v": 2, "note": "b"}]

@@ -80,21 +80,21 @@ def test_a_request_in_any_nesting_is_a_disjunction_of_conjunctions() -> None:
 @pytest.mark.parametrize(
     ("request_", "outside"),
     [
-        ("speed > 60", []),
-        ("speed <= 0", ["speed <= 0"]),
-        ("longitude > 116 and (speed < 0 or latitude < 39)", ["speed < 0", "latitude < 39"]),
-        ("speed > 60 and longitude > 130 and latitude > 32", ["longitude > 130"]),
-        ("time < 2009-01-01", ['time < date "2009-01-01T00:00:00+00:00"']),
-        ("time >= 2009-01-01", []),
+        ("speed > 60", set()),
+        ("speed <= 0", {"speed <= 0"}),
+        ("longitude > 116 and (speed < 0 or latitude < 39)", {"speed < 0", "latitude < 39"}),
+        ("speed > 60 and longitude > 130 and latitude > 32", {"longitude > 130"}),
+        ("time < 2009-01-01", {'time < date "2009-01-01T00:00:00+00:00"'}),
+        ("time >= 2009-01-01", set()),
     ],
 )
-def test_a_predicate_outside_the_constraints_is_found(request_: str, outside: list[str]) -> None:
+def test_a_predicate_outside_the_constraints_is_found(request_: str, outside: set[str]) -> None:
     constraints = parse_constraints(examples()["inteGPS"].ranges)
     found = violations(constraints, parse_predicates(request_))
-    assert [str(predicate) for one in found for predicate in one.predicates] == outside
+    assert {str(predicate) for one in found for predicate in one.predicates} == outside
 
 
-def test_a_service_has_an_uri_inputs_operators_an_output_and_constraints() -> None:
+def test_a_service_has_a_uri_inputs_operators_an_output_and_constraints() -> None:
     one = examples()["inteGPS"]
     plan = build_plan(one)
     assert one.uri == "urn:hpwsn:streams:inteGPS"

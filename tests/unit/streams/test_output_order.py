@@ -47,6 +47,12 @@ def test_a_query_keeps_the_order_unless_something_in_it_regroups(query, expected
         ([{**SUM, "window": "10 s"}], OutputOrder(Order.GROUPS, ("c",))),
         ([{"op": "sort", "attribute": "v", "window": "10 s", "by": "c"}], OutputOrder(Order.NONE, ("c",))),
         ([COUNT, {"op": "max", "attribute": "n", "window": "20 s"}], OutputOrder(Order.NONE)),
+        ([{"op": "max", "attribute": "v", "by": "c", "window": "10 s"}], OutputOrder(Order.NONE, ("c",))),
+        ([{"op": "max", "attribute": "v", "by": "c", "window": "4 rows"}], OutputOrder(Order.GROUPS, ("c",))),
+        (
+            [{"op": "incrMin", "attribute": "v", "by": "c", "window": "10 s"}],
+            OutputOrder(Order.GROUPS, ("c",)),
+        ),
     ],
 )
 def test_the_last_operator_that_regroups_decides(ops, expected):

@@ -326,6 +326,30 @@ def test_the_routing_header_is_heeded_and_an_unclear_one_left_to_the_full_parser
         assert [one.routing for one in found] == [RELIABLE * asked[0] + PARTIAL * asked[1]]
 
 
+def test_a_notify_like_an_earlier_one_is_read_without_any_tree(monkeypatch: pytest.MonkeyPatch) -> None:
+    def notify(number: int) -> bytes:
+        return (
+            f'<s:Envelope xmlns:s="{SOAP11}" xmlns:w="{WSNT}"><s:Body><w:Notify><w:NotificationMessage>'
+            f'<w:Topic Dialect="{CONCRETE}">A</w:Topic><w:Message><m><n>{number}</n></m></w:Message>'
+            "</w:NotificationMessage></w:Notify></s:Body></s:Envelope>"
+        ).encode()
+
+    scan = Scan(DEFAULT_LIMITS)
+    for number in range(3):
+        assert scan.read(notify(number)) is not None
+
+    def builds_a_tree(*arguments: object, **options: object) -> None:
+        raise AssertionError("a tree is built")
+
+    for name in ("fromstring", "XML", "parse"):
+        monkeypatch.setattr(etree, name, builds_a_tree)
+    found = scan.read(notify(7))
+    assert found is not None
+    assert b"<n>7</n>" in found[0].content
+    with pytest.raises(AssertionError, match="a tree is built"):
+        scan.read(notify(7).replace(b"<n>", b"<o/><n>"))
+
+
 def test_only_what_begins_as_a_notify_is_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
     parsed: list[bytes] = []
     monkeypatch.setattr(module, "parse_plain", lambda data, limits: parsed.append(data))

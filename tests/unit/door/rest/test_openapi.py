@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from hpwsn.door.rest import dead_letters, event_pages, event_parameters, events
+from hpwsn.door.rest import dead_letters, event_pages, event_parameters, events, list_pages, service_requests
 from hpwsn.door.rest.openapi import document
+from hpwsn.streams.agent import job_folder, job_rules, posted_definition
 from hpwsn.streams.registry import service
 from hpwsn_client import __version__
 from hpwsn_client.wsn.topics import topic
@@ -85,7 +86,19 @@ def test_the_texts_of_a_service_have_the_limit_of_the_code(name: str) -> None:
 
 def test_the_states_of_a_service_are_those_of_the_code() -> None:
     assert SCHEMAS["StreamRegistration"]["properties"]["state"]["enum"] == list(service.STATES)
-    assert SCHEMAS["Stream"]["properties"]["state"]["enum"] == [*service.STATES, "silent"]
+    for name in ("Stream", "StreamDetails"):
+        assert set(SCHEMAS[name]["properties"]["state"]["enum"]) == {*service.STATES, *job_rules.JobState}
+
+
+def test_a_page_of_services_and_a_definition_have_the_limits_of_the_code() -> None:
+    limit = parameter("/streams", "get", "limit")
+    assert limit["schema"]["default"] == list_pages.PAGE
+    assert numbers(limit["description"]) == [list_pages.LARGEST_PAGE]
+    body = DOCUMENT["paths"]["/streams"]["post"]["requestBody"]
+    assert numbers(body["description"]) == [posted_definition.MAX_DEFINITION]
+    details = SCHEMAS["StreamDetails"]["properties"]
+    assert details["log"]["maxItems"] == job_folder.SHOWN_LINES
+    assert details["requests"]["properties"]["items"]["maxItems"] == service_requests.MAX_LISTED
 
 
 def test_every_reference_leads_to_a_schema() -> None:

@@ -239,6 +239,20 @@ def test_moving_in_an_open_tree_takes_what_is_declared_and_leaves_what_is_in_use
     }
 
 
+def test_a_node_holds_its_name_code_path_routing_and_subscribers_under_one_virtual_root() -> None:
+    dn = "cn=ALARM,cn=ALL,ou=topics,dc=hpwsn"
+    declarations = [Declaration(T("ALL:ALARM"), "at once", "tcp", dn), Declaration(T("OTHER"))]
+    tree: TopicTree[str] = TopicTree(declarations, fixed=True)
+    tree.subscribe(simple("ALL"), "of all")
+    tree.subscribe(simple("ALL:ALARM"), "of alarms")
+    node = tree.publish(T("ALL:ALARM"))
+    assert (node.name, node.code, node.path, node.routing) == ("ALARM", "1.1", dn, "tcp")
+    assert node.subscribers == ("of all", "of alarms")
+    assert [str(topic) for topic in tree.root.children] == ["ALL", "OTHER"]
+    assert tree.root.code == ""
+    assert [str(each.topic) for each in tree.root.below()] == ["ALL", "OTHER", "ALL:ALARM"]
+
+
 def test_codes_follow_the_position_and_survive_a_reload() -> None:
     tree = fixed("A:X", "A:Y:Z", "B")
     codes = {str(node.topic): node.code for node in tree.nodes()}

@@ -1,0 +1,145 @@
+"""The folder of a service that the node runs: definition, description, process, checkpoint and log.
+
+`service.json` is written last and removed first: a folder without it is what an interrupted request has left,
+and is removed at the next start. The log is cut when it grows beyond MAX_LOG, at its beginning.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from hpwsn.streams.agent.job_process import ProcessIdentity, identity_of
+
+log = logging.getLogger(__name__)
+
+VERSION = 1
+MAX_LOG = 4 << 20
+"""Bytes of a log beyond which its older part is removed."""
+KEPT_LOG = 1 << 20
+"""Bytes that remain then."""
+SHOWN_LINES, SHOWN_BYTES = 20, 4096
+"""The end of the log that the door shows."""
+
+
+class JobFolder:
+    """The files of one service; `checkpoints` is the folder for checkpoints, None for this folder."""
+
+    def __init__(self, path: Path, checkpoints: Path | None = None) -> None:
+        self.path = path.resolve()
+        self.definition = self.path / "definition.toml"
+        self.log = self.path / "job.log"
+        self.scratch = self.path / "tmp"
+        self.checkpoint = self.path / "checkpoint" if checkpoints is None else checkpoints / path.name
+        self._service = self.path / "service.json"
+        self._job = self.path / "job.json"
+
+    @classmethod
+    def of(cls, root: Path, uri: str, checkpoints: Path | None) -> JobFolder:
+        """The folder of a service; its name is a hash, because a uri may have any characters."""
+        return cls(root / hashlib.sha256(uri.encode()).hexdigest()[:32], checkpoints)
+
+    def create(self, definition: str, service: Mapping[str, Any]) -> None:
+        """Write the definition and the description of a service to disk, durably."""
+        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _replace(self.definition, definition)
+        _replace(self._service, json.dumps({"version": VERSION, **service}, ensure_ascii=False, indent=1))
+        _sync(self.path)
+        _sync(self.path.parent)
+
+    def service(self) -> dict[str, Any] | None:
+        """The description of the service; None if there is no usable one."""
+        try:
+            found = json.loads(self._service.read_text("utf-8"))
+            if found.pop("version") != VERSION or not (found["uri"] and found["topic"]):
+                raise ValueError(f"it is not of version {VERSION}")
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+            log.warning("cannot load the service in %s: %s; its job is not run", self.path, error)
+            return {}
+        return dict(found)
+
+    def save_process(self, identity: ProcessIdentity, command: list[str]) -> None:
+        """Note the process of the job and the command that it runs."""
+        _replace(self._job, json.dumps({**identity.document(), "command": command}))
+
+    def process(self) -> tuple[ProcessIdentity | None, list[str]]:
+        """The process that was noted last, and its command."""
+        try:
+            found = json.loads(self._job.read_text("utf-8"))
+            return identity_of(found), list(found["command"])
+        except (OSError, ValueError, LookupError, TypeError):
+            return None, []
+
+    def prepare(self) -> None:
+        """Make room for a new process: no temporary files of an earlier one."""
+        shutil.rmtree(self.scratch, ignore_errors=True)
+        self.scratch.mkdir()
+
+    def trim_log(self) -> None:
+        """Remove the older part of a log that has grown too large; the job appends to the same file."""
+        try:
+            if self.log.stat().st_size <= MAX_LOG:
+                return
+            with self.log.open("r+b") as file:
+                file.seek(-KEPT_LOG, os.SEEK_END)
+                kept = file.read().partition(b"\n")[2]
+                file.truncate(0)
+            with self.log.open("ab") as file:
+                file.write(b"(earlier lines were removed)\n" + kept)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            log.warning("cannot shorten %s: %s", self.log, error)
+
+    def last_lines(self) -> list[str]:
+        """The last lines of the job's log."""
+        try:
+            with self.log.open("rb") as file:
+                size = file.seek(0, os.SEEK_END)
+                file.seek(max(0, size - SHOWN_BYTES))
+                lines = file.read().decode("utf-8", "replace").splitlines()
+        except OSError:
+            return []
+        return lines[-SHOWN_LINES:]
+
+    def remove(self) -> None:
+        """Remove everything: description first, then checkpoint, log and definition."""
+        self._service.unlink(missing_ok=True)
+        shutil.rmtree(self.checkpoint, ignore_errors=True)
+        shutil.rmtree(self.path, ignore_errors=True)
+
+
+def saved_folders(root: Path, checkpoints: Path | None) -> Iterator[tuple[JobFolder, dict[str, Any]]]:
+    """The folders with a service; leftovers of interrupted requests are removed."""
+    for path in sorted(root.iterdir()) if root.is_dir() else ():
+        folder = JobFolder(path, checkpoints)
+        service = folder.service()
+        if service:
+            yield folder, service
+        elif service is None:
+            folder.remove()
+
+
+def _replace(path: Path, text: str) -> None:
+    temporary = path.with_name(f"{path.name}.new")
+    with temporary.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+
+
+def _sync(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
