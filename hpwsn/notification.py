@@ -28,6 +28,9 @@ ORIGINAL = 4
 FOREIGN = 8
 """It came from another node, and is not sent on to a further one from here."""
 
+INTERNAL = ":internal"
+"""In place of a pull point as the target of what was accepted on an internal topic, which only jobs read."""
+
 END = b"\x1e"
 """Behind each payload of a run: a control character that XML does not allow."""
 
@@ -35,6 +38,8 @@ ROW_MEMBERS = 128
 """Notifications in one row of the log; the journal cuts longer runs."""
 ROW_BYTES = 256 << 10
 """Bytes of payloads in one row of the log."""
+LARGE = 1 << 20
+"""Bytes of a payload from which on a notification is large: threads work on it, and it has a file."""
 
 _new = tuple.__new__
 
@@ -59,8 +64,9 @@ class Notification(NamedTuple):
 
 
 class Run:
-    """Notifications that differ in their payloads only, in order; `target` is a pull point posted to
-    directly.
+    """Notifications that differ in their payloads only, in order.
+
+    `target` is None for what everybody may get, else a pull point posted to directly, or INTERNAL.
 
     `message_id` is the idempotency key of the whole request. Only admission changes a run, before its append.
     """
@@ -76,6 +82,8 @@ class Run:
         "time",
         "topic",
     )
+    large = False
+    """Whether this is a LargeRun."""
 
     def __init__(
         self,
@@ -140,7 +148,8 @@ class Run:
         return (
             self.topic is run.topic
             and self.message_id is None is run.message_id
-            and self.target is None is run.target
+            and self.target is run.target
+            and (run.target is None or run.target is INTERNAL)
             and self.routing == run.routing
             and self.before == run.before
         )
@@ -150,6 +159,86 @@ class Run:
         self.payloads = b"".join((self.payloads, *[run.payloads for run in runs]))
         self.size += count_of(runs)
         self._members = None
+
+
+class LargeRun(Run):
+    """One large notification: its content is in memory once, and its payload is copied when asked for."""
+
+    __slots__ = ("content", "file")
+    large = True
+
+    def __init__(
+        self,
+        topic: Topic | None,
+        content: bytes,
+        start: int,
+        time: float = 0.0,
+        message_id: str | None = None,
+        target: str | None = None,
+        routing: int = 0,
+    ) -> None:
+        self.topic = topic
+        self.before = content[:start]
+        self.content = content
+        self.size = 1
+        self.time = time
+        self.message_id = message_id
+        self.target = target
+        self.routing = routing
+        self._members = None
+        self.file: str | None = None
+        """The name of the file that the journal has written the content to."""
+
+    @property
+    def payloads(self) -> bytes:  # type: ignore[override]
+        """The payload with END behind it."""
+        return b"".join((memoryview(self.content)[len(self.before) : self.end], END))
+
+    @property
+    def end(self) -> int:
+        """The end of the payload in the content."""
+        return len(self.content) - len(MESSAGE_CLOSE)
+
+    @property
+    def members(self) -> list[Notification]:
+        """The notification; made once, when first asked for."""
+        if self._members is None:
+            rest = self.time, self.message_id, self.target, self.routing
+            start, end = len(self.before), self.end
+            self._members = [_new(Notification, (self.topic, self.content, start, end, *rest))]
+        return self._members
+
+    @property
+    def content_size(self) -> int:
+        """The bytes of the content."""
+        return len(self.content)
+
+
+def with_large_apart(runs: Iterable[Run]) -> list[Run]:
+    """The same notifications in the same order, with each large one as a LargeRun; it copies their bytes."""
+    found: list[Run] = []
+    for run in runs:
+        if run.large or len(run.payloads) < LARGE:
+            found.append(run)
+        else:
+            found += _parts(run)
+    return found
+
+
+def _parts(run: Run) -> Iterator[Run]:
+    rest = run.time, run.message_id, run.target, run.routing
+    small: list[bytes] = []
+    for payload in split_payloads(run.payloads):
+        if len(payload) < LARGE:
+            small.append(payload)
+            continue
+        if small:
+            yield Run(run.topic, run.before, END.join((*small, b"")), len(small), *rest)
+            small = []
+        content = b"".join((run.before, payload, MESSAGE_CLOSE))
+        yield LargeRun(run.topic, content, len(run.before), *rest)
+    if small:
+        yield Run(run.topic, run.before, END.join((*small, b"")), len(small), *rest)
 
 
 Runs = Sequence[Run]

@@ -22,7 +22,7 @@ from hpwsn_client.wsn.soap.addressing import EndpointReference
 from hpwsn_client.wsn.soap.faults import InvalidTopicExpressionFault, SoapFault
 from hpwsn_client.wsn.soap.names import DIALECT_PREDICATES, DIALECT_SIMPLE, DIALECT_XPATH, PREFIXES
 from hpwsn_client.wsn.soap.times import Duration, Termination
-from hpwsn_client.wsn.soap.xml import encode_element, parse_xml
+from hpwsn_client.wsn.soap.xml import DEFAULT_LIMITS, Limits, encode_element, parse_xml
 from hpwsn_client.wsn.topics.topic import Topic
 from hpwsn_client.wsn.topics.topic_expressions import TopicExpression, parse_topic_expression
 
@@ -81,14 +81,24 @@ def _parse_concrete_topic(text: str) -> TopicExpression:
     return TopicExpression.of_message(Topic.parse(text))
 
 
-def payload_bytes(payload: Payload) -> bytes:
-    """The payload as one self-contained XML element."""
-    if isinstance(payload, str):
-        return (
-            _normalized_xml(payload.strip().encode(), "utf-8") if _is_xml(payload) else text_payload(payload)
+def payload_bytes(payload: Payload, limits: Limits = DEFAULT_LIMITS) -> bytes:
+    """The payload as one self-contained XML element; ValueError if it exceeds the limits."""
+    encoded = _encode(payload, limits)
+    if len(encoded) > limits.body:
+        raise ValueError(
+            f"the payload has {len(encoded)} bytes as XML, and the limit of this client is {limits.body};"
+            " send less, or give the client limits=Limits(body=...)"
         )
+    return encoded
+
+
+def _encode(payload: Payload, limits: Limits) -> bytes:
+    if isinstance(payload, str):
+        if not _is_xml(payload):
+            return text_payload(payload)
+        return _normalized_xml(payload.strip().encode(), "utf-8", limits)
     if isinstance(payload, bytes):
-        return _normalized_xml(payload, None)
+        return _normalized_xml(payload, None, limits)
     if isinstance(payload, etree._Element) and isinstance(payload.tag, str):
         return encode_element(payload)
     raise TypeError(
@@ -100,9 +110,9 @@ def _is_xml(text: str) -> bool:
     return text.lstrip().startswith("<")
 
 
-def _normalized_xml(data: bytes, charset: str | None) -> bytes:
+def _normalized_xml(data: bytes, charset: str | None, limits: Limits) -> bytes:
     try:
-        return encode_element(parse_xml(data, charset=charset, comments=True))
+        return encode_element(parse_xml(data, limits, charset, comments=True))
     except SoapFault as fault:
         excerpt = data[:60].decode("utf-8", "replace")
         raise ValueError(f"the payload {excerpt!r} cannot be sent as XML: {fault.reason}") from None
@@ -114,11 +124,12 @@ def notification_message(
     *,
     producer: Endpoint | None = None,
     namespaces: Namespaces | None = None,
+    limits: Limits = DEFAULT_LIMITS,
 ) -> NotificationMessage:
     """The message to publish; one without a topic reaches only subscriptions without a topic filter."""
     expression = None if topic is None else concrete_topic(topic, namespaces)
     source = None if producer is None else endpoint(producer)
-    return NotificationMessage(expression, payload_bytes(payload), source)
+    return NotificationMessage(expression, payload_bytes(payload, limits), source)
 
 
 def termination(expires: Expires) -> Termination:

@@ -28,7 +28,7 @@ from hpwsn_client.arguments import (
     termination,
     topic_expression,
 )
-from hpwsn_client.environment import DEFAULT_URL, broker_url
+from hpwsn_client.environment import DEFAULT_URL, bearer_token, broker_url
 from hpwsn_client.notification import Notification, topic_text
 from hpwsn_client.pipelined_publisher import Publisher
 from hpwsn_client.publisher import LingeringPublisher, batches
@@ -81,7 +81,7 @@ class Client(ResourceCaller):
     """Publishes to and subscribes at one broker; `url` defaults to HPWSN_URL, then to DEFAULT_URL.
 
     `tls` is an SSLContext or a PEM file of authorities for https; it defaults to HPWSN_CA, then to the
-    system's authorities.
+    system's authorities. `token` is a bearer token for the broker; it defaults to HPWSN_TOKEN, then to none.
     """
 
     def __init__(
@@ -96,6 +96,7 @@ class Client(ResourceCaller):
         batch: int = 100,
         limits: Limits = DEFAULT_LIMITS,
         tls: Tls | None = None,
+        token: str | None = None,
     ) -> None:
         if not 1 <= batch <= limits.messages:
             raise ValueError(f"batch is {batch}; give 1 to {limits.messages} notifications for a Notify")
@@ -106,6 +107,7 @@ class Client(ResourceCaller):
             )
         self.url = broker_url(url)
         self._tls = tls_context(tls)
+        self._token = bearer_token(token)
         transport = Transport(
             soap,
             soap_action=soap_action,
@@ -113,6 +115,8 @@ class Client(ResourceCaller):
             connections=connections,
             limits=limits,
             tls=self._tls,
+            token=self._token,
+            token_for=self.url,
         )
         super().__init__(transport, EndpointReference(self.url), limits)
         self._batch = batch
@@ -157,7 +161,9 @@ class Client(ResourceCaller):
         receive the notification in fragments. The broker sends a receipt to `receipt_to`, a Receiver or a
         URL, for each consumer that gets it or fails to. `linger` does not apply with these options.
         """
-        message = notification_message(topic, payload, producer=producer, namespaces=namespaces)
+        message = notification_message(
+            topic, payload, producer=producer, namespaces=namespaces, limits=self._limits
+        )
         if self._publisher is None or reliable or partial or receipt_to is not None:
             wanted = None if receipt_to is None else endpoint(receipt_to)
             headers = routing_headers(reliable, partial) + receipt_headers(wanted)
@@ -177,7 +183,10 @@ class Client(ResourceCaller):
         If a request fails, the exception has a note that says how many notifications were accepted before.
         """
         accepted = 0
-        messages = (i if isinstance(i, NotificationMessage) else notification_message(*i) for i in items)
+        messages = (
+            i if isinstance(i, NotificationMessage) else notification_message(*i, limits=self._limits)
+            for i in items
+        )
         try:
             for batch in batches(messages, self._batch):
                 if self._publisher is None or reliable or partial:
@@ -212,6 +221,7 @@ class Client(ResourceCaller):
             retry_for=retry_for,
             limits=self._limits,
             tls=self._tls,
+            token=self._token,
         )
 
     async def subscribe(
@@ -434,7 +444,7 @@ class Registration:
         self, topic: TopicLike | None, payload: Payload, *, message_id: str | None = None
     ) -> None:
         """Publish one notification as this publisher."""
-        message = notification_message(topic, payload)
+        message = notification_message(topic, payload, limits=self._client._limits)
         await self._client._send_notify([message], message_id, self.consumer)
 
     async def destroy(self) -> None:

@@ -20,7 +20,7 @@ from typing import Self
 from uuid import uuid4
 
 from hpwsn_client.arguments import Endpoint, Namespaces, Payload, TopicLike, notification_message
-from hpwsn_client.environment import check_url
+from hpwsn_client.environment import authorization, check_url
 from hpwsn_client.errors import (
     BadReply,
     Closed,
@@ -90,6 +90,7 @@ class Publisher:
         retry_for: float = 60.0,
         limits: Limits = DEFAULT_LIMITS,
         tls: ssl.SSLContext | None = None,
+        token: str = "",
     ) -> None:
         if not 1 <= batch <= limits.messages:
             raise ValueError(f"batch is {batch}; give 1 to {limits.messages} notifications for a Notify")
@@ -107,10 +108,10 @@ class Publisher:
         self._max_waiting = max_waiting
         self._timeout = timeout
         self._retry_for = retry_for
-        self._limits = limits
+        self.limits = limits
         self._tls = tls
         headers = request_headers(soap, ACTION_NOTIFY, check_soap_action(soap_action))
-        self._head = request_head(url) + _header_lines(headers)
+        self._head = request_head(url) + _header_lines({**headers, **authorization(token)})
         self._ids = (f"{uuid4()}-{number}" for number in itertools.count(1))
         self._waiting: deque[_Entry] = deque()
         self._in_flight: deque[_Batch] = deque()
@@ -148,7 +149,9 @@ class Publisher:
         The returned future is done when the broker has accepted the notification. It need not be awaited: a
         later call, or `close`, raises PublishFailed for every failure.
         """
-        message = notification_message(topic, payload, producer=producer, namespaces=namespaces)
+        message = notification_message(
+            topic, payload, producer=producer, namespaces=namespaces, limits=self.limits
+        )
         self.check()
         (done,) = await self.enqueue([message])
         return done
@@ -300,7 +303,7 @@ class Publisher:
         try:
             async with asyncio.timeout(self._timeout):
                 self._connection = await Pipeline.open(
-                    self.url, self._on_reply, self._on_lost, self._limits.body, self._tls
+                    self.url, self._on_reply, self._on_lost, self.limits.body, self._tls
                 )
         except (OSError, UnicodeError) as error:
             # A UnicodeError means an invalid host name.
@@ -320,7 +323,7 @@ class Publisher:
             other.deadline = now + self._timeout
         try:
             body_of(
-                Reply(self.url, raw.status, _charset(raw), _Headers(raw.headers), raw.content), self._limits
+                Reply(self.url, raw.status, _charset(raw), _Headers(raw.headers), raw.content), self.limits
             )
         except Busy as error:
             self._postpone(batch, error, now)

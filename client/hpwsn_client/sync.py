@@ -285,7 +285,9 @@ class SyncPublisher(_ClosableWrapper[Publisher]):
         """Queue one notification; blocks while the queue is full. See Publisher.put."""
         if self._closed:
             raise Closed("this publisher is closed; create a new one", self._inner.url)
-        message = notification_message(topic, payload, producer=producer, namespaces=namespaces)
+        message = notification_message(
+            topic, payload, producer=producer, namespaces=namespaces, limits=self._inner.limits
+        )
         with self._lock:
             self._buffer.append(message)
             count = len(self._buffer)

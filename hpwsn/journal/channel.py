@@ -69,7 +69,15 @@ class Channel:
             raise ValueError("an append needs at least one notification")
         future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         number = sum([run.size for run in runs])
-        size = sum([len(run.payloads) + (len(run.before) + ENTRY_OVERHEAD) * run.size for run in runs])
+        # The content of a large run is in a file already, so that it does not wait here.
+        size = sum(
+            [
+                ENTRY_OVERHEAD
+                if run.large
+                else len(run.payloads) + (len(run.before) + ENTRY_OVERHEAD) * run.size
+                for run in runs
+            ]
+        )
         if self._writer is None or (self.waiting_bytes and self.waiting_bytes + size > self._max_waiting):
             future.set_exception(self._refusal())
             return future

@@ -21,8 +21,10 @@ from hpwsn.journal.channel import Channel
 from hpwsn.journal.retention.pruning import Pruning
 from hpwsn.journal.store import changes
 from hpwsn.journal.store.data_directory import DirectoryLock
+from hpwsn.journal.store.large_contents import LargeContents
 from hpwsn.journal.store.reader import Reader
 from hpwsn.journal.store.records import (
+    Arrival,
     Backlog,
     DeadLetter,
     Durability,
@@ -46,7 +48,7 @@ from hpwsn.journal.store.spool import Spool
 from hpwsn.journal.store.tables import check_unclosed, is_damage, open_reader, open_writer, opening_error
 from hpwsn.journal.store.writer import Work, Writer, repeat
 from hpwsn.listeners import Listeners
-from hpwsn.notification import Run
+from hpwsn.notification import LargeRun, Run
 
 MAX_WAITING = 64 << 20
 RESERVE = 16 << 20
@@ -73,12 +75,14 @@ class Journal:
         self._max_bytes = max_bytes
         self._lock = DirectoryLock(path.parent)
         self._reserve = Reserve(path.parent, reserve)
+        self._large = LargeContents(path.parent / "large", sync=durability == "fsync", limit=max_bytes)
+        self._in_files = ThreadPoolExecutor(1, thread_name_prefix="journal-files")
         self._pruning = asyncio.Lock()
         self._forgotten: dict[str, None] = {}
         self._channel = Channel(max_waiting=max_waiting, wait_for_commit=durability != "none")
         self._open = False
-        # Every notification needs these two calls, so they skip a level: see Channel for their contracts.
-        self.append = self._channel.append
+        self._append = self._channel.append
+        # Every notification needs this call, so it skips a level: see Channel for its contract.
         self.advance = self._channel.advance
         self.spool = Spool(self._channel.change, self._query)
         self.routed = Routed(self._channel.change)
@@ -119,7 +123,35 @@ class Journal:
         await self._read(self._reader.close)
         await self._read(self._writer.stop)
         self._reading.shutdown()
+        self._in_files.shutdown()
         self._lock.release()
+
+    def append(self, runs: Sequence[Run], arrival: Arrival | None = None) -> asyncio.Future[int]:
+        """Store runs, all or none, at the next offsets; see Channel.append.
+
+        Large notifications are written to files first, so that their offsets follow those of later appends.
+        """
+        for run in runs:
+            if run.large:
+                return asyncio.get_running_loop().create_task(self._append_large(runs, arrival))
+        return self._append(runs, arrival)
+
+    async def _append_large(self, runs: Sequence[Run], arrival: Arrival | None) -> int:
+        names: list[str] = []
+        try:
+            for run in runs:
+                if isinstance(run, LargeRun):
+                    run.file = await self._in_file(self._large.write, run.content)
+                    names.append(run.file)
+            first = await self._append(runs, arrival)
+        except BaseException:
+            self._in_files.submit(self._large.drop, names)
+            raise
+        self._large.stored(names)
+        return first
+
+    async def _in_file(self, function: Callable[..., T], *arguments: Any) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._in_files, function, *arguments)
 
     async def read(self, offsets: Collection[int], *, room: int | None = None) -> list[Stored]:
         """The entries at these offsets, in the order of the log, without offsets that were pruned.
@@ -150,17 +182,29 @@ class Journal:
         return await self._read(self._reader.count, after, topics)
 
     async def scan_runs(
-        self, after: int, *, limit: int, topics: Collection[str], head: int, room: int
+        self,
+        after: int,
+        *,
+        limit: int,
+        topics: Collection[str],
+        head: int,
+        room: int,
+        internal: bool = False,
     ) -> RunScan:
-        """Like `scan`, without targets, as runs with their first offsets; no notification is built."""
-        return await self._read(self._reader.scan_runs, after, limit, topics, head, room)
+        """Like `scan`, without targets, as runs with their first offsets; no notification is built.
 
-    async def backlog(self, after: int, limit: int, topics: Collection[str], head: int) -> Backlog:
-        """The number of entries without a target after an offset, up to `head`, on these topics.
+        With `internal` also what was accepted while its topic was internal.
+        """
+        return await self._read(self._reader.scan_runs, after, limit, topics, head, room, internal)
+
+    async def backlog(
+        self, after: int, limit: int, topics: Collection[str], head: int, internal: bool = False
+    ) -> Backlog:
+        """The number of entries that `scan_runs` finds after an offset, up to `head`, on these topics.
 
         `upto` is the offset of entry number `limit`, or `head` if there are fewer.
         """
-        return await self._read(self._reader.backlog, after, limit, topics, head)
+        return await self._read(self._reader.backlog, after, limit, topics, head, internal)
 
     async def oldest(self) -> int:
         """The first offset from which on retention has removed nothing."""
@@ -320,7 +364,8 @@ class Journal:
             mean_group=writer.changes / writer.commits if writer.commits else 0.0,
             failures=channel.failures,
             lost=channel.lost,
-            database_bytes=sum(_size(self._path.with_name(self._path.name + end)) for end in ("", "-wal")),
+            database_bytes=sum(_size(self._path.with_name(self._path.name + end)) for end in ("", "-wal"))
+            + self._large.bytes,
             waiting=writer.waiting,
             waiting_bytes=channel.waiting_bytes,
             unavailable=channel.unavailable,
@@ -347,7 +392,8 @@ class Journal:
             self._reserve.take()
             linger = LINGER if self._durability == "none" else 0.0
             self._writer = Writer(db, self._path, self._channel.hand_back, self._reserve, linger=linger)
-            self._reader = Reader(open_reader(self._path), self._path)
+            self._reader = Reader(open_reader(self._path), self._path, self._large.read)
+            self._large.collect(self._large.names(), self._reader.query(_files_needed))
         except sqlite3.Error as error:
             db.close()
             raise opening_error(self._path, error) from error
@@ -376,6 +422,14 @@ class Journal:
             finally:
                 if pruning.streams and self._open:
                     await self._read(self._reader.forget_streams)
+                if self._large.bytes and self._open:
+                    names = await self._in_file(self._large.names)
+                    await self._in_file(self._large.collect, names, await self._query(_files_needed))
+
+
+def _files_needed(db: sqlite3.Connection) -> set[str]:
+    """The names of the files with the contents of large notifications."""
+    return {name for (name,) in db.execute("SELECT content FROM log WHERE outside > 0")}
 
 
 def _size(path: Path) -> int:

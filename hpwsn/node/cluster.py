@@ -64,6 +64,7 @@ class InCluster:
             journal=journal,
             clock=clock,
             policy=tree.routing if tree.fixed else None,
+            is_internal=tree.is_internal,
             store=admission.store_from_peer,
             has_peers=bool(config.backbone.peers),
         )
@@ -79,6 +80,7 @@ class InCluster:
         """Connect forwarding to committed notifications and to local interests."""
         forwarding = self.forwarding
         admission.limits.append(Limit(forwarding.check_room, routing=RELIABLE))
+        admission.limits.append(Limit(forwarding.check_large_room, large=True))
         journal.committed.add(forwarding.committed)
         subscriptions.interest_changed.add(self._subscription_changed)
         readers.waiting_changed.add(forwarding.reader_changed)
@@ -157,14 +159,19 @@ class InCluster:
             self._owner_proxy.follow(topology)
 
 
+def _at_least_two(limit: int, config: Config) -> int:
+    """A limit in bytes with room for two of the largest messages, so that what is accepted can be sent."""
+    return max(limit, 2 * config.server.body_limit)
+
+
 def _link_options(config: Config) -> LinkOptions:
     routing = config.routing
     return LinkOptions(
         fragment_size=routing.fragment_size,
         buffer_bytes=routing.buffer,
-        queue_bytes=routing.queue_bytes,
+        queue_bytes=_at_least_two(routing.queue_bytes, config),
         reassembly_timeout=routing.reassembly_timeout,
-        reassembly_bytes=routing.reassembly_bytes,
+        reassembly_bytes=_at_least_two(routing.reassembly_bytes, config),
         reassembly_messages=routing.reassembly_messages,
     )
 
@@ -174,7 +181,7 @@ def _router_settings(config: Config) -> RouterSettings:
     return RouterSettings(
         simple_subtree=config.topics.simple_subtree,
         max_unacknowledged=routing.unacknowledged,
-        max_unacknowledged_bytes=routing.unacknowledged_bytes,
+        max_unacknowledged_bytes=_at_least_two(routing.unacknowledged_bytes, config),
         resend_after=routing.resend_after,
         dead_grace=routing.dead_grace,
     )

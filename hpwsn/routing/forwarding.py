@@ -16,14 +16,16 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from hpwsn.background import in_thread
 from hpwsn.broker.subscriptions.subscription import State, Subscription
 from hpwsn.errors import JournalUnavailable
 from hpwsn.journal.journal import Journal
 from hpwsn.journal.store.records import Arrival, FrameRange
 from hpwsn.journal.store.routed import Unconfirmed, parse_route_source, route_source
 from hpwsn.listeners import Listeners
-from hpwsn.notification import FOREIGN, PARTIAL, RELIABLE, Notification, Run, count_of
+from hpwsn.notification import FOREIGN, LARGE, PARTIAL, RELIABLE, Notification, Run, content_size, count_of
 from hpwsn.routing.interest.routes import Route
+from hpwsn.routing.large_arrivals import LargeArrivals
 from hpwsn.routing.links.links import Links
 from hpwsn.routing.links.udp_sending import LinkOptions
 from hpwsn.routing.publications.duplicates import Repeats
@@ -31,13 +33,17 @@ from hpwsn.routing.publications.router import Router
 from hpwsn.routing.topology.topology import Topology
 from hpwsn.routing.wire.effects import Deliver, Effect, RouterSettings, Send
 from hpwsn.routing.wire.patterns import expressions_of
-from hpwsn.routing.wire.payloads import encode_payload, parse_payload, pieces
+from hpwsn.routing.wire.payloads import encode_payload, parse_large_payload, parse_payload, pieces
+from hpwsn.routing.wire.publication import LargePayload
 from hpwsn.routing.wire.router_messages import (
     Flag,
     MalformedMessage,
+    Message,
     Publication,
     PublicationId,
+    encode_large,
     encode_messages,
+    parse_large,
     parse_messages,
 )
 from hpwsn_client.wsn.soap.faults import Busy
@@ -49,6 +55,9 @@ log = logging.getLogger(__name__)
 TICK = 0.05
 TIDY_EVERY = 1.0
 READ_AT_ONCE = 500
+PIECES_AT_ONCE = 64
+PIECES_WAITING = 1 << 20
+"""Bytes in the queue to a node above which no further pieces of a large notification are added."""
 
 _POLICY_FLAGS: dict[str | None, int] = {"tcp": Flag.STREAM, "udp": Flag.DATAGRAM}
 """The flags of an ordinary publication by the routing policy of its topic; without a policy it has none."""
@@ -69,6 +78,7 @@ class Forwarding:
         journal: Journal,
         clock: Callable[[], float],
         policy: Callable[[Topic], str | None] | None,
+        is_internal: Callable[[Topic], bool],
         store: Callable[[Sequence[Run], Arrival | None], asyncio.Future[int]],
         has_peers: bool = False,
     ) -> None:
@@ -78,12 +88,22 @@ class Forwarding:
         self._journal = journal
         self._clock = clock
         self._policy = policy
+        self._is_internal = is_internal
         self._store = store
         self._has_peers = has_peers
         self._loop = asyncio.get_running_loop()
         self._links = Links(
-            name, secret, options, on_message=self._heard, on_state=self._link_changed, host=host, port=port
+            name,
+            secret,
+            options,
+            on_message=self._heard,
+            on_state=self._link_changed,
+            on_large=self._heard_large,
+            host=host,
+            port=port,
         )
+        self._large = LargeArrivals(self._store_large, self._deliver)
+        self._splitting: set[asyncio.Task[None]] = set()
         self.link_broken: Listeners[str] = Listeners("a broken link")
         """Told of a node whose link broke or cannot be had."""
         self.interest_changed: Listeners[()] = Listeners("the interest of other nodes")
@@ -108,7 +128,11 @@ class Forwarding:
         unconfirmed = await self._journal.routed.start(secrets.randbits(62))
         incarnation = round(self._clock() * 1e6)
         self._router = Router(
-            self._name, incarnation=incarnation, epoch=unconfirmed.epoch, settings=self._settings
+            self._name,
+            incarnation=incarnation,
+            epoch=unconfirmed.epoch,
+            settings=self._settings,
+            is_internal=self._is_internal,
         )
         self._router.restore(_ids(unconfirmed.stored))
         await self._publish_again(unconfirmed)
@@ -134,6 +158,9 @@ class Forwarding:
         if self._timer is not None:
             self._timer.cancel()
         self._flush()
+        await self._large.close()
+        for task in self._splitting:
+            task.cancel()
         await self._links.close(within)
 
     def follow(self, topology: Topology) -> None:
@@ -217,6 +244,15 @@ class Forwarding:
                 " (routing.unacknowledged); try again later"
             )
 
+    def check_large_room(self, runs: Sequence[Run]) -> None:
+        """Raise Busy for large notifications while a node has not received earlier ones."""
+        waiting, size = self._links.bulk_bytes, content_size(runs)
+        if waiting and waiting + size > self._options.queue_bytes:
+            raise Busy(
+                f"nothing was stored: another node has not received {waiting} bytes of large notifications"
+                " yet (routing.queue_bytes); try again later"
+            )
+
     def committed(self, first: int, runs: Sequence[Run]) -> None:
         """Send on what was committed here and did not come from another node."""
         now = self._loop.time()
@@ -258,18 +294,40 @@ class Forwarding:
         parts: Iterable[Notification] = (notification,)
         if notification.routing & PARTIAL:
             identification = f"{self._name}:{self._router.epoch:x}:{offset}"
+            if len(notification.content) >= LARGE:
+                task = self._loop.create_task(self._publish_pieces(notification, identification, flags))
+                self._splitting.add(task)
+                task.add_done_callback(self._splitting.discard)
+                return
             parts = pieces(notification, identification, self._options.fragment_size)
         for part in parts:
-            self._number += 1
-            payload = encode_payload(part)
-            self._do(self._router.publish(topic, self._number, payload, now, flags, route))
+            self._publish_part(part, route, now, flags)
+
+    def _publish_part(self, part: Notification, route: Route, now: float, flags: int) -> None:
+        self._number += 1
+        self._do(self._router.publish(part.topic, self._number, encode_payload(part), now, flags, route))
+
+    async def _publish_pieces(self, notification: Notification, identification: str, flags: int) -> None:
+        """Publish the pieces of a large notification, no faster than other nodes take them."""
+        size = self._options.fragment_size
+        parts = await in_thread(lambda: list(pieces(notification, identification, size)))
+        for number, part in enumerate(parts):
+            if not number % PIECES_AT_ONCE:
+                await self._links.has_room(PIECES_WAITING)
+            self._publish_part(part, self._router.route(part.topic), self._loop.time(), flags)
 
     # What comes from other nodes.
 
     def _heard(self, member: str, payload: bytes) -> None:
+        self._received(member, lambda: parse_messages(payload))
+
+    def _heard_large(self, member: str, parts: Sequence[bytes]) -> None:
+        self._received(member, lambda: parse_large(parts))
+
+    def _received(self, member: str, parse: Callable[[], Sequence[Message]]) -> None:
         now = self._loop.time()
         try:
-            for message in parse_messages(payload):
+            for message in parse():
                 self._do(self._router.received(member, message, now))
         except MalformedMessage as error:
             self._malformed += 1
@@ -284,38 +342,81 @@ class Forwarding:
     def _do(self, effects: Iterable[Effect]) -> None:
         for effect in effects:
             if isinstance(effect, Send):
-                payload = encode_messages((effect.message,))
-                for member in effect.to:
-                    self._unsent += not self._links.send(member, payload, reliable=effect.stream)
+                self._send(effect)
             elif isinstance(effect, Deliver):
                 self._deliver(effect.publication)
             else:
                 self._abandoned += 1
                 self._given_up[effect.target] += 1
 
+    def _send(self, effect: Send) -> None:
+        to, message, stream = effect
+        topic = None
+        if isinstance(message, Publication):
+            topic = message.topic or ""
+            if isinstance(message.payload, LargePayload):
+                parts, key = encode_large(message), (message.id, message.leg)
+                for member in to:
+                    self._unsent += not self._links.send_large(member, parts, topic, key)
+                return
+        payload = encode_messages((message,))
+        for member in to:
+            self._unsent += not self._links.send(member, payload, reliable=stream, topic=topic)
+
     def _deliver(self, publication: Publication) -> None:
+        if self._large.take(publication):
+            return
         id_ = publication.id if publication.flags & Flag.RELIABLE else None
+        assert isinstance(publication.payload, bytes)
         try:
             notification = parse_payload(publication.topic, publication.payload)
         except MalformedMessage as error:
-            self._malformed += 1
-            log.error("publication %s cannot be read, and is left out: %s", publication.id, error)
-            self._settle(id_)
+            self._leave_out(publication, error)
             return
-        if self._repeats.is_repeated(notification, publication.id.origin):
-            self._repeated += 1
-            self._settle(id_)
+        if self._is_repeated(notification, publication):
             return
-        parts: Iterable[Notification] = (notification,)
-        if publication.flags & Flag.RELIABLE and publication.partial:
-            identification = "{}:{:x}:{}".format(*publication.id)
-            parts = pieces(notification, identification, self._options.fragment_size)
         if not self._arriving:
             self._loop.call_soon(self._flush)
-        self._arriving.append(([Run.of(part) for part in parts], id_))
+        self._arriving.append(([Run.of(part) for part in self._parts(notification, publication)], id_))
 
-    def _settle(self, id_: PublicationId | None) -> None:
-        if id_ is not None:
+    def _parts(self, notification: Notification, publication: Publication) -> Iterable[Notification]:
+        if not (publication.flags & Flag.RELIABLE and publication.partial):
+            return (notification,)
+        identification = "{}:{:x}:{}".format(*publication.id)
+        return pieces(notification, identification, self._options.fragment_size)
+
+    def _leave_out(self, publication: Publication, error: MalformedMessage) -> None:
+        self._malformed += 1
+        log.error("publication %s cannot be read, and is left out: %s", publication.id, error)
+        self._settle(publication)
+
+    def _is_repeated(self, notification: Notification, publication: Publication) -> bool:
+        repeated = self._repeats.is_repeated(notification, publication.id.origin)
+        if repeated:
+            self._repeated += 1
+            self._settle(publication)
+        return repeated
+
+    async def _store_large(self, publication: Publication) -> None:
+        """Commit a large publication alone; threads parse it and write it."""
+        try:
+            runs = await in_thread(self._parse_large, publication)
+        except MalformedMessage as error:
+            self._leave_out(publication, error)
+            return
+        if not self._is_repeated(runs[0].first, publication):
+            id_ = publication.id if publication.flags & Flag.RELIABLE else None
+            await asyncio.wait((self._commit([(runs, id_)]),))
+
+    def _parse_large(self, publication: Publication) -> Sequence[Run]:
+        assert isinstance(publication.payload, LargePayload)
+        run = parse_large_payload(publication.topic, publication.payload)
+        parts = self._parts(run.first, publication)
+        return [run] if isinstance(parts, tuple) else [Run.of(part) for part in parts]
+
+    def _settle(self, publication: Publication) -> None:
+        if publication.flags & Flag.RELIABLE:
+            id_ = publication.id
             self._loop.call_soon(lambda: self._do(self._router.stored((id_,), self._loop.time())))
 
     def _flush(self) -> None:
@@ -323,6 +424,9 @@ class Forwarding:
         if not self._arriving:
             return
         arriving, self._arriving = self._arriving, []
+        self._commit(arriving)
+
+    def _commit(self, arriving: Sequence[tuple[Sequence[Run], PublicationId | None]]) -> asyncio.Future[int]:
         runs = [run for parts, _ in arriving for run in parts]
         ids = [id_ for _, id_ in arriving if id_ is not None]
         ranges = [FrameRange(route_source(id_.origin, id_.epoch), id_.number, id_.number) for id_ in ids]
@@ -331,6 +435,7 @@ class Forwarding:
             arrival = Arrival(ranges=ranges, time=self._clock(), from_peers=self._has_peers)
         stored = self._store(runs, arrival)
         stored.add_done_callback(lambda ended: self._stored(ended, runs, ids))
+        return stored
 
     def _stored(self, ended: asyncio.Future[int], runs: Sequence[Run], ids: Sequence[PublicationId]) -> None:
         error = None if ended.cancelled() else ended.exception()

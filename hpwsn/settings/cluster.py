@@ -112,7 +112,9 @@ class RoutingSettings:
         8000, Size(512, 8191), "Maximum datagram size; larger notifications are fragmented."
     )
     buffer: int = setting(4 * MIB, Size(64 * 1024, 1024 * MIB), "Requested socket buffer for datagrams.")
-    queue_bytes: int = setting(64 * MIB, Size(MIB), "Maximum bytes queued per node.")
+    queue_bytes: int = setting(
+        64 * MIB, Size(MIB), "Maximum bytes queued per node; never less than twice `server.body_limit`."
+    )
     reassembly_timeout: float = setting(
         5.0, Duration(0.1, 3600), "Maximum wait for the next fragment of a notification."
     )
@@ -128,7 +130,9 @@ class RoutingSettings:
         "Maximum unacknowledged reliable notifications, beyond which publishers get 503.",
     )
     unacknowledged_bytes: int = setting(
-        64 * MIB, Size(MIB), "Maximum bytes of unacknowledged reliable notifications."
+        64 * MIB,
+        Size(MIB),
+        "Maximum bytes of unacknowledged reliable notifications; never less than twice `server.body_limit`.",
     )
     resend_after: float = setting(
         5.0,

@@ -21,7 +21,8 @@ from tests.patience import PATIENCE, until
 
 NAMES = (
     "notify", "push", "end-to-end", "fan-out", "latency", "topics", "fragments", "growth", "matching",
-    "matching-papers", "long-connections", "memory", "delivery-modes", "wire",
+    "matching-engines", "matching-papers", "long-connections", "memory", "delivery-modes", "wire",
+    "large-messages",
 )  # fmt: skip
 WITH_TARGETS = set(NAMES) - {"latency", "delivery-modes", "wire"}
 REFERENCES = ("bare Protocol", "aiohttp", "Spyne")
@@ -47,7 +48,17 @@ def test_a_benchmark_measures_itself_and_what_it_is_measured_against(name: str, 
     assert all(math.isfinite(row["value"]) and row["value"] > 0 for row in data["rows"]), data["rows"]
     assert bool(data["checks"]) == (name in WITH_TARGETS)
     assert all(math.isfinite(check["value"]) for check in data["checks"])
-    if name not in ("delivery-modes", "long-connections", "matching", "matching-papers", "push", "wire"):
+    without = (
+        "delivery-modes",
+        "large-messages",
+        "long-connections",
+        "matching",
+        "matching-engines",
+        "matching-papers",
+        "push",
+        "wire",
+    )
+    if name not in without:
         for reference in REFERENCES:
             assert any(reference in row["name"] for row in data["rows"]), reference
     assert etree.parse(tmp_path / f"{name}.svg").getroot().tag.endswith("svg")

@@ -301,3 +301,19 @@ async def test_a_relay_closes_a_connection_that_it_has_not_begun_to_serve() -> N
             await asyncio.sleep(0)
         await relay.close()
         assert await asyncio.to_thread(client.recv, 1) == b""
+
+
+async def test_a_large_message_lets_others_pass_and_keeps_the_order_of_its_topic():
+    one, two = Peer("one"), Peer("two")
+    large, after, other = random.Random(1).randbytes(24 << 20), b"after it", b"of another topic"
+    async with running(one, two) as (_, place):
+        one.links.set_members({"two": place})
+        assert one.links.send_large("two", (large[:1000], large[1000:]), "A", "key")
+        assert one.links.send("two", after, reliable=False, topic="A")
+        assert one.links.send("two", other, reliable=True, topic="B")
+        assert one.links.bulk_bytes > len(large)
+        await holds(lambda: len(two.payloads) == 3)
+        assert two.payloads == [other, large, after]
+        await holds(lambda: not one.links.bulk_bytes)
+        assert one.links.send("two", after, reliable=False, topic="A")
+        await holds(lambda: two.payloads[3:] == [after])

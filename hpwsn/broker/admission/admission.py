@@ -5,6 +5,9 @@ message id, so that a repetition gets the first outcome even when queues are ful
 only then is the id claimed. `append` hands the runs to the backbone, and settles the claim or releases it. A
 request is taken whole or not at all.
 
+What is accepted on an internal topic gets the target INTERNAL, by which the journal keeps it apart and every
+commit listener passes over it. It stays internal even if its topic becomes public later.
+
 A peer node has accepted what it sends: its runs are checked for form when they are decoded, their ids are
 noted, and queue limits do not apply.
 """
@@ -19,11 +22,12 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from hpwsn.backbone.interface import Backbone
+from hpwsn.background import in_thread
 from hpwsn.broker.admission.message_ids import MessageIds, Outcome, Span
 from hpwsn.broker.subscriptions.subscription import Subscriber
 from hpwsn.errors import BackboneUnavailable, JournalUnavailable
 from hpwsn.journal.store.records import Arrival, MessageId
-from hpwsn.notification import END, Run, count_of, split_payloads
+from hpwsn.notification import END, INTERNAL, LARGE, Run, count_of, split_payloads, with_large_apart
 from hpwsn.topics.tree.tree import TopicTree
 from hpwsn_client.wsn.operations.notifications import MESSAGE_CLOSE, NotificationMessage, encode_content
 from hpwsn_client.wsn.soap import faults
@@ -62,6 +66,8 @@ class Decision(NamedTuple):
     asked: Topic | None
     topic: Topic | None
     """The tree's own instance of the topic."""
+    target: str | None
+    """INTERNAL if the topic is internal."""
     generation: int
     version: int
     until: float
@@ -85,11 +91,13 @@ class Limit(NamedTuple):
     """A bound on what waits: `check` raises Busy for runs that would exceed it.
 
     It is asked only while `applies` is true, and where `routing` has flags, only for runs with one of them.
+    With `large` it is asked only for requests with a large notification.
     """
 
     check: Callable[[Sequence[Run]], None]
     applies: object = True
     routing: int = 0
+    large: bool = False
 
 
 class Admission:
@@ -136,8 +144,10 @@ class Admission:
         routing: int = 0,
     ) -> Span:
         """Where the notifications are, once they can no longer be lost; raises a fault if none was taken."""
+        large = any(len(message.payload) >= LARGE for message in messages)
         try:
-            runs = runs_of(messages, message_id, target, routing)
+            arguments = messages, message_id, target, routing
+            runs = await in_thread(runs_of, *arguments) if large else runs_of(*arguments)
         except faults.SoapFault:
             self.refused += len(messages)
             raise
@@ -145,6 +155,8 @@ class Admission:
 
     async def publish_runs(self, runs: Sequence[Run], source: Source = CLIENT) -> Span:
         """Like `publish`, for the runs of one request, which have the same message id or none."""
+        if any(not run.large and len(run.payloads) >= LARGE for run in runs):
+            runs = await in_thread(with_large_apart, runs)
         try:
             first = self.admit(source, runs)
         except faults.SoapFault:
@@ -173,8 +185,10 @@ class Admission:
             if known is not None:
                 self.repeated += count_of(runs)
                 return known
-        for check, applies, routing in self.limits:
+        for check, applies, routing, large in self.limits:
             if applies and (not routing or runs[0].routing & routing):
+                if large and not any(run.large for run in runs):
+                    continue
                 check(runs)
         if id_ is not None:
             self._ids.claim(id_, now)
@@ -198,7 +212,9 @@ class Admission:
         ):
             known = self._decide(source, run)
         run.topic = known.topic
-        if len(run.before) + len(run.payloads) > self._short:
+        if known.target is not None:
+            self.conceal(run)
+        if run.large or len(run.before) + len(run.payloads) > self._short:
             self._check_size(run)
 
     def _decide(self, source: Source, run: Run) -> Decision:
@@ -208,12 +224,20 @@ class Admission:
         if source.registration is not None or registrations.required:
             until = registrations.check_publisher(run.before, source.registration)
         topic = None if run.topic is None else self._tree.canonical(run.topic)
-        decision = Decision(source, run.topic, topic, registrations.generation, self._tree.version, until)
+        target = INTERNAL if topic is not None and self._tree.is_internal(topic) else None
+        decision = Decision(
+            source, run.topic, topic, target, registrations.generation, self._tree.version, until
+        )
         if len(run.before) <= LONGEST_REMEMBERED:
             if len(self._decisions) >= MOST_DECISIONS:
                 self._decisions.clear()
             self._decisions[run.before] = decision
         return decision
+
+    def conceal(self, run: Run) -> None:
+        """Keep a run from all but jobs, here and at other nodes, if its topic is internal."""
+        if run.target is None and run.topic is not None and self._tree.is_internal(run.topic):
+            run.target, run.routing = INTERNAL, 0
 
     def check_form(self, run: Run) -> None:
         """Raise the fault for an unknown topic or a notification that is too large."""
@@ -222,7 +246,9 @@ class Admission:
         self._check_size(run)
 
     def _check_size(self, run: Run) -> None:
-        longest = len(run.before) + max(map(len, split_payloads(run.payloads))) + len(MESSAGE_CLOSE)
+        longest = run.content_size
+        if longest > self._content_limit and run.size > 1:
+            longest = len(run.before) + max(map(len, split_payloads(run.payloads))) + len(MESSAGE_CLOSE)
         if longest > self._content_limit:
             raise faults.TooLarge(
                 f"a message has {longest} bytes with its escapes and namespaces, and"
@@ -271,6 +297,8 @@ class Admission:
 
     def store_from_peer(self, runs: Sequence[Run], arrival: Arrival | None) -> asyncio.Future[int]:
         """Store what another node accepted and sent here; the future has the offset of the first."""
+        for run in runs:
+            self.conceal(run)
         stored = self._store(runs, arrival)
         ids = {run.message_id for run in runs if run.message_id is not None}
         if ids:

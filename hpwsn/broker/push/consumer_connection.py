@@ -14,6 +14,7 @@ import math
 import os
 import socket
 import ssl
+from collections import deque
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -27,6 +28,8 @@ from hpwsn.errors import SettingError
 from hpwsn_client.tls import certificate_problem, handshake_problem
 
 TRUST = "name the PEM file of the authority that signed it in delivery.ca_file"
+PIECE = 256 << 10
+"""Bytes of a large request that are written at once."""
 EXCERPT = 2048
 """Bytes of a reply's body that are kept for diagnosis."""
 
@@ -102,6 +105,9 @@ class Owner(Protocol):
     def answered(self, connection: Connection, outcome: Outcome, reusable: bool) -> None:
         """A reply was received."""
 
+    def progressed(self, connection: Connection) -> None:
+        """The consumer has read a part of a large request."""
+
     def spoiled(self, connection: Connection) -> None:
         """The connection has ended or must be closed; it takes no further request."""
 
@@ -114,8 +120,8 @@ class Connection(asyncio.Protocol):
 
     __slots__ = (
         "_complete", "_excerpt", "_framed", "_keep", "_limit", "_owner", "_parser", "_received",
-        "_retry_after", "_status", "_surplus", "_transport", "_written", "deadline", "host", "idle",
-        "opening", "reused", "ticket",
+        "_retry_after", "_sent", "_status", "_surplus", "_transport", "_unsent", "_writing_paused",
+        "_written", "deadline", "host", "idle", "opening", "reused", "ticket",
     )  # fmt: skip
 
     def __init__(self, owner: Owner, host: HostKey, limit: int) -> None:
@@ -134,6 +140,10 @@ class Connection(asyncio.Protocol):
         self._status: int | None = None
         self._retry_after: float | None = None
         self._excerpt = b""
+        self._unsent: deque[bytes] = deque()
+        self._sent = 0
+        """The bytes of the first part of `_unsent` that are written."""
+        self._writing_paused = False
 
     @property
     def silent(self) -> bool:
@@ -156,7 +166,36 @@ class Connection(asyncio.Protocol):
         """Write the request, unless it was cancelled in the meantime."""
         if self.ticket is not None and self._transport is not None:
             self._written = True
-            self._transport.write(self.ticket.request())
+            request = self.ticket.request()
+            if isinstance(request, bytes):
+                self._transport.write(request)
+            else:
+                self._unsent = request
+                self._write_pieces()
+
+    def _write_pieces(self) -> None:
+        """Write a large request as fast as the consumer reads it, so that no buffer grows with it."""
+        assert self._transport is not None
+        unsent = self._unsent
+        while unsent and not self._writing_paused:
+            part = unsent[0]
+            piece = part[self._sent : self._sent + PIECE]
+            self._sent += len(piece)
+            if self._sent >= len(part):
+                unsent.popleft()
+                self._sent = 0
+            self._transport.write(piece)
+
+    def pause_writing(self) -> None:
+        """See asyncio.Protocol."""
+        self._writing_paused = True
+
+    def resume_writing(self) -> None:
+        """See asyncio.Protocol; the time for the reply begins again with each piece of a large request."""
+        self._writing_paused = False
+        if self._unsent:
+            self._owner.progressed(self)
+            self._write_pieces()
 
     def drop(self) -> None:
         """Close at once; `lost` is called afterwards."""
@@ -246,7 +285,8 @@ class Connection(asyncio.Protocol):
         self._complete = self._status is not None and self._status >= 200
 
     def _all_sent(self) -> bool:
-        return self._transport is not None and self._transport.get_write_buffer_size() == 0
+        written = self._transport is not None and self._transport.get_write_buffer_size() == 0
+        return written and not self._unsent
 
     def _forget_reply(self) -> None:
         self._received = 0

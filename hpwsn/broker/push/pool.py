@@ -149,6 +149,10 @@ class Pusher:
         if connection.idle:
             self._deadlines.set(connection, self._idle_timeout)
 
+    def progressed(self, connection: Connection) -> None:
+        """See consumer_connection.Owner."""
+        self._deadlines.set(connection, self._response_timeout)
+
     def spoiled(self, connection: Connection) -> None:
         """See consumer_connection.Owner."""
         self._leave_idle(connection)

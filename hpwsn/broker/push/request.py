@@ -7,12 +7,15 @@ a URL that would add a header, a second request or credentials is refused.
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, quote, urlsplit
+
+from hpwsn.notification import LARGE
 
 if TYPE_CHECKING:
     from hpwsn.broker.push.consumer_connection import Connection
@@ -147,12 +150,13 @@ class Ticket:
         self.connection = None
         return done
 
-    def request(self) -> bytes:
-        """The bytes of the request."""
+    def request(self) -> bytes | deque[bytes]:
+        """The bytes of the request; those of a large one in parts, none of which was copied."""
         assert self.target is not None
         body = (self._body,) if isinstance(self._body, bytes) else self._body
         length = sum(map(len, body))
-        return b"".join((self.target.head, self._headers, b"Content-Length: %d\r\n\r\n" % length, *body))
+        parts = (self.target.head, self._headers, b"Content-Length: %d\r\n\r\n" % length, *body)
+        return b"".join(parts) if length < LARGE else deque(parts)
 
     def outcome(self, kind: OutcomeKind, words: str, status: int | None = None) -> Outcome:
         """An outcome whose reason has the URL, shortened and without credentials."""

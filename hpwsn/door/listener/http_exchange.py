@@ -1,7 +1,8 @@
 """HTTP requests and replies as values, shared by the full SOAP door and the HTTP lane.
 
-It has no socket and no operation. `Refusals` encodes faults as replies; `Responses` encodes replies as bytes
-for the HTTP lane, with the headers that aiohttp would add. SOAP 1.1 section 6, SOAP 1.2 part 2 section 7.
+It has no socket and no operation. `read_body` reads a body that aiohttp receives. `Refusals` encodes faults
+as replies; `Responses` encodes replies as bytes for the HTTP lane, with the headers that aiohttp would add.
+SOAP 1.1 section 6, SOAP 1.2 part 2 section 7.
 """
 
 from __future__ import annotations
@@ -14,8 +15,11 @@ from email.utils import formatdate
 from http import HTTPStatus
 from typing import Protocol
 
+from aiohttp import web
 from aiohttp.http import SERVER_SOFTWARE
 
+from hpwsn.background import in_thread
+from hpwsn.notification import LARGE
 from hpwsn_client.wsn.soap import faults
 from hpwsn_client.wsn.soap.envelope import SoapVersion, parse_envelope
 from hpwsn_client.wsn.soap.faults import encode_fault
@@ -82,9 +86,11 @@ class Refusals:
 
     def overtaken(self, post: Post) -> Reply:
         """The reply to a Notify that was not stored, while later requests may have been."""
-        envelope = parse_envelope(post.data, self._limits, post.charset)
         words = "nothing was stored, but later requests of this connection may be stored; send it again"
         fault = faults.Busy(words, retry_after=RETRY_AFTER)
+        if len(post.data) >= LARGE:
+            return self.refuse(fault, post.hint, None)
+        envelope = parse_envelope(post.data, self._limits, post.charset)
         return self.refuse(fault, envelope.version, envelope.addressing.message_id)
 
     def too_late(self, hint: SoapVersion) -> Reply:
@@ -133,3 +139,18 @@ class Responses:
         self._common = f"Date: {date}\r\nServer: {SERVER_SOFTWARE}\r\n".encode()
         accepted = Reply(HTTPStatus.ACCEPTED)
         self._accepted = (self.encode(accepted, close=False), self.encode(accepted, close=True))
+
+
+async def read_body(request: web.Request) -> bytes:
+    """Read the whole body; a large one is joined in a thread. HTTPRequestEntityTooLarge above the limit."""
+    if (request.content_length or LARGE) < LARGE:
+        return await request.read()
+    limit = request.client_max_size
+    parts: list[bytes] = []
+    size = 0
+    async for part in request.content.iter_any():
+        size += len(part)
+        if limit and size > limit:
+            raise web.HTTPRequestEntityTooLarge(max_size=limit, actual_size=size)
+        parts.append(part)
+    return b"".join(parts) if size < LARGE else await in_thread(b"".join, parts)

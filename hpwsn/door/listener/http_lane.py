@@ -17,7 +17,9 @@ from collections.abc import Callable, Sequence
 from typing import cast
 
 from hpwsn.door.listener.http_exchange import BrokerDoor, Post, Responses
+from hpwsn.door.listener.pending_requests import PendingRequests
 from hpwsn.door.listener.request_head import Head, Heads, may_be_ordinary
+from hpwsn.notification import LARGE
 
 MOST_UNANSWERED = 256
 """Maximum number of unanswered requests of one connection."""
@@ -126,34 +128,6 @@ class Lanes:
             self._timer.cancel()
 
 
-class _PendingRequests:
-    """Consecutive requests with one outcome; `reply` is None until the outcome is known."""
-
-    __slots__ = ("bodies", "full", "heads", "lane", "reply")
-
-    def __init__(self, lane: Lane, heads: list[Head], bodies: list[bytes], full: bool = False) -> None:
-        self.lane = lane
-        self.heads = heads
-        self.bodies = bodies
-        self.full = full
-        self.reply: bytes | None = None
-
-    def singly(self) -> list[_PendingRequests]:
-        """Split into single requests for the full door."""
-        return [
-            _PendingRequests(self.lane, [head], [body], full=True)
-            for head, body in zip(self.heads, self.bodies, strict=True)
-        ]
-
-    def stored(self, stored: bool) -> None:
-        """The outcome from the Notify lane: answer if stored, else retry through the full door."""
-        if stored:
-            self.reply = self.lane.responses.accepted(len(self.heads), self.heads[-1].close)
-        else:
-            self.lane.needs_full(self)
-        self.lane.proceed_soon()
-
-
 class Lane(asyncio.Protocol):
     """One connection."""
 
@@ -164,7 +138,7 @@ class Lane(asyncio.Protocol):
         self._offer = lanes.offer
         self._time = lanes.loop.time
         self._transport: asyncio.Transport
-        self._unanswered: deque[_PendingRequests] = deque()
+        self._unanswered: deque[PendingRequests] = deque()
         self._count = 0
         self._bytes = 0
         self._full = 0
@@ -237,10 +211,13 @@ class Lane(asyncio.Protocol):
         if len(data) < missing:
             self._missing -= len(data)
             return
-        body = b"".join(self._parts)
+        parts = self._parts
         self._parts, self._missing, self._head = [], 0, None
         assert head is not None
-        self._begin([head], [body])
+        if head.length < LARGE:
+            self._begin([head], [b"".join(parts)])
+        else:
+            self._begin_full(PendingRequests(self, [head], [b""], parts=parts))
         self._consume(data[missing:])
 
     def _consume(self, data: bytes) -> None:
@@ -319,22 +296,31 @@ class Lane(asyncio.Protocol):
     def _begin(self, heads: list[Head], bodies: list[bytes]) -> int:
         """Start the first request and those in its batch; return their number."""
         self._begun = True
-        pending = _PendingRequests(self, heads, bodies)
+        pending = PendingRequests(self, heads, bodies)
         taken = 0 if self._full else self._offer(bodies, pending.stored)
         full, taken = not taken, taken or 1
         if taken < len(bodies):
             pending.heads, pending.bodies = heads[:taken], bodies[:taken]
-        self._unanswered.append(pending)
-        self._count += taken
-        self._bytes += sum(map(len, pending.bodies))
-        if pending.heads[-1].close:
-            self._ending = True
         if full:
-            self.needs_full(pending)
-            self.proceed()
+            self._begin_full(pending)
+        else:
+            self._enter(pending)
         return taken
 
-    def needs_full(self, pending: _PendingRequests) -> None:
+    def _enter(self, pending: PendingRequests) -> None:
+        self._unanswered.append(pending)
+        self._count += len(pending.heads)
+        self._bytes += pending.size
+        if pending.heads[-1].close:
+            self._ending = True
+
+    def _begin_full(self, pending: PendingRequests) -> None:
+        """Start a request that goes to the full SOAP door."""
+        self._enter(pending)
+        self.needs_full(pending)
+        self.proceed()
+
+    def needs_full(self, pending: PendingRequests) -> None:
         """Send these requests to the full SOAP door, one by one in their order."""
         self._full += len(pending.heads)
         pending.full = True
@@ -356,8 +342,8 @@ class Lane(asyncio.Protocol):
         while waiting and (reply := waiting[0].reply) is not None:
             answers.append(reply)
             pending = waiting.popleft()
-            self._count -= len(pending.bodies)
-            self._bytes -= sum(map(len, pending.bodies))
+            self._count -= len(pending.heads)
+            self._bytes -= pending.size
         if answers and not self._transport.is_closing():
             self._transport.write(answers[0] if len(answers) == 1 else b"".join(answers))
         if self._lost:
@@ -373,9 +359,9 @@ class Lane(asyncio.Protocol):
         """Whether the outcome of every request in the Notify lane is known."""
         return all(other.full or other.reply is not None for other in self._unanswered)
 
-    async def _answer(self, request: _PendingRequests) -> None:
+    async def _answer(self, request: PendingRequests) -> None:
         head = request.heads[0]
-        post = Post(request.bodies[0], head.charset, head.hint)
+        post = Post(await request.body(), head.charset, head.hint)
         if any(not other.full for other in self._unanswered):
             # A retry would reorder it after later requests without the client knowing.
             reply = self._lanes.soap.overtaken(post)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from hpwsn.broker.admission.admission import CLIENT, Admission
 from hpwsn.broker.admission.batching import Batching, Stored
 from hpwsn.door.notify.scan import NotifyScan
-from hpwsn.notification import Run
+from hpwsn.notification import LARGE, Run
 from hpwsn_client.wsn.soap.soap_faults import SoapFault
 from hpwsn_client.wsn.soap.xml import Limits
 
@@ -44,8 +44,8 @@ class NotifyLane:
         runs: list[Run] = []
         taken = size = 0
         for data in bodies:
-            # Any other operation is not worth a scan.
-            found = self._scan.read(data) if b"Notify" in data else None
+            # Any other operation is not worth a scan, and a large body would hold the event loop.
+            found = self._scan.read(data) if len(data) < LARGE and b"Notify" in data else None
             if found is None:
                 break
             # A duplicate gets the outcome of its first request, not of this batch, so it goes alone.

@@ -8,7 +8,7 @@ from a document that libxml2 has found well-formed.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
@@ -37,6 +37,13 @@ class _Binding(NamedTuple):
     colon: bytes
     declaration: bytes
     mentioned: re.Pattern[bytes]
+
+
+class CompleteTag(NamedTuple):
+    """The beginning of a start tag up to its name, with declarations, and the bytes that it replaces."""
+
+    length: int
+    written: bytes
 
 
 class Scope:
@@ -87,6 +94,22 @@ class Scope:
         added = b"".join([b.declaration for b in wanted if b.prefix not in own])
         default = b"" if b"" in own else self._default
         return b"".join((tag[1], added, default, element[tag.end(1) :]))
+
+    def complete_tag(self, beginning: bytes, windows: Callable[[], Iterable[bytes]]) -> CompleteTag | None:
+        """The start tag of an element with the declarations that the element may use; None if not plain.
+
+        `beginning` has the whole tag, and `windows` give all of the element, in overlapping pieces.
+        """
+        tag = _start_tag(beginning)
+        own = None if tag is None else read_declarations(tag[2])
+        if tag is None or own is None:
+            return None
+        wanted: dict[bytes, _Binding] = {}
+        for window in windows() if self._prefixed else ():
+            wanted |= {binding.prefix: binding for binding in self._mentioned(window)}
+        added = b"".join([b.declaration for b in wanted.values() if b.prefix not in own])
+        default = b"" if b"" in own else self._default
+        return CompleteTag(tag.end(1), b"".join((tag[1], added, default)))
 
     def is_unused(self, elements: bytes) -> bool:
         """Whether these elements use no namespace of this scope, so that they are self-contained."""

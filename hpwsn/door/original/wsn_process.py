@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 
 from aiohttp import web
 
+from hpwsn.background import in_thread
 from hpwsn.contracts import process_wsdl
 from hpwsn.door.original.push_endpoints import PushEndpoints
 from hpwsn.door.soap.dispatch import Answer, Call
@@ -84,7 +85,8 @@ class OriginalDoor:
         _refuse_soap_12(envelope)
         if envelope.body is None:
             raise faults.InvalidMessage("the SOAP Body is empty; send a WsnProcess element")
-        request = parse_process(envelope.body, envelope.addressing.to, self._context.limits)
+        arguments = envelope.body, envelope.addressing.to, self._context.limits
+        request = await in_thread(parse_process, *arguments) if call.large else parse_process(*arguments)
         answer = None
         if isinstance(request, PackedNotification):
             await self._publish(request, envelope)

@@ -2,24 +2,27 @@
 
 It owns the paths under /topics, their parameters and status codes; json_events maps events to XML. JSON and
 SOAP publish to the same log. A GET is a poll, a stream if the client accepts `text/event-stream`, or a
-WebSocket if it asks for an upgrade; all three take the same query. Every error is a JSON object with `error`.
+WebSocket if it asks for an upgrade; all three take the same query. Internal topics are read only with the
+token of jobs; other readers get what is public below a topic. Every error is a JSON object with `error`.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from importlib import import_module
 from types import ModuleType
 
 from aiohttp import web
 
+from hpwsn.background import in_thread
 from hpwsn.broker.admission.admission import Source, open_run
 from hpwsn.broker.broker import Broker
 from hpwsn.broker.delivery.log_pages import Page, encode_once, off_loop
 from hpwsn.broker.delivery.log_readers import Query, Readers
 from hpwsn.door.event_shapes.line_shapes import LineShapes
+from hpwsn.door.listener.http_exchange import read_body
+from hpwsn.door.rest.authorization import Accepts, reads_internal
 from hpwsn.door.rest.event_answers import answer, answers_in_json
 from hpwsn.door.rest.event_pages import MOST_ROWS, ROWS, ROWS_BYTES, ROWS_TYPE, EventPages
 from hpwsn.door.rest.event_parameters import (
@@ -38,14 +41,19 @@ from hpwsn.door.rest.event_parameters import (
     topics_of,
     wait_of,
 )
+from hpwsn.door.rest.event_payloads import (
+    ELSEWHERE,
+    GROWTH,
+    JSON_TYPE,
+    LINES_TYPE,
+    payloads_elsewhere,
+    payloads_of,
+)
 from hpwsn.door.rest.event_socket import check_origin, wants_socket, write_socket
 from hpwsn.door.rest.event_stream import wants_stream, write_stream
 from hpwsn.door.rest.long_connection import Forms
 from hpwsn.door.rest.openapi import document
 from hpwsn.door.rest.service_requests import OpenStreams
-from hpwsn.notification import END
-from hpwsn_client.wsn.formats.json_events import encode_event
-from hpwsn_client.wsn.formats.json_text import parse_event_lines, parse_events
 from hpwsn_client.wsn.operations.filters import Filter
 from hpwsn_client.wsn.operations.notifications import NotificationMessage
 from hpwsn_client.wsn.soap import faults
@@ -56,20 +64,16 @@ from hpwsn_client.wsn.topics.topic_expressions import TopicExpression
 
 AFTER_HEADER, WAITING_HEADER = "Hpwsn-After", "Hpwsn-Waiting"
 OLDEST_HEADER, UPTO_HEADER, SINCE_HEADER = "Hpwsn-Oldest", "Hpwsn-Upto", "Hpwsn-Since"
-JSON_TYPE, LINES_TYPE = "application/json", "application/x-ndjson"
 ARROW_TYPE = "application/vnd.apache.arrow.stream"
 PROTOBUF_TYPE = "application/x-protobuf"
 CONTENT_TYPES = (JSON_TYPE, LINES_TYPE, ARROW_TYPE, PROTOBUF_TYPE)
 PAGE, LARGEST_PAGE = 100, 1000
-GROWTH = 4
-"""Maximum size of a request's events in XML, as a multiple of `server.body_limit`."""
 
 _OPTIONAL = {
     ARROW_TYPE: ("Arrow", "hpwsn.door.arrow.event_batches", "arrow"),
     PROTOBUF_TYPE: ("Protocol Buffers", "hpwsn.door.protobuf.event_messages", "protobuf"),
 }
 """The name of each format that needs an optional package, its module, and the extra with the package."""
-_PARSERS = {JSON_TYPE: parse_events, LINES_TYPE: parse_event_lines}
 
 
 class EventsDoor:
@@ -83,6 +87,7 @@ class EventsDoor:
         request_timeout: float,
         *,
         check_filter: Callable[[Filter], None],
+        accepts_token: Accepts,
         origins: Sequence[str] = (),
     ) -> None:
         self._broker = broker
@@ -90,6 +95,7 @@ class EventsDoor:
         self._limits = limits
         self._request_timeout = request_timeout
         self._check_filter = check_filter
+        self._accepts_token = accepts_token
         self._origins = origins
         self._pages = EventPages()
         self._forms = Forms(self._pages.json_events)
@@ -144,7 +150,10 @@ class EventsDoor:
             # A small body may be large when it is decompressed, or converted.
             data = await asyncio.to_thread(codec.lines_of, data, self._limits, GROWTH)
             content_type = LINES_TYPE
-        payloads, count = await off_loop(len(data), self._payloads, data, content_type)
+        if len(data) > ELSEWHERE:
+            payloads, count = await in_thread(payloads_elsewhere, data, content_type, self._limits)
+        else:
+            payloads, count = await off_loop(len(data), self._payloads, data, content_type)
         opening = NotificationMessage(TopicExpression.of_message(topic), b"")
         (message,) = self._broker.ask_for_receipts((opening,), receipt_to_of(request))
         run = open_run(message, message_id, routing=routing_of(request))
@@ -164,7 +173,7 @@ class EventsDoor:
             raise faults.TooLarge(too_large)
         try:
             async with asyncio.timeout(self._request_timeout):
-                return await request.read()
+                return await read_body(request)
         except web.HTTPRequestEntityTooLarge as error:
             raise faults.TooLarge(too_large) from error
         except TimeoutError as error:
@@ -180,17 +189,7 @@ class EventsDoor:
         found = self._shapes.payloads_of(data, array=content_type == JSON_TYPE)
         if found is not None:
             return found
-        events = _PARSERS[content_type](data, self._limits)
-        room = GROWTH * self._limits.body
-        payloads = []
-        for event in events:
-            try:
-                payloads.append(encode_event(event, replace(self._limits, body=max(room, 1))))
-            except faults.TooLarge as error:
-                reason = f"the events have more than {GROWTH * self._limits.body} characters as XML"
-                raise faults.TooLarge(f"{reason}; send several requests") from error
-            room -= len(payloads[-1])
-        return END.join((*payloads, b"")), len(payloads)
+        return payloads_of(data, content_type, self._limits)
 
     @answers_in_json
     async def _read(self, request: web.Request) -> web.StreamResponse:
@@ -219,12 +218,13 @@ class EventsDoor:
     async def _end(self, request: web.Request) -> web.StreamResponse:
         """Where the log begins and ends, and what of it a reader at an offset has still to read."""
         check_names(request, "after", "upto", "max", "wait", "also", "since")
-        query = Query(topics_of(request), upto=offset_of("upto", request.query))
+        internal = reads_internal(request, self._accepts_token)
+        query = Query(topics_of(request), upto=offset_of("upto", request.query), internal=internal)
         since = since_of(request)
         after = offset_of("after", request.query)
         limit, wait = maximum_of(request, 1), wait_of(request)
         for topic in query.topics:
-            self._readers.check(topic)
+            self._readers.check(topic, internal)
         headers = {}
         if after is not None:
             backlog = await self._readers.backlog(query, after, limit, wait)
@@ -239,10 +239,11 @@ class EventsDoor:
 
     def _query(self, request: web.Request) -> Query:
         """The query of a poll, a stream or a WebSocket."""
+        internal = reads_internal(request, self._accepts_token)
         topics, content = topics_of(request), content_of(request)
-        query = Query(topics, content, offset_of("upto", request.query))
+        query = Query(topics, content, offset_of("upto", request.query), internal)
         for topic in topics:
-            self._readers.check(topic)
+            self._readers.check(topic, internal)
             if content is not None:
                 self._check_filter(Filter((TopicExpression.of(topic, DIALECT_SIMPLE),), (content,)))
         return query

@@ -52,7 +52,7 @@ class NotificationBroker(OperationGroup):
     @operation(contract.Notify)
     async def notify(ctx: SpyneContext, call: Call) -> None:  # noqa: N805
         """Publish the messages of a Notify."""
-        await publish(ctx.udc, call.envelope)
+        await publish(ctx.udc, call)
 
     @operation(contract.CreatePullPoint)
     async def create_pull_point(ctx: SpyneContext, call: Call) -> wsn.CreatePullPointResponse:  # noqa: N805
@@ -120,7 +120,7 @@ class PullPoint(OperationGroup):
     async def notify(ctx: SpyneContext, call: Call) -> None:  # noqa: N805
         """Put messages into this pull point only."""
         ctx.udc.broker.pull_points.get(call.resource)
-        await publish(ctx.udc, call.envelope, target=call.resource)
+        await publish(ctx.udc, call, target=call.resource)
 
 
 def endpoints(context: Context) -> dict[str, Endpoint]:

@@ -35,6 +35,8 @@ class Call:
     resource: str
     client_gone: Callable[[], bool] = lambda: False
     """Returns whether the client has closed its connection; for operations that wait."""
+    large: bool = False
+    """Whether the request is so large that a thread must work on it."""
 
 
 @dataclass(frozen=True, slots=True)

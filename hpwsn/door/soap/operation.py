@@ -10,6 +10,7 @@ from typing import Protocol, TypeVar
 
 from lxml import etree
 
+from hpwsn.background import in_thread
 from hpwsn.broker.admission.admission import Source
 from hpwsn.broker.broker import Broker
 from hpwsn.door.soap.dispatch import Call
@@ -53,11 +54,15 @@ def read(ctx: SpyneContext, call: Call, expected: type[_Request]) -> _Request:
 
 
 async def publish(
-    context: Context, envelope: Envelope, *, target: str | None = None, registration: str | None = None
+    context: Context, call: Call, *, target: str | None = None, registration: str | None = None
 ) -> None:
     """Publish the messages of a Notify; an id in the header hp:MessageId is that of the whole Notify."""
+    envelope = call.envelope
     assert envelope.body is not None
-    messages = parse_notify(envelope.body, context.limits)
+    if call.large:
+        messages = await in_thread(parse_notify, envelope.body, context.limits)
+    else:
+        messages = parse_notify(envelope.body, context.limits)
     messages = tuple(context.broker.ask_for_receipts(messages, receipt_to(envelope)))
     await context.broker.admission.publish(
         messages,

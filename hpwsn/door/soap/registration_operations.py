@@ -57,7 +57,7 @@ class RegistrationConsumer(OperationGroup):
     async def notify(ctx: SpyneContext, call: Call) -> None:  # noqa: N805
         """Publish the messages of a Notify as the registered publisher."""
         ctx.udc.broker.registrations.get(call.resource)
-        await publish(ctx.udc, call.envelope, registration=call.resource)
+        await publish(ctx.udc, call, registration=call.resource)
 
 
 class RegistrationProperties(OperationGroup):

@@ -15,13 +15,16 @@ from collections.abc import Awaitable, Callable
 from aiohttp import web
 from lxml import etree
 
+from hpwsn.background import in_thread
 from hpwsn.contracts import broker_wsdl
-from hpwsn.door.listener.http_exchange import Post, Refusals, Reply
+from hpwsn.door.listener.http_exchange import Post, Refusals, Reply, read_body
+from hpwsn.door.notify.large_scan import read_large
 from hpwsn.door.soap.broker_operations import endpoints
 from hpwsn.door.soap.dispatch import Answer, Call, Operations
 from hpwsn.door.soap.operation import Context
 from hpwsn.door.soap.proxied_answers import ProxiedAnswers
 from hpwsn.errors import ClientDisconnected, JournalUnavailable
+from hpwsn.notification import LARGE
 from hpwsn_client.wsn.operations.messages import Message, encode_message
 from hpwsn_client.wsn.operations.receipts import RECEIPT_TO
 from hpwsn_client.wsn.soap import faults
@@ -125,10 +128,16 @@ class SoapDoor(Refusals):
         """Return the answer of an endpoint; every error becomes a fault."""
         version, relates_to = post.hint, None
         try:
-            envelope = parse_envelope(post.data, self._context.limits, post.charset)
+            if len(post.data) >= LARGE:
+                stored = endpoint is self._endpoints["broker"] and await self._publish_large(post)
+                if stored:
+                    return Reply(202)
+                envelope = await in_thread(parse_envelope, post.data, self._context.limits, post.charset)
+            else:
+                envelope = parse_envelope(post.data, self._context.limits, post.charset)
             version, relates_to = envelope.version, envelope.addressing.message_id
             check_must_understand(envelope, understood)
-            call = Call(envelope, post.resource, post.gone)
+            call = Call(envelope, post.resource, post.gone, large=len(post.data) >= LARGE)
             return _answer(envelope, await endpoint.call(call))
         except faults.SoapFault as fault:
             return self.refuse(fault, fault.version or version, relates_to)
@@ -141,6 +150,16 @@ class SoapDoor(Refusals):
             )
         except Exception:
             return self._failed(post.path, version, relates_to)
+
+    async def _publish_large(self, post: Post) -> bool:
+        """Publish an ordinary Notify with one large message, without a tree; False for any other request."""
+        if (post.charset or "utf-8").lower() not in ("utf-8", "utf8"):
+            return False
+        run = await in_thread(read_large, post.data, self._context.limits)
+        if run is None:
+            return False
+        await self._context.broker.admission.publish_runs([run])
+        return True
 
     def _failed(self, path: str, version: SoapVersion, relates_to: str | None) -> Reply:
         log.exception("POST %s failed", path)
@@ -157,7 +176,7 @@ class SoapDoor(Refusals):
             raise _too_large(limit)
         try:
             async with asyncio.timeout(self._request_timeout):
-                return await request.read()
+                return await read_body(request)
         except web.HTTPRequestEntityTooLarge as error:
             raise _too_large(limit) from error
         except TimeoutError as error:

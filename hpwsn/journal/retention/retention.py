@@ -16,7 +16,7 @@ from typing import Any
 from hpwsn.journal.store.append import micros
 from hpwsn.journal.store.log_rows import SIZE
 from hpwsn.journal.store.records import Retention
-from hpwsn.journal.store.tables import used_bytes
+from hpwsn.journal.store.tables import outside_bytes, used_bytes
 from hpwsn.journal.store.writer import Work
 
 STEP = 500
@@ -46,7 +46,8 @@ FROM (SELECT offset, time FROM log WHERE offset > :after AND offset <= :head ORD
 """
 _FREE = f"""
 SELECT json_group_array(json_array(offset, stream, size, time < :cut, current, {SIZE})) FROM (
-  SELECT l.offset, l.stream, l.time, l.tail, length(l.content) AS size, {_CURRENT} AS current FROM log AS l
+  SELECT l.offset, l.stream, l.time, l.tail, length(l.content) + l.outside AS size, {_CURRENT} AS current
+  FROM log AS l
   WHERE l.offset > :after AND l.offset <= :upto AND (:all OR l.time < :cut)
     AND l.offset <= {_UPTO.format("l.stream")} AND {_UNUSED}
   ORDER BY l.offset LIMIT -1) WHERE time < :cut OR NOT current
@@ -132,7 +133,7 @@ class LogRetention:
         """Check a bounded part of the log after an offset, and remove its free entries."""
 
         def work(db: sqlite3.Connection) -> LogStep:
-            excess = 0 if self._size is None else max(0, used_bytes(db) - self._size)
+            excess = 0 if self._size is None else max(0, used_bytes(db) + outside_bytes(db) - self._size)
             looked, upto, oldest = db.execute(_STRETCH, self._bounds | {"after": after}).fetchone()
             if upto is None or (not excess and oldest >= self._bounds["cut"]):
                 return LogStep(None)

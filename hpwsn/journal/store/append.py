@@ -13,7 +13,7 @@ from typing import Any
 from hpwsn.journal.store.log_rows import rows_of
 from hpwsn.journal.store.records import NO_TOPIC
 from hpwsn.journal.store.tables import NEVER_CURRENT
-from hpwsn.notification import RELIABLE, Run
+from hpwsn.notification import INTERNAL, RELIABLE, LargeRun, Run
 from hpwsn_client.wsn.topics.topic_expressions import Topic
 
 _CHUNKS = (256, 64)
@@ -24,6 +24,7 @@ _INTO_QUEUES = (
     " WHERE p.id = json_extract(j.value, '$[0]') ORDER BY j.key"
 )
 _INTO_LOG = "INSERT INTO log (offset, stream, time, head, tail, message_id, content) VALUES"
+_INTO_LOG_LARGE = "INSERT INTO log (offset, stream, time, head, tail, message_id, content, outside) VALUES"
 _CACHED_TOPICS = 100_000
 Appended = tuple[int, Sequence[Run]]
 
@@ -90,6 +91,7 @@ class _Rows:
     def __init__(self, streams: Streams) -> None:
         self._streams = streams
         self.log: list[Any] = []
+        self.large: list[Any] = []
         self.ids: list[Any] = []
         self.routed: list[Any] = []
         self._begun = 0
@@ -101,9 +103,15 @@ class _Rows:
     def add(self, first: int, run: Run) -> None:
         """Add the rows of a run; the cost hardly depends on its number of notifications."""
         stream, moment, last = self._streams.number(run.topic, run.target), micros(run.time), first - 1
-        for content, tail, size in rows_of(run):
-            last += size
-            self.log += (last, stream, moment, len(run.before), tail, run.message_id, content)
+        if run.large:
+            assert isinstance(run, LargeRun)
+            last = first
+            place = stream, moment, len(run.before), run.end
+            self.large += (first, *place, run.message_id, run.file, len(run.content))
+        else:
+            for content, tail, size in rows_of(run):
+                last += size
+                self.log += (last, stream, moment, len(run.before), tail, run.message_id, content)
         if run.message_id is not None:
             self._add_id(first, last, run.message_id, moment)
         if run.routing & RELIABLE:
@@ -127,15 +135,16 @@ def insert_appends(db: sqlite3.Connection, streams: Streams, appends: Sequence[A
             first += run.size
     streams.insert_new(db)
     insert_rows(db, _INTO_LOG, 7, rows.log)
+    insert_rows(db, _INTO_LOG_LARGE, 8, rows.large)
     insert_rows(db, "INSERT INTO message_ids (first, last, id, time) VALUES", 4, rows.ids)
     insert_rows(db, "INSERT INTO routed (offset, flags) VALUES", 2, rows.routed)
 
 
 def queue_targeted(db: sqlite3.Connection, first: int, runs: Sequence[Run]) -> None:
     """Queue the targeted notifications of one append at their pull points."""
-    targeted: list[tuple[str, int]] = []
+    targeted: list[tuple[str | None, int]] = []
     for run in runs:
-        if run.target is not None:
+        if run.target not in (None, INTERNAL):
             targeted += [(run.target, offset) for offset in range(first, first + run.size)]
         first += run.size
     if targeted:

@@ -16,14 +16,15 @@ from hpwsn.journal.store.log_positions import find_since, measure
 from hpwsn.journal.store.log_rows import FIRST, SIZE, Row, parse_rows, read_row, read_run
 from hpwsn.journal.store.records import NO_TOPIC, Backlog, DeadLetter, Pulled, RunScan, Scan, Stored
 from hpwsn.journal.store.tables import unavailable
-from hpwsn.notification import ROW_MEMBERS, Run
+from hpwsn.notification import INTERNAL, ROW_MEMBERS, Run
 from hpwsn_client.wsn.topics.topic_expressions import Topic
 
 MAX_BYTES = 16 << 20
 _FIRST_WINDOW = 1024
 
 _ROWS = (
-    "SELECT json_group_array(json_array(offset, stream, time, head, tail, message_id, length(content)))"
+    "SELECT json_group_array(json_array("
+    "offset, stream, time, head, tail, message_id, length(content), outside))"
     " FROM (SELECT * FROM log WHERE {} ORDER BY offset LIMIT ?)"
 )
 # The row of an offset is the first row that ends at or after it, unless that row begins after it.
@@ -71,9 +72,10 @@ Noted = list[Any]
 class Reader:
     """Sees complete commits only; every method reads one snapshot."""
 
-    def __init__(self, db: sqlite3.Connection, path: Path) -> None:
+    def __init__(self, db: sqlite3.Connection, path: Path, read_large: Callable[[str], bytes | None]) -> None:
         self._db = db
         self._path = path
+        self._read_large = read_large
         self.forget_streams()
 
     def close(self) -> None:
@@ -118,33 +120,41 @@ class Reader:
             found = self._load(kept, range(after + 1, last + 1))
             entries = _fitting(found[:limit], room or MAX_BYTES)
             whole = len(kept) == len(rows) and len(entries) == len(found) < limit
-            return Scan(entries, max(after, last) if whole else entries[-1].offset)
+            upto = entries[-1].offset if entries else max(after, kept[-1].offset if kept else 0)
+            return Scan(entries, max(after, last) if whole else upto)
 
-    def scan_runs(self, after: int, limit: int, topics: Collection[str], head: int, room: int) -> RunScan:
+    def scan_runs(
+        self, after: int, limit: int, topics: Collection[str], head: int, room: int, internal: bool
+    ) -> RunScan:
         """The next entries without a target of some topics, up to `head`, as runs.
 
-        The rows are cut at `room` bytes, but there is at least one.
+        With `internal` also what was accepted while its topic was internal. The rows are cut at `room` bytes,
+        but there is at least one.
         """
         with self._snapshot():
             last = min(self._one("SELECT max(offset) FROM log") or 0, head)
-            rows = self._search(self._streams_of(topics, None), after, last, limit)
+            rows = self._search(self._readable(topics, internal), after, last, limit)
             kept = _within(rows, room)
             runs: list[tuple[int, Run]] = []
             contents = self._one(_CONTENTS, json.dumps([row.offset for row in kept])) if kept else b""
             start, upto = 0, after
             for row in kept:
                 end = min(last, max(row.first - 1, after) + limit)
-                content, start = contents[start : start + row.length], start + row.length
-                runs.append(read_run(row, content, self._topic(row.stream), after, end))
+                found, start = contents[start : start + row.length], start + row.length
+                content = self._content(row, found)
+                if content is None:
+                    upto = row.offset
+                    continue
+                runs.append(self._run_of(row, content, after, end))
                 limit -= runs[-1][1].size
                 upto = runs[-1][0] + runs[-1][1].size - 1
             whole = len(kept) == len(rows) and limit > 0
             return RunScan(runs, max(after, last) if whole else upto)
 
-    def backlog(self, after: int, limit: int, topics: Collection[str], head: int) -> Backlog:
-        """The entries without a target on some topics after an offset, up to `head`."""
+    def backlog(self, after: int, limit: int, topics: Collection[str], head: int, internal: bool) -> Backlog:
+        """The entries that `scan_runs` finds on some topics after an offset, up to `head`."""
         with self._snapshot():
-            return measure(self._db, self._streams_of(topics, None) or [], after, limit, head)
+            return measure(self._db, self._readable(topics, internal), after, limit, head)
 
     def oldest(self) -> int:
         """The first offset from which on retention has removed nothing."""
@@ -228,6 +238,15 @@ class Reader:
         numbers = self._numbers.get(target or "", {})
         return [numbers[topic] for topic in topics if topic in numbers]
 
+    def _readable(self, topics: Collection[str], internal: bool) -> list[int]:
+        """The streams of readers without a subscription."""
+        found = self._streams_of(topics, None) or []
+        return found + (self._streams_of(topics, INTERNAL) or []) if internal else found
+
+    def _run_of(self, row: Row, content: bytes, after: int, upto: int) -> tuple[int, Run]:
+        target = self._texts[row.stream][1] or None
+        return read_run(row, content, self._topic(row.stream), target, after, upto)
+
     def _search(self, streams: list[int] | None, after: int, last: int, limit: int) -> list[Row]:
         # SQLite sorts all matches in a window before it applies the limit. So windows start small, for dense
         # topics, and grow, for sparse ones.
@@ -261,6 +280,7 @@ class Reader:
         loaded = self._load(_distinct(row_of[each[0]] for each in kept), {each[0] for each in kept})
         stored = {entry.offset: entry for entry in loaded}
         # The contents of a run are larger than its row, which stores the bytes before the payload only once.
+        kept = [each for each in kept if each[0] in stored]
         fitting = _fitting([stored[each[0]] for each in kept], MAX_BYTES)
         return list(zip(kept, fitting, strict=False))
 
@@ -278,12 +298,18 @@ class Reader:
         loaded = []
         at = 0
         for row in rows:
-            content = contents[at : at + row.length]
+            content = self._content(row, contents[at : at + row.length])
             at += row.length
+            if content is None:
+                continue
             target = self._texts[row.stream][1] or None
             read = read_row(row, content, self._topic(row.stream), target, wanted)
             loaded += [Stored(offset, notification) for offset, notification in read]
         return loaded
+
+    def _content(self, row: Row, found: bytes) -> bytes | None:
+        """The content of a row, which has the name of a file if it is large; None if the file is gone."""
+        return found if not row.outside else self._read_large(found.decode())
 
     def _topic(self, stream: int) -> Topic | None:
         if stream not in self._topics:
@@ -311,7 +337,7 @@ def _count_within(rows: Sequence[Row], size: int) -> int:
     runs: set[int] = set()
     for number, row in enumerate(rows):
         if row.offset not in runs:
-            size -= row.length
+            size -= row.size
         if size < 0 and number:
             return number
         if row.tail < 0:

@@ -1,12 +1,13 @@
 """The tables of the journal, their schema version, and the setup of a connection.
 
-A stream is a topic, or a topic of messages posted to the address of one pull point (the target). A row of the
-log has the number of its stream: positive without a target, negative with one, so that "everything without a
-target" is one comparison. A topic's current message is the last entry of its stream after `forgotten`. The
-index finds it, so an append has nothing to update. Streams that never have a current message have a
-`forgotten` greater than any offset. Cursors have their own table because they change often and records are
-wide. Triggers maintain the length of each pull point's queue, so that no query counts a long queue. When a
-file of an older version is opened, all later schema changes are applied in one transaction.
+A stream is a topic, or a topic of messages posted to the address of one pull point (the target), or of what
+was accepted while the topic was internal (target INTERNAL). A row of the log has the number of its stream:
+positive without a target, negative with one, so that "everything without a target" is one comparison. A
+topic's current message is the last entry of its stream after `forgotten`. The index finds it, so an append
+has nothing to update. Streams that never have a current message have a `forgotten` greater than any offset.
+Cursors have their own table because they change often and records are wide. Triggers maintain the length of
+each pull point's queue, so that no query counts a long queue. When a file of an older version is opened, all
+later schema changes are applied in one transaction.
 """
 
 import contextlib
@@ -98,7 +99,12 @@ _RUNS = """
 DROP INDEX log_by_stream;
 CREATE INDEX log_by_stream ON log (stream, offset, tail);
 """
-_VERSIONS = (_VERSION_1, _VERSION_2, _VERSION_3, _BACKBONE, _ROUTING, _RUNS)
+# The content of a large notification is in a file: see large_contents.py. `outside` is its length.
+_LARGE = """
+ALTER TABLE log ADD COLUMN outside INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX log_outside ON log (offset) WHERE outside > 0;
+"""
+_VERSIONS = (_VERSION_1, _VERSION_2, _VERSION_3, _BACKBONE, _ROUTING, _RUNS, _LARGE)
 VERSION = len(_VERSIONS)
 # For one pruning: the readers of a stream still need its entries after `upto`.
 _TEMPORARY = "CREATE TEMP TABLE needs (stream INTEGER PRIMARY KEY, upto INTEGER NOT NULL)"
@@ -292,6 +298,11 @@ def free_pages(db: sqlite3.Connection) -> int:
 def used_bytes(db: sqlite3.Connection) -> int:
     """The size of all pages in use, in bytes."""
     return (_pragma(db, "page_count") - _pragma(db, "freelist_count")) * _pragma(db, "page_size")
+
+
+def outside_bytes(db: sqlite3.Connection) -> int:
+    """The size of all contents that are in files of their own."""
+    return int(db.execute("SELECT coalesce(sum(outside), 0) FROM log WHERE outside > 0").fetchone()[0])
 
 
 def _check_version(db: sqlite3.Connection, path: Path) -> None:

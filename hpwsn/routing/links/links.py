@@ -12,11 +12,11 @@ import contextlib
 import errno
 import logging
 import socket
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 from hpwsn.errors import HpwsnError
-from hpwsn.routing.links.tcp import OnState, TcpLinks
+from hpwsn.routing.links.tcp import OnLarge, OnState, TcpLinks
 from hpwsn.routing.links.udp import OnMessage, UdpLinks
 from hpwsn.routing.links.udp_sending import Address, LinkOptions
 
@@ -28,7 +28,10 @@ MAPPED = socket.AI_V4MAPPED
 
 
 class Links:
-    """All links of one node; create, use and close them in one event loop."""
+    """All links of one node; create, use and close them in one event loop.
+
+    `on_large` gets large messages in pieces; without it, they are joined for `on_message`.
+    """
 
     def __init__(
         self,
@@ -38,6 +41,7 @@ class Links:
         *,
         on_message: OnMessage,
         on_state: OnState,
+        on_large: OnLarge | None = None,
         host: str = "127.0.0.1",
         port: int = 0,
     ) -> None:
@@ -47,7 +51,14 @@ class Links:
         self._members: dict[str, tuple[str, int]] = {}
         self._lookups: dict[str, asyncio.Task[None]] = {}
         self._udp = UdpLinks(name, secret, options, on_message)
-        self._tcp = TcpLinks(name, secret, options, on_message, on_state)
+        self._tcp = TcpLinks(
+            name,
+            secret,
+            options,
+            on_message,
+            on_state,
+            on_large or (lambda member, pieces: on_message(member, b"".join(pieces))),
+        )
 
     async def start(self) -> tuple[str, int]:
         """Bind the port for both transports; return host and port."""
@@ -132,10 +143,29 @@ class Links:
         self._udp.set_member(name, address)
         self._tcp.set_member(name, address)
 
-    def send(self, member: str, payload: bytes, *, reliable: bool) -> bool:
-        """Send a message, over TCP if it is reliable or too long for UDP; False if it is refused."""
+    def send(self, member: str, payload: bytes, *, reliable: bool, topic: str | None = None) -> bool:
+        """Send a message, over TCP if it is reliable or too long for UDP; False if it is refused.
+
+        It goes behind a large message with the same topic.
+        """
+        if topic is not None and self._tcp.holds_back(member, topic):
+            return self._tcp.send_large(member, (payload,), topic, None)
         by_udp = not reliable and len(payload) <= self._udp.longest
         return (self._udp if by_udp else self._tcp).send(member, payload)
+
+    def send_large(self, member: str, parts: Sequence[bytes], topic: str | None, key: Hashable) -> bool:
+        """Send a large message over TCP; other topics overtake it. See TcpLinks.send_large."""
+        return self._tcp.send_large(member, parts, topic, key)
+
+    @property
+    def bulk_bytes(self) -> int:
+        """The most bytes of large messages that are on their way to one member."""
+        return self._tcp.bulk_bytes
+
+    async def has_room(self, most: int) -> None:
+        """Wait until no queue has more bytes than this."""
+        while any(self.waiting(member) > most for member in self._members):  # noqa: ASYNC110
+            await asyncio.sleep(0.005)
 
     def waiting(self, member: str) -> int:
         """Return the bytes in the queues for a member."""

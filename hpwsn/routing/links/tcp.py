@@ -12,15 +12,16 @@ import asyncio
 import logging
 import secrets
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
+from hpwsn.notification import LARGE
 from hpwsn.routing.links.authentication_failures import AuthenticationFailures
 from hpwsn.routing.links.tcp_sending import GREETING_TIMEOUT, TcpLink, tune
 from hpwsn.routing.links.udp import OnMessage
 from hpwsn.routing.links.udp_sending import Address, LinkOptions
-from hpwsn.routing.wire.fragments import CompleteMessage, Reassembly
+from hpwsn.routing.wire.fragments import CompleteMessage, LargeMessage, Reassembly
 from hpwsn.routing.wire.frames import (
     Frame,
     Kind,
@@ -40,6 +41,7 @@ from hpwsn.routing.wire.frames import (
 log = logging.getLogger(__name__)
 
 OnState = Callable[[str, bool], None]
+OnLarge = Callable[[str, Sequence[bytes]], None]
 
 
 @dataclass(slots=True)
@@ -133,6 +135,8 @@ class _Receiving(asyncio.Protocol):
             complete = stream.reassembly.add(None, fragment, 0.0)
             if isinstance(complete, CompleteMessage):
                 self._links.on_message(self.member, complete.content)
+            elif isinstance(complete, LargeMessage):
+                self._links.on_large(self.member, complete.pieces)
 
     def _send_feedback(self) -> None:
         if self._key is not None and self._stream.wanted > self._reported:
@@ -148,7 +152,13 @@ class TcpLinks:
     """All TCP links of a node."""
 
     def __init__(
-        self, name: str, secret: bytes, options: LinkOptions, on_message: OnMessage, on_state: OnState
+        self,
+        name: str,
+        secret: bytes,
+        options: LinkOptions,
+        on_message: OnMessage,
+        on_state: OnState,
+        on_large: OnLarge,
     ) -> None:
         self.name = name
         self.sender = name.encode()
@@ -156,6 +166,7 @@ class TcpLinks:
         self.options = options
         self.on_message = on_message
         self.on_state = on_state
+        self.on_large = on_large
         self.connections: set[_Receiving] = set()
         self.frames_sent = self.frames_received = self.refused = 0
         self._messages = self._dropped = 0
@@ -209,14 +220,42 @@ class TcpLinks:
 
     def send(self, member: str, payload: bytes) -> bool:
         """Send a message; False if the queue is full or the member is unknown."""
-        link = self._links.get(member)
-        if link is None and (address := self._addresses.get(member)) is not None:
-            link = self._links[member] = TcpLink(self, member, address)
+        link = self._link(member)
         if link is None or not link.send(payload):
             self._dropped += 1
             return False
         self._messages += 1
         return True
+
+    def send_large(self, member: str, parts: Sequence[bytes], topic: Hashable, key: Hashable) -> bool:
+        """Send a message between others, which it does not hold up; False if the member is unknown.
+
+        Messages with the same topic keep their order. A message whose key is still in the queue is not
+        queued again.
+        """
+        link = self._link(member)
+        if link is None:
+            self._dropped += 1
+            return False
+        if link.send_large(parts, topic, key):
+            self._messages += 1
+        return True
+
+    def holds_back(self, member: str, topic: Hashable) -> bool:
+        """Whether a large message with this topic is on its way to a member."""
+        link = self._links.get(member)
+        return link is not None and link.bulk.has(topic)
+
+    @property
+    def bulk_bytes(self) -> int:
+        """The most bytes of large messages that are on their way to one member."""
+        return max((link.bulk.bytes for link in self._links.values()), default=0)
+
+    def _link(self, member: str) -> TcpLink | None:
+        link = self._links.get(member)
+        if link is None and (address := self._addresses.get(member)) is not None:
+            link = self._links[member] = TcpLink(self, member, address)
+        return link
 
     def waiting(self, member: str) -> int:
         """Return the bytes that a member has not confirmed yet."""
@@ -228,7 +267,10 @@ class TcpLinks:
         known = self._streams.get(member)
         if known is not None and known.number == number:
             return known
-        assembly = Reassembly(timeout=1.0, max_bytes=self.options.reassembly_bytes, max_messages=4)
+        # The other node has accepted the message within its own limit, so that the only one is never dropped.
+        assembly = Reassembly(
+            timeout=1.0, max_bytes=self.options.reassembly_bytes, max_messages=4, large=LARGE, keep_one=True
+        )
         return _Stream(number, first, assembly)
 
     def current(self, member: str, stream: _Stream) -> _Stream:
@@ -247,6 +289,7 @@ class TcpLinks:
             "dropped": self._dropped,
             "refused": self.refused,
             "waiting_bytes": sum(link.waiting_bytes for link in self._links.values()),
+            "large_bytes": sum(link.bulk.bytes for link in self._links.values()),
             "connections_in": len(self.connections),
             "members": {name: "up" if link.up else "down" for name, link in self._links.items()},
         }

@@ -13,8 +13,10 @@ import random
 import secrets
 import socket
 from collections import deque
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, cast
 
+from hpwsn.routing.links.bulk import BulkQueue
 from hpwsn.routing.links.udp_sending import Address
 from hpwsn.routing.wire.fragments import split_message
 from hpwsn.routing.wire.frames import (
@@ -41,6 +43,8 @@ log = logging.getLogger(__name__)
 FRAGMENT_BYTES = 256 * 1024
 FRAME_BYTES = 128 * 1024
 """Bytes after which no further message is added to a frame."""
+BULK_WINDOW = 4 << 20
+"""Bytes in flight above which no further piece of a large message is sent."""
 RETRY_FIRST, RETRY_MAX = 0.05, 1.0
 GREETING_TIMEOUT = 5.0
 USER_TIMEOUT_MS = 10_000
@@ -88,6 +92,8 @@ class _Sending(asyncio.Protocol):
         if frame.kind is Kind.FEEDBACK and self.key is not None:
             frame.check(self.key)
             link.confirmed(parse_pair(frame.body)[0])
+            if link.bulk:
+                link.pump()
             return
         frame.check(greeting_key(link.links.secret, link.member, link.links.name))
         if frame.session != self.session or frame.kind is not Kind.WELCOME or self.key is not None:
@@ -126,6 +132,7 @@ class TcpLink:
         self.up = False
         self.waiting_bytes = 0
         self.reconnects = 0
+        self.bulk = BulkQueue()
         self._bodies: deque[bytes] = deque()
         self._next = 0  # the number of the next frame to write
         self._next_body: list[bytes] = []
@@ -148,10 +155,20 @@ class TcpLink:
             self.waiting_bytes += len(entry)
             if self._next_body_bytes >= FRAME_BYTES:
                 self._close_body()
+        self._flush_soon()
+        return True
+
+    def send_large(self, parts: Sequence[bytes], topic: Hashable, key: Hashable) -> bool:
+        """Queue a message that others may overtake; False if it is in the queue already."""
+        if not self.bulk.add(self.links.identify(), parts, FRAGMENT_BYTES, topic, key):
+            return False
+        self._flush_soon()
+        return True
+
+    def _flush_soon(self) -> None:
         if not self._flushing:
             self._flushing = True
             asyncio.get_running_loop().call_soon(self._flush)
-        return True
 
     def _flush(self) -> None:
         self._flushing = False
@@ -168,17 +185,28 @@ class TcpLink:
         connection = self._connection
         if connection is None or connection.key is None:
             return
-        while not connection.paused and self._next < self.first + len(self._bodies):
+        self._add_bulk()
+        while not connection.paused and (self._next < self.first + len(self._bodies) or self._add_bulk()):
             body = self._bodies[self._next - self.first]
             connection.write(Kind.DATA, self._next, body, connection.key)
             self.links.frames_sent += 1
             self._next += 1
+
+    def _add_bulk(self) -> bool:
+        """Add the next piece of a large message, unless enough is in flight."""
+        if not self.bulk or self.waiting_bytes >= BULK_WINDOW or self._next_body:
+            return False
+        body = encode_fragment(self.bulk.next(self.first + len(self._bodies)))
+        self._bodies.append(body)
+        self.waiting_bytes += len(body)
+        return True
 
     def confirmed(self, upto: int) -> None:
         """Remove the frames before this number, which the member has received."""
         while self.first < upto and self._bodies:
             self.waiting_bytes -= len(self._bodies.popleft())
             self.first += 1
+        self.bulk.confirmed(self.first)
 
     def welcomed(self, connection: _Sending, wanted: int) -> None:
         """Use a connection whose member has sent a Welcome; continue with the frame that it expects."""
@@ -186,6 +214,8 @@ class TcpLink:
             raise MalformedFrame(f"the member expects frame {wanted}, and the first one here is {self.first}")
         self.confirmed(wanted)
         self._next = wanted
+        if self.reconnects:
+            self.bulk.restart()
         self._connection = connection
         self.pump()
         self._report_state(True)
@@ -235,7 +265,7 @@ class TcpLink:
         """Close the link when the queue is confirmed, or after the timeout; return the unconfirmed bytes."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout_seconds):
-                while self.waiting_bytes and self.up:  # noqa: ASYNC110
+                while (self.waiting_bytes or self.bulk) and self.up:  # noqa: ASYNC110
                     await asyncio.sleep(0.005)
         self._task.cancel()
         with contextlib.suppress(asyncio.CancelledError):

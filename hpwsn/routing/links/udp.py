@@ -15,6 +15,7 @@ import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from hpwsn.notification import LARGE
 from hpwsn.routing.links.authentication_failures import AuthenticationFailures
 from hpwsn.routing.links.udp_sending import GREETING_INTERVAL, Address, LinkOptions, OutgoingSession
 from hpwsn.routing.wire.fragments import LAST_INDEX, CompleteMessage, Reassembly, split_message
@@ -79,8 +80,8 @@ class UdpLinks(asyncio.DatagramProtocol):
         self.loop = asyncio.get_running_loop()
         self.room = options.fragment_size - overhead(name)
         pieces = min(LAST_INDEX + 1, options.queue_bytes // options.fragment_size)
-        self.longest = pieces * (self.room - ENTRY_OVERHEAD)
-        """The bytes of the longest message that fits the queue and the number of pieces."""
+        self.longest = min(pieces * (self.room - ENTRY_OVERHEAD), LARGE)
+        """The bytes of the longest message; longer ones use TCP, since one lost datagram would cost all."""
         self.stalls = 0
         self.family = socket.AF_INET
         self._sender = name.encode()

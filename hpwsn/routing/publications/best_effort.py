@@ -13,7 +13,7 @@ from hpwsn.routing.interest.routes import Route, Routes, topic_of
 from hpwsn.routing.publications.duplicates import RecentNumbers
 from hpwsn.routing.topology.cluster_view import Viewer
 from hpwsn.routing.wire.effects import Deliver, Effect, RouterSettings, Send
-from hpwsn.routing.wire.publication import Flag, Leg, Publication, PublicationId
+from hpwsn.routing.wire.publication import Flag, Leg, Payload, Publication, PublicationId
 
 _MOST_HOPS = 3
 
@@ -34,7 +34,7 @@ class BestEffort:
         """The number of origins whose recent publications are remembered."""
         return len(self._delivered) + len(self._relayed)
 
-    def publish(self, id_: PublicationId, route: Route, payload: bytes, flags: int) -> list[Effect]:
+    def publish(self, id_: PublicationId, route: Route, payload: Payload, flags: int) -> list[Effect]:
         """Send a publication of this node on its route."""
         if not route.wanted:
             return []

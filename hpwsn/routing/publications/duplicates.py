@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from hashlib import blake2b
 from typing import Generic, TypeVar
 
-from hpwsn.notification import Notification
+from hpwsn.notification import LARGE, Notification
 from hpwsn.routing.wire.router_messages import PublicationId
 
 Source = tuple[str, int]
@@ -163,8 +163,18 @@ class StoredNumbers:
             yield PublicationId(origin, epoch, numbers.floor)
 
 
+SAMPLE = 64 << 10
 MAX_REPEATS = 100_000
 """The most ids in memory; the oldest are forgotten."""
+
+
+def _sample(notification: Notification) -> bytes:
+    """The payload; of a large one its length and its ends, since a hash of all would hold the event loop."""
+    content, start, end = notification.content, notification.start, notification.end
+    if end - start < LARGE:
+        return notification.payload
+    ends = content[start : start + SAMPLE], content[end - SAMPLE : end]
+    return b"".join((b"%d " % (end - start), *ends))
 
 
 class Repeats:
@@ -179,7 +189,7 @@ class Repeats:
         if notification.message_id is None:
             return False
         key = blake2b(
-            notification.payload, digest_size=16, key=blake2b(notification.message_id.encode()).digest()
+            _sample(notification), digest_size=16, key=blake2b(notification.message_id.encode()).digest()
         ).digest()
         first = self._first.setdefault(key, origin)
         if len(self._first) > self._max:

@@ -19,6 +19,7 @@ from hpwsn.routing.interest.known_interest import FOREIGN
 from hpwsn.routing.interest.routes import Routes, next_hops
 from hpwsn.routing.topology.cluster_view import View, Viewer
 from hpwsn.routing.wire.effects import Abandoned, Effect, RouterSettings, Send
+from hpwsn.routing.wire.publication import Payload
 from hpwsn.routing.wire.router_messages import Leg, Publication, PublicationId, Scope, Subject
 from hpwsn_client.wsn.topics.topic_expressions import Topic
 
@@ -30,7 +31,7 @@ _NUMBER_SPAN = 100
 class _Unacknowledged:
     number: int
     topic: Topic | None
-    payload: bytes
+    payload: Payload
     flags: int
     pending: set[Subject]
     unknown: set[Subject]
@@ -86,7 +87,7 @@ class Outbox:
         )
 
     def add(
-        self, topic: Topic | None, number: int, payload: bytes, flags: int, now: float
+        self, topic: Topic | None, number: int, payload: Payload, flags: int, now: float
     ) -> Iterator[Effect]:
         """Send a publication, and keep it if it has targets."""
         route = self._routes.of(topic)

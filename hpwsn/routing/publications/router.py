@@ -7,7 +7,7 @@ same class runs in a node and in the simulation of a thousand nodes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from hpwsn.routing.interest.interest_exchange import InterestExchange
 from hpwsn.routing.interest.known_interest import KnownInterest
@@ -20,6 +20,7 @@ from hpwsn.routing.topology.cluster_view import View, Viewer
 from hpwsn.routing.topology.topology import Topology
 from hpwsn.routing.wire.effects import Deliver, Effect, RouterSettings
 from hpwsn.routing.wire.patterns import Expressions, patterns_of
+from hpwsn.routing.wire.publication import Payload
 from hpwsn.routing.wire.router_messages import (
     Ack,
     Flag,
@@ -45,7 +46,13 @@ class Router:
     """
 
     def __init__(
-        self, name: str, *, incarnation: int, epoch: int, settings: RouterSettings | None = None
+        self,
+        name: str,
+        *,
+        incarnation: int,
+        epoch: int,
+        settings: RouterSettings | None = None,
+        is_internal: Callable[[Topic], bool] = lambda topic: False,
     ) -> None:
         settings = settings or RouterSettings()
         self.name = name
@@ -54,7 +61,7 @@ class Router:
         self._viewer = Viewer(name, settings.dead_grace)
         self._known_interest = KnownInterest(name, incarnation, settings.max_patterns)
         self._interest_exchange = InterestExchange(self._known_interest, self._viewer, settings)
-        self._routes = Routes(self._known_interest, self._viewer, settings.max_routes)
+        self._routes = Routes(self._known_interest, self._viewer, settings.max_routes, is_internal)
         self._outbox = Outbox(name, epoch, self._routes, self._viewer, settings)
         self._acknowledgements = Acknowledgements()
         self._relays = Relays(
@@ -121,7 +128,7 @@ class Router:
         self,
         topic: Topic | None,
         number: int,
-        payload: bytes,
+        payload: Payload,
         now: float,
         flags: int = Flag.NONE,
         route: Route | None = None,

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 LAST_INDEX = 99999
@@ -42,13 +42,18 @@ def split_message(
         return
     last = (len(content) - 1) // room
     if last > LAST_INDEX:
-        raise ValueError(
-            f"a message of {len(content)} bytes needs more than {LAST_INDEX + 1} pieces of {room} bytes;"
-            " send smaller messages, or increase routing.fragment_size"
-        )
+        raise too_many_pieces(len(content), room)
     for index in range(last + 1):
         piece = content[index * room : (index + 1) * room]
         yield Fragment(identification, piece, True, index < last, partial, index)
+
+
+def too_many_pieces(size: int, room: int) -> ValueError:
+    """The error for a message whose last piece would have too large an index."""
+    return ValueError(
+        f"a message of {size} bytes needs more than {LAST_INDEX + 1} pieces of {room} bytes;"
+        " send smaller messages, or increase routing.fragment_size"
+    )
 
 
 def cut_text(text: bytes, room: int) -> list[bytes]:
@@ -76,10 +81,55 @@ class CompleteMessage:
 
 
 @dataclass(frozen=True, slots=True)
+class LargeMessage:
+    """A complete message whose pieces are not joined, because that would take too long in an event loop."""
+
+    pieces: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Piece:
     """A piece that may be delivered separately, and is not a duplicate."""
 
     fragment: Fragment
+
+
+class Splitting:
+    """A message in parts, of which `next` makes one piece after the other, each with `room` bytes at most."""
+
+    def __init__(self, identification: int, parts: Sequence[bytes], room: int) -> None:
+        self._identification = identification
+        self._parts = parts
+        self._room = room
+        self.size = sum(map(len, parts))
+        self._last = max(self.size - 1, 0) // room
+        if self._last > LAST_INDEX:
+            raise too_many_pieces(self.size, room)
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin with the first piece again."""
+        self._index = self._part = self._at = 0
+
+    @property
+    def done(self) -> bool:
+        """Whether the last piece was made."""
+        return self._index > self._last
+
+    def next(self) -> Fragment:
+        """The next piece."""
+        index, room = self._index, self._room
+        taken: list[bytes] = []
+        while room and self._part < len(self._parts):
+            part = self._parts[self._part]
+            taken.append(part[self._at : self._at + room])
+            room -= len(taken[-1])
+            self._at += len(taken[-1])
+            if self._at >= len(part):
+                self._part, self._at = self._part + 1, 0
+        self._index += 1
+        split = self._last > 0
+        return Fragment(self._identification, b"".join(taken), split, index < self._last, False, index)
 
 
 @dataclass(slots=True)
@@ -93,8 +143,22 @@ class _Incomplete:
 class Reassembly:
     """Reassembles the messages of any number of senders."""
 
-    def __init__(self, *, timeout: float, max_bytes: int, max_messages: int) -> None:
+    def __init__(
+        self,
+        *,
+        timeout: float,
+        max_bytes: int,
+        max_messages: int,
+        large: int | None = None,
+        keep_one: bool = False,
+    ) -> None:
+        """With `large`, messages of at least so many bytes are returned in pieces.
+
+        With `keep_one`, the message whose piece came last is never dropped, however large it is.
+        """
+        self._keep_one = keep_one
         self._timeout = timeout
+        self._large = large
         self._max_bytes = max_bytes
         self._max_messages = max_messages
         self._incomplete: OrderedDict[Hashable, _Incomplete] = OrderedDict()
@@ -109,7 +173,9 @@ class Reassembly:
     def __len__(self) -> int:
         return len(self._incomplete)
 
-    def add(self, sender: Hashable, fragment: Fragment, now: float) -> CompleteMessage | Piece | None:
+    def add(
+        self, sender: Hashable, fragment: Fragment, now: float
+    ) -> CompleteMessage | LargeMessage | Piece | None:
         """Add a piece; return the message that it completes, the piece if it is partial, or None."""
         if not fragment.split:
             return CompleteMessage(fragment.content)
@@ -132,9 +198,13 @@ class Reassembly:
             return None
         if fragment.partial:
             return Piece(fragment)
-        return (
-            CompleteMessage(b"".join(message.pieces[i] for i in range(len(message.pieces)))) if done else None
-        )
+        return self._complete(message) if done else None
+
+    def _complete(self, message: _Incomplete) -> CompleteMessage | LargeMessage:
+        pieces = [message.pieces[index] for index in range(len(message.pieces))]
+        if self._large is not None and message.size >= self._large:
+            return LargeMessage(tuple(pieces))
+        return CompleteMessage(b"".join(pieces))
 
     def _fits(self, message: _Incomplete, fragment: Fragment) -> bool:
         index = fragment.index
@@ -161,6 +231,8 @@ class Reassembly:
         """Drop the least recently used messages until the limits hold; return whether `newest` remains."""
         while self.bytes > self._max_bytes or len(self._incomplete) > self._max_messages:
             oldest = next(iter(self._incomplete))
+            if oldest == newest and self._keep_one:
+                return True
             self._end(oldest)
             self.crowded_out += 1
             if oldest == newest:

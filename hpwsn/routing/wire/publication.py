@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import IntEnum
 from typing import Final, NamedTuple
 
@@ -42,6 +43,22 @@ class PublicationId(NamedTuple):
     number: int
 
 
+class LargePayload:
+    """The payload of a large publication, in parts that are not joined or copied on its way."""
+
+    __slots__ = ("_size", "parts")
+
+    def __init__(self, parts: Sequence[bytes]) -> None:
+        self.parts = tuple(parts)
+        self._size = sum(map(len, self.parts))
+
+    def __len__(self) -> int:
+        return self._size
+
+
+Payload = bytes | LargePayload
+
+
 class Publication(NamedTuple):
     """A publication between nodes. `topic` is the text of a Topic, or None without a topic.
 
@@ -50,7 +67,7 @@ class Publication(NamedTuple):
 
     id: PublicationId
     topic: str | None
-    payload: bytes
+    payload: Payload
     flags: int = Flag.NONE
     leg: Leg = Leg.DIRECT
     hops: int = 0

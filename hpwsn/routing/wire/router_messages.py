@@ -8,14 +8,14 @@ limits. The links split a payload into datagrams and authenticate its sender.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from struct import Struct
 from typing import NamedTuple
 
 from hpwsn.routing.wire.binary import MalformedMessage, Reader, name, texts, u64s
-from hpwsn.routing.wire.publication import Flag, Leg, Publication, PublicationId
+from hpwsn.routing.wire.publication import Flag, LargePayload, Leg, Publication, PublicationId
 
 __all__ = [
     "Ack",
@@ -32,7 +32,9 @@ __all__ = [
     "Subject",
     "Version",
     "Versions",
+    "encode_large",
     "encode_messages",
+    "parse_large",
     "parse_messages",
 ]
 
@@ -43,6 +45,7 @@ MAX_NUMBERS = 65_535
 _HEAD = Struct("!BI")
 _PUBLICATION = Struct("!BBBQQQBH")
 _NO_TOPIC = 0xFFFF
+_LONGEST_HEAD = 1 + _HEAD.size + _PUBLICATION.size + 255 + 0xFFFF
 _INTEREST = Struct("!BBQQQ")
 
 
@@ -153,17 +156,44 @@ def parse_messages(payload: bytes) -> list[Message]:
     return messages
 
 
+def encode_large(message: Publication) -> list[bytes]:
+    """Encode one large publication as a payload of a link, in parts."""
+    assert isinstance(message.payload, LargePayload)
+    head = _encode_head(message)
+    size = len(head) + len(message.payload)
+    return [b"".join((bytes((VERSION,)), _HEAD.pack(1, size), head)), *message.payload.parts]
+
+
+def parse_large(pieces: Sequence[bytes]) -> list[Message]:
+    """Parse a large payload of a link; the payload of a publication stays in pieces."""
+    beginning, count = b"", 0
+    while count < len(pieces) and len(beginning) < _LONGEST_HEAD:
+        beginning += pieces[count]
+        count += 1
+    size = len(beginning) + sum(map(len, pieces[count:]))
+    start = 1 + _HEAD.size
+    if beginning[:1] != bytes((VERSION,)) or _HEAD.unpack_from(beginning, 1) != (1, size - start):
+        return parse_messages(b"".join(pieces))
+    publication = _parse_publication(Reader(beginning, start))
+    assert isinstance(publication.payload, bytes)
+    return [publication._replace(payload=LargePayload((publication.payload, *pieces[count:])))]
+
+
 def _encode_publication(message: Publication) -> bytes:
-    (origin, epoch, number), topic, payload, flags, leg, hops, floor = message
+    assert isinstance(message.payload, bytes)
+    return _encode_head(message) + message.payload
+
+
+def _encode_head(message: Publication) -> bytes:
+    (origin, epoch, number), topic, _, flags, leg, hops, floor = message
     source = origin.encode()
     text = b"" if topic is None else topic.encode()
-    return b"%b%b%b%b" % (
+    return b"%b%b%b" % (
         _PUBLICATION.pack(
             flags, leg, hops, epoch, number, floor, len(source), _NO_TOPIC if topic is None else len(text)
         ),
         source,
         text,
-        payload,
     )
 
 

@@ -18,15 +18,18 @@ SECRET = "cluster.secret=of-the-benchmark"
 
 @dataclass(frozen=True, slots=True)
 class RunningMember:
-    """A node's base URL and process."""
+    """A node's base URL, process and data directory."""
 
     url: str
     pid: int
+    data: Path
 
 
 @contextmanager
 def cluster(
-    places: Mapping[str, str], settings: Mapping[str, Sequence[str]] | None = None
+    places: Mapping[str, str],
+    settings: Mapping[str, Sequence[str]] | None = None,
+    module: str = "hpwsn",
 ) -> Iterator[dict[str, RunningMember]]:
     """Nodes by name, each in the cluster named beside it, while the block runs."""
     with ExitStack() as stack:
@@ -38,9 +41,10 @@ def cluster(
         members: dict[str, RunningMember] = {}
         for name, place in places.items():
             own = (f"node.name={name}", f"node.cluster={place}", *(settings or {}).get(name, ()))
-            process = launch(node_arguments(folder / name, [*joined, *own]))
+            process = launch(node_arguments(folder / name, [*joined, *own], module))
             stack.callback(stop, process)
-            members[name] = RunningMember(await_ready(process).removesuffix("/wsn"), process.pid)
+            url = await_ready(process).removesuffix("/wsn")
+            members[name] = RunningMember(url, process.pid, folder / name)
         yield members
 
 

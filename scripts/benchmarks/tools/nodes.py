@@ -9,7 +9,11 @@ from pathlib import Path
 
 from benchmarks.tools.cores import pin_server, unpin
 
-MODULES = {"hpwsn": ["-m", "hpwsn", "serve"], "unjournalled": ["-m", "benchmarks.tools.unjournalled"]}
+MODULES = {
+    "hpwsn": ["-m", "hpwsn", "serve"],
+    "unjournalled": ["-m", "benchmarks.tools.unjournalled"],
+    "probed": ["-m", "benchmarks.tools.probed_node"],
+}
 
 Process = subprocess.Popen[str]
 

@@ -36,7 +36,7 @@ def noise(wal: Path, at: int) -> None:
 async def test_what_was_committed_before_a_torn_end_of_the_log_survives_kill_9(
     path: Path, tear: Callable[[Path, int], None]
 ) -> None:
-    acknowledged = appender.kill_after(path, 60, publishers=1)
+    acknowledged = appender.kill_after(path, 90, publishers=1)
     size = path.with_name("journal.db-wal").stat().st_size
     for number, at in enumerate([size - 1, size - 100, size - FRAME, size - 3 * FRAME, size // 2, size // 3]):
         damaged = appender.copy(path, f"copy{number}")
@@ -50,7 +50,7 @@ async def test_what_was_committed_before_a_torn_end_of_the_log_survives_kill_9(
 
 
 async def test_an_untouched_copy_has_everything(path: Path) -> None:
-    acknowledged = appender.kill_after(path, 60, publishers=1)
+    acknowledged = appender.kill_after(path, 90, publishers=1)
     offsets = await whole(appender.copy(path, "copy"))
     assert {first + 2 for first, _, _ in acknowledged} <= set(offsets)
 

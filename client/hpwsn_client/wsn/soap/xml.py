@@ -11,6 +11,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any, cast
 
 from lxml import etree
 
@@ -24,6 +25,7 @@ _DEEPEST = 2048
 # rejected.
 _ORDINARY_BYTES = 10_000_000
 _ORDINARY_DEPTH = 256
+_PIECE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +154,34 @@ def parse_content(element: bytes, limits: Limits, levels: int) -> None:
     root = _parse(element, limits)
     if len(element) > 7 * (limits.depth - levels) and _deeper(root, limits.depth - levels):
         raise _too_deep(limits)
+
+
+class _NoTree:
+    """A parser target that takes no events, so that libxml2 builds nothing."""
+
+    def close(self) -> None:
+        """The document is complete."""
+
+
+def check_well_formed(text: bytes, limits: Limits) -> None:
+    """Check a document in UTF-8 without `<!`, whatever its size, without a tree; depth is not checked."""
+    if len(text) > limits.body:
+        raise TooLarge(
+            f"the message has {len(text)} bytes; at most {limits.body} are accepted, so send less at once"
+        )
+    _check_attributes(text, limits.attributes)
+    parser = etree.XMLParser(
+        target=cast(Any, _NoTree()), encoding="utf-8", resolve_entities=False, no_network=True, huge_tree=True
+    )
+    try:
+        # Pieces: the interpreter lock is free while libxml2 works on one.
+        for at in range(0, len(text), _PIECE):
+            parser.feed(text[at : at + _PIECE])
+        parser.close()
+    except etree.XMLSyntaxError as error:
+        raise MalformedXml(f"the message is not well-formed XML: {_one_line(error)}") from None
+    for entry in parser.feed_error_log.filter_from_errors():
+        raise MalformedXml(f"the message is not well-formed XML: {entry.message}, line {entry.line}")
 
 
 def _parse_within(text: bytes, limits: Limits, comments: bool = False) -> etree._Element:
@@ -331,6 +361,9 @@ _ILLEGAL = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 def escape(text: str) -> str:
     """Escape text for the content of an element; ValueError if XML does not allow a character."""
+    if len(text) > _PIECE:
+        # In pieces, between which other threads get the interpreter lock.
+        return "".join([escape(text[at : at + _PIECE]) for at in range(0, len(text), _PIECE)])
     illegal = _ILLEGAL.search(text)
     if illegal:
         raise ValueError(f"character U+{ord(illegal[0]):04X} is not allowed in XML; remove or encode it")

@@ -187,6 +187,23 @@ async def test_commits_of_one_turn_are_one_write(tmp_path: Path) -> None:
         assert (client.offsets, client.writes) == ([1, 2, 3, 4, 5, 6], 1)
 
 
+async def test_a_commit_waits_for_a_flush_once_the_queue_holds_more_than_its_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = run_of("A", event(1))
+    monkeypatch.setattr(live_delivery, "QUEUED_BYTES", 3 * run.content_size)
+    monkeypatch.setattr(live_delivery, "FLUSH_BYTES", run.content_size)
+    async with opened(tmp_path) as log, following(log, on("A"), 0) as client:
+        await is_live(log)
+        for offset in (1, 2, 3):
+            log._commit(offset, [run])
+        assert client.writes == 0
+        log._commit(4, [run])
+        assert client.offsets == [1]
+        await client.has(4)
+        assert client.offsets == [1, 2, 3, 4]
+
+
 async def test_a_client_that_takes_nothing_holds_one_page_and_delays_nobody(tmp_path: Path) -> None:
     async with (
         opened(tmp_path) as log,

@@ -17,8 +17,16 @@ def test_the_oldest_go_when_the_bytes_are_used_up() -> None:
     assert recent.size == 2 * each
 
 
-def test_one_that_is_larger_than_the_limit_is_not_kept() -> None:
+def test_one_that_is_larger_than_the_limit_is_kept_until_the_next() -> None:
     recent = Recent(10 + OVERHEAD)
+    recent.put(1, [_notification(11)])
+    assert (recent.get(1), len(recent)) == (_notification(11), 1)
+    recent.put(2, [_notification(5)])
+    assert (recent.get(1), len(recent), recent.size) == (None, 1, 5 + OVERHEAD)
+
+
+def test_without_room_none_is_kept() -> None:
+    recent = Recent(0)
     recent.put(1, [_notification(11)])
     assert (recent.get(1), len(recent), recent.size) == (None, 0, 0)
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Sequence
+from typing import cast
 
 import pytest
+from aiohttp.abc import AbstractStreamWriter
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hpwsn.broker.delivery.log_pages import LOOP_BYTES, Stretch
-from hpwsn.door.rest.long_connection import Forms
+from hpwsn.door.rest import long_connection
+from hpwsn.door.rest.long_connection import UNTAKEN, Forms, LongConnection
 
 
 def _nothing(stretches: Sequence[Stretch]) -> list[bytes]:
@@ -81,3 +85,59 @@ def test_a_block_of_a_socket_has_whole_messages(sizes: list[int]) -> None:
     blocks = list(FORMS.socket.blocks(frames))
     assert [len(message) for block in blocks for message in messages(block)] == sizes
     assert all(block for block in blocks)
+
+
+class Wire:
+    """A writer and its transport whose client takes what it is told, one look after another."""
+
+    def __init__(self, *untaken: int) -> None:
+        self.transport = self
+        self.untaken = list(untaken)
+        self.written: list[bytes] = []
+        self.closing = False
+
+    def get_write_buffer_size(self) -> int:
+        return self.untaken.pop(0)
+
+    def is_closing(self) -> bool:
+        return self.closing
+
+    def set_write_buffer_limits(self, high: int) -> None:
+        assert high == UNTAKEN
+
+    def write(self, data: bytes) -> None:
+        self.written.append(data)
+
+    async def drain(self) -> None:
+        if self.untaken:
+            await asyncio.get_running_loop().create_future()
+
+
+def connected(wire: Wire) -> LongConnection:
+    return LongConnection(cast(AbstractStreamWriter, wire), FORMS.plain_stream)
+
+
+async def test_a_client_that_takes_something_in_time_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(long_connection, "STALLED", 0.01)
+    wire = Wire(100, 99, 99, 50, 50)
+    await connected(wire).drained()
+    assert wire.untaken == []
+
+
+async def test_a_client_that_takes_nothing_in_time_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(long_connection, "STALLED", 0.01)
+    with pytest.raises(TimeoutError):
+        await connected(Wire(100, 99, 99, 99, 0)).drained()
+
+
+async def test_nothing_is_written_above_the_limit_or_to_a_closed_connection() -> None:
+    wire = Wire(UNTAKEN, UNTAKEN + 1)
+    connection = connected(wire)
+    assert connection.keep_alive()
+    assert not connection.write(b"more")
+    assert wire.written == [b":\n\n"]
+    wire.closing = True
+    with pytest.raises(ConnectionResetError):
+        connection.write(b"more")
+    with pytest.raises(ConnectionResetError):
+        await connection.drained()
