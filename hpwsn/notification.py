@@ -28,6 +28,9 @@ ORIGINAL = 4
 FOREIGN = 8
 """It came from another node, and is not sent on to a further one from here."""
 
+INTERNAL = ":internal"
+"""In place of a pull point as the target of what was accepted on an internal topic, which only jobs read."""
+
 END = b"\x1e"
 """Behind each payload of a run: a control character that XML does not allow."""
 
@@ -61,8 +64,9 @@ class Notification(NamedTuple):
 
 
 class Run:
-    """Notifications that differ in their payloads only, in order; `target` is a pull point posted to
-    directly.
+    """Notifications that differ in their payloads only, in order.
+
+    `target` is None for what everybody may get, else a pull point posted to directly, or INTERNAL.
 
     `message_id` is the idempotency key of the whole request. Only admission changes a run, before its append.
     """
@@ -144,7 +148,8 @@ class Run:
         return (
             self.topic is run.topic
             and self.message_id is None is run.message_id
-            and self.target is None is run.target
+            and self.target is run.target
+            and (run.target is None or run.target is INTERNAL)
             and self.routing == run.routing
             and self.before == run.before
         )

@@ -29,7 +29,7 @@ class Log:
         self.tree: TopicTree[Subscription] = TopicTree(simple_subtree=subtree)
         self.head = 0
         self.content = ContentFilters()
-        self.live = LiveDelivery(Feeds(self.content, BrokerEngines(NEVER)))
+        self.live = LiveDelivery(Feeds(self.content, lambda topics: BrokerEngines(NEVER)))
         self.readers = Readers(
             journal, self.tree, lambda: self.head, live=self.live, content=self.content, subtree=subtree
         )

@@ -28,7 +28,7 @@ from hpwsn_client.arguments import (
     termination,
     topic_expression,
 )
-from hpwsn_client.environment import DEFAULT_URL, broker_url
+from hpwsn_client.environment import DEFAULT_URL, bearer_token, broker_url
 from hpwsn_client.notification import Notification, topic_text
 from hpwsn_client.pipelined_publisher import Publisher
 from hpwsn_client.publisher import LingeringPublisher, batches
@@ -81,7 +81,7 @@ class Client(ResourceCaller):
     """Publishes to and subscribes at one broker; `url` defaults to HPWSN_URL, then to DEFAULT_URL.
 
     `tls` is an SSLContext or a PEM file of authorities for https; it defaults to HPWSN_CA, then to the
-    system's authorities.
+    system's authorities. `token` is a bearer token for the broker; it defaults to HPWSN_TOKEN, then to none.
     """
 
     def __init__(
@@ -96,6 +96,7 @@ class Client(ResourceCaller):
         batch: int = 100,
         limits: Limits = DEFAULT_LIMITS,
         tls: Tls | None = None,
+        token: str | None = None,
     ) -> None:
         if not 1 <= batch <= limits.messages:
             raise ValueError(f"batch is {batch}; give 1 to {limits.messages} notifications for a Notify")
@@ -106,6 +107,7 @@ class Client(ResourceCaller):
             )
         self.url = broker_url(url)
         self._tls = tls_context(tls)
+        self._token = bearer_token(token)
         transport = Transport(
             soap,
             soap_action=soap_action,
@@ -113,6 +115,8 @@ class Client(ResourceCaller):
             connections=connections,
             limits=limits,
             tls=self._tls,
+            token=self._token,
+            token_for=self.url,
         )
         super().__init__(transport, EndpointReference(self.url), limits)
         self._batch = batch
@@ -217,6 +221,7 @@ class Client(ResourceCaller):
             retry_for=retry_for,
             limits=self._limits,
             tls=self._tls,
+            token=self._token,
         )
 
     async def subscribe(

@@ -7,12 +7,14 @@ never at import, so that a program can set one before it creates a client. An em
 from __future__ import annotations
 
 import os
+import re
 from urllib.parse import urlsplit
 
 DEFAULT_URL = "http://127.0.0.1:8080/wsn"
 URL, CA, TOKEN = "HPWSN_URL", "HPWSN_CA", "HPWSN_TOKEN"
 VARIABLES = frozenset({URL, CA, TOKEN})
-"""The variables of clients. A node, whose settings have the same prefix, ignores them. TOKEN is reserved."""
+"""The variables of clients. A node, whose settings have the same prefix, ignores them."""
+_is_token = re.compile(r"[A-Za-z0-9._~+/-]{1,4096}=*").fullmatch
 
 
 def broker_url(given: str | None = None) -> str:
@@ -28,6 +30,23 @@ def broker_url(given: str | None = None) -> str:
 def authorities_file() -> str | None:
     """The PEM file that HPWSN_CA names; None if the variable is unset."""
     return os.environ.get(CA) or None
+
+
+def bearer_token(given: str | None = None) -> str:
+    """The given token, else HPWSN_TOKEN, else an empty one; ValueError, without the token, if not valid.
+
+    Requests carry it as `Authorization: Bearer TOKEN` (RFC 6750). It must not appear in logs or errors.
+    """
+    token = (os.environ.get(TOKEN, "") if given is None else given).strip()
+    if token and not _is_token(token):
+        where = f"the environment variable {TOKEN}" if given is None else "the given token"
+        raise ValueError(f"{where} is not a bearer token; give letters, digits and - . _ ~ + / only")
+    return token
+
+
+def authorization(token: str) -> dict[str, str]:
+    """The header that shows a token; empty without one."""
+    return {"Authorization": f"Bearer {token}"} if token else {}
 
 
 def check_url(url: str) -> str:

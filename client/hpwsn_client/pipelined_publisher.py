@@ -20,7 +20,7 @@ from typing import Self
 from uuid import uuid4
 
 from hpwsn_client.arguments import Endpoint, Namespaces, Payload, TopicLike, notification_message
-from hpwsn_client.environment import check_url
+from hpwsn_client.environment import authorization, check_url
 from hpwsn_client.errors import (
     BadReply,
     Closed,
@@ -90,6 +90,7 @@ class Publisher:
         retry_for: float = 60.0,
         limits: Limits = DEFAULT_LIMITS,
         tls: ssl.SSLContext | None = None,
+        token: str = "",
     ) -> None:
         if not 1 <= batch <= limits.messages:
             raise ValueError(f"batch is {batch}; give 1 to {limits.messages} notifications for a Notify")
@@ -110,7 +111,7 @@ class Publisher:
         self.limits = limits
         self._tls = tls
         headers = request_headers(soap, ACTION_NOTIFY, check_soap_action(soap_action))
-        self._head = request_head(url) + _header_lines(headers)
+        self._head = request_head(url) + _header_lines({**headers, **authorization(token)})
         self._ids = (f"{uuid4()}-{number}" for number in itertools.count(1))
         self._waiting: deque[_Entry] = deque()
         self._in_flight: deque[_Batch] = deque()

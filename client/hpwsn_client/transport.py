@@ -3,7 +3,8 @@
 Only this module uses aiohttp's client. Connections are reused; timeouts and the size of replies are limited.
 aiohttp's exceptions become those of hpwsn_client.errors, SOAP faults are raised as their own exceptions, and
 an unexpected reply raises BadReply. Redirects are not followed, cookies are not kept, and requests are not
-repeated: the caller decides what to do when a reply is lost.
+repeated: the caller decides what to do when a reply is lost. A bearer token goes only to the server that it
+is for, whatever addresses that server answers with.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ import ssl
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
-from urllib.parse import urljoin
+from urllib.parse import urljoin, urlsplit
 from uuid import uuid4
 
 import aiohttp
 from aiohttp import web
 from lxml import etree
 
+from hpwsn_client.environment import authorization
 from hpwsn_client.errors import (
     BadReply,
     CertificateRefused,
@@ -66,7 +68,12 @@ class Transport:
         connections: int = 16,
         limits: Limits = DEFAULT_LIMITS,
         tls: ssl.SSLContext | None = None,
+        token: str = "",
+        token_for: str = "",
     ) -> None:
+        """Create a transport; `token` is sent to the scheme, host and port of the URL `token_for` only."""
+        self._authorization = authorization(token)
+        self._token_server = _server_of(token_for)
         self._soap = soap
         self._soap_action = check_soap_action(soap_action)
         self._timeout = timeout
@@ -93,6 +100,8 @@ class Transport:
     async def _post(self, url: str, action: str, data: bytes) -> Reply:
         session = self._open(url)
         headers = request_headers(self._soap, action, self._soap_action)
+        if self._authorization and _server_of(url) == self._token_server:
+            headers = {**headers, **self._authorization}
         try:
             async with session.post(
                 url, data=io.BytesIO(data), headers=headers, allow_redirects=False
@@ -133,6 +142,14 @@ class Transport:
                     response.status,
                 )
         return b"".join(parts)
+
+
+def _server_of(url: str) -> tuple[str, str | None, int | None]:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme, parts.hostname, parts.port or (443 if parts.scheme == "https" else 80)
+    except ValueError:
+        return "", None, None  # aiohttp refuses the URL
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from hpwsn.broker.subscriptions.subscription import Subscriber
 from hpwsn.broker.subscriptions.subscriptions import Subscriptions
 from hpwsn.journal.journal import Journal
 from hpwsn.journal.store.records import Pulled
+from hpwsn.topics.tree.internal_topics import internal_fault
 from hpwsn.topics.tree.tree import TopicTree
 from hpwsn_client.wsn.operations.notifications import NotificationMessage
 from hpwsn_client.wsn.operations.receipts import ReceiptTo, with_receipt_to
@@ -86,6 +87,8 @@ class Broker:
         node = self.tree.find(topic)
         if node is None and self.tree.fixed:
             raise self.tree.unsupported(topic)
+        if self.tree.is_internal(topic):
+            raise internal_fault(str(topic))
         if node is not None and node.current is not None:
             for stored in await self.journal.read([node.current]):
                 return stored.notification.payload
@@ -107,10 +110,15 @@ class Broker:
         """The oldest messages of a pull point, including notifications accepted just before this call."""
         self.pull_points.get(id_)
         await self.delivery.settle(self.subscriptions.leading_to(id_))
-        return await self.pull_points.hand_out(id_, maximum, confirm, self._expired)
+        return await self.pull_points.hand_out(id_, maximum, confirm, self._leaves)
 
-    def _expired(self, entry: Pulled) -> bool:
-        """Whether a queued message is older than its subscription's `expires`."""
+    def _leaves(self, entry: Pulled) -> bool:
+        """Whether a queued message is older than its subscription's `expires`, or its topic is internal now.
+
+        What was posted straight to the pull point has no subscription, and was never published.
+        """
+        if entry.subscription_id is not None and self.delivery.withheld(entry.stored.notification):
+            return True
         subscription = self.subscriptions.find(entry.subscription_id or "")
         if subscription is None or subscription.expires is None:
             return False

@@ -1,6 +1,7 @@
 """The command line's client for the operator API of a node: JSON over HTTP, one-line errors, tables.
 
-It does not use SOAP. It connects to the node directly, never through a proxy.
+It does not use SOAP. It connects to the node directly, never through a proxy. A bearer token of the
+environment is sent to the node, and not on to where the node redirects.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from urllib.parse import quote, urlencode, urlsplit
 from urllib.request import BaseHandler, HTTPSHandler, OpenerDirector, ProxyHandler, Request, build_opener
 
 from hpwsn.errors import BadArguments, HpwsnError
-from hpwsn_client.environment import CA, DEFAULT_URL, TOKEN, URL
+from hpwsn_client.environment import CA, DEFAULT_URL, URL, authorization, bearer_token
 from hpwsn_client.tls import certificate_problem, handshake_problem, tls_context
 
 TIMEOUT = 30.0
@@ -112,8 +113,11 @@ def send(
     """Send a request with a body of any type, and return the JSON object of the response."""
     headers = {"Accept": "application/json", "Content-Type": content_type}
     http_request = Request(url, data=data, method=method, headers=headers)
-    if token := os.environ.get(TOKEN, "").strip():
-        http_request.add_unredirected_header("Authorization", f"Bearer {token}")
+    try:
+        for name, value in authorization(bearer_token()).items():
+            http_request.add_unredirected_header(name, value)
+    except ValueError as error:
+        raise BadArguments(str(error)) from None
     try:
         with _opener(url, ca).open(http_request, timeout=timeout) as response:
             answer = json.loads(response.read() or b"{}")

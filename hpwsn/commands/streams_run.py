@@ -19,7 +19,7 @@ from hpwsn.streams.deployment.cluster_settings import is_local, is_loopback_mast
 from hpwsn.streams.deployment.local_python import NO_LOOKUP, local_python
 from hpwsn.streams.deployment.worker_archive import check_archive, python_version
 from hpwsn_client.commands.completion import print_warning
-from hpwsn_client.environment import DEFAULT_URL, TOKEN, URL
+from hpwsn_client.environment import DEFAULT_URL, TOKEN, URL, bearer_token
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -259,6 +259,10 @@ def _take_token(file: Path | None) -> None:
             raise BadArguments(f"--token-file {file}: {error.strerror}") from None
         if not os.environ[TOKEN]:
             raise BadArguments(f"--token-file {file}: the file is empty")
+    try:
+        bearer_token()
+    except ValueError as error:
+        raise BadArguments(str(error) if file is None else f"--token-file {file}: it has no token") from None
 
 
 def _run(arguments: argparse.Namespace) -> int:

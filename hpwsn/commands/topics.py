@@ -12,6 +12,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
@@ -20,7 +21,14 @@ from hpwsn.topics.directory.directory import Access, Directory, TopicDirectoryEr
 from hpwsn.topics.ldap.entries.dn import DnError, parse_dn
 from hpwsn.topics.ldap.entries.ldif import DEFAULT_BASE, encode_ldif, parse_ldif
 from hpwsn.topics.opening import open_directory
-from hpwsn.topics.tree.declarations import ROUTING_POLICIES, Declaration
+from hpwsn.topics.tree.declarations import (
+    INTERNAL,
+    PUBLIC,
+    ROUTING_POLICIES,
+    VISIBILITIES,
+    Declaration,
+    internal_topics,
+)
 from hpwsn.topics.tree.topic_toml import Document, DocumentError, encode_document, parse_document
 from hpwsn.topics.tree.tree import TopicTree
 from hpwsn_client.wsn.soap.faults import InvalidTopicExpressionFault
@@ -33,6 +41,7 @@ PROGRESS_INTERVAL = 1000
 _EXAMPLES = """\
 examples:
   hpwsn topics add ALL:ALARM --routing tcp --topics topics.toml
+  hpwsn topics add traffic:anpr --visibility internal --topics topics.toml
   hpwsn topics list --topics ldap://ldap.example.org/ou=topics,dc=hpwsn
 """
 _Action = Callable[[argparse.Namespace, Directory], None]
@@ -76,6 +85,11 @@ def _add_add(commands: _Subparsers[argparse.ArgumentParser]) -> None:
     parser.add_argument("topic", metavar="TOPIC", help="such as ALL:ALARM, or {namespace}ALL:ALARM")
     parser.add_argument("--description", default="", metavar="TEXT", help="what the topic is for")
     parser.add_argument("--routing", choices=ROUTING_POLICIES, help="how to forward the topic to other nodes")
+    parser.add_argument(
+        "--visibility",
+        choices=VISIBILITIES,
+        help="who reads the topic and all below it: only jobs (internal), or everybody",
+    )
 
 
 def _add_remove(commands: _Subparsers[argparse.ArgumentParser]) -> None:
@@ -196,24 +210,26 @@ def _list(args: argparse.Namespace, directory: Directory) -> None:
     if args.json:
         by_topic = {item.topic: item for item in declarations}
         tree: TopicTree[str] = TopicTree(declarations, fixed=True)
-        listed = [_as_json(by_topic[node.topic], node.code) for node in tree.root.below()]
+        listed = [_as_json(by_topic[node.topic], node.code, node.internal) for node in tree.root.below()]
         _print([json.dumps(listed, ensure_ascii=False, indent=2)])
     else:
         _print(draw_tree(declarations, ascii_only=not _can_draw(sys.stdout)))
 
 
-def _as_json(declaration: Declaration, code: str) -> dict[str, str | None]:
+def _as_json(declaration: Declaration, code: str, internal: bool) -> dict[str, str | None]:
     return {
         "topic": str(declaration.topic),
         "code": code,
         "description": declaration.description,
         "routing": declaration.routing,
         "path": declaration.path,
+        "visibility": INTERNAL if internal else PUBLIC,
     }
 
 
 def _add(args: argparse.Namespace, directory: Directory) -> None:
-    directory.add(Declaration(Topic.parse(args.topic), args.description, args.routing))
+    topic = Topic.parse(args.topic)
+    directory.add(Declaration(topic, args.description, args.routing, visibility=args.visibility))
 
 
 def _remove(args: argparse.Namespace, directory: Directory) -> None:
@@ -287,9 +303,13 @@ def _can_draw(stream: TextIO) -> bool:
 
 
 def draw_tree(declarations: Iterable[Declaration], ascii_only: bool = False) -> Iterator[str]:
-    """A line for each topic, with its routing policy in brackets and its description."""
+    """A line for each topic, with `internal` and its routing policy in brackets, and its description."""
     children: dict[Topic | None, list[Declaration]] = {}
-    for declaration in declarations:
+    known = list(declarations)
+    internal = internal_topics(known)
+    for declaration in known:
+        if declaration.topic in internal:
+            declaration = replace(declaration, visibility=INTERNAL)
         children.setdefault(declaration.topic.parent, []).append(declaration)
     branches = ("|-- ", "`-- ", "|   ") if ascii_only else ("├── ", "└── ", "│   ")
     for tree in children.get(None, []):
@@ -309,6 +329,7 @@ def _branches(
 
 
 def _line(name: str, declaration: Declaration) -> str:
-    routing = f"  [{declaration.routing}]" if declaration.routing else ""
+    marks = (INTERNAL if declaration.visibility == INTERNAL else None, declaration.routing)
+    shown = "".join(f"  [{mark}]" for mark in marks if mark)
     description = f"  {' '.join(declaration.description.split())}" if declaration.description else ""
-    return f"{name}{routing}{description}"
+    return f"{name}{shown}{description}"

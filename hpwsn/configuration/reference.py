@@ -17,8 +17,8 @@ Every setting has a default. Sources, each overriding the ones before it:
 3. the environment variable `HPWSN_SECTION_KEY`, such as `HPWSN_SERVER_PORT`,
 4. a flag of `hpwsn serve`, or `--set SECTION.KEY=VALUE`.
 
-An unknown variable `HPWSN_…` is an error, except those of clients (`HPWSN_URL`, `HPWSN_CA`, and
-`HPWSN_TOKEN`, which is reserved) and those that Kubernetes sets for Services named `hpwsn…`.
+An unknown variable `HPWSN_…` is an error, except those of clients (`HPWSN_URL`, `HPWSN_CA`,
+`HPWSN_TOKEN`) and those that Kubernetes sets for Services named `hpwsn…`.
 [`hpwsn check-config`](command-line.md#check-config) checks the settings; `--show` prints their values and
 sources, `--reference` this page.
 

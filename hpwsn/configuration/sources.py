@@ -10,7 +10,7 @@ import re
 import stat
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
@@ -18,6 +18,7 @@ from hpwsn.backbone.backbone_settings import check_backbone
 from hpwsn.configuration.environment import given_settings, unknown_variables
 from hpwsn.errors import ConfigError, Problem
 from hpwsn.settings import SETTINGS, Config, Setting, sections
+from hpwsn.settings.topic_table import EntryErrors
 
 DEFAULT_FILE = Path("hpwsn.toml")
 FLAGS = MappingProxyType(
@@ -36,18 +37,22 @@ ADMIN_FLAGS = MappingProxyType(
     {"admin.host": "--host", "admin.port": "--port", "admin.dir": "--data", "topics.url": "--topics"}
 )
 _SECTION_LINE = re.compile(r"\s*\[\s*([\w.-]+)\s*\]")
-_KEY_LINE = re.compile(r"\s*([\w.-]+)\s*=")
+_KEY_LINE = re.compile(r"""\s*(?:([\w.-]+)|"([^"]+)"|'([^']+)')\s*=""")
 _SYNTAX_LINE = re.compile(r"\(at line (\d+)")
 _PASSWORD = re.compile(r"(://[^:/@\s]*):[^/\s]*@")
 
 
 @dataclass(frozen=True, slots=True)
 class GivenValue:
-    """A value from the file, the environment or a flag, with its source; `key` may be unknown."""
+    """A value from the file, the environment or a flag, with its source; `key` may be unknown.
+
+    `entries` are the sources of the entries of a table, by their keys, where they have a line of their own.
+    """
 
     key: str
     value: object
     source: str
+    entries: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,9 +150,11 @@ def _from_file(file: Path | None, problems: list[Problem]) -> Iterator[GivenValu
         source = f"{file}:{line[1]}" if line else str(file)
         problems.append(Problem("", "", source, f"is not TOML: {error}"))
     else:
-        lines = _find_lines(text)
+        sources = {key: f"{file}:{line}" for key, line in _find_lines(text).items()}
         for key, value in _flatten(document):
-            yield GivenValue(key, value, f"{file}:{lines[key]}" if key in lines else str(file))
+            names = value if isinstance(value, dict) else ()
+            entries = {name: sources[f"{key}.{name}"] for name in names if f"{key}.{name}" in sources}
+            yield GivenValue(key, value, sources.get(key, str(file)), entries)
 
 
 def _flatten(document: Mapping[str, object]) -> Iterator[tuple[str, object]]:
@@ -159,14 +166,15 @@ def _flatten(document: Mapping[str, object]) -> Iterator[tuple[str, object]]:
 
 
 def _find_lines(text: str) -> dict[str, int]:
-    """The line of each key of the form `key = value`; keys in other forms are not found."""
+    """The line of each table and of each key of the form `key = value`; other forms are not found."""
     lines: dict[str, int] = {}
     prefix = ""
     for number, line in enumerate(text.splitlines(), 1):
         if header := _SECTION_LINE.match(line):
             prefix = header[1] + "."
+            lines.setdefault(header[1], number)
         elif key := _KEY_LINE.match(line):
-            lines.setdefault(prefix + key[1], number)
+            lines.setdefault(prefix + "".join(filter(None, key.groups())), number)
     return lines
 
 
@@ -191,6 +199,10 @@ def _check_values(given: Iterable[GivenValue], problems: list[Problem]) -> dict[
             continue
         try:
             values[one.key] = setting.kind.parse(one.value)
+        except EntryErrors as error:
+            for name, value, remedy in error.entries:
+                source = one.entries.get(name, one.source)
+                problems.append(Problem(f"{one.key}.{name}", repr(value), source, remedy))
         except ValueError as error:
             problems.append(
                 Problem(one.key, repr(mask_secrets(setting, one.value)), one.source, f"must be {error}")

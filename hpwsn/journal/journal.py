@@ -182,17 +182,29 @@ class Journal:
         return await self._read(self._reader.count, after, topics)
 
     async def scan_runs(
-        self, after: int, *, limit: int, topics: Collection[str], head: int, room: int
+        self,
+        after: int,
+        *,
+        limit: int,
+        topics: Collection[str],
+        head: int,
+        room: int,
+        internal: bool = False,
     ) -> RunScan:
-        """Like `scan`, without targets, as runs with their first offsets; no notification is built."""
-        return await self._read(self._reader.scan_runs, after, limit, topics, head, room)
+        """Like `scan`, without targets, as runs with their first offsets; no notification is built.
 
-    async def backlog(self, after: int, limit: int, topics: Collection[str], head: int) -> Backlog:
-        """The number of entries without a target after an offset, up to `head`, on these topics.
+        With `internal` also what was accepted while its topic was internal.
+        """
+        return await self._read(self._reader.scan_runs, after, limit, topics, head, room, internal)
+
+    async def backlog(
+        self, after: int, limit: int, topics: Collection[str], head: int, internal: bool = False
+    ) -> Backlog:
+        """The number of entries that `scan_runs` finds after an offset, up to `head`, on these topics.
 
         `upto` is the offset of entry number `limit`, or `head` if there are fewer.
         """
-        return await self._read(self._reader.backlog, after, limit, topics, head)
+        return await self._read(self._reader.backlog, after, limit, topics, head, internal)
 
     async def oldest(self) -> int:
         """The first offset from which on retention has removed nothing."""

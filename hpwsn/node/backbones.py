@@ -23,9 +23,14 @@ def prepare_backbone(settings: BackboneSettings) -> Address:
 
 
 def choose_backbone(
-    config: Config, node: str, journal: Journal, clock: Callable[[], float], limits: Limits
+    config: Config,
+    node: str,
+    journal: Journal,
+    clock: Callable[[], float],
+    limits: Limits,
+    is_internal: Callable[[Topic], bool],
 ) -> Backbone:
-    """ActiveMQ if `backbone.url` is set, else the embedded backbone."""
+    """ActiveMQ if `backbone.url` is set, else the embedded backbone; peers get no internal topic."""
     settings = config.backbone
     if not settings.url:
         return EmbeddedBackbone(journal.append)
@@ -43,6 +48,7 @@ def choose_backbone(
         persistent=settings.persistent,
         prefetch=settings.prefetch,
         heartbeat=settings.heartbeat,
+        is_internal=is_internal,
     )
     return ActiveMQBackbone(
         address,

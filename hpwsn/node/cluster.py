@@ -64,6 +64,7 @@ class InCluster:
             journal=journal,
             clock=clock,
             policy=tree.routing if tree.fixed else None,
+            is_internal=tree.is_internal,
             store=admission.store_from_peer,
             has_peers=bool(config.backbone.peers),
         )

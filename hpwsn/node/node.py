@@ -179,6 +179,7 @@ class Node:
             self._limits,
             server.request_timeout,
             check_filter=parts.services.check,
+            accepts_token=parts.job_token.accepts,
             origins=server.websocket_origins,
         )
         events.join(app)
@@ -200,6 +201,7 @@ class Node:
         parts = self.parts
         operators = OperatorDoor(self.name, parts.broker, parts.pusher, self.problems)
         operators.reports["backbone"] = parts.backbone.figures
+        operators.reports["matching"] = lambda: parts.engines.figures(parts.audience.content_subscriptions())
         if parts.receipts:
             operators.reports["receipts"] = parts.receipts.figures
         if parts.outcome_plugins:

@@ -22,6 +22,7 @@ from hpwsn.broker.delivery.log_readers import Readers
 from hpwsn.broker.delivery.processor import Processor
 from hpwsn.broker.delivery.queue_limits import Overflow, QueueLimits
 from hpwsn.broker.delivery.senders import PullSender, PushSender, SenderRegistry
+from hpwsn.broker.job_token import load_job_token
 from hpwsn.broker.lifetimes.retry import RetryPolicy, retry_policies
 from hpwsn.broker.outcomes.plugins import OutcomePlugins, installed_plugins
 from hpwsn.broker.outcomes.receipts import Receipts
@@ -45,6 +46,7 @@ from hpwsn.matching.content.content_filters import ContentFilters
 from hpwsn.node.backbones import choose_backbone
 from hpwsn.node.cluster import InCluster
 from hpwsn.node.content_engines import BrokerEngines
+from hpwsn.node.engine_choice import EngineChoice
 from hpwsn.notification import ORIGINAL, PARTIAL
 from hpwsn.routing.original_peers import OriginalPeers
 from hpwsn.settings import Config
@@ -71,6 +73,7 @@ class Parts:
         self.clock = time.time
         self._ids = ResourceIds(name if config.cluster.admin else None)
         self._make_data_directory()
+        self.job_token = load_job_token(Path(config.data.dir))
         self._build_log()
         self._build_delivery()
         self._build_resources()
@@ -97,10 +100,12 @@ class Parts:
             reserve=config.journal.reserve,
             max_waiting=max(config.journal.waiting_limit, 2 * config.server.body_limit),
         )
-        self.backbone = choose_backbone(config, self.name, self.journal, self.clock, self.limits)
         topics = config.topics
         self.tree: TopicTree[Subscriber] = TopicTree(
             fixed=bool(topics.url), simple_subtree=topics.simple_subtree, limit=topics.open_limit
+        )
+        self.backbone = choose_backbone(
+            config, self.name, self.journal, self.clock, self.limits, self.tree.is_internal
         )
         self.topics = self._open_topics() if topics.url else None
 
@@ -115,8 +120,9 @@ class Parts:
     def _build_delivery(self) -> None:
         config, delivery = self.config, self.config.delivery
         self.content = ContentFilters()
-        engines = BrokerEngines(config.matching.compiled, Path(config.data.dir) / "kernel")
-        self.audience = Audience(self.tree, self.content, engines)
+        default = BrokerEngines(config.matching.compiled, Path(config.data.dir) / "kernel")
+        self.engines = EngineChoice(config.matching.engine, config.matching.topics, default)
+        self.audience = Audience(self.tree, self.content, self.engines.of_expressions)
         self.recent = Recent(delivery.cache_bytes)
         self.pusher = Pusher(
             connections_per_host=delivery.connections_per_host,
@@ -149,7 +155,7 @@ class Parts:
             self.journal,
             self.tree,
             lambda: self.delivery.head,
-            live=LiveDelivery(Feeds(self.content, engines)),
+            live=LiveDelivery(Feeds(self.content, self.engines.of_topics)),
             content=self.content,
             subtree=config.topics.simple_subtree,
         )

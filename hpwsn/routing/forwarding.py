@@ -78,6 +78,7 @@ class Forwarding:
         journal: Journal,
         clock: Callable[[], float],
         policy: Callable[[Topic], str | None] | None,
+        is_internal: Callable[[Topic], bool],
         store: Callable[[Sequence[Run], Arrival | None], asyncio.Future[int]],
         has_peers: bool = False,
     ) -> None:
@@ -87,6 +88,7 @@ class Forwarding:
         self._journal = journal
         self._clock = clock
         self._policy = policy
+        self._is_internal = is_internal
         self._store = store
         self._has_peers = has_peers
         self._loop = asyncio.get_running_loop()
@@ -126,7 +128,11 @@ class Forwarding:
         unconfirmed = await self._journal.routed.start(secrets.randbits(62))
         incarnation = round(self._clock() * 1e6)
         self._router = Router(
-            self._name, incarnation=incarnation, epoch=unconfirmed.epoch, settings=self._settings
+            self._name,
+            incarnation=incarnation,
+            epoch=unconfirmed.epoch,
+            settings=self._settings,
+            is_internal=self._is_internal,
         )
         self._router.restore(_ids(unconfirmed.stored))
         await self._publish_again(unconfirmed)

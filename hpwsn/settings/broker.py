@@ -5,7 +5,24 @@ from typing import Literal
 
 from hpwsn.settings.quantities import Boolean, Choice, Duration, Integer, Size, Text, Url
 from hpwsn.settings.setting import MIB, setting
+from hpwsn.settings.topic_table import TopicTable
 from hpwsn_client.wsn.soap.version import SOAP_ACTIONS
+
+ENGINES = (
+    "default",
+    "matching_tree",
+    "normal_tree",
+    "cma",
+    "pre_index",
+    "counting",
+    "forwarding",
+    "sequential",
+    "sub_order",
+    "naive",
+    "kd_tree",
+    "rt_cluster",
+)
+"""The matching engines by name; hpwsn.matching.papers.selectable makes all but the default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,8 +195,16 @@ class SubscriptionsSettings:
 
 @dataclass(frozen=True, slots=True)
 class MatchingSettings:
-    """Content filters."""
+    """Content filters. [matching.md](matching.md#choose-an-engine) compares the engines."""
 
+    engine: str = setting(
+        "default", Choice(choices=ENGINES), "The engine that matches content filters, by name."
+    )
+    topics: tuple[tuple[str, str], ...] = setting(
+        (),
+        TopicTable(ENGINES),
+        "The engine for single topics and all topics below them; the most specific entry wins.",
+    )
     compiled: str = setting(
         "auto",
         Choice(choices=("auto", "never")),

@@ -41,6 +41,8 @@ SHORTEST, LONGEST = 4.0, 12.0
 DRAIN = 60.0
 """Seconds that a backlog may take to be delivered."""
 IDLE = "no consumers"
+NOISE = 0.01
+"""Stands for a value that is not above that without consumers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +68,7 @@ def run(options: Options) -> Table:
     for mode in MODES:
         for rate, used in _used(mode, rates, options):
             each = 1e6 * (used.cpu - idle[rate].cpu) / (CONSUMERS * rate)
-            # What is less than the noise of the machine is none.
-            found[rate][mode] = Delivered(max(each, 0.01), max(used.mean, 0.01), used.problem)
+            found[rate][mode] = Delivered(max(each, NOISE), max(used.mean, NOISE), used.problem)
     groups = tuple(
         tuple(row for mode, one in modes.items() for row in _rows(rate, mode, one))
         for rate, modes in found.items()
@@ -148,9 +149,13 @@ def body_of(found: Mapping[int, Mapping[str, Delivered]]) -> str:
     for title, value in QUANTITIES.items():
         for rate, modes in found.items():
             for mode, one in modes.items():
-                text = f"not sustained: {one.problem}" if one.problem else figure(value(one))
+                text = f"not sustained: {one.problem}" if one.problem else _shown(value(one))
                 cells.append((title, mode, f"{rate:,} events/s", text))
     return as_tables(cells)
+
+
+def _shown(value: float) -> str:
+    return figure(value) if value > NOISE else "less than the noise"
 
 
 def verdicts(found: Mapping[int, Mapping[str, Delivered]]) -> Iterator[str]:

@@ -152,6 +152,9 @@ def spark(options: Options) -> Table:
         found = list(descend(_through(reading, options), counts, rates, first_again=False))
     body = latency_table("requests, through Spark", found, ("node", "Spark", "consumers"))
     notes = ["micro-batches follow each other without a pause; one job runs both services on two cores"]
+    if not found[-1].sustained:
+        notes.append(f"from {found[-1].requests:,} requests on, none of the rates was sustained")
+    notes += busy_note(found)
     pictures = latency_picture("latency through Spark", found)
     return _table("spark", [rows_of("Spark", one) for one in found], (), body, notes, pictures)
 

@@ -9,7 +9,7 @@ import pytest
 
 from hpwsn.topics.directory.directory import Declaration, Directory, TopicDirectoryError
 from hpwsn.topics.opening import open_directory
-from hpwsn.topics.tree.declarations import Report, difference
+from hpwsn.topics.tree.declarations import Report, difference, internal_topics
 from hpwsn.topics.tree.tree import TopicTree
 from hpwsn_client.wsn.topics.topic_expressions import Topic
 from tests.patience import PATIENCE
@@ -83,6 +83,53 @@ def test_adding_again_changes_only_what_is_filled_in(directory: Directory) -> No
     directory.add(Declaration(T("A"), routing="tcp"))
     found = directory.load()[0]
     assert (found.description, found.routing) == ("text", "tcp")
+
+
+def test_a_topic_is_internal_public_or_says_nothing(directory: Directory, again: MakeDirectory) -> None:
+    directory.add(Declaration(T("A:B"), visibility="internal"))
+    directory.add(Declaration(T("A:B:C"), "below"))
+    directory.add(Declaration(T("D"), visibility="public"))
+    found = {str(each.topic): each.visibility for each in again().load()}
+    assert found == {"A": None, "D": "public", "A:B": "internal", "A:B:C": None}
+    assert internal_topics(again().load()) == {T("A:B"), T("A:B:C")}
+
+
+def test_the_visibility_changes_and_changes_back(directory: Directory) -> None:
+    directory.add(Declaration(T("A"), "text"))
+    for visibility in ("internal", "public", "internal"):
+        directory.add(Declaration(T("A"), visibility=visibility))
+        directory.add(Declaration(T("A"), routing="tcp"))
+        assert (directory.load()[0].visibility, directory.load()[0].description) == (visibility, "text")
+    directory.replace([Declaration(T("A"))])
+    assert directory.load()[0].visibility is None
+    directory.add(Declaration(T("A"), visibility="internal"))
+    assert directory.load()[0].visibility == "internal"
+
+
+def test_a_public_topic_below_an_internal_one_is_refused_and_nothing_is_lost(directory: Directory) -> None:
+    directory.replace(
+        [Declaration(T("A:B"), visibility="internal"), Declaration(T("C:D"), visibility="public")]
+    )
+    before = directory.load()
+    with pytest.raises(
+        TopicDirectoryError, match="topic A:B:E cannot be public, since A:B above it is internal"
+    ):
+        directory.add(Declaration(T("A:B:E"), visibility="public"))
+    with pytest.raises(TopicDirectoryError, match="topic C:D cannot be public"):
+        directory.add(Declaration(T("C"), visibility="internal"))
+    with pytest.raises(TopicDirectoryError, match="topic A:B:D cannot be public"):
+        directory.move(T("C:D"), T("A:B:D"))
+    with pytest.raises(TopicDirectoryError, match="topic A:B cannot be public"):
+        directory.replace(
+            [Declaration(T("A"), visibility="internal"), Declaration(T("A:B"), visibility="public")]
+        )
+    assert directory.load() == before
+
+
+def test_a_moved_topic_stays_internal(directory: Directory) -> None:
+    directory.add(Declaration(T("A:B:C"), visibility="internal"))
+    directory.move(T("A:B"), T("D"))
+    assert [str(each) for each in internal_topics(directory.load())] == ["D:C"]
 
 
 def test_topic_with_others_below_is_removed_only_with_them(directory: Directory) -> None:

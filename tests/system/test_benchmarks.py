@@ -21,7 +21,8 @@ from tests.patience import PATIENCE, until
 
 NAMES = (
     "notify", "push", "end-to-end", "fan-out", "latency", "topics", "fragments", "growth", "matching",
-    "matching-papers", "long-connections", "memory", "delivery-modes", "wire", "large-messages",
+    "matching-engines", "matching-papers", "long-connections", "memory", "delivery-modes", "wire",
+    "large-messages",
 )  # fmt: skip
 WITH_TARGETS = set(NAMES) - {"latency", "delivery-modes", "wire"}
 REFERENCES = ("bare Protocol", "aiohttp", "Spyne")
@@ -52,6 +53,7 @@ def test_a_benchmark_measures_itself_and_what_it_is_measured_against(name: str, 
         "large-messages",
         "long-connections",
         "matching",
+        "matching-engines",
         "matching-papers",
         "push",
         "wire",

@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from hpwsn.topics.ldap.entries.ldif import encode_ldif
+from hpwsn.topics.tree.declarations import Declaration
+from hpwsn_client.wsn.topics.topic_expressions import Topic
 from tests.harness import ROOT
 from tests.patience import PATIENCE
 from tests.slapd import BASE, Slapd, topic
@@ -58,24 +61,43 @@ def test_slapd_conf_includes_the_schema(tmp_path: Path) -> None:
     conf = tmp_path / "slapd.conf"
     conf.write_text(
         "include /etc/ldap/schema/core.schema\n"
-        f"include {SCHEMA / 'hpwsn.schema'}\n"
+        f"include {SCHEMA / 'hpwsn.schema'}\ninclude {SCHEMA / 'hpwsn-visibility.schema'}\n"
         "modulepath /usr/lib/ldap\nmoduleload back_mdb\n"
         f"database mdb\nsuffix dc=hpwsn\ndirectory {tmp_path / 'db'}\n"
     )
     assert fill("-f", conf).count("objectClass: hpwsnTopic") == 6
 
 
+def test_a_server_with_the_older_schema_takes_the_visibility(tmp_path: Path) -> None:
+    """The schema of topics has no word of visibility, as before; the addition is loaded beside it."""
+    assert "isibility" not in (SCHEMA / "hpwsn.ldif").read_text()
+    config = configured(tmp_path)
+    before = fill("-F", config)
+    tool("slapadd", "-n", "0", "-F", config, "-l", SCHEMA / "hpwsn-visibility.ldif")
+    assert tool("slapcat", "-F", config, "-b", "dc=hpwsn") == before
+    marked = tmp_path / "marked.ldif"
+    marked.write_text(encode_ldif([Declaration(Topic.parse("Plates"), visibility="internal")]))
+    tool("slapadd", "-F", config, "-b", "dc=hpwsn", "-l", marked)
+    assert "hpwsnVisibility: internal" in tool("slapcat", "-F", config, "-b", "dc=hpwsn")
+
+
 def test_cn_config_takes_the_ldif(tmp_path: Path) -> None:
+    assert fill("-F", configured(tmp_path)).count("objectClass: hpwsnTopic") == 6
+
+
+def configured(folder: Path) -> Path:
+    """A configuration in the form of cn=config with the schema of topics, and an empty database."""
     for name in ("db", "config"):
-        (tmp_path / name).mkdir()
+        (folder / name).mkdir()
     core = Path("/etc/ldap/schema/core.ldif").read_text()
     ours = (SCHEMA / "hpwsn.ldif").read_text()
-    (tmp_path / "config.ldif").write_text(CONFIG.format(core=core, ours=ours, folder=tmp_path))
-    tool("slapadd", "-n", "0", "-F", tmp_path / "config", "-l", tmp_path / "config.ldif")
-    assert fill("-F", tmp_path / "config").count("objectClass: hpwsnTopic") == 6
+    (folder / "config.ldif").write_text(CONFIG.format(core=core, ours=ours, folder=folder))
+    tool("slapadd", "-n", "0", "-F", folder / "config", "-l", folder / "config.ldif")
+    return folder / "config"
 
 
-def test_both_forms_define_the_same() -> None:
+@pytest.mark.parametrize("stem", ["hpwsn", "hpwsn-visibility"])
+def test_both_forms_define_the_same(stem: str) -> None:
     def words(text: str) -> list[str]:
         lines = (
             line for line in text.splitlines() if not line.startswith(("#", "dn:", "cn:", "objectClass:"))
@@ -89,7 +111,7 @@ def test_both_forms_define_the_same() -> None:
             text = text.replace(theirs, ours)
         return text.split()
 
-    forms = [words((SCHEMA / name).read_text()) for name in ("hpwsn.schema", "hpwsn.ldif")]
+    forms = [words((SCHEMA / name).read_text()) for name in (f"{stem}.schema", f"{stem}.ldif")]
     assert forms[0] == forms[1]
 
 

@@ -1,6 +1,7 @@
 """Predicates in Subscribe, in the client and on the command line: each subscriber gets what they select."""
 
 import asyncio
+import json
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from hpwsn_client.wsn.soap.names import DIALECT_PREDICATES
 from tests.consumer import Consumer
 from tests.harness import NodeProcess
 from tests.patience import eventually
-from tests.raw_soap import call, notify, subscribe
+from tests.raw_soap import call, notify, send, subscribe
 from tests.system.test_client_cli import listening, run
 from tests.system.test_subscriptions import ADDRESS
 
@@ -75,6 +76,31 @@ async def test_each_gets_what_the_definition_says_before_and_after_a_crash(tmp_p
             await client.notify_many(("cars:fast", payload) for payload in PAYLOADS[half:])
             for point, predicate in zip(points, PREDICATES, strict=True):
                 await _gets(PullPoint(client, point.epr), list(map(canonical, selected(predicate))))
+
+
+async def test_engines_chosen_by_name_and_topic_deliver_the_same(tmp_path: Path) -> None:
+    chosen = ("matching.engine=matching_tree", "matching.topics=cars:fast=cma,boats=naive")
+    arguments = [part for each in chosen for part in ("--set", each)]
+    with NodeProcess(tmp_path / "data", *arguments) as node:
+        async with Client(node.url) as client:
+            wanted: list[tuple[PullPoint, str]] = []
+            for topic in ("cars", "cars:fast"):
+                for predicate in PREDICATES:
+                    point = await client.create_pull_point()
+                    await client.subscribe(topic, point, predicate=predicate)
+                    wanted.append((point, predicate))
+            await client.notify_many(("cars:fast", payload) for payload in PAYLOADS)
+            for point, predicate in wanted:
+                await _gets(point, list(map(canonical, selected(predicate))))
+        status = json.loads((await send(f"{node.base}/status", b"", method="GET")).body)
+        assert status["matching"] == {
+            "engine": "matching_tree",
+            "topics": {"cars:fast": "cma", "boats": "naive"},
+            "state": "running",
+            "mode": "local",
+            "subscriptions": 2 * len(PREDICATES),
+            "lag": 0,
+        }
 
 
 async def _gets(point: PullPoint, wanted: list[bytes]) -> None:

@@ -1,18 +1,23 @@
 """`hpwsn streams run` on a real Spark standalone cluster whose workers have HPwsn only from an archive.
 
 A filter and a count by key and minute give what the reference gives, each key in order, nothing lost and
-nothing twice: undisturbed, and when a worker, the driver or the node is killed in the middle.
+nothing twice: undisturbed, and when a worker, the driver or the node is killed in the middle. Their input is
+an internal topic, so that every worker needs the token, which no text of Spark shows.
 """
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
+import psutil
 import pytest
 
 from hpwsn.streams.definition.definition import Definition
@@ -160,10 +165,36 @@ def by_camera(given: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]
 def pipeline(tmp_path: Path, cluster: SparkCluster, archive: Path) -> Iterator[Pipeline]:
     options = (
         *("--master", cluster.url, "--archive", str(archive), "--rows", str(BATCH)),
-        *("--conf", "spark.sql.shuffle.partitions=2"),
+        *("--conf", "spark.sql.shuffle.partitions=2", "--ui", "0"),
+        *("--token-file", str(tmp_path / "node" / "job.token")),
     )
-    with NodeProcess(tmp_path / "node") as node:
-        yield Pipeline(tmp_path, node, cluster.job_environment(tmp_path / "conf"), *options)
+    topics = tmp_path / "topics.toml"
+    topics.write_text("[topics.seen]\nvisibility = 'internal'\n[topics.cars]\n[topics.flow]\n")
+    with NodeProcess(tmp_path / "node", "--topics", str(topics)) as node:
+        spark = cluster.job_environment(tmp_path / "conf") | {"SPARK_LOCAL_IP": "127.0.0.1"}
+        yield Pipeline(tmp_path, node, spark, *options)
+
+
+def check_token_is_hidden(node: NodeProcess, job: JobProcess, folders: Sequence[Path]) -> None:
+    """Not in a list of processes, Spark's pages, the job's checkpoints, or the logs of job and workers."""
+    token = (node.data / "job.token").read_text().strip()
+    assert not [process.pid for process in psutil.process_iter() if token in " ".join(cmdline(process))]
+    (page,) = re.findall(r"Spark's page: (\S+)", job.log.read_text())
+    for path in ("/environment/", "/jobs/", "/StreamingQuery/"):
+        with urlopen(page + path) as answer:
+            shown = answer.read().decode()
+        assert "Spark" in shown
+        assert token not in shown
+    written = [job.log, *job.log.parent.joinpath("checkpoints").rglob("*")]
+    written += [file for folder in folders for file in folder.glob("app-*/*/std*")]
+    assert len(written) > 3
+    assert not [file for file in written if file.is_file() and token.encode() in file.read_bytes()]
+
+
+def cmdline(process: psutil.Process) -> list[str]:
+    with suppress(psutil.Error):
+        return process.cmdline()
+    return []
 
 
 def test_the_machines_of_the_cluster_have_neither_hpwsn_nor_its_libraries(cluster: SparkCluster) -> None:
@@ -183,6 +214,7 @@ async def test_whatever_is_killed_loses_and_repeats_nothing(
         await pipeline.complete(job, phases[0])
         for place in cluster.work_folders():
             assert list(place.glob(f"app-*/*/{FOLDER}/hpwsn/__init__.py"))
+        check_token_is_hidden(pipeline.node, job, cluster.work_folders())
 
         await pipeline.begin(job, phases[1][:BACKLOG])
         cluster.kill_worker()

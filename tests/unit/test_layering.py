@@ -53,10 +53,12 @@ SMALL = {
     "hpwsn.backbone.embedded": "one of the two implementations of its port",
     "hpwsn.broker.subscriptions.subscribe_policy": "what a Subscribe may ask for, apart from the registry",
     "hpwsn.listeners": "every layer has listeners",
+    "hpwsn.matching.papers.selectable": "a table that loads every engine in it",
+    "hpwsn.door.rest.authorization": "what a model of identities will replace",
+    "hpwsn.topics.tree.internal_topics": "the rule for subscribers, apart from the tree that it asks",
     "hpwsn.door.rest.openapi": "reads the data file openapi.json beside it",
     "hpwsn.routing.links.authentication_failures": "the log, which the pure frames must not know",
     "hpwsn.streams.examples.vehicle_pairs": "a user's function, as short as users write them",
-    "hpwsn_client.environment": "the only module of the client that reads the environment",
     "hpwsn_client.wsn.faults": "the public name of the faults",
 }
 """Modules under 50 lines, each with the reason for a file of its own."""

@@ -3,8 +3,8 @@
 For each shared subtree, notifications that the node stores are sent to `/topic/hpwsn.A.B.C`, by a cursor over
 the log that survives restarts. Notifications that applications and other nodes publish there are received by
 a durable subscription and stored. Two rules prevent loops: the node does not receive its own messages, which
-have its name in the header `origin`, and it does not send notifications that came from peers. Malformed
-messages are logged, counted and skipped.
+have its name in the header `origin`, and it does not send notifications that came from peers. Notifications
+of internal topics are not sent. Malformed messages are logged, counted and skipped.
 """
 
 from __future__ import annotations
@@ -67,6 +67,7 @@ class Peers:
         persistent: bool,
         prefetch: int,
         heartbeat: float,
+        is_internal: Callable[[Topic], bool],
     ) -> None:
         self._address = address
         self._node = node
@@ -77,6 +78,7 @@ class Peers:
         self._persistent = persistent
         self._prefetch = prefetch
         self._heartbeat = heartbeat
+        self._is_internal = is_internal
         self._covered: dict[Topic, bool] = {}
         self._keys: set[str] = set()
         self._from_peers: deque[tuple[int, int]] = deque()
@@ -317,6 +319,9 @@ class Peers:
         if any(first <= stored.offset <= last for first, last in self._from_peers):
             return None
         notification = stored.notification
+        # What was accepted as internal has a target, so the scan does not find it.
+        if notification.topic is not None and self._is_internal(notification.topic):
+            return None
         generated = f"{self._node}-{stored.offset}-{round(notification.time * 1e6):x}"
         id_ = ids.name(notification.message_id) if notification.message_id else generated
         return encode_peer(notification, id_, self._node, self._persistent)

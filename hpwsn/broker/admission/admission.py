@@ -5,6 +5,9 @@ message id, so that a repetition gets the first outcome even when queues are ful
 only then is the id claimed. `append` hands the runs to the backbone, and settles the claim or releases it. A
 request is taken whole or not at all.
 
+What is accepted on an internal topic gets the target INTERNAL, by which the journal keeps it apart and every
+commit listener passes over it. It stays internal even if its topic becomes public later.
+
 A peer node has accepted what it sends: its runs are checked for form when they are decoded, their ids are
 noted, and queue limits do not apply.
 """
@@ -24,7 +27,7 @@ from hpwsn.broker.admission.message_ids import MessageIds, Outcome, Span
 from hpwsn.broker.subscriptions.subscription import Subscriber
 from hpwsn.errors import BackboneUnavailable, JournalUnavailable
 from hpwsn.journal.store.records import Arrival, MessageId
-from hpwsn.notification import END, LARGE, Run, count_of, split_payloads, with_large_apart
+from hpwsn.notification import END, INTERNAL, LARGE, Run, count_of, split_payloads, with_large_apart
 from hpwsn.topics.tree.tree import TopicTree
 from hpwsn_client.wsn.operations.notifications import MESSAGE_CLOSE, NotificationMessage, encode_content
 from hpwsn_client.wsn.soap import faults
@@ -63,6 +66,8 @@ class Decision(NamedTuple):
     asked: Topic | None
     topic: Topic | None
     """The tree's own instance of the topic."""
+    target: str | None
+    """INTERNAL if the topic is internal."""
     generation: int
     version: int
     until: float
@@ -207,6 +212,8 @@ class Admission:
         ):
             known = self._decide(source, run)
         run.topic = known.topic
+        if known.target is not None:
+            self.conceal(run)
         if run.large or len(run.before) + len(run.payloads) > self._short:
             self._check_size(run)
 
@@ -217,12 +224,20 @@ class Admission:
         if source.registration is not None or registrations.required:
             until = registrations.check_publisher(run.before, source.registration)
         topic = None if run.topic is None else self._tree.canonical(run.topic)
-        decision = Decision(source, run.topic, topic, registrations.generation, self._tree.version, until)
+        target = INTERNAL if topic is not None and self._tree.is_internal(topic) else None
+        decision = Decision(
+            source, run.topic, topic, target, registrations.generation, self._tree.version, until
+        )
         if len(run.before) <= LONGEST_REMEMBERED:
             if len(self._decisions) >= MOST_DECISIONS:
                 self._decisions.clear()
             self._decisions[run.before] = decision
         return decision
+
+    def conceal(self, run: Run) -> None:
+        """Keep a run from all but jobs, here and at other nodes, if its topic is internal."""
+        if run.target is None and run.topic is not None and self._tree.is_internal(run.topic):
+            run.target, run.routing = INTERNAL, 0
 
     def check_form(self, run: Run) -> None:
         """Raise the fault for an unknown topic or a notification that is too large."""
@@ -282,6 +297,8 @@ class Admission:
 
     def store_from_peer(self, runs: Sequence[Run], arrival: Arrival | None) -> asyncio.Future[int]:
         """Store what another node accepted and sent here; the future has the offset of the first."""
+        for run in runs:
+            self.conceal(run)
         stored = self._store(runs, arrival)
         ids = {run.message_id for run in runs if run.message_id is not None}
         if ids:

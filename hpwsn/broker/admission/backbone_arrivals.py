@@ -38,6 +38,7 @@ class Arrivals:
             except (SoapFault, ValueError) as error:
                 refused.append((notification, str(error)))
                 continue
+            self._admission.conceal(run)
             if self._is_new(run, claimed, checked):
                 kept.append(run)
             else:

@@ -11,14 +11,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 
+from hpwsn.broker.lifetimes.message_expiry import Sorted, without
 from hpwsn.broker.subscriptions.subscription import Subscriber, Subscription
 from hpwsn.errors import JournalUnavailable
 from hpwsn.journal.journal import Journal
 from hpwsn.journal.store.records import Stored
 from hpwsn.matching.content.content_filters import ContentFilters
-from hpwsn.notification import Notification
+from hpwsn.notification import INTERNAL, Notification
 from hpwsn.topics.tree.tree import TopicTree
 
 log = logging.getLogger(__name__)
@@ -47,6 +48,8 @@ class Backlog:
         self._content = content
         self._recent = recent
         self._head = head
+        self._public: tuple[Sequence[Notification], int] = ((), -1)
+        """Notifications that all are for everybody, as of a version of the tree."""
 
     async def look_on(self, subscription: Subscription) -> None:
         """Read the next part of the log for notifications that this subscription missed."""
@@ -85,7 +88,28 @@ class Backlog:
         current = node is not None and node.current == stored.offset
         return current and self._wants(subscription, stored.notification)
 
+    def withheld(self, notification: Notification) -> bool:
+        """Whether subscribers must not get it: it, or its topic now, is internal."""
+        topic = notification.topic
+        return notification.target == INTERNAL or (topic is not None and self._tree.is_internal(topic))
+
+    def concealed(self, offsets: Sequence[int], notifications: Sequence[Notification]) -> Sorted | None:
+        """What must not be sent, its topic having become internal, and the rest; None if all may be sent.
+
+        Subscriptions of the same topic send the same list one after another, so the last answer is kept.
+        """
+        tree = self._tree
+        if not tree.has_internal or (self._public[0] is notifications and self._public[1] == tree.version):
+            return None
+        found = without(self.withheld, offsets, notifications)
+        if found.unsent:
+            return found
+        self._public = notifications, tree.version
+        return None
+
     def _wants(self, subscription: Subscription, notification: Notification) -> bool:
+        if self._tree.has_internal and self.withheld(notification):
+            return False
         if not subscription.content:
             return True
         return self._content.evaluation(notification.payload).holds(subscription.content)

@@ -29,7 +29,10 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """The number of dead letters queued for resending, and of those whose subscription has ended."""
+    """The number of dead letters queued for resending, and of those that nobody gets any more.
+
+    The subscription of the latter has ended, or their topic is internal now.
+    """
 
     sent: int
     ended: int
@@ -51,12 +54,16 @@ class DeadLetters:
         """The dead letter with this id, or None."""
         return await self._journal.dead_letter(id_)
 
+    def is_internal(self, letter: DeadLetter) -> bool:
+        """Whether the topic of a dead letter is internal now, so that nobody gets its payload."""
+        return self._delivery.withheld(letter.stored.notification)
+
     async def replay(self, selection: Selection) -> Replayed:
         """Resend the selected dead letters to their subscriptions."""
         sent = ended = 0
         async for letter in self._selected(selection):
             subscription = self._live(letter.subscription_id)
-            if subscription is None:
+            if subscription is None or self.is_internal(letter):
                 ended += 1
             else:
                 self._delivery.replay(subscription, [letter.id])

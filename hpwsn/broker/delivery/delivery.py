@@ -17,7 +17,7 @@ from hpwsn.broker.delivery.backlog import Backlog, JournalWork, Recent
 from hpwsn.broker.delivery.queue_limits import DEAD_LETTER, Overflow
 from hpwsn.broker.delivery.resend import Once, next_letters, next_present
 from hpwsn.broker.delivery.sending import Attempt, Sender, Senders, Settling, Totals, worn_out
-from hpwsn.broker.lifetimes.message_expiry import LOOKED_AT, sort_out
+from hpwsn.broker.lifetimes.message_expiry import LOOKED_AT, Sorted, sort_out
 from hpwsn.broker.lifetimes.retry import RetryPolicies
 from hpwsn.broker.outcomes.outcome import Result
 from hpwsn.broker.outcomes.reports import OutcomeReports
@@ -61,6 +61,7 @@ class Delivery:
         self._journal = journal
         self._recent = recent
         self._backlog = Backlog(journal, tree, content, recent, lambda: self.head)
+        self.withheld = self._backlog.withheld
         self._senders = senders
         self._retry = retry
         self._overflow = overflow
@@ -198,11 +199,14 @@ class Delivery:
         offsets: Sequence[int],
         notifications: Sequence[Notification],
     ) -> None:
-        if subscription.expires is not None:
+        if found := self._backlog.concealed(offsets, notifications):
+            self._leave(subscription, found)
+            offsets, notifications = found.offsets, found.notifications
+        if subscription.expires is not None and offsets:
             offsets, notifications = self._unexpired(subscription, sender, offsets, notifications)
-            if not offsets:
-                self._proceed_soon(subscription)
-                return
+        if not offsets:
+            self._proceed_soon(subscription)
+            return
         subscription.progress.busy = True
         self.totals.sends += 1
         sender.send(
@@ -297,18 +301,20 @@ class Delivery:
         """As many as go into one send of those that may still go out; the others leave the queue."""
         assert subscription.expires is not None
         found = sort_out(subscription.expires, offsets, notifications, self._clock())
-        if found.expired:
-            subscription.cursor.skip(set(found.expired))
-            subscription.progress.expired += len(found.expired)
-            subscription.progress.alone = max(0, subscription.progress.alone - len(found.expired))
-            self.totals.expired += len(found.expired)
-            self._advance(subscription, found.done)
+        if found.unsent:
+            subscription.progress.expired += len(found.unsent)
+            self.totals.expired += len(found.unsent)
+            self._leave(subscription, found)
             if self.reports:
-                gone = set(found.expired)
-                left = [n for offset, n in zip(offsets, notifications, strict=True) if offset in gone]
-                self.reports.ended(subscription, Result.EXPIRED, found.expired, left)
+                left = [n for offset, n in zip(offsets, notifications, strict=True) if offset in found.unsent]
+                self.reports.ended(subscription, Result.EXPIRED, found.unsent, left)
         count = 1 if subscription.progress.alone else sender.batch(subscription)
         return found.offsets[:count], found.notifications[:count]
+
+    def _leave(self, subscription: Subscription, found: Sorted) -> None:
+        subscription.cursor.skip(set(found.unsent))
+        subscription.progress.alone = max(0, subscription.progress.alone - len(found.unsent))
+        self._advance(subscription, found.done)
 
     def expire(self, subscription: Subscription) -> None:
         """Let what waited too long go, also where nothing is sent now: a pause, or a consumer away."""
@@ -418,7 +424,7 @@ class Delivery:
         progress, sender = subscription.progress, self._sender(subscription)
         if progress.replays:
             size = 1 if progress.alone else sender.batch(subscription)
-            once = await next_letters(self._journal, subscription, size)
+            once = await next_letters(self._journal, self._backlog, subscription, size)
         else:
             size = sender.batch(subscription)
             once = await next_present(self._journal, self._backlog, subscription, size)

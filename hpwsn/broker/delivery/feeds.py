@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol
 
 from hpwsn.broker.delivery.log_pages import Encode, Stretch
@@ -60,10 +60,14 @@ class Follower:
     `wrote` is the loop's time of the last write. A follower that is not live reads the log by itself.
     """
 
-    __slots__ = ("connection", "content", "feed", "handed", "news", "topics", "upto", "wrote")
+    __slots__ = ("connection", "content", "feed", "handed", "internal", "news", "topics", "upto", "wrote")
 
-    def __init__(self, topics: Topics, content: ContentFilter | None, connection: Connection) -> None:
+    def __init__(
+        self, topics: Topics, content: ContentFilter | None, connection: Connection, internal: bool
+    ) -> None:
         self.topics = topics
+        self.internal = internal
+        """Whether it may get what is internal, too."""
         self.content = content
         self.connection = connection
         self.feed: Feed | None = None
@@ -93,12 +97,13 @@ class Feed:
 
 
 class FeedGroup:
-    """The feeds of the same topics."""
+    """The feeds of the same topics, of followers that may get what is internal, or of the others."""
 
-    __slots__ = ("content", "feeds", "topics")
+    __slots__ = ("content", "feeds", "internal", "topics")
 
-    def __init__(self, topics: Topics, engines: Engines) -> None:
+    def __init__(self, topics: Topics, internal: bool, engines: Engines) -> None:
         self.topics = topics
+        self.internal = internal
         self.feeds: dict[ContentFilter | None, Feed] = {}
         self.content: ContentGroup[Feed] = ContentGroup(engines)
 
@@ -106,10 +111,10 @@ class FeedGroup:
 class Feeds:
     """All feeds by topic."""
 
-    def __init__(self, content: ContentFilters, engines: Engines) -> None:
+    def __init__(self, content: ContentFilters, engines_for: Callable[[Topics], Engines]) -> None:
         self._content = content
-        self._engines = engines
-        self._groups: dict[Topics, FeedGroup] = {}
+        self._engines_for = engines_for
+        self._groups: dict[tuple[Topics, bool], FeedGroup] = {}
         self._by_topic: dict[Topic, dict[FeedGroup, None]] = {}
 
     def __bool__(self) -> bool:
@@ -121,9 +126,10 @@ class Feeds:
 
     def add(self, follower: Follower) -> None:
         """Make a follower live; its filter must be acquired."""
-        group = self._groups.get(follower.topics)
+        key = follower.topics, follower.internal
+        group = self._groups.get(key)
         if group is None:
-            group = self._groups[follower.topics] = FeedGroup(follower.topics, self._engines)
+            group = self._groups[key] = FeedGroup(*key, self._engines_for(follower.topics))
             for topic in group.topics:
                 self._by_topic.setdefault(topic, {})[group] = None
         feed = group.feeds.get(follower.content)
@@ -152,7 +158,7 @@ class Feeds:
         if not feed.members[form]:
             del feed.members[form]
         if not feed.members:
-            self._close(self._groups[follower.topics], feed)
+            self._close(self._groups[follower.topics, follower.internal], feed)
 
     def _close(self, group: FeedGroup, feed: Feed) -> None:
         del group.feeds[feed.content]
@@ -160,16 +166,16 @@ class Feeds:
             group.content.discard(feed, feed.compiled)
         if group.feeds:
             return
-        del self._groups[group.topics]
+        del self._groups[group.topics, group.internal]
         for topic in group.topics:
             del self._by_topic[topic][group]
             if not self._by_topic[topic]:
                 del self._by_topic[topic]
 
-    def groups(self, places: Iterable[Topic]) -> tuple[FeedGroup, ...]:
-        """The groups that follow a topic, given with its ancestors; each once."""
+    def groups(self, places: Iterable[Topic], internal: bool) -> tuple[FeedGroup, ...]:
+        """The groups that follow a topic, given with its ancestors, and may get it; each once."""
         found = [self._by_topic[place] for place in places if place in self._by_topic]
-        return tuple({group: None for groups in found for group in groups})
+        return tuple({group: None for groups in found for group in groups if group.internal >= internal})
 
     def match(self, groups: Iterable[FeedGroup], stretches: Sequence[Stretch], news: set[Feed]) -> list[bool]:
         """Add the offsets of entries to the feeds that want them, and these to `news`; which are wanted."""

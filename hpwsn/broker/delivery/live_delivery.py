@@ -67,9 +67,9 @@ class LiveDelivery:
         for follower in self._feeds:
             follower.news.set()
 
-    def committed(self, places: Iterable[Topic], first: int, run: Run) -> None:
-        """Queue a run for the followers of its topic, given with its ancestors."""
-        groups = self._feeds.groups(places)
+    def committed(self, places: Iterable[Topic], first: int, run: Run, internal: bool) -> None:
+        """Queue a run for the followers of its topic, given with its ancestors, that may get it."""
+        groups = self._feeds.groups(places, internal)
         if not groups:
             return
         for stretch in Stretch(range(first, first + run.size), run).cut(LOOP_BYTES):

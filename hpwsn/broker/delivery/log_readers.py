@@ -21,7 +21,8 @@ from hpwsn.journal.journal import Journal
 from hpwsn.journal.store.records import Backlog
 from hpwsn.listeners import Listeners
 from hpwsn.matching.content.content_filters import Condition, ContentFilters, compile_condition
-from hpwsn.notification import Run
+from hpwsn.notification import INTERNAL, Run
+from hpwsn.topics.tree.internal_topics import internal_fault
 from hpwsn.topics.tree.tree import TopicTree
 from hpwsn_client.wsn.operations.filters import ContentFilter
 from hpwsn_client.wsn.soap.names import DIALECT_SIMPLE
@@ -43,12 +44,14 @@ POLL_WORK = 2.0
 class Query:
     """What a reader wants: topics, each with all below it, what a filter selects, and up to which offset.
 
-    A filter that is not valid raises its fault.
+    A filter that is not valid raises its fault. With `internal` the reader may read internal topics too;
+    others get what is public below a topic.
     """
 
     topics: tuple[Topic, ...]
     content: ContentFilter | None = None
     upto: int | None = None
+    internal: bool = False
     wanted: Condition | None = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -68,9 +71,10 @@ class Query:
 class _Watch:
     """What was committed for a waiting reader since it looked last, as long as that is one page."""
 
-    __slots__ = ("count", "news", "overflow", "size", "stretches")
+    __slots__ = ("count", "internal", "news", "overflow", "size", "stretches")
 
-    def __init__(self) -> None:
+    def __init__(self, internal: bool) -> None:
+        self.internal = internal
         self.news = asyncio.Event()
         self.clear()
 
@@ -115,21 +119,27 @@ class Readers:
         self.waiting_changed: Listeners[Topic, bool] = Listeners("readers that wait")
         """Told of a topic for which somebody begins to wait, and when nobody does any more."""
 
-    def check(self, topic: Topic) -> None:
-        """Raise the fault for a topic that a fixed tree does not hold, or that has no subtree to name."""
+    def check(self, topic: Topic, internal: bool = False) -> None:
+        """Raise the fault for a topic that a fixed tree does not hold, or that has no subtree to name.
+
+        Likewise for an internal topic, unless the reader may read these.
+        """
         TopicExpression.of(topic, DIALECT_SIMPLE)
         if self._tree.fixed and topic not in self._tree:
             raise self._tree.unsupported(topic)
+        if not internal and self._tree.is_internal(topic):
+            raise internal_fault(str(topic))
 
     def committed(self, first: int, runs: Sequence[Run]) -> None:
         """Hand new commits to live followers, and to whoever waits for their topics."""
         if not self._watches and not self._live:
             return
         for run in runs:
-            if run.topic is not None and run.target is None:
+            if run.topic is not None and (run.target is None or run.target == INTERNAL):
                 places = self._places(run.topic)
-                self._live.committed(places, first, run)
-                self._offer(places, first, run)
+                internal = run.target is not None or self._tree.is_internal(run.topic)
+                self._live.committed(places, first, run, internal)
+                self._offer(places, first, run, internal)
             first += run.size
 
     def _places(self, topic: Topic) -> list[Topic]:
@@ -137,8 +147,10 @@ class Readers:
         node = self._tree.find(topic)
         return [topic] if node is None or not self._subtree else [topic, *node.ancestors]
 
-    def _offer(self, places: Sequence[Topic], first: int, run: Run) -> None:
-        watches = {watch for place in places for watch in self._watches.get(place, ())}
+    def _offer(self, places: Sequence[Topic], first: int, run: Run, internal: bool) -> None:
+        watches = {
+            watch for place in places for watch in self._watches.get(place, ()) if watch.internal >= internal
+        }
         if watches:
             stretch = Stretch(range(first, first + run.size), run)
             for watch in watches:
@@ -150,7 +162,7 @@ class Readers:
         deadline, found = loop.time() + wait, Page(upto=after)
         page = found
         until = max(deadline, loop.time() + POLL_WORK)
-        with self._waits(query.topics if wait > 0 else ()), self._watch(query.topics) as watch:
+        with self._waits(query.topics if wait > 0 else ()), self._watch(query) as watch:
             while found.count < limit and found.size < room and not self.closed:
                 page = await self._next(query, page, watch, limit - found.count, room)
                 found = Page(found.stretches + page.stretches, page.upto)
@@ -167,7 +179,7 @@ class Readers:
 
         After each `beat` seconds without anything written, the connection is kept alive.
         """
-        follower = Follower(query.topics, query.content, connection)
+        follower = Follower(query.topics, query.content, connection, query.internal)
         follower.wrote = asyncio.get_running_loop().time()
         filters = () if query.content is None else (query.content,)
         self._content.acquire(filters)
@@ -185,7 +197,7 @@ class Readers:
     async def _catch_up(self, query: Query, page: Page, beat: float, follower: Follower) -> None:
         """Send what the log has, until the follower has everything; it is live at the end."""
         connection, loop = follower.connection, asyncio.get_running_loop()
-        with self._watch(query.topics) as watch:
+        with self._watch(query) as watch:
             while not self.closed:
                 page = await self._next(query, page, watch, FOLLOW_ENTRIES, FOLLOW_BYTES)
                 if page.stretches:
@@ -243,7 +255,9 @@ class Readers:
         if after >= head or not topics:
             return Page(upto=head, complete=True)
         batch = limit if query.wanted is None else max(limit, SEARCHED)
-        scan = await self._journal.scan_runs(after, limit=batch, topics=topics, head=head, room=room)
+        scan = await self._journal.scan_runs(
+            after, limit=batch, topics=topics, head=head, room=room, internal=query.internal
+        )
         looked = Page([Stretch(range(first, first + run.size), run) for first, run in scan.runs], scan.upto)
         found = Page(await _selected(looked, query), scan.upto)
         if found.count > limit:
@@ -251,20 +265,20 @@ class Readers:
         return Page(found.stretches, found.upto, complete=found.upto >= head)
 
     def _keys(self, query: Query) -> Collection[str]:
-        found = [self._tree.keys((expression,)) or () for expression in query.expressions]
+        found = [self._tree.keys((expression,), query.internal) or () for expression in query.expressions]
         return found[0] if len(found) == 1 else set().union(*found)
 
     async def backlog(self, query: Query, after: int, limit: int, wait: float) -> Backlog:
         """How many entries the query has after an offset, as soon as it has any, or after so many seconds."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + wait
-        with self._waits(query.topics if wait > 0 else ()), self._watch(query.topics) as watch:
+        with self._waits(query.topics if wait > 0 else ()), self._watch(query) as watch:
             while True:
                 watch.clear()
                 head, topics = query.bound(self.head()), self._keys(query)
                 found = Backlog(0, max(head, after))
                 if topics and after < head:
-                    found = await self._journal.backlog(after, limit, topics, head)
+                    found = await self._journal.backlog(after, limit, topics, head, query.internal)
                 if found.entries or self.closed or not await _comes(watch.news, deadline - loop.time()):
                     return found
 
@@ -308,8 +322,8 @@ class Readers:
                 self._count(topic, -1)
 
     @contextmanager
-    def _watch(self, topics: Sequence[Topic]) -> Iterator[_Watch]:
-        watch = _Watch()
+    def _watch(self, query: Query) -> Iterator[_Watch]:
+        topics, watch = query.topics, _Watch(query.internal)
         for topic in topics:
             self._watches.setdefault(topic, set()).add(watch)
         try:

@@ -16,7 +16,7 @@ from hpwsn.broker.delivery.delivery import Delivery
 from hpwsn.broker.subscriptions.audience import Audience
 from hpwsn.broker.subscriptions.pull_points import PullPoints
 from hpwsn.broker.subscriptions.subscription import Subscriber
-from hpwsn.notification import Notification, Run
+from hpwsn.notification import INTERNAL, Notification, Run
 from hpwsn.topics.tree.tree import Node, TopicTree
 from hpwsn_client.wsn.soap.faults import SoapFault
 from hpwsn_client.wsn.topics.topic_expressions import Topic
@@ -24,7 +24,7 @@ from hpwsn_client.wsn.topics.topic_expressions import Topic
 log = logging.getLogger(__name__)
 
 _POSTED = object()
-"""In place of the topic of what is posted straight to a pull point, which is not published."""
+"""In place of the topic of what has a target: posted straight to a pull point, or internal."""
 
 
 class Processor:
@@ -75,8 +75,9 @@ class Processor:
 
     def _fill(self, run: Run) -> None:
         assert run.target is not None
-        self._pull_points.filled(run.target)
-        self._pull_points.arrived(run.target)
+        if run.target != INTERNAL:
+            self._pull_points.filled(run.target)
+            self._pull_points.arrived(run.target)
 
     def _process_each(self, first: int, notifications: Sequence[Notification]) -> None:
         """Offer each to those who want its content; all over again one by one where one cannot be matched."""

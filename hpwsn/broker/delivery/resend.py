@@ -27,14 +27,17 @@ class Once:
     note: Callable[[Outcome], None]
 
 
-async def next_letters(journal: Journal, subscription: Subscription, size: int) -> Once:
-    """The next dead letters to resend; deleted ones are skipped."""
+async def next_letters(journal: Journal, backlog: Backlog, subscription: Subscription, size: int) -> Once:
+    """The next dead letters to resend; deleted ones, and those of internal topics, are skipped."""
     replays = subscription.progress.replays or {}
     letters = [
         letter
         for id_ in list(replays)[:size]
         if (letter := await journal.dead_letter(id_)) is not None or replays.pop(id_, None)
     ]
+    for letter in [letter for letter in letters if backlog.withheld(letter.stored.notification)]:
+        letters.remove(letter)
+        replays.pop(letter.id, None)
     ids = [letter.id for letter in letters]
     return Once(
         [letter.stored for letter in letters],

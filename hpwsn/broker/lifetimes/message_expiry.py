@@ -6,7 +6,7 @@ not restart it. An expired notification is not sent. It is dropped and counted, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -19,27 +19,34 @@ LOOKED_AT = 64
 
 @dataclass(frozen=True, slots=True)
 class Sorted:
-    """The notifications to send, in order, and the offsets of the expired ones."""
+    """The notifications to send, in order, and the offsets of those that leave the queue unsent."""
 
     offsets: list[int]
     notifications: list[Notification]
-    expired: list[int]
+    unsent: list[int]
 
     @property
     def done(self) -> int:
-        """The last offset up to which all notifications have expired; 0 if the first one has not."""
+        """The last offset up to which all notifications leave unsent; 0 if the first one does not."""
         first = self.offsets[0] if self.offsets else None
-        return max((offset for offset in self.expired if first is None or offset < first), default=0)
+        return max((offset for offset in self.unsent if first is None or offset < first), default=0)
 
 
 def sort_out(
     after: Duration, offsets: Iterable[int], notifications: Sequence[Notification], now: float
 ) -> Sorted:
     """Separate the expired notifications from those that can still be sent."""
+    return without(lambda notification: has_expired(after, notification.time, now), offsets, notifications)
+
+
+def without(
+    leaves: Callable[[Notification], bool], offsets: Iterable[int], notifications: Sequence[Notification]
+) -> Sorted:
+    """Separate the notifications that leave the queue unsent from the others."""
     found = Sorted([], [], [])
     for offset, notification in zip(offsets, notifications, strict=True):
-        if has_expired(after, notification.time, now):
-            found.expired.append(offset)
+        if leaves(notification):
+            found.unsent.append(offset)
         else:
             found.offsets.append(offset)
             found.notifications.append(notification)

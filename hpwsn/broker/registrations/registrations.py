@@ -148,7 +148,7 @@ class Registrations:
             raise _failed(f"PublisherReference {shown(address)} cannot be reached: {error}") from error
 
     def _check_supported(self, expression: TopicExpression) -> None:
-        if self._tree.keys((expression,)):
+        if self._tree.keys((expression,), internal=True):
             return
         if expression.topic is not None:
             raise self._tree.unsupported(expression.topic)

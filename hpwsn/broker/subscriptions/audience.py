@@ -2,12 +2,13 @@
 
 Subscriptions without a content filter are in the topic tree one by one. Those with one are there as one group
 for each set of topic expressions, which one look at the payloads of a run finds the members of, so that a
-hundred thousand that do not want a notification cost its publisher next to nothing.
+hundred thousand that do not want a notification cost its publisher next to nothing. The builder chooses the
+matching engine of each group by its topics.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import cast
 
 from hpwsn.broker.subscriptions.subscription import Subscriber, Subscription
@@ -18,6 +19,8 @@ from hpwsn.notification import Notification
 from hpwsn.topics.tree.tree import Node, TopicTree
 from hpwsn_client.wsn.topics.topic_expressions import Topic, TopicExpression
 
+Expressions = tuple[TopicExpression, ...]
+
 MOST_REMEMBERED = 10_000
 """Topics whose subscribers are remembered."""
 
@@ -25,11 +28,16 @@ MOST_REMEMBERED = 10_000
 class Audience:
     """The live subscriptions, by topic and content; the filters of each must be acquired."""
 
-    def __init__(self, tree: TopicTree[Subscriber], content: ContentFilters, engines: Engines) -> None:
+    def __init__(
+        self,
+        tree: TopicTree[Subscriber],
+        content: ContentFilters,
+        engines_for: Callable[[Expressions], Engines],
+    ) -> None:
         self._tree = tree
         self._content = content
-        self._engines = engines
-        self._groups: dict[tuple[TopicExpression, ...], ContentGroup[Subscription]] = {}
+        self._engines_for = engines_for
+        self._groups: dict[Expressions, ContentGroup[Subscription]] = {}
         self._versions = (-1, -1)
         self._matched: dict[Node[Subscriber], list[Subscription] | None] = {}
 
@@ -44,7 +52,7 @@ class Audience:
             raise LookupError(f"the filters of subscription {subscription.id} were not acquired")
         group = self._groups.get(topics)
         if group is None:
-            group = ContentGroup(self._engines)
+            group = ContentGroup(self._engines_for(topics))
         # For a group that is there this only asks whether its topics still are.
         self._tree.subscribe(topics, group, restore=restore)
         self._groups[topics] = group
@@ -63,6 +71,10 @@ class Audience:
         if not group:
             del self._groups[topics]
             self._tree.unsubscribe(topics, group)
+
+    def content_subscriptions(self) -> int:
+        """How many subscriptions have a content filter."""
+        return sum(map(len, self._groups.values()))
 
     def match_topic(
         self, topic: Topic | None, node: Node[Subscriber] | None = None

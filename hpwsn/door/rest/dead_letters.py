@@ -1,7 +1,7 @@
 """The HTTP API for dead letters: list, show, replay and drop, under /deadletters.
 
-An operator uses it to inspect notifications that could not be delivered. An error is a JSON object with
-`error`.
+An operator uses it to inspect notifications that could not be delivered. The payload of a notification whose
+topic is internal now is null. An error is a JSON object with `error`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ class DeadLettersDoor:
         letter = await self._letters.get(_id(request))
         if letter is None:
             raise _unknown(request)
-        payload = letter.stored.notification.payload.decode("utf-8", "replace")
+        payload = None
+        if not self._letters.is_internal(letter):
+            payload = letter.stored.notification.payload.decode("utf-8", "replace")
         return web.json_response({**_describe(letter), "payload": payload})
 
     async def _drop_one(self, request: web.Request) -> web.Response:

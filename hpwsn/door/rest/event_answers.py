@@ -13,7 +13,9 @@ from typing import Any, TypeVar
 
 from aiohttp import web
 
+from hpwsn.door.rest.authorization import CHALLENGE, NotAuthorized
 from hpwsn.errors import JournalUnavailable
+from hpwsn.topics.tree.internal_topics import InternalTopic
 from hpwsn_client.wsn.formats.json_text import MalformedJson
 from hpwsn_client.wsn.soap import faults
 
@@ -55,12 +57,16 @@ def _refuse(fault: faults.SoapFault) -> web.Response:
     elif column := getattr(fault.__cause__, "column", None):
         told["column"] = column
     response = answer(told, _status(fault))
+    if response.status == 401:
+        response.headers["WWW-Authenticate"] = CHALLENGE
     if isinstance(fault, faults.Busy):
         response.headers["Retry-After"] = f"{max(fault.retry_after, 1):.0f}"
     return response
 
 
 def _status(fault: faults.SoapFault) -> int:
+    if isinstance(fault, InternalTopic | NotAuthorized):
+        return 401
     if isinstance(fault, faults.TopicNotSupportedFault):
         return 404
     if isinstance(fault, faults.PublisherRegistrationRejectedFault | faults.ResourceUnknownFault):

@@ -2,7 +2,8 @@
 
 It owns the paths under /topics, their parameters and status codes; json_events maps events to XML. JSON and
 SOAP publish to the same log. A GET is a poll, a stream if the client accepts `text/event-stream`, or a
-WebSocket if it asks for an upgrade; all three take the same query. Every error is a JSON object with `error`.
+WebSocket if it asks for an upgrade; all three take the same query. Internal topics are read only with the
+token of jobs; other readers get what is public below a topic. Every error is a JSON object with `error`.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from hpwsn.broker.delivery.log_pages import Page, encode_once, off_loop
 from hpwsn.broker.delivery.log_readers import Query, Readers
 from hpwsn.door.event_shapes.line_shapes import LineShapes
 from hpwsn.door.listener.http_exchange import read_body
+from hpwsn.door.rest.authorization import Accepts, reads_internal
 from hpwsn.door.rest.event_answers import answer, answers_in_json
 from hpwsn.door.rest.event_pages import MOST_ROWS, ROWS, ROWS_BYTES, ROWS_TYPE, EventPages
 from hpwsn.door.rest.event_parameters import (
@@ -85,6 +87,7 @@ class EventsDoor:
         request_timeout: float,
         *,
         check_filter: Callable[[Filter], None],
+        accepts_token: Accepts,
         origins: Sequence[str] = (),
     ) -> None:
         self._broker = broker
@@ -92,6 +95,7 @@ class EventsDoor:
         self._limits = limits
         self._request_timeout = request_timeout
         self._check_filter = check_filter
+        self._accepts_token = accepts_token
         self._origins = origins
         self._pages = EventPages()
         self._forms = Forms(self._pages.json_events)
@@ -214,12 +218,13 @@ class EventsDoor:
     async def _end(self, request: web.Request) -> web.StreamResponse:
         """Where the log begins and ends, and what of it a reader at an offset has still to read."""
         check_names(request, "after", "upto", "max", "wait", "also", "since")
-        query = Query(topics_of(request), upto=offset_of("upto", request.query))
+        internal = reads_internal(request, self._accepts_token)
+        query = Query(topics_of(request), upto=offset_of("upto", request.query), internal=internal)
         since = since_of(request)
         after = offset_of("after", request.query)
         limit, wait = maximum_of(request, 1), wait_of(request)
         for topic in query.topics:
-            self._readers.check(topic)
+            self._readers.check(topic, internal)
         headers = {}
         if after is not None:
             backlog = await self._readers.backlog(query, after, limit, wait)
@@ -234,10 +239,11 @@ class EventsDoor:
 
     def _query(self, request: web.Request) -> Query:
         """The query of a poll, a stream or a WebSocket."""
+        internal = reads_internal(request, self._accepts_token)
         topics, content = topics_of(request), content_of(request)
-        query = Query(topics, content, offset_of("upto", request.query))
+        query = Query(topics, content, offset_of("upto", request.query), internal)
         for topic in topics:
-            self._readers.check(topic)
+            self._readers.check(topic, internal)
             if content is not None:
                 self._check_filter(Filter((TopicExpression.of(topic, DIALECT_SIMPLE),), (content,)))
         return query

@@ -19,6 +19,7 @@ from urllib.parse import quote, urlsplit
 from aiohttp import web
 
 from hpwsn.background import in_thread
+from hpwsn.door.rest.authorization import reads_internal
 from hpwsn.door.rest.event_answers import answer, answers_in_json
 from hpwsn.door.rest.event_parameters import check_names
 from hpwsn.door.rest.event_socket import check_origin
@@ -123,7 +124,7 @@ class StreamsDoor:
         if self._agent is None:
             return answer({"error": NO_AGENT}, 403)
         try:
-            with_token = _shows_token(request, self._agent)
+            with_token = reads_internal(request, self._agent.knows_token)
             service = await self._start_service(self._agent, await self._definition(request), with_token)
         except DefinitionError as error:
             problems = [
@@ -260,17 +261,6 @@ class StreamsDoor:
             except OSError as error:
                 reason = f"the file {self._store.path} cannot be written: {error.strerror}"
                 raise faults.Busy(reason) from error
-
-
-def _shows_token(request: web.Request, agent: ServiceAgent) -> bool:
-    """Whether the client shows the token of jobs, with which its job may read internal topics."""
-    scheme, _, token = request.headers.get("Authorization", "").strip().partition(" ")
-    if scheme.lower() != "bearer":
-        return False
-    if not agent.knows_token(token.strip()):
-        reason = "the bearer token is not valid; DATA/job.token of the node has the one of jobs"
-        raise faults.SoapFault(reason, status=401)
-    return True
 
 
 def _is_address(host: str) -> bool:

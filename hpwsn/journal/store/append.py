@@ -13,7 +13,7 @@ from typing import Any
 from hpwsn.journal.store.log_rows import rows_of
 from hpwsn.journal.store.records import NO_TOPIC
 from hpwsn.journal.store.tables import NEVER_CURRENT
-from hpwsn.notification import RELIABLE, LargeRun, Run
+from hpwsn.notification import INTERNAL, RELIABLE, LargeRun, Run
 from hpwsn_client.wsn.topics.topic_expressions import Topic
 
 _CHUNKS = (256, 64)
@@ -142,9 +142,9 @@ def insert_appends(db: sqlite3.Connection, streams: Streams, appends: Sequence[A
 
 def queue_targeted(db: sqlite3.Connection, first: int, runs: Sequence[Run]) -> None:
     """Queue the targeted notifications of one append at their pull points."""
-    targeted: list[tuple[str, int]] = []
+    targeted: list[tuple[str | None, int]] = []
     for run in runs:
-        if run.target is not None:
+        if run.target not in (None, INTERNAL):
             targeted += [(run.target, offset) for offset in range(first, first + run.size)]
         first += run.size
     if targeted:

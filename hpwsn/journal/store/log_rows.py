@@ -9,7 +9,16 @@ payload, then all payloads with END after each, then the bytes after each payloa
 from collections.abc import Container, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from hpwsn.notification import END, ROW_BYTES, ROW_MEMBERS, LargeRun, Notification, Run, split_payloads
+from hpwsn.notification import (
+    END,
+    INTERNAL,
+    ROW_BYTES,
+    ROW_MEMBERS,
+    LargeRun,
+    Notification,
+    Run,
+    split_payloads,
+)
 from hpwsn_client.wsn.operations.notifications import MESSAGE_CLOSE
 from hpwsn_client.wsn.topics.topic_expressions import Topic
 
@@ -56,7 +65,7 @@ def rows_of(run: Run) -> Iterator[tuple[bytes, int, int]]:
         content = run.before + run.payloads[:-1] + MESSAGE_CLOSE
         yield content, len(content) - len(MESSAGE_CLOSE), 1
         return
-    if run.target is not None:
+    if run.target not in (None, INTERNAL):
         for payload in split_payloads(run.payloads):
             yield run.before + payload + MESSAGE_CLOSE, start + len(payload), 1
         return
@@ -98,7 +107,7 @@ def read_row(
     if tail >= 0:
         return ((offset, Notification(topic, content, head, tail, time / 1e6, message_id, target)),)
     before, (*payloads, after) = content[:head], content[head:].split(END)
-    rest = time / 1e6, message_id, None, 0
+    rest = time / 1e6, message_id, target, 0
     return [
         (at, _new(Notification, (topic, before + each + after, head, head + len(each), *rest)))
         for at, each in enumerate(payloads, row.first)
@@ -106,14 +115,16 @@ def read_row(
     ]
 
 
-def read_run(row: Row, content: bytes, topic: Topic | None, after: int, upto: int) -> tuple[int, Run]:
+def read_run(
+    row: Row, content: bytes, topic: Topic | None, target: str | None, after: int, upto: int
+) -> tuple[int, Run]:
     """The part of a row after one offset and up to another, as a run with its first offset.
 
-    The row must have an entry there, and no target. Payloads are split only where the row is cut.
+    The row must have an entry there, and be for no pull point. Payloads are split only where the row is cut.
     """
     first, last = max(row.first, after + 1), min(row.offset, upto)
     if row.outside:
-        return first, LargeRun(topic, content, row.head, row.time / 1e6, row.message_id)
+        return first, LargeRun(topic, content, row.head, row.time / 1e6, row.message_id, target)
     if row.tail >= 0:
         payloads = content[row.head : row.tail] + END
     else:
@@ -122,7 +133,7 @@ def read_run(row: Row, content: bytes, topic: Topic | None, after: int, upto: in
             kept = split_payloads(payloads)[first - row.first : last - row.first + 1]
             payloads = END.join((*kept, b""))
     before, size = content[: row.head], last - first + 1
-    return first, Run(topic, before, payloads, size, row.time / 1e6, row.message_id)
+    return first, Run(topic, before, payloads, size, row.time / 1e6, row.message_id, target)
 
 
 def parse_rows(rows: Sequence[Sequence[Any]]) -> list[Row]:

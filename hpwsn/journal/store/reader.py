@@ -16,7 +16,7 @@ from hpwsn.journal.store.log_positions import find_since, measure
 from hpwsn.journal.store.log_rows import FIRST, SIZE, Row, parse_rows, read_row, read_run
 from hpwsn.journal.store.records import NO_TOPIC, Backlog, DeadLetter, Pulled, RunScan, Scan, Stored
 from hpwsn.journal.store.tables import unavailable
-from hpwsn.notification import ROW_MEMBERS, Run
+from hpwsn.notification import INTERNAL, ROW_MEMBERS, Run
 from hpwsn_client.wsn.topics.topic_expressions import Topic
 
 MAX_BYTES = 16 << 20
@@ -123,14 +123,17 @@ class Reader:
             upto = entries[-1].offset if entries else max(after, kept[-1].offset if kept else 0)
             return Scan(entries, max(after, last) if whole else upto)
 
-    def scan_runs(self, after: int, limit: int, topics: Collection[str], head: int, room: int) -> RunScan:
+    def scan_runs(
+        self, after: int, limit: int, topics: Collection[str], head: int, room: int, internal: bool
+    ) -> RunScan:
         """The next entries without a target of some topics, up to `head`, as runs.
 
-        The rows are cut at `room` bytes, but there is at least one.
+        With `internal` also what was accepted while its topic was internal. The rows are cut at `room` bytes,
+        but there is at least one.
         """
         with self._snapshot():
             last = min(self._one("SELECT max(offset) FROM log") or 0, head)
-            rows = self._search(self._streams_of(topics, None), after, last, limit)
+            rows = self._search(self._readable(topics, internal), after, last, limit)
             kept = _within(rows, room)
             runs: list[tuple[int, Run]] = []
             contents = self._one(_CONTENTS, json.dumps([row.offset for row in kept])) if kept else b""
@@ -142,16 +145,16 @@ class Reader:
                 if content is None:
                     upto = row.offset
                     continue
-                runs.append(read_run(row, content, self._topic(row.stream), after, end))
+                runs.append(self._run_of(row, content, after, end))
                 limit -= runs[-1][1].size
                 upto = runs[-1][0] + runs[-1][1].size - 1
             whole = len(kept) == len(rows) and limit > 0
             return RunScan(runs, max(after, last) if whole else upto)
 
-    def backlog(self, after: int, limit: int, topics: Collection[str], head: int) -> Backlog:
-        """The entries without a target on some topics after an offset, up to `head`."""
+    def backlog(self, after: int, limit: int, topics: Collection[str], head: int, internal: bool) -> Backlog:
+        """The entries that `scan_runs` finds on some topics after an offset, up to `head`."""
         with self._snapshot():
-            return measure(self._db, self._streams_of(topics, None) or [], after, limit, head)
+            return measure(self._db, self._readable(topics, internal), after, limit, head)
 
     def oldest(self) -> int:
         """The first offset from which on retention has removed nothing."""
@@ -234,6 +237,15 @@ class Reader:
             return None if target is None else list(self._numbers.get(target, {}).values())
         numbers = self._numbers.get(target or "", {})
         return [numbers[topic] for topic in topics if topic in numbers]
+
+    def _readable(self, topics: Collection[str], internal: bool) -> list[int]:
+        """The streams of readers without a subscription."""
+        found = self._streams_of(topics, None) or []
+        return found + (self._streams_of(topics, INTERNAL) or []) if internal else found
+
+    def _run_of(self, row: Row, content: bytes, after: int, upto: int) -> tuple[int, Run]:
+        target = self._texts[row.stream][1] or None
+        return read_run(row, content, self._topic(row.stream), target, after, upto)
 
     def _search(self, streams: list[int] | None, after: int, last: int, limit: int) -> list[Row]:
         # SQLite sorts all matches in a window before it applies the limit. So windows start small, for dense

@@ -1,12 +1,13 @@
 """The tables of the journal, their schema version, and the setup of a connection.
 
-A stream is a topic, or a topic of messages posted to the address of one pull point (the target). A row of the
-log has the number of its stream: positive without a target, negative with one, so that "everything without a
-target" is one comparison. A topic's current message is the last entry of its stream after `forgotten`. The
-index finds it, so an append has nothing to update. Streams that never have a current message have a
-`forgotten` greater than any offset. Cursors have their own table because they change often and records are
-wide. Triggers maintain the length of each pull point's queue, so that no query counts a long queue. When a
-file of an older version is opened, all later schema changes are applied in one transaction.
+A stream is a topic, or a topic of messages posted to the address of one pull point (the target), or of what
+was accepted while the topic was internal (target INTERNAL). A row of the log has the number of its stream:
+positive without a target, negative with one, so that "everything without a target" is one comparison. A
+topic's current message is the last entry of its stream after `forgotten`. The index finds it, so an append
+has nothing to update. Streams that never have a current message have a `forgotten` greater than any offset.
+Cursors have their own table because they change often and records are wide. Triggers maintain the length of
+each pull point's queue, so that no query counts a long queue. When a file of an older version is opened, all
+later schema changes are applied in one transaction.
 """
 
 import contextlib

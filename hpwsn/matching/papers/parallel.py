@@ -5,6 +5,9 @@ least as many subtrees as there are workers. Each block of subtrees becomes a tr
 lists, so a predicate can be evaluated once in each block. The module starts no process: `Workers` is an
 interface. `InProcessWorkers` runs one block after another, and `benchmarks.tools.matching_processes` starts a
 process for each block. After a change, the next event redistributes the blocks.
+
+A partition needs the cost of each subtree. The paper takes its number of predicates (`predicate_costs`), and
+leaves what events really visit to future work: `measured_visits` counts that with a sample of events.
 """
 
 from __future__ import annotations
@@ -19,6 +22,10 @@ from hpwsn.matching.papers.trees import ImprovedTree, Node, NormalTree
 
 NumberedConjunction = tuple[int, Conjunction]
 """A conjunction, and the number by which a worker reports it."""
+
+
+Costs = Callable[[Sequence[Node]], list[int]]
+"""The cost of each subtree."""
 
 
 class Workers(Protocol):
@@ -78,11 +85,13 @@ class ParallelTree(ConjunctionEngine):
         k: int = 2,
         workers: Workers | None = None,
         partition: Callable[[Sequence[int], int], list[Block]] = linear_partition,
+        costs: Costs | None = None,
     ) -> None:
         super().__init__()
         self._k = k
         self._workers = workers or InProcessWorkers()
         self._partition = partition
+        self._costs = costs or predicate_costs
         self._tree = NormalTree()
         self._numbers: dict[int, StoredConjunction] = {}
         self._next = 0
@@ -103,7 +112,7 @@ class ParallelTree(ConjunctionEngine):
     def blocks(self) -> list[list[Node]]:
         """Return the subtrees of each block."""
         subtrees = cut_into_subtrees(self._tree.root, self._k)
-        bounds = self._partition([subtree.size() for subtree in subtrees], self._k)
+        bounds = self._partition(self._costs(subtrees), self._k)
         return [subtrees[first:last] for first, last in bounds]
 
     def _assign_blocks(self) -> None:
@@ -131,6 +140,31 @@ class ParallelTree(ConjunctionEngine):
         """Return the ids for several events, which the workers get together."""
         found = self._find_batch(events)
         return [self._ids(stored, event) for stored, event in zip(found, events, strict=True)]
+
+
+def predicate_costs(subtrees: Sequence[Node]) -> list[int]:
+    """Return the number of predicates of each subtree."""
+    return [subtree.size() for subtree in subtrees]
+
+
+def measured_visits(sample: Sequence[Event]) -> Costs:
+    """Return a function that counts the nodes of each subtree that these events visit.
+
+    A block with a subtree visits the nodes above it too, so they count for each subtree.
+    """
+
+    def costs(subtrees: Sequence[Node]) -> list[int]:
+        return [_visits(subtree, sample) for subtree in subtrees]
+
+    return costs
+
+
+def _visits(subtree: Node, sample: Sequence[Event]) -> int:
+    tree = ImprovedTree()
+    for number, leaf in enumerate(subtree.all_leaves()):
+        tree.add(number, (leaf.conjunction,))
+    tree.match_batch(sample)
+    return tree.visits
 
 
 def cut_into_subtrees(root: Node, wanted: int) -> list[Node]:

@@ -4,9 +4,14 @@ A conjunction is a path from the root: its predicates in alphabetical order of a
 prefix share nodes, and a leaf names the conjunctions of the path. The children of a node are visited only if
 the node holds. The normal tree evaluates every visited node. The improved tree asks the predicate lists
 first, which already know most results.
+
+`visits` counts the nodes whose result was asked for, and `reached` the nodes whose whole path held, the root
+included. The paper bounds the latter, see `visit_bound`.
 """
 
 from __future__ import annotations
+
+import math
 
 from hpwsn.matching.language.predicates import Event, Predicate, predicate_holds
 from hpwsn.matching.papers.conjunctions import ConjunctionEngine, StoredConjunction, simple_predicates
@@ -51,6 +56,8 @@ class NormalTree(ConjunctionEngine):
     def __init__(self) -> None:
         super().__init__()
         self.root = Node()
+        self.visits = 0
+        self.reached = 0
 
     def _insert(self, stored: StoredConjunction) -> None:
         node = self.root
@@ -82,6 +89,8 @@ class NormalTree(ConjunctionEngine):
         while pending:
             node = pending.pop()
             found.extend(node.leaves)
+            self.reached += 1
+            self.visits += len(node.children)
             self.evaluations += len(node.children)
             pending.extend(
                 child for predicate, child in node.children.items() if predicate_holds(predicate, event)
@@ -111,12 +120,28 @@ class ImprovedTree(NormalTree):
         before = self.lists.evaluations
         self.lists.begin(event)
         holds = self.lists.holds
+        reached = visits = 0
         while pending:
             node = pending.pop()
+            reached += 1
+            visits += len(node.children)
             if node.leaves:
                 found.extend(node.leaves)
             for child in node.children.values():
                 if holds(child.listed):  # type: ignore[arg-type]
                     pending.append(child)  # noqa: PERF401 - a generator costs more than it saves here
         self.evaluations += self.lists.evaluations - before
+        self.reached += reached
+        self.visits += visits
         return found
+
+
+def visit_bound(conjunctions: int, attributes: int, values: int) -> float:
+    """Return the paper's bound on the mean number of nodes that an event reaches.
+
+    Its model: conjunctions of equalities on some of K attributes, each with V equally likely values. The
+    bound is 2(K+1)·|S|^(1−λ)·(ln V + ln(K+1)), where λ = ln V/(ln V + ln K).
+    """
+    logarithm = math.log(values)
+    exponent = 1 - logarithm / (logarithm + math.log(attributes))
+    return 2 * (attributes + 1) * math.pow(conjunctions, exponent) * (logarithm + math.log(attributes + 1))

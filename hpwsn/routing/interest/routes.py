@@ -2,12 +2,13 @@
 
 Every publication of a clustered node needs its route, so that a route is one look-up by topic. Routes are
 cached, up to a limit, until an interest or the topology changes. Within a cluster a publication goes
-directly to the nodes that want it; other clusters are reached through the representative.
+directly to the nodes that want it; other clusters are reached through the representative. A topic that is
+internal at this node goes to no other node, whatever they want; what comes from others is not passed on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -52,8 +53,15 @@ class Route(NamedTuple):
 class Routes:
     """The routes from one node."""
 
-    def __init__(self, known_interest: KnownInterest, viewer: Viewer, max_routes: int) -> None:
+    def __init__(
+        self,
+        known_interest: KnownInterest,
+        viewer: Viewer,
+        max_routes: int,
+        is_internal: Callable[[Topic], bool],
+    ) -> None:
         self._known = known_interest
+        self._is_internal = is_internal
         self._viewer = viewer
         self._most = max_routes
         self._routes: dict[Topic | None, Route] = {}
@@ -67,6 +75,9 @@ class Routes:
         if self._generation != self._known.generation or len(self._routes) > self._most:
             self._routes.clear()
             self._generation = self._known.generation
+        if topic is not None and self._is_internal(topic):
+            nobody = Targets(frozenset(), frozenset())
+            return Route(str(topic), self._known.local.wants(topic), (), (), (), (), nobody, nobody)
         route = self._routes.get(topic)
         if route is None:
             route = self._routes[topic] = self._find(topic)

@@ -7,7 +7,7 @@ same class runs in a node and in the simulation of a thousand nodes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from hpwsn.routing.interest.interest_exchange import InterestExchange
 from hpwsn.routing.interest.known_interest import KnownInterest
@@ -46,7 +46,13 @@ class Router:
     """
 
     def __init__(
-        self, name: str, *, incarnation: int, epoch: int, settings: RouterSettings | None = None
+        self,
+        name: str,
+        *,
+        incarnation: int,
+        epoch: int,
+        settings: RouterSettings | None = None,
+        is_internal: Callable[[Topic], bool] = lambda topic: False,
     ) -> None:
         settings = settings or RouterSettings()
         self.name = name
@@ -55,7 +61,7 @@ class Router:
         self._viewer = Viewer(name, settings.dead_grace)
         self._known_interest = KnownInterest(name, incarnation, settings.max_patterns)
         self._interest_exchange = InterestExchange(self._known_interest, self._viewer, settings)
-        self._routes = Routes(self._known_interest, self._viewer, settings.max_routes)
+        self._routes = Routes(self._known_interest, self._viewer, settings.max_routes, is_internal)
         self._outbox = Outbox(name, epoch, self._routes, self._viewer, settings)
         self._acknowledgements = Acknowledgements()
         self._relays = Relays(

@@ -49,7 +49,7 @@ class HpwsnDataSource(DataSource):
         options = parse_read_options(self.options, stream=False)
         if not options.infer_schema:
             return RAW_SCHEMA
-        with kept_link(options.url, PATIENCE) as link:
+        with kept_link(options.url, PATIENCE, options.token) as link:
             return infer_schema(link, options)
 
     def reader(self, schema: StructType) -> DataSourceReader:

@@ -188,7 +188,7 @@ class LiveTopics:
             self._declare(declaration)
 
     def _declare(self, item: Declaration) -> None:
-        self._tree.add(item.topic, description=item.description, routing=item.routing, path=item.path)
+        self._tree.declare(item)
         self._known[item.topic] = item
 
     # Saving

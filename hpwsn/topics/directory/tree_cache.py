@@ -41,7 +41,10 @@ class TreeCache:
 
     def save(self, declarations: Iterable[Declaration]) -> None:
         """Write the tree; each topic must come after its parent."""
-        topics = [[str(each.topic), each.description, each.routing, each.path] for each in declarations]
+        topics = [
+            [str(each.topic), each.description, each.routing, each.path, each.visibility]
+            for each in declarations
+        ]
         text = json.dumps({"version": VERSION, "directory": self._identity, "topics": topics})
         temporary = self.path.with_name(f"{self.path.name}.new")
         with temporary.open("w", encoding="utf-8") as file:

@@ -191,7 +191,8 @@ _EXPLANATIONS: tuple[tuple[tuple[type[Exception], ...], str], ...] = (
     ((ldap.ALREADY_EXISTS,), "the entry exists already; remove it, or choose another name"),
     (
         (ldap.UNDEFINED_TYPE, ldap.INVALID_SYNTAX, ldap.OBJECT_CLASS_VIOLATION),
-        "the server rejects the entry; load ldap_schema/hpwsn.schema or hpwsn.ldif into it",
+        "the server rejects the entry; load ldap_schema/hpwsn.schema and hpwsn-visibility.schema, or the same"
+        " files as .ldif, into it",
     ),
     (
         (ldap.SIZELIMIT_EXCEEDED, ldap.ADMINLIMIT_EXCEEDED),

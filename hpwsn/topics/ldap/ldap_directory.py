@@ -14,11 +14,18 @@ from itertools import groupby
 from typing import Any
 
 import ldap
+from ldap.controls import RequestControl
 
 from hpwsn.topics.directory.directory import Access, Progress, TopicDirectoryError, no_progress
 from hpwsn.topics.ldap.entries.dn import split_dn
 from hpwsn.topics.ldap.entries.mirror import Mirror
-from hpwsn.topics.ldap.entries.topic_entry import attributes_of, caseless, own_namespace, rdn_of
+from hpwsn.topics.ldap.entries.topic_entry import (
+    VISIBILITY_CLASS,
+    attributes_of,
+    caseless,
+    own_namespace,
+    rdn_of,
+)
 from hpwsn.topics.ldap.ldap_connection import (
     Location,
     check_files,
@@ -44,6 +51,8 @@ ATTEMPTS = 8
 IN_FLIGHT = 64
 """Maximum number of requests without a response."""
 
+_PERMISSIVE = "1.2.840.113556.1.4.1413"
+"""The control by which adding a value that exists is not an error."""
 _CONFLICTS = (ldap.ALREADY_EXISTS, ldap.NO_SUCH_OBJECT)
 _Known = dict[Topic, Declaration]
 _Send = Callable[[Any], int]
@@ -232,13 +241,25 @@ def _deletion(path: str) -> _Send:
 
 def _change(old: Declaration, new: Declaration) -> _Send | None:
     """Return the request that updates an entry; None if nothing changes."""
-    values = {"description": (old.description, new.description), "hpwsnRouting": (old.routing, new.routing)}
-    changes = [
+    values = {
+        "description": (old.description, new.description),
+        "hpwsnRouting": (old.routing, new.routing),
+        "hpwsnVisibility": (old.visibility, new.visibility),
+    }
+    changes: list[tuple[int, str, list[bytes] | None]] = [
         (ldap.MOD_REPLACE, name, [after.encode()] if after else None)
         for name, (before, after) in values.items()
         if before != after
     ]
-    return (lambda connection: connection.modify_ext(old.path, changes)) if changes else None
+    if new.visibility and not old.visibility:
+        # The entry may have the class already, from a visibility that was removed.
+        changes.insert(0, (ldap.MOD_ADD, "objectClass", [VISIBILITY_CLASS.encode()]))
+    controls = [RequestControl(_PERMISSIVE, criticality=True)]
+    return (
+        (lambda connection: connection.modify_ext(old.path, changes, serverctrls=controls))
+        if changes
+        else None
+    )
 
 
 def _close(connection: Any) -> None:

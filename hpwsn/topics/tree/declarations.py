@@ -15,16 +15,22 @@ from hpwsn.errors import HpwsnError
 from hpwsn_client.wsn.topics.topic_expressions import Topic
 
 ROUTING_POLICIES = ("udp", "tcp")
+PUBLIC, INTERNAL = VISIBILITIES = ("public", "internal")
+"""Who reads a topic: everybody, or only jobs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """One declared topic; `routing` None leaves the choice to the routing layer, `path` is its LDAP DN."""
+    """One declared topic; `routing` None leaves the choice to the routing layer, `path` is its LDAP DN.
+
+    `visibility` None is that of the topic above it, and for a root public.
+    """
 
     topic: Topic
     description: str = ""
     routing: str | None = None
     path: str | None = None
+    visibility: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +108,7 @@ def merge_declarations(declarations: Iterable[Declaration], new: Iterable[Declar
     known = {declaration.topic: declaration for declaration in declarations}
     for declaration in new:
         known[declaration.topic] = merge_declaration(known.get(declaration.topic), declaration)
-    return with_parents(known.values())
+    return checked_visibility(with_parents(known.values()))
 
 
 def merge_declaration(old: Declaration | None, new: Declaration) -> Declaration:
@@ -114,7 +120,29 @@ def merge_declaration(old: Declaration | None, new: Declaration) -> Declaration:
         description=new.description or old.description,
         routing=new.routing or old.routing,
         path=new.path or old.path,
+        visibility=new.visibility or old.visibility,
     )
+
+
+def internal_topics(declarations: Iterable[Declaration]) -> set[Topic]:
+    """Return the topics marked internal and all below them; each declaration comes after its parent."""
+    found: set[Topic] = set()
+    for declaration in declarations:
+        if declaration.visibility == INTERNAL or declaration.topic.parent in found:
+            found.add(declaration.topic)
+    return found
+
+
+def checked_visibility(declarations: list[Declaration]) -> list[Declaration]:
+    """Return the declarations, parents first; EditError if one is public below an internal topic."""
+    internal = internal_topics(declarations)
+    for declaration in declarations:
+        if declaration.visibility == PUBLIC and declaration.topic in internal:
+            raise EditError(
+                f"topic {declaration.topic} cannot be public, since {declaration.topic.parent} above it is"
+                " internal; leave its visibility out, or make the topic above it public"
+            )
+    return declarations
 
 
 def remove_topic(
@@ -136,7 +164,7 @@ def move_topic(declarations: Iterable[Declaration], topic: Topic, new: Topic) ->
     if any(declaration.topic == new for declaration in kept):
         raise EditError(f"topic {new} exists already; remove it first, or choose another name for {topic}")
     renamed = [replace(item, topic=rebase(item.topic, topic, new), path=None) for item in moved]
-    return with_parents([*kept, *renamed])
+    return checked_visibility(with_parents([*kept, *renamed]))
 
 
 def rebase(topic: Topic, old: Topic, new: Topic) -> Topic:

@@ -93,7 +93,7 @@ class SubscriberGroup(Generic[S]):
         self._simple_subtree = simple_subtree
         # A topic must match every expression, so the narrowest scope contains all matches.
         self.scope = min(
-            (_scope(each, simple_subtree) for each in expressions), key=lambda scope: scope.breadth
+            (scope_of(each, simple_subtree) for each in expressions), key=lambda scope: scope.breadth
         )
         topics = (pattern.topic for each in expressions for pattern in each.patterns)
         self.named = tuple({topic: None for topic in topics if topic is not None and self.matches(topic)})
@@ -168,11 +168,12 @@ def _discard(index: dict[K, dict[SubscriberGroup[S], None]], key: K, group: Subs
         del index[key]
 
 
-def _scope(expression: TopicExpression, simple_subtree: bool) -> Scope:
+def scope_of(expression: TopicExpression, simple_subtree: bool) -> Scope:
+    """Return where the topics of an expression can be."""
     anchors: dict[Topic, None] = {}
     namespaces: set[str] = set()
     for pattern in expression.patterns:
-        anchor = _fixed_part(pattern)
+        anchor = fixed_part(pattern)
         if anchor is None:
             namespaces.add(pattern.namespace)
         else:
@@ -185,7 +186,7 @@ def _scope(expression: TopicExpression, simple_subtree: bool) -> Scope:
     return Scope(tuple(outer), frozenset(namespaces), exact=False)
 
 
-def _fixed_part(pattern: TopicPattern) -> Topic | None:
+def fixed_part(pattern: TopicPattern) -> Topic | None:
     """Return the topic that the steps before the first wildcard name; None if there are none."""
     fixed = tuple(
         step.name for step in takewhile(lambda step: not step.deep and step.name != "*", pattern.steps)

@@ -12,6 +12,7 @@ from itertools import islice
 from types import MappingProxyType
 from typing import Generic
 
+from hpwsn.topics.tree.declarations import INTERNAL
 from hpwsn.topics.tree.subscriber_groups import S, SubscriberGroup
 from hpwsn_client.wsn.topics.topic_expressions import Topic
 
@@ -65,7 +66,8 @@ class Node(Branch[S]):
     """A topic in the tree.
 
     `current` is the offset of its current message or None, `declared` whether a directory names it, and
-    `path` its DN if that directory is in LDAP.
+    `path` its DN if that directory is in LDAP. `internal` is whether only jobs read it: it is marked so, or a
+    topic above it is.
     """
 
     __slots__ = (
@@ -73,11 +75,13 @@ class Node(Branch[S]):
         "current",
         "declared",
         "description",
+        "internal",
         "ordinal",
         "parent",
         "path",
         "routing",
         "topic",
+        "visibility",
     )
 
     def __init__(self, topic: Topic, parent: Branch[S]) -> None:
@@ -89,6 +93,8 @@ class Node(Branch[S]):
         self.description = ""
         self.routing: str | None = None
         self.path: str | None = None
+        self.visibility: str | None = None
+        self.internal: bool = isinstance(parent, Node) and parent.internal
         self.current: int | None = None
         self._groups: dict[SubscriberGroup[S], None] | None = None
         parent.add_child(self)
@@ -126,6 +132,19 @@ class Node(Branch[S]):
         """This node and all nodes below it, breadth-first."""
         yield self
         yield from self.below()
+
+    def set_visibility(self, visibility: str | None) -> bool:
+        """Set the visibility for this topic and all below it; whether any of them changed sides."""
+        self.visibility = visibility
+        before = self.internal
+        above = isinstance(self.parent, Node) and self.parent.internal
+        self.internal = above or visibility == INTERNAL
+        if self.internal == before:
+            return False
+        for node in self.below():  # parents first
+            assert isinstance(node.parent, Node)
+            node.internal = node.parent.internal or node.visibility == INTERNAL
+        return True
 
     def attach(self, group: SubscriberGroup[S]) -> None:
         """Add a subscriber group that matches this topic."""

@@ -10,14 +10,15 @@ A topic is a table. Its subtopics are tables inside it, and its other keys are i
     [topics.ALL.ALARM]
     description = "Needs attention at once"
     routing = "tcp"                     # or "udp"; left out: the routing layer decides
+    visibility = "internal"             # with all below it; left out: that of the topic above, or "public"
 
     [[namespaces]]                      # topics of one more namespace
     uri = "http://example.com/weather"
     [namespaces.topics.Storm]
 
-A key can also be a path, `[topics."ALL:ALARM"]`. Only this form can declare a subtopic called `description`
-or `routing` of a topic that has that key. A step from another namespace than its root's is written
-"{namespace}name". Unknown keys are errors, since most of them are typing mistakes.
+A key can also be a path, `[topics."ALL:ALARM"]`. Only this form can declare a subtopic called `description`,
+`routing` or `visibility` of a topic that has that key. A step from another namespace than its root's is
+written "{namespace}name". Unknown keys are errors, since most of them are typing mistakes.
 """
 
 import re
@@ -27,7 +28,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hpwsn.topics.tree.declarations import ROUTING_POLICIES, Declaration, with_parents
+from hpwsn.topics.tree.declarations import (
+    ROUTING_POLICIES,
+    VISIBILITIES,
+    Declaration,
+    EditError,
+    checked_visibility,
+    with_parents,
+)
 from hpwsn_client.wsn.soap.faults import InvalidTopicExpressionFault
 from hpwsn_client.wsn.soap.names import HPWSN_TOPICS
 from hpwsn_client.wsn.topics.topic_expressions import Topic
@@ -35,7 +43,7 @@ from hpwsn_client.wsn.topics.topic_expressions import Topic
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+\Z")
 _STEP = re.compile(r"(?:\{[^{}]*\})?[^:/{}]+")
 _PATH = re.compile(rf"{_STEP.pattern}(?:[:/]{_STEP.pattern})*\Z")
-_ATTRIBUTES = ("description", "routing")
+_ATTRIBUTES = ("description", "routing", "visibility")
 _HEADER = "# Topics of HPwsn; `hpwsn topics` rewrites this file, and comments in it do not survive that."
 
 
@@ -62,7 +70,10 @@ def parse_document(text: str) -> Document:
         _refuse_unknown(section, ("uri", "topics"), place)
         uri = _uri(section.get("uri"), f"{place}.uri")
         found += _walk(uri, section.get("topics", {}), f"{place}.topics")
-    return Document(tuple(with_parents(_once(found))), namespace)
+    try:
+        return Document(tuple(checked_visibility(with_parents(_once(found)))), namespace)
+    except EditError as error:
+        raise DocumentError(str(error)) from None
 
 
 def encode_document(document: Document) -> str:
@@ -105,20 +116,25 @@ def _walk(namespace: str, topics: Any, place: str) -> Iterator[tuple[Declaration
 
 
 def _attribute_hint(path: tuple[str, ...]) -> str:
-    return f"; the keys of a topic are {' and '.join(_ATTRIBUTES)}" if path else ""
+    return f"; the keys of a topic are {', '.join(_ATTRIBUTES)}" if path else ""
 
 
 def _declaration(topic: Topic, table: Mapping[str, Any], place: str) -> Declaration:
     description = table.get("description", "")
-    routing = table.get("routing")
+    routing, visibility = table.get("routing"), table.get("visibility")
     if not isinstance(description, str | dict):
         raise DocumentError(f"{place}.description = {description!r}: it must be a text in quotes")
     if not isinstance(routing, dict) and routing not in (None, *ROUTING_POLICIES):
         raise DocumentError(f'{place}.routing = {routing!r}: it must be "udp", "tcp" or left out')
+    if not isinstance(visibility, dict) and visibility not in (None, *VISIBILITIES):
+        raise DocumentError(
+            f'{place}.visibility = {visibility!r}: it must be "internal", "public" or left out'
+        )
     return Declaration(
         topic,
         description=description if isinstance(description, str) else "",
         routing=routing if isinstance(routing, str) else None,
+        visibility=visibility if isinstance(visibility, str) else None,
     )
 
 
@@ -175,6 +191,8 @@ def _tables(prefix: str, declarations: Iterable[Declaration]) -> Iterator[str]:
             yield f"description = {_quote(declaration.description)}"
         if declaration.routing:
             yield f"routing = {_quote(declaration.routing)}"
+        if declaration.visibility:
+            yield f"visibility = {_quote(declaration.visibility)}"
 
 
 def _header(topic: Topic, known: Mapping[Topic, Declaration]) -> str:

@@ -8,6 +8,8 @@ match. A publication needs one lookup. All trees are below one virtual root.
 - A fixed tree contains what a directory declares, and refuses other topics with TopicNotSupportedFault. When
   the directory changes, subscriptions stay, and match topics that return. A removed topic keeps its current
   message until then, and messages accepted before the removal still reach its subscribers.
+- An internal topic has no subscribers for a publication, and no keys, unless the caller asks for those of
+  internal topics too. Only a directory marks topics internal, so an open tree has none.
 
 The semantics of topic expressions are in hpwsn_client.wsn.topics.topic_expressions; the broker owns current
 messages, lifetimes and delivery.
@@ -17,6 +19,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Generic
 
 from hpwsn.topics.tree.declarations import Declaration, EditError, missing_topics, rebase, with_parents
+from hpwsn.topics.tree.internal_topics import refuse_internal
 from hpwsn.topics.tree.subscriber_groups import (
     Expressions,
     S,
@@ -47,6 +50,7 @@ class TopicTree(Generic[S]):
         "_unfiltered",
         "_usage",
         "fixed",
+        "has_internal",
         "interest_version",
         "limit",
         "root",
@@ -65,8 +69,10 @@ class TopicTree(Generic[S]):
         self.fixed = fixed
         self.limit = limit
         self._simple_subtree = simple_subtree
+        self.has_internal = False
+        """Whether a topic is, or once was, internal; callers need not look for internal topics before."""
         self.version = 0
-        """Changes with the topics."""
+        """Changes with the topics and their visibility."""
         self.interest_version = 0
         """Changes with the subscribers."""
         self._usage = 0
@@ -132,6 +138,8 @@ class TopicTree(Generic[S]):
         """
         if topic is None:
             return self._unfiltered.as_tuple()
+        if self.has_internal and self.is_internal(topic):
+            return ()
         found = [*self._unfiltered.as_tuple()]
         for group in self._groups_for(topic, accepted):
             members = group.subscribers
@@ -166,6 +174,15 @@ class TopicTree(Generic[S]):
             branch = branch.parent
         return None
 
+    def is_internal(self, topic: Topic) -> bool:
+        """Whether only jobs read the topic; a topic outside the tree is as the nearest one above it."""
+        if not self.has_internal:
+            return False
+        node = self._nodes.get(topic)
+        if node is None:
+            node = next((found for each in topic.ancestors() if (found := self._nodes.get(each))), None)
+        return node is not None and node.internal
+
     def release(self, topic: Topic) -> None:
         """Clear the topic's current message; an open topic that is no longer used is dropped."""
         node = self._nodes.get(topic)
@@ -186,12 +203,15 @@ class TopicTree(Generic[S]):
     def subscribe(self, expressions: Expressions, subscriber: S, *, restore: bool = False) -> None:
         """Subscribe to the topics that match all the expressions, or without expressions to every message.
 
-        A fixed tree raises TopicNotSupportedFault if none matches; `restore` accepts a subscription from
-        before a restart unchecked. Subscribing again with the same expressions changes nothing.
+        A fixed tree raises TopicNotSupportedFault if none matches, or if an expression can match only
+        internal topics; `restore` accepts a subscription from before a restart unchecked. Subscribing again
+        with the same expressions changes nothing.
         """
         if not expressions:
             self._add_member(self._unfiltered, subscriber)
             return
+        if self.has_internal and not restore:
+            refuse_internal(expressions, self.is_internal, self._simple_subtree)
         group = self._index.find(expressions)
         if group is None:
             group = self._attach(SubscriberGroup(expressions, self._simple_subtree), restore)
@@ -234,26 +254,35 @@ class TopicTree(Generic[S]):
         group = self._index.find(expressions)
         return not expressions or (group is not None and group.count > 0)
 
-    def keys(self, expressions: Expressions) -> frozenset[str] | None:
+    def keys(self, expressions: Expressions, internal: bool = False) -> frozenset[str] | None:
         """Return the topics, as text, whose messages a subscription gets; None without expressions.
 
-        Includes removed topics of which the log can still hold messages.
+        Includes removed topics of which the log can still hold messages, and internal ones only if asked.
         """
         if not expressions:
             return None
         group = self._index.find(expressions) or SubscriberGroup(expressions, self._simple_subtree)
+        if internal and self.has_internal:
+            return frozenset(map(str, self._with_messages(group)))
         if group.keys is None or group.keys[0] != self.version:
-            outside = (topic for topic in self._outside if group.matches(topic))
-            group.keys = self.version, frozenset(map(str, (*self._matches(group), *outside)))
+            topics = self._with_messages(group)
+            if self.has_internal:
+                topics = (topic for topic in topics if not self.is_internal(topic))
+            group.keys = self.version, frozenset(map(str, topics))
         return group.keys[1]
 
+    def _with_messages(self, group: SubscriberGroup[S]) -> Iterator[Topic]:
+        """Yield the topics of a group, and removed ones of which the log can still hold messages."""
+        yield from self._matches(group)
+        yield from (topic for topic in self._outside if group.matches(topic))
+
     def matching(self, expressions: Expressions) -> Iterator[Node[S]]:
-        """Yield the nodes that a subscription covers now; without expressions, all nodes."""
+        """Yield the nodes that a subscription covers now, without internal ones; without expressions, all."""
         if not expressions:
-            return self.nodes()
+            return (node for node in self.nodes() if not node.internal)
         group = self._index.find(expressions) or SubscriberGroup(expressions, self._simple_subtree)
         found = map(self.find, self._matches(group))
-        return (node for node in found if node is not None)
+        return (node for node in found if node is not None and not node.internal)
 
     def unsupported(self, topic: Topic) -> TopicNotSupportedFault:
         """Return the fault for a topic outside this fixed tree, with suggestions."""
@@ -264,7 +293,13 @@ class TopicTree(Generic[S]):
     # Editing
 
     def add(
-        self, topic: Topic, *, description: str = "", routing: str | None = None, path: str | None = None
+        self,
+        topic: Topic,
+        *,
+        description: str = "",
+        routing: str | None = None,
+        path: str | None = None,
+        visibility: str | None = None,
     ) -> Node[S]:
         """Declare a topic and its missing parents, or replace the values of a declared topic."""
         node = self._nodes.get(topic) or self._create(topic)
@@ -274,7 +309,13 @@ class TopicTree(Generic[S]):
             branch.declared = True
             branch = branch.parent
         node.description, node.routing, node.path = description, routing, path
+        self._set_visibility(node, visibility)
         return node
+
+    def _set_visibility(self, node: Node[S], visibility: str | None) -> None:
+        if node.set_visibility(visibility):
+            self.version += 1
+        self.has_internal = self.has_internal or node.internal
 
     def remove(self, topic: Topic) -> bool:
         """Undeclare a topic and its subtree; an open tree keeps topics in use. False if it is unknown."""
@@ -295,11 +336,26 @@ class TopicTree(Generic[S]):
                 f"topic {topic} cannot move to {new}, which exists or is below it; choose another place"
             )
         declared = (each for each in node.walk() if each.declared)
-        moved = [(rebase(each.topic, topic, new), each.description, each.routing) for each in declared]
+        moved = [
+            Declaration(
+                rebase(each.topic, topic, new), each.description, each.routing, visibility=each.visibility
+            )
+            for each in declared
+        ]
         self.remove(topic)
-        for place, description, routing in moved:
-            self.add(place, description=description, routing=routing)
+        for item in moved:
+            self.declare(item)
         return self._nodes[new]
+
+    def declare(self, item: Declaration) -> None:
+        """Declare a topic with all its values."""
+        self.add(
+            item.topic,
+            description=item.description,
+            routing=item.routing,
+            path=item.path,
+            visibility=item.visibility,
+        )
 
     def replace_all(self, declarations: Iterable[Declaration]) -> None:
         """Declare exactly these topics and their parents; kept topics keep code and current message."""
@@ -309,7 +365,7 @@ class TopicTree(Generic[S]):
             if node.declared and node.topic not in names:
                 self._undeclare(node)
         for item in wanted:
-            self.add(item.topic, description=item.description, routing=item.routing, path=item.path)
+            self.declare(item)
 
     # Internals
 
@@ -390,6 +446,7 @@ class TopicTree(Generic[S]):
             self._drop(node)
         else:
             node.description, node.routing, node.path = "", None, None
+            self._set_visibility(node, None)
             self._prune(node)
 
     def _prune(self, node: Node[S]) -> None:

@@ -128,11 +128,12 @@ def observe(
     """Run the load, and say what came of it; `everything` where each consumer gets all of its service."""
     parts, began, received = found.parts(), time.perf_counter(), found.received()
     before = {name: part.cpu() for name, part in parts.items()}
-    waited = waiting_seconds(found.node)
+    waiting = waiting_seconds(found.node)
     sent = runner.run(feed.send(seconds))
     wanted = sent.events * count // 2 if everything else sent.deliveries
     found.consumers.wait_for(wanted, sent.last / 1e6 + grace)
     lasted = time.perf_counter() - began
+    waited = (waiting_seconds(found.node) - waiting) / lasted
     stats = found.consumers.stats(sent.first, sent.last)
     return Outcome(
         count,
@@ -144,6 +145,6 @@ def observe(
         {name: 100 * (part.cpu() - before[name]) / lasted for name, part in parts.items()},
         {name: part.memory() for name, part in parts.items()},
         (stats["bytes"] + found.received() - received) / lasted / 1e6,
-        problem_of(stats, wanted=wanted, sent=sent.events, accepted=feed.accepted),
-        (waiting_seconds(found.node) - waited) / lasted,
+        problem_of(stats, wanted=wanted, sent=sent.events, accepted=feed.accepted, waited=waited),
+        waited,
     )

@@ -49,8 +49,17 @@ def busy_note(outcomes: Iterable[Outcome]) -> tuple[str, ...]:
     )
 
 
-def problem_of(stats: Mapping[str, Any], *, wanted: int, sent: int, accepted: int) -> str:
+def problem_of(
+    stats: Mapping[str, Any], *, wanted: int, sent: int, accepted: int, waited: float = 0.0
+) -> str:
     """Why a load was not sustained; empty if it was."""
+    problem = _problem(stats, wanted, sent, accepted)
+    if problem and waited >= BUSY:
+        return f"{problem}; the node waited {waited:.0%} of the time for a core"
+    return problem
+
+
+def _problem(stats: Mapping[str, Any], wanted: int, sent: int, accepted: int) -> str:
     if accepted < WHOLE * sent:
         return f"{accepted / sent:.0%} of the events accepted"
     if stats["deliveries"] < WHOLE * wanted:

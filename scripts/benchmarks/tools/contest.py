@@ -26,26 +26,31 @@ def contest(
     engines: Mapping[str, Engine], requests: Sequence[Disjunction], events: Sequence[Event], options: Options
 ) -> dict[str, Measured]:
     """Fill the engines with the requests and let them match the events in turn; all must find as many."""
+    for engine in filled(engines, requests).values():
+        # Indexes are made and orders learned before anything is measured.
+        engine.match_batch(events)
+    counted = {name: counts(engine, events) for name, engine in engines.items()}
+    if len({matched for _, matched in counted.values()}) != 1:
+        raise ValueError(f"engines disagree on (evaluations, matches): {counted}")
+    rates: dict[str, list[float]] = {name: [] for name in engines}
+    for _ in range(options.rounds):
+        for name, engine in engines.items():
+            rates[name].append(rate(engine, events, options.seconds / 20))
+    return {name: Measured(tuple(rates[name]), *counted[name]) for name in engines}
+
+
+def filled(engines: Mapping[str, Engine], requests: Sequence[Disjunction]) -> Mapping[str, Engine]:
+    """The engines after all requests were added."""
     # The collector would walk over all subscriptions again and again while engines are filled.
     gc.disable()
     for engine in engines.values():
         for number, request in enumerate(requests):
             engine.add(number, request)
     gc.enable()
-    for engine in engines.values():
-        # Indexes are made and orders learned before anything is measured.
-        engine.match_batch(events)
-    counts = {name: _counts(engine, events) for name, engine in engines.items()}
-    if len({matched for _, matched in counts.values()}) != 1:
-        raise ValueError(f"engines disagree on (evaluations, matches): {counts}")
-    rates: dict[str, list[float]] = {name: [] for name in engines}
-    for _ in range(options.rounds):
-        for name, engine in engines.items():
-            rates[name].append(rate(engine, events, options.seconds / 20))
-    return {name: Measured(tuple(rates[name]), *counts[name]) for name in engines}
+    return engines
 
 
-def _counts(engine: Engine, events: Sequence[Event]) -> tuple[float, float]:
+def counts(engine: Engine, events: Sequence[Event]) -> tuple[float, float]:
     """Evaluations and matches for an event."""
     before = engine.evaluations
     matched = sum(map(len, engine.match_batch(events)))
@@ -55,7 +60,7 @@ def _counts(engine: Engine, events: Sequence[Event]) -> tuple[float, float]:
 def evaluations(engine: Engine, events: Sequence[Event]) -> float:
     """How many predicates it evaluates for an event."""
     engine.match_batch(events)
-    return _counts(engine, events)[0]
+    return counts(engine, events)[0]
 
 
 def rate(engine: Engine, events: Sequence[Event], seconds: float) -> float:

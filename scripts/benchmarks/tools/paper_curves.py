@@ -13,7 +13,10 @@ from pathlib import Path
 
 Points = list[tuple[str, float]]
 
-COLOURS = ("#4878a8", "#c8553d", "#588157", "#e9a23b", "#7b5ea7", "#222222", "#999999")
+COLOURS = (
+    "#4878a8", "#c8553d", "#588157", "#e9a23b", "#7b5ea7", "#222222", "#999999",
+    "#2a9d8f", "#d45087", "#8c6d31", "#6baed6", "#b5cf6b",
+)  # fmt: skip
 _EVALUATIONS = re.compile(r"([\d,]+) evaluations")
 WIDTH, HEIGHT, LEFT, TOP, BOTTOM, LEGEND = 620, 300, 80, 40, 45, 150
 
@@ -35,7 +38,7 @@ def main() -> None:
 def pictures_of(rows: Sequence[Mapping[str, object]]) -> dict[str, str]:
     """A drawing for each figure."""
     return {
-        re.sub(r"[^a-z0-9]+", "-", figure.lower()).strip("-"): as_lines(figure, series)
+        re.sub(r"[^a-z0-9]+", "-", figure.lower().replace("µ", "u")).strip("-"): as_lines(figure, series)
         for figure, series in figures_of(rows).items()
     }
 

@@ -3,12 +3,15 @@
 import json
 import math
 import re
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 from benchmarks.frame import Check, Options, Row, Table, take_turns
+from benchmarks.matching_engines import PLACES, REQUESTS
 from benchmarks.page import places, update_page, update_summary
 from benchmarks.report import as_json, as_markdown, as_svg, as_text, read_checks, write
+from benchmarks.tools import paper_curves
 from benchmarks.tools.curves import pictures_of, tables_of
 from lxml import etree
 
@@ -168,6 +171,9 @@ def test_a_table_of_curves_puts_its_own_tables_and_pictures_on_its_page(tmp_path
 
 def test_every_picture_of_the_matching_page_is_one_that_a_run_draws() -> None:
     page = (Path(__file__).parents[3] / "docs" / "matching.md").read_text("utf-8")
-    shown = set(re.findall(r"plots/matching-(?!papers)([a-z0-9-]+)\.svg", page))
+    shown = set(re.findall(r"plots/matching-(?!papers|engines)([a-z0-9-]+)\.svg", page))
     kinds = ["ranges, 0 %", "ranges, 36 %", "equalities", "places and words", "topic filters"]
     assert shown == set(pictures_of([Row(f"1,000 {kind}: ours", 1.0) for kind in kinds]))
+    engines = set(re.findall(r"plots/matching-engines-([a-z0-9-]+)\.svg", page))
+    names = [f"{kind}, µs per event · filters 100 · default" for kind in (REQUESTS, PLACES)]
+    assert engines == set(paper_curves.pictures_of([asdict(Row(name, 1.0)) for name in names]))

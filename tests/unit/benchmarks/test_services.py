@@ -138,6 +138,8 @@ def test_a_feed_knows_what_must_be_delivered():
 )
 def test_a_load_is_sustained_if_all_is_accepted_and_delivered_and_no_backlog_grows(stats, accepted, words):
     assert problem_of(stats, wanted=100, sent=50, accepted=accepted) == words
+    starved = problem_of(stats, wanted=100, sent=50, accepted=accepted, waited=0.6)
+    assert starved == (words and f"{words}; the node waited 60% of the time for a core")
 
 
 @pytest.mark.parametrize("limit", [1, 7, 400, 401, 900, 8000])
@@ -203,6 +205,8 @@ def test_delivery_modes_tell_which_costs_least_at_which_rate():
     assert cpu.endswith("delivery: long connection at 1, 100 events/s; polling at 10 events/s")
     assert latency.endswith("ms: long connection at 1, 10, 100 events/s")
     assert "| polling | 900 | 80.0 | not sustained: it stalls |" in delivery_modes.body_of(found)
+    [cpu, _] = delivery_modes.body_of({1: {"polling": Delivered(0.01, 500.0)}}).split("\n\n")
+    assert cpu.endswith("| polling | less than the noise |")
 
 
 def test_rates_descend_until_one_is_sustained_and_failed_ones_are_not_tried_again():

@@ -6,9 +6,10 @@ import ssl
 from pathlib import Path
 
 import pytest
+from aiohttp import web
 
-from hpwsn_client import Client, SyncClient
-from hpwsn_client.environment import DEFAULT_URL
+from hpwsn_client import BadReply, Client, SyncClient
+from hpwsn_client.environment import DEFAULT_URL, authorization, bearer_token
 from hpwsn_client.tls import certificate_problem, handshake_problem, tls_context
 
 THERE = "http://there.example:9000/wsn"
@@ -35,6 +36,55 @@ def test_a_client_obeys_the_variable_as_it_is_when_the_client_is_made(
     assert url_of(kind()) == DEFAULT_URL
     monkeypatch.delenv("HPWSN_URL")
     assert url_of(kind()) == DEFAULT_URL
+
+
+def test_a_token_is_the_given_one_or_that_of_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HPWSN_TOKEN", raising=False)
+    assert (bearer_token(), authorization("")) == ("", {})
+    monkeypatch.setenv("HPWSN_TOKEN", " abc-._~+/=\n")
+    assert bearer_token() == "abc-._~+/="
+    assert bearer_token("given") == "given"
+    assert bearer_token("") == ""
+    assert authorization(bearer_token()) == {"Authorization": "Bearer abc-._~+/="}
+
+
+@pytest.mark.parametrize("token", ["se cret", "secret\r\nX: y", "sécret", "=secret"])
+def test_an_unusable_token_is_refused_and_not_shown(token: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HPWSN_TOKEN", token)
+    for make in (Client, bearer_token, lambda: Client(token=token)):
+        with pytest.raises(ValueError, match="is not a bearer token") as refused:
+            make()
+        assert "cret" not in str(refused.value)
+
+
+async def test_the_token_goes_to_the_broker_and_to_no_other_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not where the broker redirects to, and not to a subscription manager elsewhere."""
+    monkeypatch.setenv("HPWSN_TOKEN", "the-token")
+    seen: list[tuple[str, str | None]] = []
+
+    async def answer(request: web.Request) -> web.Response:
+        seen.append((request.path, request.headers.get("Authorization")))
+        elsewhere = {"Location": f"http://127.0.0.1:{other.addresses[0][1]}/elsewhere"}
+        return web.Response(status=307 if request.path == "/wsn" else 202, headers=elsewhere)
+
+    app = web.Application()
+    app.router.add_post("/{tail:.*}", answer)
+    broker, other = web.AppRunner(app), web.AppRunner(app)
+    for runner in (broker, other):
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+    base, there = (f"http://127.0.0.1:{runner.addresses[0][1]}" for runner in (broker, other))
+    try:
+        async with Client(f"{base}/wsn") as client:
+            with pytest.raises(BadReply, match="redirects are not followed"):
+                await client.notify("A", "<n/>")
+            for manager in (f"{base}/manager", f"{there}/manager"):
+                with pytest.raises(BadReply):
+                    await client.unsubscribe(manager)
+    finally:
+        for runner in (broker, other):
+            await runner.cleanup()
+    assert seen == [("/wsn", "Bearer the-token"), ("/manager", "Bearer the-token"), ("/manager", None)]
 
 
 def test_an_address_in_the_variable_that_is_none_is_refused_with_its_name(

@@ -63,6 +63,7 @@ def test_list_prints_json_for_a_script(filled: str, capsys: pytest.CaptureFixtur
         "description": "",
         "routing": "tcp",
         "path": None,
+        "visibility": "public",
     }
     assert [(each["topic"], each["code"]) for each in found[:-1]] == [
         ("ALL", "1"),
@@ -70,6 +71,33 @@ def test_list_prints_json_for_a_script(filled: str, capsys: pytest.CaptureFixtur
         ("ALL:ALARM", "1.1"),
         ("ALL:OTHER", "1.2"),
     ]
+
+
+def test_an_internal_topic_is_added_listed_dumped_and_loaded(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, other = str(tmp_path / "topics.toml"), str(tmp_path / "other.toml")
+    assert run("add", "traffic:anpr:lane", "--topics", file) == 0
+    assert run("add", "traffic:anpr", "--visibility", "internal", "--routing", "tcp", "--topics", file) == 0
+    for kind in ("toml", "ldif"):
+        dumped = str(tmp_path / f"dump.{kind}")
+        assert run("dump", "--topics", file, "--output", dumped) == 0
+        assert "nternal" in Path(dumped).read_text()
+        assert run("load", dumped, "--topics", other) == 0
+        assert open_directory(other).load() == open_directory(file).load()
+    capsys.readouterr()
+    assert run("list", "--topics", other) == 0
+    assert capsys.readouterr().out.split("\n")[:3] == [
+        "traffic",
+        "└── anpr  [internal]  [tcp]",
+        "    └── lane  [internal]",
+    ]
+    assert run("list", "--json", "--topics", other) == 0
+    shown = [each["visibility"] for each in json.loads(capsys.readouterr().out)]
+    assert shown == ["public", "internal", "internal"]
+    assert run("add", "traffic:anpr", "--visibility", "public", "--topics", other) == 0
+    assert run("list", "--topics", other) == 0
+    assert "internal" not in capsys.readouterr().out
 
 
 def test_remove_wants_recursive_for_a_topic_with_others_below(

@@ -1,12 +1,14 @@
 """Reading runs without their notifications, and positions for readers that plan ahead."""
 
 import random
+import sqlite3
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hpwsn.journal.store import log_positions
-from hpwsn.notification import split_payloads
+from hpwsn.notification import INTERNAL, split_payloads
 from tests.runs import run_of
 
 
@@ -56,6 +58,26 @@ async def test_what_was_posted_to_a_pull_point_is_in_no_run_scan(opened: Any) ->
         await journal.append([numbered("A", 1, 2, target="p"), numbered("A", 3, 1)])
         assert await entries_of(journal, 0) == ([(3, b"<n>3</n>")], 3)
         assert (await journal.backlog(0, 1, ["A"], 3)).entries == 1
+
+
+async def test_what_was_internal_is_found_only_by_who_asks_for_it(opened: Any, path: Path) -> None:
+    for lifetime in range(2):
+        async with opened() as (journal, recovered):
+            if not lifetime:
+                await journal.append([numbered("A", 1, 200, target=INTERNAL), numbered("A", 201, 1)])
+            assert dict(recovered.current) == ({"A": 201} if lifetime else {})
+            assert await entries_of(journal, 0) == ([(201, b"<n>201</n>")], 201)
+            assert [each.offset for each in (await journal.scan(0, limit=9, topics=None)).entries] == [201]
+            assert (await journal.backlog(0, 1, ["A"], 201)).entries == await journal.count(0, None) == 1
+            found, _ = await entries_of(journal, 0, internal=True)
+            assert [offset for offset, _ in found] == list(range(1, 202))
+            assert (await journal.backlog(0, 1, ["A"], 201, internal=True)).entries == 201
+            (stored,) = await journal.read([7])
+            assert (stored.notification.target, stored.notification.payload) == (INTERNAL, b"<n>7</n>")
+            scan = await journal.scan_runs(0, limit=500, topics=["A"], head=201, room=1 << 20, internal=True)
+            assert [run.target for _, run in scan.runs] == [INTERNAL, INTERNAL, None]
+            with sqlite3.connect(path) as db:
+                assert db.execute("SELECT count(*) FROM log").fetchone() == (3,)  # runs, not single rows
 
 
 async def test_a_backlog_counts_and_names_the_offset_of_its_nth_entry(opened: Any) -> None:

@@ -15,7 +15,7 @@ from hpwsn.matching.engine.kernels import match_numpy
 from hpwsn.matching.language.predicates import ORDERED, Operator, Predicate, disjunction_holds
 from hpwsn.matching.language.reference_engine import Engine, NaiveEngine
 from hpwsn.matching.papers.categories import CategoryEngine
-from hpwsn.matching.papers.counting import ForwardingEngine, PreIndexEngine
+from hpwsn.matching.papers.counting import CountingEngine, ForwardingEngine, PreIndexEngine
 from hpwsn.matching.papers.drt_cluster import DRtCluster
 from hpwsn.matching.papers.kd_tree import KdTreeEngine
 from hpwsn.matching.papers.parallel import ParallelTree
@@ -88,6 +88,7 @@ ENGINES: list[type[Engine]] = [
     CompiledEngine,
     SequentialEngine,
     SubOrderEngine,
+    CountingEngine,
     PreIndexEngine,
     ForwardingEngine,
     NormalTree,

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpwsn.matching.language.predicates import Operator, Predicate
-from hpwsn.matching.papers.parallel import ParallelTree, cut_into_subtrees
+from hpwsn.matching.papers.parallel import ParallelTree, cut_into_subtrees, measured_visits
 from hpwsn.matching.papers.partition import even_partition, linear_partition
-from hpwsn.matching.papers.trees import NormalTree
+from hpwsn.matching.papers.trees import ImprovedTree, NormalTree
 
 costs_of = st.lists(st.integers(min_value=0, max_value=50), min_size=1, max_size=9)
 counts = st.integers(min_value=1, max_value=6)
@@ -80,3 +80,53 @@ def test_blocks_have_about_as_many_predicates_each():
     for number, (name, length) in enumerate(chains.items()):
         tree.add(number, (tuple(greater(f"{name}{level:02}", 1.0) for level in range(length)),))
     assert [sum(subtree.size() for subtree in block) for block in tree.blocks()] == [12, 11]
+
+
+@given(costs=st.lists(st.integers(0, 50), min_size=2, max_size=9), k=st.integers(2, 6))
+def test_the_last_cut_is_the_best_of_all_cuts_after_the_best_partition_of_the_rest(costs, k):
+    # M[i][j] is the dearest block of the first i items in j blocks; D[i][j] is where the last one begins.
+    k = min(k, len(costs))
+
+    def m(i, j):
+        return dearest(costs[:i], linear_partition(costs[:i], j))
+
+    d = linear_partition(costs, k)[-1][0]
+    by_cut = {x: max(m(x, k - 1), sum(costs[x:])) for x in range(k - 1, len(costs))}
+    assert m(len(costs), k) == min(by_cut.values()) == by_cut[d]
+
+
+def chains():
+    """Four subtrees of three predicates each; events always enter the first two, and never the others."""
+    for number, name in enumerate("abyz"):
+        bound = 0.0 if name in "ab" else 100.0
+        yield number, (tuple(greater(f"{name}{level}", bound) for level in range(3)),)
+
+
+CHAIN_EVENT = {f"{name}{level}": 1.0 for name in "abyz" for level in range(3)}
+
+
+def test_visits_are_counted_for_each_subtree_with_a_sample_of_events():
+    tree = ParallelTree(2)
+    for number, request in chains():
+        tree.add(number, request)
+    subtrees = cut_into_subtrees(tree._tree.root, 2)
+    assert measured_visits([CHAIN_EVENT] * 5)(subtrees) == [15, 15, 5, 5]
+
+
+def test_blocks_by_measured_visits_are_more_even_on_other_events_than_blocks_by_predicates():
+    busiest = {}
+    for name, costs in (("predicates", None), ("visits", measured_visits([CHAIN_EVENT]))):
+        tree = ParallelTree(2, costs=costs)
+        for number, request in chains():
+            tree.add(number, request)
+        busiest[name] = max(visits_of(block) for block in tree.blocks())
+        assert sorted(tree.match(CHAIN_EVENT)) == [0, 1]
+    assert busiest == {"predicates": 6, "visits": 5}
+
+
+def visits_of(block):
+    tree = ImprovedTree()
+    for leaf in (leaf for subtree in block for leaf in subtree.all_leaves()):
+        tree.add(leaf.id, (leaf.conjunction,))
+    tree.match({**CHAIN_EVENT, "other": 1.0})
+    return tree.visits

@@ -196,6 +196,28 @@ def test_a_publication_goes_straight_within_the_cluster_and_once_to_each_other_t
     assert simulation.traffic.messages["Publication"] - before == 5
 
 
+@pytest.mark.parametrize("reliable", [False, True])
+def test_an_internal_topic_goes_nowhere_whatever_others_want(reliable: bool) -> None:
+    """Neither from the node where it is internal, nor through that node, which represents its cluster."""
+    simulation = three_clusters()
+    for name in ("c0n0", "c0n1", "c0n2", "c1n1"):
+        simulation.subscribe(name, "A")
+    simulation.run(1)
+    simulation.nodes["c0n0"].router._routes._is_internal = TOPICS[1].covers
+    hidden = simulation.publish("c0n0", TOPICS[2], reliable)
+    passing = simulation.publish("c0n1", TOPICS[2], reliable)
+    public = simulation.publish("c0n0", TOPICS[0], reliable)
+    simulation.run(5)
+
+    def reached(publication: PublicationId) -> set[str]:
+        return {node.name for node in simulation.nodes.values() if node.arrived[publication]}
+
+    assert reached(hidden) == set()
+    assert reached(passing) == {"c0n0", "c0n2"}
+    assert reached(public) == {"c0n1", "c0n2", "c1n1"}
+    check_idle(simulation)
+
+
 def test_what_nobody_wants_is_sent_nowhere() -> None:
     simulation = three_clusters()
     simulation.subscribe("c1n1", "A:D")

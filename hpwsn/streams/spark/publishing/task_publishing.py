@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
@@ -27,7 +27,7 @@ from pyspark import TaskContext
 from hpwsn.errors import HpwsnError
 from hpwsn.streams.arrow_json import json_lines
 from hpwsn.streams.spark.publishing.rerun import NO_RERUN, Rerun
-from hpwsn.streams.spark.reading.broker_link import BrokerLink, kept_link
+from hpwsn.streams.spark.reading.broker_link import BrokerLink, kept_link, node_token
 
 if TYPE_CHECKING:
     from hpwsn.backbone.activemq.internal_publisher import InternalPublisher
@@ -72,6 +72,8 @@ class Publication:
     registration: str = ""
     order: tuple[str, ...] = ()
     rerun: Rerun = NO_RERUN
+    token: str = field(default_factory=node_token, repr=False)
+    """The node's token, from the environment of the driver; empty without one."""
 
     def publish_task(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Publish the rows of a task, for mapInArrow; the result has the schema RESULT."""
@@ -100,7 +102,7 @@ class Publication:
 
         send = self._send_frames if self.backbone else self._send_requests
         again = self.rerun.applies_to(epoch, current_run())
-        with kept_link(self.url) as link:
+        with kept_link(self.url, token=self.token) as link:
             known = self.rerun.known(link, self.topic, prefix) if again else frozenset()
             last = send(link, chunks_of(counted()), prefix, known)
         return Written(rows, last)

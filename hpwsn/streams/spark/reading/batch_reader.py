@@ -47,7 +47,7 @@ class TopicBatchReader(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         """The partitions of the range, which ends at the current end of the log at the latest."""
         options = self._options
-        with kept_link(options.url, PATIENCE) as link:
+        with kept_link(options.url, PATIENCE, options.token) as link:
             state = link.look(options.topics)
             after, upto = self._before_start(link, state), self._last(link, state)
             split = split_range(link, options.topics, after, upto, options.partitions, options.key)
@@ -91,7 +91,7 @@ class FilteringBatchReader(TopicBatchReader):
         """Whether the node accepts the condition; it rejects one outside the constraints of a service."""
         options = self._options
         try:
-            with kept_link(options.url, PATIENCE) as link:
+            with kept_link(options.url, PATIENCE, options.token) as link:
                 link.rows(options.topics, 0, 0, limit=1, condition=condition)
         except BrokerRefused as error:
             log.info("filters are left to Spark: %s", error)

@@ -2,8 +2,10 @@
 
 It keeps one connection. If the node is unavailable, starting or overloaded, requests are retried, without a
 limit unless the caller sets one, so that a job continues when the node is back. A request that the node
-rejects fails at once. An object must not be used by two threads at the same time. `kept_link` lends the
-connections of this process, which Spark uses for many tasks.
+rejects fails at once. The bearer token of the environment goes with every request. Spark's options carry it
+to workers on other machines, pickled and never as text, because Spark shows settings and command lines. An
+object must not be used by two threads at the same time. `kept_link` lends the connections of this process,
+which Spark uses for many tasks.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from hpwsn.errors import HpwsnError
-from hpwsn_client.environment import CA
+from hpwsn_client.environment import CA, authorization, bearer_token
 from hpwsn_client.tls import certificate_problem, tls_context
 
 log = logging.getLogger(__name__)
@@ -87,7 +89,7 @@ class BrokerLink:
     """Requests to one node; `url` is the address of its broker or its base address.
 
     With `retry`, a request waits until the node is available, at most `patience` seconds if that is given.
-    Then, or without `retry`, it raises BrokerUnavailable.
+    Then, or without `retry`, it raises BrokerUnavailable. `token` is by default that of the environment.
     """
 
     def __init__(
@@ -97,11 +99,13 @@ class BrokerLink:
         retry: bool = True,
         patience: float | None = None,
         sleep: Callable[[float], None] = time.sleep,
+        token: str | None = None,
     ) -> None:
         parts = urlsplit(url.rstrip("/").removesuffix("/wsn"))
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise HpwsnError(f"{url!r} is not the address of a node; write it as http://127.0.0.1:8080/wsn")
         self._connection = _connection(parts.scheme, parts.hostname, parts.port)
+        self._authorization = authorization(node_token() if token is None else token)
         self._prefix = parts.path
         self._retry = retry
         self._patience = patience
@@ -238,7 +242,7 @@ class BrokerLink:
     ) -> tuple[http.client.HTTPResponse, bytes]:
         """Send one request and read the response; all requests of this class are idempotent."""
         try:
-            self._connection.request(method, self._prefix + path, body, dict(headers))
+            self._connection.request(method, self._prefix + path, body, {**headers, **self._authorization})
             response = self._connection.getresponse()
             return response, response.read()
         except (OSError, http.client.HTTPException):
@@ -246,6 +250,14 @@ class BrokerLink:
             if not again:
                 raise
         return self._exchange(method, path, body, headers, again=False)
+
+
+def node_token() -> str:
+    """The bearer token of the environment; empty without one. HpwsnError, without the token, if not valid."""
+    try:
+        return bearer_token()
+    except ValueError as error:
+        raise HpwsnError(str(error)) from None
 
 
 def _connection(scheme: str, host: str, port: int | None) -> http.client.HTTPConnection:
@@ -274,18 +286,18 @@ def _readable(path: str) -> str:
     return f"{place}?{urlencode([*also, ('max', 1)])}"
 
 
-_kept: dict[tuple[str, float | None], list[BrokerLink]] = {}
+_kept: dict[tuple[str, float | None, str | None], list[BrokerLink]] = {}
 _lock = threading.Lock()
 
 
 @contextmanager
-def kept_link(url: str, patience: float | None = None) -> Iterator[BrokerLink]:
+def kept_link(url: str, patience: float | None = None, token: str | None = None) -> Iterator[BrokerLink]:
     """Lend a connection of this process; it is kept for the next task unless its user fails."""
-    place = (url, patience)
+    place = (url, patience, token)
     with _lock:
         free = _kept.setdefault(place, [])
         link = free.pop() if free else None
-    link = link or BrokerLink(url, patience=patience)
+    link = link or BrokerLink(url, patience=patience, token=token)
     try:
         yield link
     except BaseException:

@@ -133,7 +133,7 @@ class _Fetch:
         """The pages after an offset; those after the first are fetched by a thread."""
         if after >= self.upto:
             return
-        with kept_link(self.options.url, self.patience) as link:
+        with kept_link(self.options.url, self.patience, self.options.token) as link:
             page = self._page(link, after)
         if page.upto >= self.upto:
             yield page
@@ -152,7 +152,7 @@ class _Fetch:
 
     def _run(self, after: int, ready: Queue[RowsPage | BaseException | None], ended: threading.Event) -> None:
         try:
-            with kept_link(self.options.url, self.patience) as link:
+            with kept_link(self.options.url, self.patience, self.options.token) as link:
                 while after < self.upto and not ended.is_set():
                     page = self._page(link, after)
                     _put(ready, page, ended)

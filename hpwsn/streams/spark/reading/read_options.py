@@ -8,9 +8,10 @@ Names that are not listed here are ignored, because Spark adds its own; a wrong 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hpwsn.errors import HpwsnError
+from hpwsn.streams.spark.reading.broker_link import node_token
 from hpwsn_client.environment import broker_url
 
 MAX_ROWS = 50_000
@@ -38,6 +39,8 @@ class ReadOptions:
     key: str = ""
     fail_on_data_loss: bool = True
     infer_schema: bool = False
+    token: str = field(default_factory=node_token, repr=False)
+    """The node's token, from the environment of the driver; empty without one."""
 
     @property
     def subject(self) -> str:

@@ -56,7 +56,7 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def initialOffset(self) -> Offset:  # noqa: N802
         """The last offset before the first event of a new query."""
         options = self._options
-        with kept_link(options.url) as link:
+        with kept_link(options.url, token=options.token) as link:
             state = link.look(options.topics, since=options.start_time)
         if options.start_time is not None:
             return {"offset": state.before}
@@ -77,7 +77,7 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         """Read up to the current end of the log."""
-        with kept_link(self._options.url) as link:
+        with kept_link(self._options.url, token=self._options.token) as link:
             self._target = link.look(self._options.topics).end
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: N802
@@ -93,7 +93,7 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         most = _UNLIMITED if isinstance(limit, ReadAllAvailable) else options.limit
         # After a batch Spark may have another one to run, which closes windows: it must not wait for events.
         wait = LONG_POLL if self._idle and self._target is None and not self._others_run else 0.0
-        with kept_link(options.url) as link:
+        with kept_link(options.url, token=options.token) as link:
             state = link.look(options.topics, after=after, limit=most, wait=wait)
         check_end(state, begin, options)
         check_kept(state.oldest, after, options)
@@ -126,7 +126,7 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if parts is None:
             parts, key = self._options.partitions, self._options.key
         options, after = self._options, max(int(start["offset"]), int(end.get("searched", 0)))
-        with kept_link(options.url) as link:
+        with kept_link(options.url, token=options.token) as link:
             return split_range(link, options.topics, after, int(end["offset"]), parts, key)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

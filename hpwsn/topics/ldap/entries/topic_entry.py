@@ -1,7 +1,8 @@
 """Topic entries of LDAP: parsing, encoding, and the reasons why an entry is invalid.
 
-The schema is ldap_schema/hpwsn.schema. Pure. A topic's name is in its RDN: `cn`, and also `hpwsnName` if a
-sibling differs only in case. An invalid entry keeps the reason, so that it can be reported and skipped.
+The schemas are ldap_schema/hpwsn.schema and, for `hpwsnVisibility`, hpwsn-visibility.schema. Pure. A topic's
+name is in its RDN: `cn`, and also `hpwsnName` if a sibling differs only in case. An invalid entry keeps the
+reason, so that it can be reported and skipped.
 """
 
 import re
@@ -9,12 +10,22 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from hpwsn.topics.ldap.entries.dn import DnError, Key, Rdn, dn_key, encode_rdn, parse_dn, rdn_key, split_dn
-from hpwsn.topics.tree.declarations import ROUTING_POLICIES, Declaration
+from hpwsn.topics.tree.declarations import ROUTING_POLICIES, VISIBILITIES, Declaration
 from hpwsn_client.wsn.soap.names import HPWSN_TOPICS
 from hpwsn_client.wsn.topics.topic_expressions import Topic
 
 CLASS = "hpwsnTopic"
-ATTRIBUTES = ("cn", "description", "hpwsnName", "hpwsnNamespace", "hpwsnCode", "hpwsnRouting")
+VISIBILITY_CLASS = "hpwsnTopicVisibility"
+"""The auxiliary class of entries that say their visibility."""
+ATTRIBUTES = (
+    "cn",
+    "description",
+    "hpwsnName",
+    "hpwsnNamespace",
+    "hpwsnCode",
+    "hpwsnRouting",
+    "hpwsnVisibility",
+)
 
 # The usual form of an RDN, parsed without the cost of the general parser.
 _PLAIN = re.compile(r"cn=([A-Za-z0-9_.-]+)").fullmatch
@@ -35,6 +46,7 @@ class Entry(NamedTuple):
     description: str = ""
     routing: str | None = None
     code: int | None = None
+    visibility: str | None = None
     fault: str | None = None
 
     @property
@@ -75,9 +87,8 @@ def _parse(id_: str, rdn: str, key: Key, own: Mapping[str, str], values: Attribu
     name = named.get("hpwsnname") or named.get("cn")
     if not name:
         raise ValueError(f"the RDN {rdn} has no cn; name the entry cn=TOPIC")
-    routing = _single(values, "hpwsnrouting")
-    if routing is not None and routing.lower() not in ROUTING_POLICIES:
-        raise ValueError(f"hpwsnRouting is {routing!r}; it must be {' or '.join(ROUTING_POLICIES)}")
+    routing = _choice(values, "hpwsnRouting", ROUTING_POLICIES)
+    visibility = _choice(values, "hpwsnVisibility", VISIBILITIES)
     code = _single(values, "hpwsncode")
     description = "\n".join(value.decode() for value in values.get("description", ()))
     return Entry(
@@ -87,9 +98,18 @@ def _parse(id_: str, rdn: str, key: Key, own: Mapping[str, str], values: Attribu
         name,
         _single(values, "hpwsnnamespace"),
         description,
-        routing and routing.lower(),
+        routing,
         None if code is None else int(code),
+        visibility,
     )
+
+
+def _choice(values: Attributes, name: str, known: Sequence[str]) -> str | None:
+    """The value of an attribute that ignores case; ValueError if it is not known."""
+    found = _single(values, name.lower())
+    if found is not None and found.lower() not in known:
+        raise ValueError(f"{name} is {found!r}; it must be {' or '.join(known)}")
+    return found and found.lower()
 
 
 def _single(values: Attributes, name: str) -> str | None:
@@ -120,14 +140,15 @@ def attributes_of(declaration: Declaration, exact: bool = False) -> dict[str, li
     """Return the attributes for a new entry of this topic."""
     namespace, name = own_namespace(declaration.topic)
     found = {
-        "objectClass": CLASS,
         "cn": name,
         "hpwsnName": name if exact else "",
         "hpwsnNamespace": namespace or "",
         "hpwsnRouting": declaration.routing or "",
+        "hpwsnVisibility": declaration.visibility or "",
         "description": declaration.description,
     }
-    return {attribute: [value] for attribute, value in found.items() if value}
+    classes = [CLASS, VISIBILITY_CLASS] if declaration.visibility else [CLASS]
+    return {"objectClass": classes, **{attribute: [value] for attribute, value in found.items() if value}}
 
 
 def own_namespace(topic: Topic) -> tuple[str | None, str]:

@@ -37,7 +37,7 @@ def test_it_has_expired_once_it_waited_longer(after: Duration, waited: float, ex
 def test_done_is_the_last_before_the_first_that_may_still_go_out() -> None:
     times = [10.0, 11.0, 95.0, 12.0, 99.0]
     found = sort_out(Duration(seconds=50), range(1, 6), [accepted(time) for time in times], 100.0)
-    assert (found.offsets, found.expired, found.done) == ([3, 5], [1, 2, 4], 2)
+    assert (found.offsets, found.unsent, found.done) == ([3, 5], [1, 2, 4], 2)
     assert sort_out(Duration(seconds=50), [7], [accepted(99)], 100.0).done == 0
     assert sort_out(Duration(seconds=1), [7, 9], [accepted(9), accepted(8)], 100.0).done == 9
 
@@ -46,7 +46,7 @@ def test_done_is_the_last_before_the_first_that_may_still_go_out() -> None:
 def test_each_is_either_fresh_or_expired_and_in_order(times: list[float], seconds: float) -> None:
     offsets = list(range(3, 3 + len(times)))
     found = sort_out(Duration(seconds=seconds), offsets, [accepted(time) for time in times], 100.0)
-    assert sorted(found.offsets + found.expired) == offsets
+    assert sorted(found.offsets + found.unsent) == offsets
     assert found.offsets == [o for o, time in zip(offsets, times, strict=True) if 100.0 - time <= seconds]
     assert [n.time for n in found.notifications] == [times[o - 3] for o in found.offsets]
-    assert all(offset in found.expired for offset in offsets if offset <= found.done)
+    assert all(offset in found.unsent for offset in offsets if offset <= found.done)

@@ -1,10 +1,12 @@
 """A job's requests to its node: what is waited for, and what is an error at once."""
 
 import http.client
+import pickle
 
 import pytest
 
 from hpwsn.errors import HpwsnError
+from hpwsn.streams.spark.publishing.task_publishing import Publication
 from hpwsn.streams.spark.reading.broker_link import (
     BrokerLink,
     BrokerRefused,
@@ -12,6 +14,7 @@ from hpwsn.streams.spark.reading.broker_link import (
     LogState,
     kept_link,
 )
+from hpwsn.streams.spark.reading.read_options import parse_read_options
 
 
 class Response:
@@ -31,10 +34,11 @@ class Connection:
     host, port = "h", 1
 
     def __init__(self, *answers):
-        self.answers, self.asked, self.sock = list(answers), [], None
+        self.answers, self.asked, self.headers, self.sock = list(answers), [], [], None
 
     def request(self, method, path, body, headers):
         self.asked.append((method, path))
+        self.headers.append(headers)
         self.sock = object()
 
     def getresponse(self):
@@ -52,6 +56,33 @@ def link_to(*answers, retry=True):
     link = BrokerLink("http://127.0.0.1:8080/wsn", retry=retry, sleep=pauses.append)
     link._connection = Connection(*answers)
     return link, link._connection, pauses
+
+
+def test_the_token_of_the_environment_or_of_the_driver_goes_with_every_request(monkeypatch):
+    monkeypatch.setenv("HPWSN_TOKEN", "of-the-environment")
+    for given, sent in ((None, "Bearer of-the-environment"), ("of-the-driver", "Bearer of-the-driver")):
+        link = BrokerLink("http://h:1/wsn", token=given)
+        link._connection = Connection(*[Response(200, b'{"last": 1}', [("Hpwsn-After", "3")])] * 2)
+        link.end("A")
+        link.publish("A", b"{}\n", "id")
+        assert [headers["Authorization"] for headers in link._connection.headers] == [sent, sent]
+    with kept_link("http://h:1/wsn", token="x") as one, kept_link("http://h:1/wsn", token="y") as other:
+        assert one is not other
+
+
+def test_no_text_shows_the_token(monkeypatch):
+    monkeypatch.setenv("HPWSN_TOKEN", "the-secret")
+    options = parse_read_options({"url": "http://h:1/wsn", "subscribe": "A"}, stream=True)
+    publication = Publication("http://h:1/wsn", "A", "service")
+    assert pickle.loads(pickle.dumps(options)).token == publication.token == "the-secret"
+    assert "the-secret" not in f"{options} {publication}"
+    link, _, _ = link_to(Response(401, b'{"error": "topic A is internal"}'))
+    with pytest.raises(BrokerRefused, match="topic A is internal") as refused:
+        link.read("A", 0)
+    assert "the-secret" not in str(refused.value)
+    monkeypatch.setenv("HPWSN_TOKEN", "the secret")
+    with pytest.raises(HpwsnError, match="HPWSN_TOKEN is not a bearer token"):
+        BrokerLink("http://h:1/wsn")
 
 
 def test_a_node_that_is_away_or_busy_is_waited_for_with_growing_pauses():

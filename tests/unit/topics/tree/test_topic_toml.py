@@ -70,7 +70,7 @@ def test_subtopics_may_be_called_like_the_keys_of_a_topic() -> None:
         ("[topics]\nA = 'x'", r"topics.A: a topic is a table, so write \[topics.A\]"),
         (
             "[topics.A]\ndescripton = 'x'",
-            r"topics.A.descripton: .*keys of a topic are description and routing",
+            r"topics.A.descripton: .*keys of a topic are description, routing, visibility",
         ),
         ("[topics.A]\ndescription = 3", "topics.A.description = 3: it must be a text"),
         ("[topics.A]\nrouting = 'smtp'", 'topics.A.routing = \'smtp\': it must be "udp", "tcp" or left out'),
