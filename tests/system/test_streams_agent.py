@@ -7,7 +7,7 @@ import json
 import os
 import signal
 from collections.abc import AsyncIterator, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -188,7 +188,9 @@ async def test_a_job_gets_the_token_of_jobs_only_from_a_client_that_shows_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "nowhere"))
-    with NodeProcess(tmp_path / "node", *AGENT) as node:
+    # The environment of a test's node has no variables of HPwsn, unless `env` sets one.
+    prefix = ("env", "HPWSN_TOKEN=of-the-environment")
+    with NodeProcess(tmp_path / "node", *AGENT, prefix=prefix) as node:
         token = node.data / "job.token"
         if not token.exists():
             token.write_text("secret-of-jobs\n")
@@ -208,6 +210,19 @@ async def test_a_job_gets_the_token_of_jobs_only_from_a_client_that_shows_it(
 
         await holds(lambda: len(commands()) == 2)
         assert commands() == {"urn:without": False, "urn:with": True}
+        seen: list[dict[str, str]] = []
+
+        async def has_run() -> bool:
+            # Without Java a job soon ends, and the next one has another id.
+            with suppress(psutil.Error, ValueError):
+                job = psutil.Process((await shown(node, "urn:without"))["pid"] or -1)
+                if "streams" in job.cmdline()[:5]:
+                    seen.append(job.environ())
+            return bool(seen)
+
+        await eventually(has_run)
+        assert "JAVA_HOME" in seen[0]
+        assert "HPWSN_TOKEN" not in seen[0]
         for uri in ("urn:without", "urn:with"):
             assert (await ask("DELETE", f"{node.base}/streams/{uri}"))[0] == 204
         assert not jobs_of(node)

@@ -267,6 +267,8 @@ class ServiceAgent:
         settings, folder = self._settings, job.folder
         local = is_local(settings.master)
         return [
+            # The token comes from the file, or not at all: never from the node's own environment.
+            *("/usr/bin/env", "-u", "HPWSN_TOKEN"),
             *(sys.executable, "-m", "hpwsn", "streams", "run", str(folder.definition)),
             *("--url", self._url, "--master", settings.master, "--checkpoint", str(folder.checkpoint)),
             *("--every", PROGRESS),
