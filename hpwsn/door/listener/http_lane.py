@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import cast
 
+from hpwsn.background import switch_sooner
 from hpwsn.door.listener.http_exchange import BrokerDoor, Post, Responses
 from hpwsn.door.listener.pending_requests import PendingRequests
 from hpwsn.door.listener.request_head import Head, Heads, may_be_ordinary
@@ -210,6 +211,8 @@ class Lane(asyncio.Protocol):
         self._parts.append(data[:missing])
         if len(data) < missing:
             self._missing -= len(data)
+            if missing >= LARGE:
+                switch_sooner()
             return
         parts = self._parts
         self._parts, self._missing, self._head = [], 0, None

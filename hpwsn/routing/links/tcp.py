@@ -16,6 +16,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
+from hpwsn.background import switch_sooner
 from hpwsn.notification import LARGE
 from hpwsn.routing.links.authentication_failures import AuthenticationFailures
 from hpwsn.routing.links.tcp_sending import GREETING_TIMEOUT, TcpLink, tune
@@ -132,6 +133,8 @@ class _Receiving(asyncio.Protocol):
         stream.wanted += 1
         self._links.frames_received += 1
         for fragment in parse_fragments(frame.body):
+            if fragment.split:
+                switch_sooner()
             complete = stream.reassembly.add(None, fragment, 0.0)
             if isinstance(complete, CompleteMessage):
                 self._links.on_message(self.member, complete.content)

@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, cast
 
+from hpwsn.background import switch_sooner
 from hpwsn.routing.links.bulk import BulkQueue
 from hpwsn.routing.links.udp_sending import Address
 from hpwsn.routing.wire.fragments import split_message
@@ -196,6 +197,7 @@ class TcpLink:
         """Add the next piece of a large message, unless enough is in flight."""
         if not self.bulk or self.waiting_bytes >= BULK_WINDOW or self._next_body:
             return False
+        switch_sooner()
         body = encode_fragment(self.bulk.next(self.first + len(self._bodies)))
         self._bodies.append(body)
         self.waiting_bytes += len(body)
