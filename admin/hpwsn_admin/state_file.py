@@ -13,8 +13,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+from hpwsn.durable_files import write_atomically
 from hpwsn.errors import HpwsnError
-from hpwsn.routing.membership.last_topology import write_atomically
 
 log = logging.getLogger(__name__)
 

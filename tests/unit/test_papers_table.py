@@ -7,13 +7,11 @@ services. Operators and examples come from the code too, so that a new one needs
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
 from hpwsn.streams.operators import KINDS
 from tests.documents import ROOT, prose_of
-from tests.unit.test_standard_table import exists
+from tests.tested_claims import exists, rows_of
 
 PAGE = ROOT / "docs" / "papers.md"
 EXAMPLES = frozenset(path.stem for path in (ROOT / "hpwsn" / "streams" / "examples").glob("*.toml"))
@@ -131,28 +129,14 @@ NEEDED: dict[str, frozenset[str]] = {
 }
 
 
-def rows_of(section: str) -> dict[str, list[str]]:
-    """What the rows of a section are about, each with the tests that it names."""
-    found: dict[str, list[str]] = {}
-    inside = False
-    for number, line in prose_of(PAGE):
-        if line.startswith("## "):
-            inside = line[3:] == section
-        elif inside and line.startswith("| `"):
-            cells = [cell.strip() for cell in line.strip("|").split(" | ")]
-            assert len(cells) == 4, f"docs/papers.md:{number}: claim, place, what we do, test"
-            subject = cells[0].strip("` ")
-            assert subject not in found, f"docs/papers.md:{number}: {subject} has two rows"
-            found[subject] = re.findall(r"`([^`]+)`", cells[-1])
-    return found
-
-
-ALL = {f"{section}: {subject}": named for section in NEEDED for subject, named in rows_of(section).items()}
+ALL = {
+    f"{section}: {subject}": named for section in NEEDED for subject, named in rows_of(PAGE, section).items()
+}
 
 
 @pytest.mark.parametrize("section", NEEDED)
 def test_every_claim_has_a_row_and_every_row_a_claim(section: str) -> None:
-    assert rows_of(section).keys() == NEEDED[section]
+    assert rows_of(PAGE, section).keys() == NEEDED[section]
 
 
 @pytest.mark.parametrize("named", ALL.values(), ids=ALL)

@@ -7,11 +7,7 @@ foreign clients have their lists here.
 
 from __future__ import annotations
 
-import ast
-import re
 from collections.abc import Iterator
-from functools import cache
-from pathlib import Path
 
 import pytest
 from lxml import etree
@@ -20,6 +16,7 @@ from hpwsn_client.wsn.operations import filters, policy
 from hpwsn_client.wsn.soap import names
 from hpwsn_client.wsn.soap.faults import WsnFault
 from tests.documents import ROOT, prose_of
+from tests.tested_claims import exists, rows_of
 
 PAGE = ROOT / "docs" / "standard.md"
 WSDL = {"wsdl": "http://schemas.xmlsoap.org/wsdl/"}
@@ -83,51 +80,20 @@ NEEDED = {
 }
 
 
-def rows_of(section: str) -> dict[str, list[str]]:
-    """What the rows of a section are about, each with the tests that it names."""
-    found: dict[str, list[str]] = {}
-    inside = False
-    for number, line in prose_of(PAGE):
-        if line.startswith("## "):
-            inside = line[3:] == section
-        elif inside and line.startswith("| `"):
-            cells = [cell.strip() for cell in line.strip("|").split(" | ")]
-            subject = cells[0].strip("` ")
-            assert subject not in found, f"docs/standard.md:{number}: {subject} has two rows"
-            found[subject] = re.findall(r"`([^`]+)`", cells[-1])
-    return found
-
-
-@cache
-def named_in(path: Path) -> frozenset[str]:
-    """The tests of a file as pytest names them, without parameters."""
-    found = set()
-    for node in ast.parse(path.read_text("utf-8")).body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            found.add(node.name)
-        elif isinstance(node, ast.ClassDef):
-            methods = (each for each in node.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef))
-            found |= {f"{node.name}::{each.name}" for each in methods}
-    return frozenset(name for name in found if name.rpartition("::")[2].startswith("test_"))
-
-
-def exists(test: str) -> bool:
-    path, _, name = test.partition("::")
-    return (ROOT / path).is_file() and name in named_in(ROOT / path)
-
-
-ALL = {f"{section}: {subject}": named for section in NEEDED for subject, named in rows_of(section).items()}
+ALL = {
+    f"{section}: {subject}": named for section in NEEDED for subject, named in rows_of(PAGE, section).items()
+}
 
 
 @pytest.mark.parametrize("section", NEEDED)
 def test_everything_there_is_has_a_row(section: str) -> None:
-    missing = NEEDED[section] - NOT_BUILT_YET - rows_of(section).keys()
+    missing = NEEDED[section] - NOT_BUILT_YET - rows_of(PAGE, section).keys()
     assert not missing, f"docs/standard.md, {section}: write a row, with its test, for {sorted(missing)}"
 
 
 @pytest.mark.parametrize("section", NEEDED)
 def test_every_row_is_about_something_there_is(section: str) -> None:
-    unknown = rows_of(section).keys() - NEEDED[section]
+    unknown = rows_of(PAGE, section).keys() - NEEDED[section]
     assert not unknown, f"docs/standard.md, {section}: nothing in the code is called {sorted(unknown)}"
 
 
@@ -152,7 +118,7 @@ def test_what_is_not_built_yet_is_known_and_has_no_row() -> None:
 
 
 def test_every_rule_has_a_test_of_a_client_from_outside() -> None:
-    for rule, named in rows_of("What clients in the field do").items():
+    for rule, named in rows_of(PAGE, "What clients in the field do").items():
         assert any(test.startswith("tests/interop/") for test in named), rule
 
 

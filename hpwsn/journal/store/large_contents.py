@@ -13,6 +13,7 @@ import secrets
 from collections.abc import Iterable
 from pathlib import Path
 
+from hpwsn.durable_files import sync_folder
 from hpwsn.errors import JournalUnavailable
 
 NAME_BYTES = 32
@@ -60,7 +61,7 @@ class LargeContents:
             if self._sync:
                 os.fsync(file.fileno())
         if self._sync:
-            _sync_directory(self._directory)
+            sync_folder(self._directory)
 
     def read(self, name: str) -> bytes | None:
         """The content in a file; None if the file is gone."""
@@ -95,11 +96,3 @@ class LargeContents:
 
     def _remove(self, name: str) -> None:
         (self._directory / name).unlink(missing_ok=True)
-
-
-def _sync_directory(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

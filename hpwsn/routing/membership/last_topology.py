@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import secrets
 from pathlib import Path
 
+from hpwsn.durable_files import write_atomically
 from hpwsn.errors import HpwsnError
 from hpwsn.routing.topology.topology import Topology
 
@@ -51,13 +51,3 @@ def identity_of(directory: Path) -> str:
         return path.read_text("ascii").strip()
     except (OSError, ValueError) as error:
         raise HpwsnError(f"the node's identity {path} cannot be used: {error}; remove the file") from error
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Replace a file; readers see the old or the new content, even after a power failure."""
-    temporary = path.with_name(f"{path.name}.new")
-    with temporary.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)

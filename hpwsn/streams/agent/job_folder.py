@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from hpwsn.durable_files import sync_folder, write_atomically
 from hpwsn.streams.agent.job_process import ProcessIdentity, identity_of
 
 log = logging.getLogger(__name__)
@@ -48,10 +49,11 @@ class JobFolder:
     def create(self, definition: str, service: Mapping[str, Any]) -> None:
         """Write the definition and the description of a service to disk, durably."""
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _replace(self.definition, definition)
-        _replace(self._service, json.dumps({"version": VERSION, **service}, ensure_ascii=False, indent=1))
-        _sync(self.path)
-        _sync(self.path.parent)
+        write_atomically(self.definition, definition)
+        described = json.dumps({"version": VERSION, **service}, ensure_ascii=False, indent=1)
+        write_atomically(self._service, described)
+        sync_folder(self.path)
+        sync_folder(self.path.parent)
 
     def service(self) -> dict[str, Any] | None:
         """The description of the service; None if there is no usable one."""
@@ -68,7 +70,7 @@ class JobFolder:
 
     def save_process(self, identity: ProcessIdentity, command: list[str]) -> None:
         """Note the process of the job and the command that it runs."""
-        _replace(self._job, json.dumps({**identity.document(), "command": command}))
+        write_atomically(self._job, json.dumps({**identity.document(), "command": command}))
 
     def process(self) -> tuple[ProcessIdentity | None, list[str]]:
         """The process that was noted last, and its command."""
@@ -126,20 +128,3 @@ def saved_folders(root: Path, checkpoints: Path | None) -> Iterator[tuple[JobFol
             yield folder, service
         elif service is None:
             folder.remove()
-
-
-def _replace(path: Path, text: str) -> None:
-    temporary = path.with_name(f"{path.name}.new")
-    with temporary.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

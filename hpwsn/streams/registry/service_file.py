@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+
+from hpwsn.durable_files import write_atomically
 
 log = logging.getLogger(__name__)
 
@@ -50,9 +51,4 @@ class ServiceStore:
     def save(self, services: Saved) -> None:
         """Replace the file by one with these services."""
         text = json.dumps({"version": VERSION, "services": dict(services)}, ensure_ascii=False, indent=1)
-        temporary = self.path.with_name(f"{self.path.name}.new")
-        with temporary.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(self.path)
+        write_atomically(self.path, text)

@@ -6,11 +6,11 @@ rewrites the file, so comments are lost. A change creates a missing file; readin
 """
 
 import fcntl
-import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from hpwsn.durable_files import sync_folder, write_atomically
 from hpwsn.topics.directory.directory import Progress, TopicDirectoryError, no_progress
 from hpwsn.topics.directory.topic_file_watch import FileWatch
 from hpwsn.topics.tree.declarations import (
@@ -84,15 +84,9 @@ class FileDirectory:
     def _write(self, text: str) -> None:
         # Replace the target of a symbolic link, not the link.
         path = self.path.resolve()
-        temporary = path.with_name(f".{path.name}.new")
-        with temporary.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        if path.exists():
-            temporary.chmod(path.stat().st_mode & 0o7777)
-        temporary.replace(path)
-        _sync_folder(path.parent)
+        mode = path.stat().st_mode & 0o7777 if path.exists() else None
+        write_atomically(path, text, hidden=True, mode=mode)
+        sync_folder(path.parent)
 
     @contextmanager
     def _lock(self) -> Iterator[None]:
@@ -120,12 +114,3 @@ class FileDirectory:
             raise TopicDirectoryError(f"topic file {self.path}: it must be UTF-8 text: {error}") from None
         except OSError as error:
             raise TopicDirectoryError(f"topic file {self.path}: cannot {verb} it: {error.strerror}") from None
-
-
-def _sync_folder(folder: Path) -> None:
-    # Without this a power failure can lose the rename.
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -6,10 +6,10 @@ a copy.
 
 import json
 import logging
-import os
 from collections.abc import Iterable
 from pathlib import Path
 
+from hpwsn.durable_files import write_atomically
 from hpwsn.topics.tree.declarations import Declaration
 from hpwsn_client.wsn.soap.faults import InvalidTopicExpressionFault
 from hpwsn_client.wsn.topics.topic_expressions import Topic
@@ -46,9 +46,4 @@ class TreeCache:
             for each in declarations
         ]
         text = json.dumps({"version": VERSION, "directory": self._identity, "topics": topics})
-        temporary = self.path.with_name(f"{self.path.name}.new")
-        with temporary.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(self.path)
+        write_atomically(self.path, text)
