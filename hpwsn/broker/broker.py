@@ -24,7 +24,7 @@ from hpwsn.journal.store.records import Pulled
 from hpwsn.topics.tree.internal_topics import internal_fault
 from hpwsn.topics.tree.tree import TopicTree
 from hpwsn_client.wsn.operations.notifications import NotificationMessage
-from hpwsn_client.wsn.operations.receipts import ReceiptTo, with_receipt_to
+from hpwsn_client.wsn.operations.receipts import ReceiptTo, with_receipt_to, without_receipt_to
 from hpwsn_client.wsn.soap import faults
 from hpwsn_client.wsn.topics.topic_expressions import Topic, TopicExpression
 
@@ -60,7 +60,16 @@ class Broker:
     def ask_for_receipts(
         self, messages: Sequence[NotificationMessage], receipt_to: ReceiptTo | None
     ) -> Sequence[NotificationMessage]:
-        """The messages with their publisher's request for receipts; a fault for an unusable address."""
+        """The messages with their publisher's request for receipts; a fault for an unusable address.
+
+        A request that a message brings along, since it was published at another broker before, is removed.
+        """
+        messages = [
+            m
+            if m.producer is None or not m.producer.extensions
+            else replace(m, producer=without_receipt_to(m.producer))
+            for m in messages
+        ]
         if receipt_to is None:
             return messages
         if not self.sends_receipts:

@@ -191,6 +191,8 @@ class Node:
             events,
             ServiceRequests(parts.broker, events.open_streams, subtree=subtree),
             check_topic=parts.tree.check_publish,
+            check_input=parts.readers.check,
+            accepts_token=parts.job_token.accepts,
             request_timeout=server.request_timeout,
             origins=server.websocket_origins,
         )

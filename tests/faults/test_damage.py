@@ -173,8 +173,9 @@ async def test_a_damaged_page_that_is_met_later_is_made_known_and_nothing_torn_i
             keys = await publish_many(node, 12_000)
             assert await asyncio.to_thread(node.terminate) == 0
             database = node.data / "journal.db"
+            middle = database.read_bytes().index(keys[len(keys) // 2].payload.encode())
             with database.open("r+b") as file:
-                file.seek(PAGE * (database.stat().st_size // PAGE // 2))
+                file.seek(middle // PAGE * PAGE)
                 file.write(random.Random(4).randbytes(PAGE))
             await asyncio.to_thread(node.start)
             assert (await call(reference, "<w:ResumeSubscription/>")).status == 200

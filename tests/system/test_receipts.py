@@ -18,7 +18,7 @@ from tests.cluster import AdminProcess, Member
 from tests.consumer import Consumer
 from tests.harness import NodeProcess
 from tests.patience import PATIENCE, eventually
-from tests.raw_soap import call, notify, subscribe
+from tests.raw_soap import NAMES, call, notify, subscribe
 
 QUICK = ("--set", "delivery.retry_first=0.01", "--set", "delivery.retry_max=0.02")
 RECEIPT_TO = (
@@ -187,6 +187,20 @@ async def test_an_address_that_cannot_be_used_is_refused_and_nothing_is_stored(t
             reply = await call(node.url, notify("A", "<n>1</n>"), headers=RECEIPT_TO.format(address))
             assert (reply.status, b"receipts cannot be sent" in reply.body) == (500, True), reply.body
         assert _statuses(node)["published"]["accepted"] == 0
+
+
+async def test_a_request_inside_of_the_message_is_removed(tmp_path: Path) -> None:
+    with NodeProcess(tmp_path / "data") as node:
+        async with Consumer() as consumer:
+            await call(node.url, subscribe(consumer.url, "A"))
+            request = RECEIPT_TO.format("http://127.0.0.1:9/").replace(' s:mustUnderstand="1"', "")
+            inside = f"<w:ProducerReference><a:Address>http://p/</a:Address>{request}</w:ProducerReference>"
+            body = notify("A", "<n>1</n>").replace("<w:Message>", f"{inside}<w:Message>")
+            assert (await call(node.url, body)).status == 202
+            await consumer.wait(lambda c: len(c.requests) == 1)
+            (message,) = consumer.messages()
+            assert message.findtext("w:ProducerReference/a:Address", namespaces=NAMES) == "http://p/"
+            assert message.find(".//{urn:hpwsn:1}ReceiptTo") is None
 
 
 async def test_a_node_without_receipts_says_so(tmp_path: Path) -> None:

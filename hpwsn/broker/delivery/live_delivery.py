@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 PAUSES = 3
 """The pause after a flush, as a multiple of its length."""
-GATHER = 0.02
+GATHER = 0.006
 """Maximum seconds of a pause."""
 FLUSH_BYTES = 256 << 10
 """Contents that one flush takes from the queue."""

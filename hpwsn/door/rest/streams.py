@@ -19,7 +19,7 @@ from urllib.parse import quote, urlsplit
 from aiohttp import web
 
 from hpwsn.background import in_thread
-from hpwsn.door.rest.authorization import reads_internal
+from hpwsn.door.rest.authorization import Accepts, reads_internal
 from hpwsn.door.rest.event_answers import answer, answers_in_json
 from hpwsn.door.rest.event_parameters import check_names
 from hpwsn.door.rest.event_socket import check_origin
@@ -58,6 +58,8 @@ class StreamsDoor:
         requests: ServiceRequests,
         *,
         check_topic: Callable[[Topic], None],
+        check_input: Callable[[Topic, bool], None],
+        accepts_token: Accepts,
         request_timeout: float,
         origins: Sequence[str] = (),
     ) -> None:
@@ -67,6 +69,8 @@ class StreamsDoor:
         self._events = events
         self._requests = requests
         self._check_topic = check_topic
+        self._check_input = check_input
+        self._accepts_token = accepts_token
         self._request_timeout = request_timeout
         self._origins = origins
         self._writing = asyncio.Lock()
@@ -124,7 +128,7 @@ class StreamsDoor:
         if self._agent is None:
             return answer({"error": NO_AGENT}, 403)
         try:
-            with_token = reads_internal(request, self._agent.knows_token)
+            with_token = reads_internal(request, self._accepts_token)
             service = await self._start_service(self._agent, await self._definition(request), with_token)
         except DefinitionError as error:
             problems = [
@@ -143,7 +147,11 @@ class StreamsDoor:
         return response
 
     async def _start_service(self, agent: ServiceAgent, text: str, with_token: bool) -> CheckedService:
-        uri = (await agent.read(text)).uri
+        definition = await agent.read(text)
+        uri = definition.uri
+        for each in definition.inputs.values():
+            if each.text("topic"):
+                self._check_input(Topic.parse(each.text("topic")), with_token)
         # Before the check, which takes a while, and after it, when others may have been started.
         self._check_free(agent, uri)
         service = await agent.check(text)

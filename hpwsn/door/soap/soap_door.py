@@ -18,13 +18,12 @@ from lxml import etree
 from hpwsn.background import in_thread
 from hpwsn.contracts import broker_wsdl
 from hpwsn.door.listener.http_exchange import Post, Refusals, Reply, read_body
-from hpwsn.door.notify.large_scan import read_large
 from hpwsn.door.soap.broker_operations import endpoints
 from hpwsn.door.soap.dispatch import Answer, Call, Operations
 from hpwsn.door.soap.operation import Context
 from hpwsn.door.soap.proxied_answers import ProxiedAnswers
 from hpwsn.errors import ClientDisconnected, JournalUnavailable
-from hpwsn.notification import LARGE
+from hpwsn.notification import LARGE, Run
 from hpwsn_client.wsn.operations.messages import Message, encode_message
 from hpwsn_client.wsn.operations.receipts import RECEIPT_TO
 from hpwsn_client.wsn.soap import faults
@@ -37,6 +36,7 @@ from hpwsn_client.wsn.soap.envelope import (
     parse_envelope,
 )
 from hpwsn_client.wsn.soap.names import hp, response_action, wsa
+from hpwsn_client.wsn.soap.xml import Limits
 
 log = logging.getLogger(__name__)
 
@@ -155,7 +155,7 @@ class SoapDoor(Refusals):
         """Publish an ordinary Notify with one large message, without a tree; False for any other request."""
         if (post.charset or "utf-8").lower() not in ("utf-8", "utf8"):
             return False
-        run = await in_thread(read_large, post.data, self._context.limits)
+        run = await in_thread(_read_large, post.data, self._context.limits)
         if run is None:
             return False
         await self._context.broker.admission.publish_runs([run])
@@ -247,3 +247,10 @@ def _reply_headers(envelope: Envelope, action: str | None) -> tuple[bytes, ...]:
             relates_to=request.message_id,
         )
     )
+
+
+def _read_large(data: bytes, limits: Limits) -> Run | None:
+    # It needs numpy, which takes 12 MB of memory, and most nodes never see a large message.
+    from hpwsn.door.notify.large_scan import read_large
+
+    return read_large(data, limits)

@@ -9,7 +9,6 @@ on disk before a request is answered. Nothing here blocks the event loop: files 
 from __future__ import annotations
 
 import asyncio
-import hmac
 import logging
 import sys
 import time
@@ -116,14 +115,6 @@ class ServiceAgent:
     async def check(self, text: str) -> CheckedService:
         """The service of a definition that `read` accepts; DefinitionError lists everything that is wrong."""
         return await self._check.check(text)
-
-    def knows_token(self, token: str) -> bool:
-        """Whether a token is that of this node's jobs."""
-        try:
-            kept = self._token_file.read_bytes().strip()
-        except OSError:
-            return False
-        return bool(kept) and hmac.compare_digest(kept, token.encode("utf-8", "replace"))
 
     async def run(self, text: str, service: CheckedService, with_token: bool = False) -> None:
         """Run a checked definition; on disk, and certain to be started, when this returns.

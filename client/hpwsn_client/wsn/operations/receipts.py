@@ -16,7 +16,7 @@ from hpwsn_client.wsn.soap.addressing import EndpointReference, encode_epr, pars
 from hpwsn_client.wsn.soap.names import HPWSN, WSA_ANONYMOUS, hp
 from hpwsn_client.wsn.soap.soap_faults import InvalidMessage
 from hpwsn_client.wsn.soap.times import format_time, parse_time
-from hpwsn_client.wsn.soap.xml import escape, escape_attribute
+from hpwsn_client.wsn.soap.xml import escape, escape_attribute, parse_xml
 
 RECEIPT_TO, RECEIPT = hp("ReceiptTo"), hp("Receipt")
 ACTION_RECEIPT = f"{HPWSN}:Receipt"
@@ -81,6 +81,16 @@ def with_receipt_to(producer: EndpointReference | None, receipt_to: ReceiptTo) -
     return replace(known, extensions=(*known.extensions, encode_receipt_to(receipt_to)))
 
 
+def without_receipt_to(producer: EndpointReference) -> EndpointReference:
+    """The ProducerReference without requests for receipts that were meant for another broker."""
+    kept = tuple(each for each in producer.extensions if not _is_request(each))
+    return producer if len(kept) == len(producer.extensions) else replace(producer, extensions=kept)
+
+
+def _is_request(extension: bytes) -> bool:
+    return b"ReceiptTo" in extension and parse_xml(extension).tag == RECEIPT_TO
+
+
 def encode_receipt(receipt: Receipt) -> bytes:
     """Encode the element hp:Receipt."""
     values = {
@@ -99,7 +109,7 @@ def encode_receipt(receipt: Receipt) -> bytes:
 
 def parse_receipt(element: etree._Element) -> Receipt:
     """Parse the element hp:Receipt."""
-    found = {etree.QName(child).localname: (child.text or "").strip() for child in element}
+    found = {etree.QName(child).localname: (child.text or "").strip(" \t\r\n") for child in element}
     try:
         return Receipt(
             outcome=_one_of(found["Outcome"]),
