@@ -66,7 +66,7 @@ class Node:
         parts = self.parts
         topics = parts.topics.problem() if parts.topics else None
         membership = parts.cluster.problem() if parts.cluster else None
-        found = (parts.backbone.problem(), parts.journal.state.unavailable, topics, membership)
+        found = (parts.backbone.problem(), parts.journal.problem, topics, membership)
         return [problem for problem in found if problem]
 
     async def start(self) -> None:
