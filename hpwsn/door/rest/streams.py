@@ -254,7 +254,7 @@ class StreamsDoor:
         try:
             stopped = self._agent is not None and await self._agent.remove(uri)
         except AgentClosed as error:
-            return answer({"error": str(error)}, 503)
+            raise faults.Busy(str(error)) from error
         if not self._services.remove(uri) and not stopped:
             return _unknown(request)
         await self._save()
