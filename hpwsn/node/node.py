@@ -66,8 +66,13 @@ class Node:
         parts = self.parts
         topics = parts.topics.problem() if parts.topics else None
         membership = parts.cluster.problem() if parts.cluster else None
-        found = (parts.backbone.problem(), parts.journal.problem, topics, membership)
+        found = (parts.backbone.problem(), parts.journal.state.unavailable, topics, membership)
         return [problem for problem in found if problem]
+
+    def warnings(self) -> list[str]:
+        """What an operator must see to although this node is ready."""
+        problem = self.parts.journal.problem
+        return [] if problem is None or problem in self.problems() else [problem]
 
     async def start(self) -> None:
         """Open everything; the node accepts requests when this returns."""
@@ -201,7 +206,7 @@ class Node:
 
     def _operators(self) -> OperatorDoor:
         parts = self.parts
-        operators = OperatorDoor(self.name, parts.broker, parts.pusher, self.problems)
+        operators = OperatorDoor(self.name, parts.broker, parts.pusher, self.problems, self.warnings)
         operators.reports["backbone"] = parts.backbone.figures
         operators.reports["matching"] = lambda: parts.engines.figures(parts.audience.content_subscriptions())
         if parts.receipts:

@@ -48,12 +48,12 @@ async def test_a_restore_of_the_database_alone_is_a_problem_that_the_node_names(
             assert (await fetched(session, f"{node.base}/readyz"))[0] == 200
         shutil.rmtree(data / "large")
         with NodeProcess(data) as node:
-            code, told = await fetched(session, f"{node.base}/readyz")
-            assert (code, told["ready"]) == (503, False)
-            (problem,) = told["problems"]
-            assert "1 large notifications have no content" in problem
+            # One lost content is for an operator to see, and no reason to take the node out of use.
+            assert (await fetched(session, f"{node.base}/readyz"))[0] == 200
             _, status = await fetched(session, f"{node.base}/status")
-            assert (status["problems"], status["journal"]["missing"]) == ([problem], 1)
+            (problem,) = status["problems"]
+            assert "1 large notifications have no content" in problem
+            assert status["journal"]["missing"] == 1
             _, events = await fetched(session, f"{node.base}/topics/big/events")
             assert [event["offset"] for event in events] == [2]
             assert "1 large notifications have no content" in node.log()
