@@ -49,6 +49,11 @@ def time_of(event: Event) -> datetime:
     return time
 
 
+def counted(events: Iterable[Event]) -> Counter[tuple[object, ...]]:
+    """How often each combination of values occurs, to compare events in any order."""
+    return Counter(tuple(one.values()) for one in events)
+
+
 def recent(events: Iterable[Event]) -> list[Event]:
     """The events that satisfy the constraint on time."""
     return [one for one in events if time_of(one) > datetime(2010, 1, 1, tzinfo=UTC)]
@@ -56,8 +61,8 @@ def recent(events: Iterable[Event]) -> list[Event]:
 
 def expected_flows(records: list[Event]) -> list[Event]:
     """What genTrafficFlow gives."""
-    counted = Counter((one["cid"], time_of(one).replace(second=0, microsecond=0)) for one in recent(records))
-    return [{"cid": cid, "flow": flow, "time": minute} for (cid, minute), flow in counted.items()]
+    flows = Counter((one["cid"], time_of(one).replace(second=0, microsecond=0)) for one in recent(records))
+    return [{"cid": cid, "flow": flow, "time": minute} for (cid, minute), flow in flows.items()]
 
 
 def expected_plates(records: list[Event]) -> list[Event]:

@@ -120,6 +120,9 @@ def _shown(service: dict[str, Any]) -> str:
     plan, lines = service.pop("plan", None), service.pop("log", None)
     requests = service.pop("requests", None) or {"total": 0, "items": []}
     service["requests"] = requests["total"]
+    for name in ("reason", "log_note"):
+        if not service.get(name):
+            service.pop(name, None)
     parts = [fields(service)]
     if plan:
         parts.append("\n".join(plan["diagram"]))

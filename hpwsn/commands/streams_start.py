@@ -2,7 +2,7 @@
 
 `start` posts a definition. With `--wait` it follows the state of the service until it is running or has
 failed, and prints it to standard error, at each change and every few seconds. `stop` returns when the job has
-ended.
+ended. A service whose job the node does not run is only forgotten.
 """
 
 import argparse
@@ -88,12 +88,26 @@ def _wait(arguments: argparse.Namespace, uri: str) -> dict[str, Any]:
         if state == "running":
             return service
         if state == "failed":
-            raise HpwsnError(f"{uri} has failed; the end of its log:\n" + "\n".join(service.get("log") or ()))
+            raise HpwsnError(_failure(service))
         time.sleep(LOOK)
+
+
+def _failure(service: dict[str, Any]) -> str:
+    reason = service.get("reason") or service.get("log_note")
+    told = f"{service['uri']} has failed" + (f": {reason}" if reason else "")
+    lines = service.get("log")
+    return "\n".join((f"{told}; the end of its log:", *lines)) if lines else told
 
 
 def _stop(arguments: argparse.Namespace) -> int:
     where = address(arguments, "streams", arguments.uri)
+    # Only a service that the node runs has a plan.
+    runs = request("GET", where, ca=arguments.ca).get("plan") is not None
     send("DELETE", where, timeout=STOP_TIMEOUT, ca=arguments.ca)
-    print(dump({"stopped": arguments.uri}) if arguments.json else f"{arguments.uri} has stopped")
+    if arguments.json:
+        print(dump({"stopped" if runs else "forgotten": arguments.uri}))
+    elif runs:
+        print(f"{arguments.uri} has stopped")
+    else:
+        print(f"{arguments.uri} is forgotten; its job is not run by this node, and was not stopped")
     return 0

@@ -9,9 +9,11 @@ If the future fails, nothing of its append is stored.
 """
 
 import asyncio
+import contextlib
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -141,14 +143,27 @@ class Journal:
         try:
             for run in runs:
                 if isinstance(run, LargeRun):
-                    run.file = await self._in_file(self._large.write, run.content)
+                    run.file = self._large.new_name()
                     names.append(run.file)
-            first = await self._append(runs, arrival)
+                    await self._in_file(self._large.write, run.file, run.content)
         except BaseException:
-            self._in_files.submit(self._large.drop, names)
+            self._drop_files(names)
             raise
-        self._large.stored(names)
-        return first
+        appended = self._append(runs, arrival)
+        appended.add_done_callback(partial(self._large_appended, names))
+        await asyncio.wait((appended,))  # a cancelled wait does not cancel the append: it may be committed
+        return appended.result()
+
+    def _large_appended(self, names: Sequence[str], appended: asyncio.Future[int]) -> None:
+        if appended.cancelled() or appended.exception() is not None:
+            self._drop_files(names)
+        else:
+            self._large.stored(names)
+
+    def _drop_files(self, names: Sequence[str]) -> None:
+        # It runs after a write that is under way. A journal that was closed leaves it to the next start.
+        with contextlib.suppress(RuntimeError):
+            self._in_files.submit(self._large.drop, names)
 
     async def _in_file(self, function: Callable[..., T], *arguments: Any) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._in_files, function, *arguments)
@@ -354,6 +369,11 @@ class Journal:
         return self._channel.unavailable
 
     @property
+    def problem(self) -> str | None:
+        """Why the journal does not do all that it should; None if it does."""
+        return self._channel.unavailable or self._large.problem
+
+    @property
     def state(self) -> State:
         """The current figures."""
         writer, channel = self._writer, self._channel
@@ -364,6 +384,7 @@ class Journal:
             mean_group=writer.changes / writer.commits if writer.commits else 0.0,
             failures=channel.failures,
             lost=channel.lost,
+            missing=len(self._large.missing),
             database_bytes=sum(_size(self._path.with_name(self._path.name + end)) for end in ("", "-wal"))
             + self._large.bytes,
             waiting=writer.waiting,
@@ -392,8 +413,10 @@ class Journal:
             self._reserve.take()
             linger = LINGER if self._durability == "none" else 0.0
             self._writer = Writer(db, self._path, self._channel.hand_back, self._reserve, linger=linger)
-            self._reader = Reader(open_reader(self._path), self._path, self._large.read)
-            self._large.collect(self._large.names(), self._reader.query(_files_needed))
+            self._reader = Reader(
+                open_reader(self._path), self._path, self._large.read, self._large.note_missing
+            )
+            self._large.collect_at_start(self._reader.query(_files_needed))
         except sqlite3.Error as error:
             db.close()
             raise opening_error(self._path, error) from error
@@ -422,7 +445,7 @@ class Journal:
             finally:
                 if pruning.streams and self._open:
                     await self._read(self._reader.forget_streams)
-                if self._large.bytes and self._open:
+                if (self._large.bytes or self._large.missing) and self._open:
                     names = await self._in_file(self._large.names)
                     await self._in_file(self._large.collect, names, await self._query(_files_needed))
 

@@ -69,6 +69,11 @@ class Node:
         found = (parts.backbone.problem(), parts.journal.state.unavailable, topics, membership)
         return [problem for problem in found if problem]
 
+    def warnings(self) -> list[str]:
+        """What an operator must see to although this node is ready."""
+        problem = self.parts.journal.problem
+        return [] if problem is None or problem in self.problems() else [problem]
+
     async def start(self) -> None:
         """Open everything; the node accepts requests when this returns."""
         async with AsyncExitStack() as running:
@@ -201,7 +206,7 @@ class Node:
 
     def _operators(self) -> OperatorDoor:
         parts = self.parts
-        operators = OperatorDoor(self.name, parts.broker, parts.pusher, self.problems)
+        operators = OperatorDoor(self.name, parts.broker, parts.pusher, self.problems, self.warnings)
         operators.reports["backbone"] = parts.backbone.figures
         operators.reports["matching"] = lambda: parts.engines.figures(parts.audience.content_subscriptions())
         if parts.receipts:

@@ -84,7 +84,7 @@ class Parts:
 
     def _make_data_directory(self) -> None:
         try:
-            Path(self.config.data.dir).mkdir(parents=True, exist_ok=True)
+            Path(self.config.data.dir).mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
             raise HpwsnError(
                 f"the data directory {self.config.data.dir} cannot be created: {error.strerror};"

@@ -88,6 +88,21 @@ def two_nodes(folder: Path, clusters: tuple[str, str]) -> Iterator[tuple[AdminPr
                 node.close()
 
 
+@asynccontextmanager
+async def across(first: Member, second: Member) -> AsyncIterator[tuple[Client, SlowConsumer, Receiver]]:
+    """A publisher at one node; at the other, the subscribers to `big` and `small`, which it reaches."""
+    async with (
+        slow_consumer() as (consumer, url),
+        Receiver() as receiver,
+        Client(first.url, timeout=PATIENCE, limits=Limits(body=LIMIT)) as publisher,
+        Client(second.url) as subscriber,
+    ):
+        await subscriber.subscribe("small", receiver)
+        await subscriber.subscribe("big", url)
+        await reaches(publisher, "small", receiver)
+        yield publisher, consumer, receiver
+
+
 async def reaches(publisher: Client, topic: str, receiver: Receiver) -> None:
     """Publish probes until one has arrived, and leave none behind."""
     async with patience():
@@ -107,15 +122,7 @@ async def test_a_large_message_arrives_whole_and_once_and_holds_nobody_up(
 ) -> None:
     with two_nodes(tmp_path, clusters) as (admin, first, second):
         states = [admin.states()]
-        async with (
-            slow_consumer() as (consumer, url),
-            Receiver() as receiver,
-            Client(first.url, timeout=PATIENCE, limits=Limits(body=LIMIT)) as publisher,
-            Client(second.url) as subscriber,
-        ):
-            await subscriber.subscribe("small", receiver)
-            await subscriber.subscribe("big", url)
-            await reaches(publisher, "small", receiver)
+        async with across(first, second) as (publisher, consumer, receiver):
             consumer.may_end.clear()
             for payload in (TEXT, ELEMENTS):
                 consumer.begun.clear()
@@ -152,15 +159,7 @@ async def test_a_large_message_arrives_whole_and_once_and_holds_nobody_up(
 
 async def test_a_reliable_large_message_arrives_after_the_receiving_node_was_killed(tmp_path: Path) -> None:
     with two_nodes(tmp_path, ("one", "one")) as (_, first, second):
-        async with (
-            slow_consumer() as (consumer, url),
-            Receiver() as receiver,
-            Client(first.url, timeout=PATIENCE, limits=Limits(body=LIMIT)) as publisher,
-            Client(second.url) as subscriber,
-        ):
-            await subscriber.subscribe("small", receiver)
-            await subscriber.subscribe("big", url)
-            await reaches(publisher, "small", receiver)
+        async with across(first, second) as (publisher, consumer, _):
             before = second.status()["routing"]["tcp"]["frames_received"]
 
             async def arriving() -> bool:

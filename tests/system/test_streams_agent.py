@@ -59,8 +59,8 @@ async def start(node: NodeProcess, definition: str | bytes, **headers: str) -> t
     return await ask("POST", f"{node.base}/streams", data=definition, headers=headers)
 
 
-async def shown(node: NodeProcess, uri: str = URI) -> dict[str, Any]:
-    status, found = await ask("GET", f"{node.base}/streams/{quote(uri, safe=':')}")
+async def shown(node: NodeProcess, uri: str = URI, **headers: str) -> dict[str, Any]:
+    status, found = await ask("GET", f"{node.base}/streams/{quote(uri, safe=':')}", headers=headers)
     assert status == 200, found
     return dict(found)
 
@@ -136,10 +136,14 @@ async def test_definitions_that_are_wrong_or_not_allowed_start_nothing(tmp_path:
 
 
 async def test_a_fixed_tree_refuses_services_of_other_topics(tmp_path: Path) -> None:
-    (tmp_path / "topics.toml").write_text("[topics.numbers]\n")
+    (tmp_path / "topics.toml").write_text("[topics.numbers.all]\n")
     with NodeProcess(tmp_path / "node", *AGENT, "--topics", str(tmp_path / "topics.toml")) as node:
-        status, answer = await start(node, EVEN)
-        assert (status, "numbers:even" in answer["error"]) == (404, True)
+        for definition, refused in (
+            (EVEN, "numbers:even"),
+            (EVEN.replace("numbers:all", "numbers:odd"), "numbers:odd"),
+        ):
+            status, answer = await start(node, definition)
+            assert (status, refused in answer["error"]) == (404, True)
         assert nothing_runs(node)
 
 
@@ -162,6 +166,8 @@ async def test_a_job_that_keeps_crashing_fails_with_its_log_and_can_be_started_a
         failed = await state_is(node, "failed")
         assert (failed["restarts"], failed["pid"]) == (1, None)
         assert any("nowhere" in line for line in failed["log"]), failed["log"]
+        assert "hpwsn: error: " + failed["reason"] in failed["log"]
+        assert failed["log_note"] is None
         async with aiohttp.ClientSession() as session, session.get(f"{node.base}/metrics") as metrics:
             assert "hpwsn_agent_failed 1\n" in await metrics.text()
         # Started again after a restart of the node, and by another POST.
@@ -221,11 +227,66 @@ async def test_a_job_gets_the_token_of_jobs_only_from_a_client_that_shows_it(
             return bool(seen)
 
         await eventually(has_run)
+        await only_clients_with_the_token_see_the_log(node, shown_token)
         assert "JAVA_HOME" in seen[0]
         assert "HPWSN_TOKEN" not in seen[0]
         for uri in ("urn:without", "urn:with"):
             assert (await ask("DELETE", f"{node.base}/streams/{uri}"))[0] == 204
         assert not jobs_of(node)
+
+
+async def only_clients_with_the_token_see_the_log(node: NodeProcess, token: dict[str, str]) -> None:
+    async def has_a_reason() -> bool:
+        found = await shown(node, "urn:with", **token)
+        return bool(found["reason"] and found["log"])
+
+    await eventually(has_a_reason)
+    (log,) = [
+        file.with_name("job.log")
+        for file in (node.data / "streams").glob("*/service.json")
+        if json.loads(file.read_text())["uri"] == "urn:with"
+    ]
+    with log.open("a") as job:
+        job.write("hpwsn: error: cannot read B34C91\n" * 20)
+    hidden = await shown(node, "urn:with")
+    assert (hidden["log"], hidden["reason"]) == ([], None)
+    assert "show the token of jobs" in hidden["log_note"]
+    assert "B34C91" not in json.dumps([hidden, (await ask("GET", f"{node.base}/streams"))[1]])
+    seen = await shown(node, "urn:with", **token)
+    assert (seen["log_note"], "B34C91" in str(seen["log"])) == (None, True)
+    guessed = {"Authorization": "Bearer guessed"}
+    assert (await ask("GET", f"{node.base}/streams/urn:with", headers=guessed))[0] == 401
+    # The log of a job that reads what everybody may read is for everybody.
+    without = await shown(node, "urn:without")
+    assert (bool(without["log"]), without["log_note"]) == (True, None)
+
+
+async def test_a_definition_of_an_internal_input_without_the_token_starts_nothing(tmp_path: Path) -> None:
+    (tmp_path / "topics.toml").write_text(
+        '[topics.numbers.all]\nvisibility = "internal"\n[topics.numbers.even]\n'
+    )
+    with NodeProcess(tmp_path / "node", *AGENT, "--topics", str(tmp_path / "topics.toml")) as node:
+        status, answer = await start(node, EVEN)
+        assert (status, "numbers:all" in answer["error"]) == (401, True)
+        assert nothing_runs(node)
+        assert not jobs_of(node)
+        assert (await ask("GET", f"{node.base}/streams/{URI}"))[0] == 404
+
+
+async def test_stopping_a_job_that_somebody_else_runs_only_forgets_it(
+    node: NodeProcess, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for options, told in (
+        ((), f"{URI} is forgotten; its job is not run by this node, and was not stopped\n"),
+        (("--json",), {"forgotten": URI}),
+    ):
+        assert (await ask("PUT", f"{node.base}/streams/{URI}", json=FLOW))[0] == 200
+        assert await asyncio.to_thread(main, ["streams", "stop", URI, "--url", node.url, *options]) == 0
+        found = capsys.readouterr().out
+        assert (json.loads(found) if options else found) == told
+        assert (await ask("GET", f"{node.base}/streams/{URI}"))[0] == 404
+    assert await asyncio.to_thread(main, ["streams", "stop", URI, "--url", node.url]) == 1
+    assert "the node has nothing at" in capsys.readouterr().err
 
 
 def numbers(first: int, last: int) -> list[dict[str, Any]]:
@@ -310,6 +371,7 @@ async def test_a_posted_service_runs_whatever_is_killed_and_ends_when_it_is_dele
     # A job that does not react to SIGTERM is killed after streams.stop_timeout.
     os.kill(third["pid"], signal.SIGSTOP)
     assert await asyncio.to_thread(main, ["streams", "stop", URI, "--url", node.url]) == 0
+    assert f"{URI} has stopped" in capsys.readouterr().out
     assert not psutil.pid_exists(third["pid"])
     assert not jobs_of(node)
     assert nothing_runs(node)

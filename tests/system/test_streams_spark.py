@@ -39,21 +39,13 @@ from hpwsn.streams.spark.history import json_lines, query_history
 from hpwsn.streams.spark.inputs import register_sources
 from hpwsn.streams.spark.job import RESTARTS, Job, Options
 from hpwsn_client import SyncClient
+from tests import stream_examples
 from tests.activemq import ActiveMQ, BackedNode
 from tests.harness import ROOT, NodeProcess
 from tests.patience import PATIENCE, until
 from tests.spark import events_of, spark_session
 from tests.stream_cases import CASES, DATA, EACH, FILES, FUNCTIONS, LIVE, SCHEMA, START, definition
-from tests.stream_examples import (
-    examples,
-    expected_companions,
-    expected_flows,
-    expected_pairs,
-    expected_plates,
-    expected_positions,
-    plates,
-    positions,
-)
+from tests.stream_examples import counted, examples, plates, positions
 
 EXAMPLES = ROOT / "hpwsn" / "streams" / "examples"
 READINGS = """
@@ -260,10 +252,6 @@ def post(node: NodeProcess, topic: str, given: list[dict[str, Any]]) -> None:
         assert answer.status == 202
 
 
-def counted(given: list[dict[str, Any]]) -> Counter[tuple[Any, ...]]:
-    return Counter(tuple(one.values()) for one in given)
-
-
 def as_json(given: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{name: json_of(value) for name, value in event.items()} for event in given]
 
@@ -308,14 +296,14 @@ def test_the_examples_give_on_spark_what_a_direct_computation_gives(
         }
     # A count is published once its window is over, which the last record is not.
     late = json_of(records[-1]["time"])[:15]
-    flows = [one for one in as_json(expected_flows(records)) if one["time"][:15] < late]
+    flows = [one for one in as_json(stream_examples.expected_flows(records)) if one["time"][:15] < late]
     assert counted(found["flow"]) == counted(flows)
-    assert counted(found["plates"]) == counted(as_json(expected_plates(records)))
-    assert counted(found["gps"]) == counted(as_json(expected_positions(fleets)))
+    assert counted(found["plates"]) == counted(as_json(stream_examples.expected_plates(records)))
+    assert counted(found["gps"]) == counted(as_json(stream_examples.expected_positions(fleets)))
     pairs = {tuple(one.values()) for one in found["together"]}
-    assert pairs == {(*names, json_of(time)) for *names, time in expected_pairs(records)}
+    assert pairs == {(*names, json_of(time)) for *names, time in stream_examples.expected_pairs(records)}
     assert found["companions"]
-    assert counted(found["companions"]) == counted(as_json(expected_companions(records)))
+    assert counted(found["companions"]) == counted(as_json(stream_examples.expected_companions(records)))
 
 
 def test_by_activemq_each_event_comes_once_whatever_is_run_again(

@@ -92,10 +92,12 @@ class LiveDelivery:
         self._due = None
         loop = asyncio.get_running_loop()
         began = loop.time()
-        self._flush_some()
-        ended = loop.time()
-        self._pause_until = ended + min(PAUSES * (ended - began), GATHER)
-        self._schedule()
+        try:
+            self._flush_some()
+        finally:
+            ended = loop.time()
+            self._pause_until = ended + min(PAUSES * (ended - began), GATHER)
+            self._schedule()
 
     def _flush_some(self) -> None:
         """Deliver the next part of the queue; a large entry goes to the followers' own tasks."""
@@ -119,11 +121,13 @@ class LiveDelivery:
 
     def _deliver(self, taken: Sequence[tuple[tuple[FeedGroup, ...], Stretch]]) -> None:
         news: set[Feed] = set()
-        chosen: list[Stretch] = []
-        for groups, some in groupby(taken, itemgetter(0)):
-            stretches = [stretch for _, stretch in some]
-            wanted = self._feeds.match(groups, stretches, news)
-            chosen += _chosen(stretches, wanted)
+        try:
+            chosen = self._match(taken, news)
+        except Exception:
+            log.exception("events could not be matched; their followers read the log")
+            for follower in _followers(group for groups, _ in taken for group in groups):
+                self._behind(follower, taken[0][1].offsets[0] - 1)
+            return
         if not news:
             return
         written = asyncio.get_running_loop().time()
@@ -147,6 +151,16 @@ class LiveDelivery:
                             self._write(follower, kept[0], rest, written)
                     else:
                         self._write(follower, offsets[0], block, written)
+
+    def _match(
+        self, taken: Sequence[tuple[tuple[FeedGroup, ...], Stretch]], news: set[Feed]
+    ) -> list[Stretch]:
+        """Add what is taken from the queue to the feeds that want it, and these to `news`; what is wanted."""
+        chosen: list[Stretch] = []
+        for groups, some in groupby(taken, itemgetter(0)):
+            stretches = [stretch for _, stretch in some]
+            chosen += _chosen(stretches, self._feeds.match(groups, stretches, news))
+        return chosen
 
     def _write(self, follower: Follower, first: int, block: bytes, now: float) -> None:
         try:
@@ -180,10 +194,16 @@ def _chosen(stretches: Sequence[Stretch], wanted: Sequence[bool]) -> list[Stretc
 def _hand_over(feeds: Feeds, groups: Iterable[FeedGroup], stretch: Stretch) -> None:
     """Let each follower's own task filter, encode and send a large entry, and then read the log."""
     offset = stretch.offsets[0]
-    for follower in [one for group in groups for feed in group.feeds.values() for one in feed.followers]:
+    for follower in _followers(groups):
         if follower.upto < offset:
             follower.handed = stretch
             _fall_behind(feeds, follower, offset - 1)
+
+
+def _followers(groups: Iterable[FeedGroup]) -> list[Follower]:
+    """The live followers of groups, each once."""
+    feeds = [feed for group in dict.fromkeys(groups) for feed in group.feeds.values()]
+    return [follower for feed in feeds for follower in feed.followers]
 
 
 def _fall_behind(feeds: Feeds, follower: Follower, upto: int) -> None:

@@ -24,7 +24,7 @@ LOOP_BYTES = 64 << 10
 class Stretch:
     """Entries of one run at their offsets, in order; `offsets` is a range where none is left out."""
 
-    __slots__ = ("_encoding", "encoded", "offsets", "run")
+    __slots__ = ("__weakref__", "_encoding", "encoded", "offsets", "run")
 
     def __init__(self, offsets: Sequence[int], run: Run) -> None:
         self.offsets = offsets

@@ -12,6 +12,7 @@ import asyncio
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from weakref import WeakValueDictionary
 
 from hpwsn.broker.delivery.feeds import Connection, Follower
 from hpwsn.broker.delivery.live_delivery import LiveDelivery
@@ -114,6 +115,8 @@ class Readers:
         self._subtree = subtree
         self._watches: dict[Topic, set[_Watch]] = {}
         self._waiting: dict[Topic, int] = {}
+        self._large: WeakValueDictionary[int, Stretch] = WeakValueDictionary()
+        """Large entries that a reader has at present, so that slow readers share the bytes."""
         self.head = head
         self.closed = False
         self.waiting_changed: Listeners[Topic, bool] = Listeners("readers that wait")
@@ -227,6 +230,8 @@ class Readers:
         self._live.leave(follower)
         if self.closed:
             return Page(upto=follower.upto)
+        if handed is not None:
+            handed = self._large.setdefault(handed.offsets[0], handed)
         await connection.drained()
         if handed is None:
             return Page(upto=follower.upto)
@@ -258,11 +263,15 @@ class Readers:
         scan = await self._journal.scan_runs(
             after, limit=batch, topics=topics, head=head, room=room, internal=query.internal
         )
-        looked = Page([Stretch(range(first, first + run.size), run) for first, run in scan.runs], scan.upto)
+        looked = Page([self._stretch(first, run) for first, run in scan.runs], scan.upto)
         found = Page(await _selected(looked, query), scan.upto)
         if found.count > limit:
             found = found.first(limit)
         return Page(found.stretches, found.upto, complete=found.upto >= head)
+
+    def _stretch(self, first: int, run: Run) -> Stretch:
+        found = Stretch(range(first, first + run.size), run)
+        return found if not run.large else self._large.setdefault(first, found)
 
     def _keys(self, query: Query) -> Collection[str]:
         found = [self._tree.keys((expression,), query.internal) or () for expression in query.expressions]

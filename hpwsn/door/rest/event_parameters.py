@@ -24,6 +24,7 @@ MOST_TOPICS = 1000
 
 _DIALECTS = {"predicates": DIALECT_PREDICATES, "xpath": DIALECT_XPATH}
 _is_id = re.compile(r"[^\x00-\x1f\x7f\ud800-\udfff]{1,1024}").fullmatch
+_is_refusal = re.compile(r"q\s*=\s*0(?:\.0*)?").fullmatch
 _is_seconds = re.compile(r"[0-9]{1,400}(?:\.[0-9]{1,400})?(?:[eE][+-]?[0-9]{1,3})?").fullmatch
 
 
@@ -135,11 +136,14 @@ def since_of(request: web.Request) -> float | None:
 
 
 def accepts(request: web.Request, media_type: str) -> bool:
-    """Whether the header Accept names a media type."""
-    return any(
-        part.partition(";")[0].strip().lower() == media_type
-        for part in request.headers.get("Accept", "").split(",")
-    )
+    """Whether the header Accept names a media type, with a weight other than 0 (RFC 9110, section 12.4.2)."""
+    return any(_named(part, media_type) for part in ",".join(request.headers.getall("Accept", ())).split(","))
+
+
+def _named(part: str, media_type: str) -> bool:
+    """Whether a part of Accept is a media type, and accepts it."""
+    name, *parameters = (each.strip().lower() for each in part.split(";"))
+    return name == media_type and not any(map(_is_refusal, parameters))
 
 
 def bad(words: str) -> faults.SoapFault:

@@ -12,6 +12,7 @@ import logging
 from aiohttp import HttpVersion11, web
 
 from hpwsn.broker.delivery.log_readers import Query, Readers
+from hpwsn.door.rest.event_parameters import accepts
 from hpwsn.door.rest.long_connection import Forms, LongConnection
 from hpwsn.errors import JournalUnavailable
 
@@ -25,10 +26,7 @@ _HEADERS = {"Content-Type": "text/event-stream", "Cache-Control": "no-store", "X
 
 def wants_stream(request: web.Request) -> bool:
     """Whether the client accepts a stream."""
-    return any(
-        part.partition(";")[0].strip().lower() == "text/event-stream"
-        for part in request.headers.get("Accept", "").split(",")
-    )
+    return accepts(request, "text/event-stream")
 
 
 async def write_stream(

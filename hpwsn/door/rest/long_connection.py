@@ -1,6 +1,7 @@
 """Long connections: how events are framed for server-sent events and WebSockets, and written.
 
-Frames and blocks are made once for all connections of a form. Blocks are written to the transport directly,
+Live delivery makes frames and blocks once for all connections of a form. A large event is encoded once for
+all, and each connection copies one block of it at a time. Blocks are written to the transport directly,
 past aiohttp's response, which has sent its head by then. A client that takes nothing for STALLED seconds is
 given up.
 """
@@ -20,8 +21,8 @@ STALLED = 60.0
 UNTAKEN = 64 << 10
 """Bytes in the transport above which nothing more is written from memory."""
 
-_TEXT = 0x81
-"""First byte of a WebSocket frame with a whole text message."""
+_FINAL, _TEXT, _CONTINUATION = 0x80, 0x01, 0x00
+"""Parts of the first byte of a WebSocket frame."""
 
 
 class StreamForm:
@@ -37,16 +38,16 @@ class StreamForm:
         """One event with its offset as id."""
         return b"id: %d\ndata: %b\n\n" % (offset, data)
 
-    def block(self, frames: Sequence[bytes]) -> bytes:
+    def block(self, frames: Sequence[bytes | memoryview]) -> bytes:
         """The frames, as one chunk."""
         data = b"".join(frames)
         return b"%x\r\n%b\r\n" % (len(data), data) if self._chunked else data
 
-    def blocks(self, frames: Sequence[bytes]) -> Iterator[bytes]:
-        """The frames in blocks of LOOP_BYTES."""
-        data = b"".join(frames)
-        for start in range(0, len(data), LOOP_BYTES):
-            yield self.block((data[start : start + LOOP_BYTES],))
+    def cut(self, offset: int, data: bytes) -> Iterator[bytes]:
+        """The frame of a large event in blocks of about LOOP_BYTES."""
+        for piece, first, last in _pieces(data):
+            head = b"id: %d\ndata: " % offset if first else b""
+            yield self.block((head, piece, b"\n\n" if last else b""))
 
 
 class SocketForm:
@@ -58,30 +59,52 @@ class SocketForm:
         self.encode = encode
 
     def frame(self, offset: int, data: bytes) -> bytes:
-        """One event as one message."""
-        size = len(data)
-        if size < 126:
-            return b"%c%c%b" % (_TEXT, size, data)
-        if size < 1 << 16:
-            return b"%c\x7e%b%b" % (_TEXT, size.to_bytes(2), data)
-        return b"%c\x7f%b%b" % (_TEXT, size.to_bytes(8), data)
+        """One event as one message in one frame."""
+        return _head(_FINAL | _TEXT, len(data)) + data
 
-    def block(self, frames: Sequence[bytes]) -> bytes:
+    def block(self, frames: Sequence[bytes | memoryview]) -> bytes:
         """The frames, one after another."""
         return b"".join(frames)
 
-    def blocks(self, frames: Sequence[bytes]) -> Iterator[bytes]:
-        """Whole frames, since aiohttp may write a ping after each block."""
-        some: list[bytes] = []
-        size = 0
-        for frame in frames:
-            some.append(frame)
-            size += len(frame)
-            if size >= LOOP_BYTES:
-                yield self.block(some)
-                some, size = [], 0
-        if some:
-            yield self.block(some)
+    def cut(self, offset: int, data: bytes) -> Iterator[bytes]:
+        """A large event as one message in many frames; aiohttp may write a ping after each (section 5.4)."""
+        for piece, first, last in _pieces(data):
+            kind = (_TEXT if first else _CONTINUATION) | (_FINAL if last else 0)
+            yield self.block((_head(kind, len(piece)), piece))
+
+
+def _head(kind: int, size: int) -> bytes:
+    """The bytes of a WebSocket frame before its data."""
+    if size < 126:
+        return b"%c%c" % (kind, size)
+    if size < 1 << 16:
+        return b"%c\x7e%b" % (kind, size.to_bytes(2))
+    return b"%c\x7f%b" % (kind, size.to_bytes(8))
+
+
+def _pieces(data: bytes) -> Iterator[tuple[memoryview, bool, bool]]:
+    """Pieces of LOOP_BYTES that are not copied, and whether each is the first and the last."""
+    view = memoryview(data)
+    for start in range(0, len(data), LOOP_BYTES):
+        end = start + LOOP_BYTES
+        yield view[start:end], not start, end >= len(data)
+
+
+def blocks(form: StreamForm | SocketForm, offsets: Sequence[int], events: Sequence[bytes]) -> Iterator[bytes]:
+    """Events in blocks of about LOOP_BYTES; of a large event, only one block at a time is a copy."""
+    frames: list[bytes] = []
+    size = 0
+    for offset, data in zip(offsets, events, strict=True):
+        if frames and size + len(data) > LOOP_BYTES:
+            yield form.block(frames)
+            frames, size = [], 0
+        if len(data) > LOOP_BYTES:
+            yield from form.cut(offset, data)
+            continue
+        frames.append(form.frame(offset, data))
+        size += len(frames[-1])
+    if frames:
+        yield form.block(frames)
 
 
 class Forms:
@@ -131,7 +154,7 @@ class LongConnection:
         form = self._form
         data = await encode_once(stretches, form.encode)
         offsets = [offset for each in stretches for offset in each.offsets]
-        for block in form.blocks([*map(form.frame, offsets, data)]):
+        for block in blocks(form, offsets, data):
             while not self.write(block):
                 await self.drained()
                 await asyncio.sleep(0)

@@ -38,11 +38,13 @@ class OperatorDoor:
         broker: Broker,
         pusher: Pusher,
         problems: Problems,
+        warnings: Problems,
     ) -> None:
         self._name = name
         self._broker = broker
         self._pusher = pusher
         self._problems = problems
+        self._warnings = warnings
         self._started = broker.now()
         self.reports: dict[str, Callable[[], Mapping[str, Any]]] = {}
         """The counters of other parts of the node, by their name in /status."""
@@ -91,7 +93,7 @@ class OperatorDoor:
                 "version": __version__,
                 "started": self._started.isoformat(),
                 "uptime": round((now - self._started).total_seconds(), 3),
-                "problems": self._problems(),
+                "problems": [*self._problems(), *self._warnings()],
                 **self._figures(),
             }
         )

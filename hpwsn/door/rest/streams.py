@@ -28,7 +28,7 @@ from hpwsn.door.rest.list_pages import page_of
 from hpwsn.door.rest.service_requests import ServiceRequests
 from hpwsn.streams.agent.definition_check import CheckedService, CheckFailed
 from hpwsn.streams.agent.posted_definition import MAX_DEFINITION
-from hpwsn.streams.agent.service_agent import ServiceAgent, ServiceExists, TooManyServices
+from hpwsn.streams.agent.service_agent import AgentClosed, ServiceAgent, ServiceExists, TooManyServices
 from hpwsn.streams.definition.problems import DefinitionError
 from hpwsn.streams.registry.known_services import AlreadyRunning, RegistryFull, Services
 from hpwsn.streams.registry.service import MAX_TEXT, ServiceRefused
@@ -97,13 +97,14 @@ class StreamsDoor:
     @answers_in_json
     async def _show(self, request: web.Request) -> web.StreamResponse:
         uri = request.match_info["uri"]
+        with_token = reads_internal(request, self._accepts_token)
         found = self._describe(uri)
         if found is None:
             return _unknown(request)
         topic = Topic.parse(found["topic"])
-        details: dict[str, Any] = {"plan": None, "log": []}
+        details: dict[str, Any] = {"plan": None, "reason": None, "log": [], "log_note": None}
         if self._agent is not None and uri in self._agent:
-            details = await self._agent.details(uri)
+            details = await self._agent.details(uri, with_token)
         return web.json_response({**found, **details, "requests": self._requests.describe(topic)})
 
     def _describe(self, uri: str) -> dict[str, Any] | None:
@@ -250,7 +251,10 @@ class StreamsDoor:
         """Forget a service; stop its job first, if the node runs it."""
         self._check_page(request)
         uri = request.match_info["uri"]
-        stopped = self._agent is not None and await self._agent.remove(uri)
+        try:
+            stopped = self._agent is not None and await self._agent.remove(uri)
+        except AgentClosed as error:
+            raise faults.Busy(str(error)) from error
         if not self._services.remove(uri) and not stopped:
             return _unknown(request)
         await self._save()

@@ -31,7 +31,7 @@ class DirectoryLock:
 
     def acquire(self) -> None:
         """Take the lock without waiting; DataDirectoryInUse names the process that holds it."""
-        self._directory.mkdir(parents=True, exist_ok=True)
+        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(self._directory / "lock", os.O_RDWR | os.O_CREAT, 0o644)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -8,7 +8,7 @@ import json
 import sqlite3
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,7 @@ _CONTENTS = (
     "SELECT CAST(group_concat(content, '') AS BLOB) FROM (SELECT content FROM log"
     " WHERE offset IN (SELECT value FROM json_each(?)) ORDER BY offset LIMIT -1)"
 )
+_THERE = "SELECT json_group_array(offset) FROM log WHERE offset IN (SELECT value FROM json_each(?))"
 _PULL = (
     "SELECT json_group_array(json_array(offset, seq, subscription))"
     " FROM (SELECT offset, seq, subscription FROM queue"
@@ -72,10 +73,18 @@ Noted = list[Any]
 class Reader:
     """Sees complete commits only; every method reads one snapshot."""
 
-    def __init__(self, db: sqlite3.Connection, path: Path, read_large: Callable[[str], bytes | None]) -> None:
+    def __init__(
+        self,
+        db: sqlite3.Connection,
+        path: Path,
+        read_large: Callable[[str], bytes | None],
+        note_missing: Callable[[set[str]], None],
+    ) -> None:
         self._db = db
         self._path = path
         self._read_large = read_large
+        self._note_missing = note_missing
+        self._not_found: dict[int, str] = {}
         self.forget_streams()
 
     def close(self) -> None:
@@ -222,6 +231,15 @@ class Reader:
         finally:
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
+            if self._not_found:
+                self._check_not_found()
+
+    def _check_not_found(self) -> None:
+        """Note the contents that are missing, without those that retention has removed meanwhile."""
+        not_found, self._not_found = self._not_found, {}
+        with suppress(sqlite3.Error):  # the next read reports a file that is damaged
+            there = json.loads(self._one(_THERE, json.dumps(list(not_found))))
+            self._note_missing({not_found[offset] for offset in there})
 
     def _one(self, statement: str, *values: Any) -> Any:
         return self._db.execute(statement, values).fetchone()[0]
@@ -309,7 +327,13 @@ class Reader:
 
     def _content(self, row: Row, found: bytes) -> bytes | None:
         """The content of a row, which has the name of a file if it is large; None if the file is gone."""
-        return found if not row.outside else self._read_large(found.decode())
+        if not row.outside:
+            return found
+        name = found.decode()
+        content = self._read_large(name)
+        if content is None:
+            self._not_found[row.offset] = name
+        return content
 
     def _topic(self, stream: int) -> Topic | None:
         if stream not in self._topics:

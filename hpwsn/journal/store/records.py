@@ -220,6 +220,8 @@ class State:
     mean_group: float
     failures: int
     lost: int
+    missing: int
+    """Large notifications in the log whose content is not there."""
     database_bytes: int
     waiting: int
     waiting_bytes: int

@@ -11,6 +11,7 @@ later schema changes are applied in one transaction.
 """
 
 import contextlib
+import os
 import sqlite3
 from pathlib import Path
 
@@ -149,6 +150,7 @@ def open_writer(
     path: Path, durability: Durability, max_bytes: int | None, checkpoint_bytes: int
 ) -> sqlite3.Connection:
     """Open the only writing connection; create the tables in a new file, refuse another program's file."""
+    _create_private(path)
     try:
         db = _connect(path)
         try:
@@ -164,6 +166,12 @@ def open_writer(
     except sqlite3.Error as error:
         raise opening_error(path, error) from error
     return db
+
+
+def _create_private(path: Path) -> None:
+    """Create a new file that only the node's user can read; SQLite gives its mode to the -wal and -shm."""
+    with contextlib.suppress(OSError):  # it exists, or SQLite reports why it cannot be created
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def open_reader(path: Path) -> sqlite3.Connection:

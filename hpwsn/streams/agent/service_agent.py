@@ -22,7 +22,7 @@ from hpwsn.settings import StreamsSettings
 from hpwsn.streams.agent.definition_check import CheckedService, DefinitionCheck
 from hpwsn.streams.agent.job_folder import JobFolder, saved_folders
 from hpwsn.streams.agent.job_process import POLL, JobProcess
-from hpwsn.streams.agent.job_rules import Observation, RestartPolicy, job_state
+from hpwsn.streams.agent.job_rules import JobState, Observation, RestartPolicy, job_state
 from hpwsn.streams.agent.posted_definition import Allowed, read_posted
 from hpwsn.streams.definition.definition import Definition
 from hpwsn.streams.definition.problems import DefinitionError, Place, Problem
@@ -35,6 +35,10 @@ TRIM_EVERY = 300
 """Looks at a running process between two looks at the size of its log."""
 PROGRESS = "60"
 """Seconds between progress lines in a job's log."""
+HIDDEN_LOG = (
+    "the job can read internal topics, which its log may quote; show the token of jobs to see it"
+    " (Authorization: Bearer, or HPWSN_TOKEN)"
+)
 
 
 class ServiceExists(HpwsnError):
@@ -43,6 +47,10 @@ class ServiceExists(HpwsnError):
 
 class TooManyServices(HpwsnError):
     """The node runs as many services as it may."""
+
+
+class AgentClosed(HpwsnError):
+    """The node stops, and does not stop its services any more."""
 
 
 @dataclass(slots=True, eq=False)
@@ -87,7 +95,7 @@ class ServiceAgent:
         self._policy = RestartPolicy(settings.restarts, settings.restart_within)
         self._check = DefinitionCheck()
         self._jobs: dict[str, _Job] = {}
-        self._coming: set[str] = set()
+        self._coming: dict[str, asyncio.Event] = {}
         self._url = ""
 
     async def start(self, url: str) -> None:
@@ -120,33 +128,36 @@ class ServiceAgent:
         """Run a checked definition; on disk, and certain to be started, when this returns.
 
         The job gets the token of jobs only if the client has shown it: else a posted definition could copy
-        internal topics to public ones.
+        internal topics to public ones. A service that has failed is replaced; on an error it stays as it was.
         """
         uri = service.uri
         self.check_free(uri)
-        self._coming.add(uri)
+        known = self._jobs.get(uri)
+        ready = self._coming[uri] = asyncio.Event()
         try:
-            await self._release(uri)
+            await _release(known)
             folder = JobFolder.of(self._root, uri, self._checkpoints)
             saved = {**asdict(service), "created": self._clock(), "with_token": with_token}
-            await asyncio.to_thread(folder.create, text, saved)
+            # The log of a job with the token stays hidden from clients without it.
+            new_log = known is not None and _has_token(known) and not with_token
+            await asyncio.to_thread(folder.create, text, saved, new_log)
             self._supervise(_Job(uri, saved, folder))
+        except BaseException:
+            if known is not None:
+                self._supervise(known)
+            raise
         finally:
-            self._coming.discard(uri)
-
-    async def _release(self, uri: str) -> None:
-        """Let go of a service that has failed; its folder stays for the next process."""
-        known = self._jobs.get(uri)
-        if known is not None and known.task is not None:
-            known.task.cancel()
-            await asyncio.gather(known.task, return_exceptions=True)
+            del self._coming[uri]
+            ready.set()
 
     def check_free(self, uri: str) -> None:
         """Raise ServiceExists or TooManyServices if no service with this uri can be started."""
         known = self._jobs.get(uri)
+        if known is not None and known.stopping.is_set():
+            raise ServiceExists(f"this node is stopping {uri}; post it again when its DELETE is answered")
         if uri in self._coming or (known is not None and not known.failed):
             raise ServiceExists(f"this node already runs {uri}; DELETE it first")
-        others = len(self._jobs.keys() | self._coming) - (known is not None)
+        others = len(self._jobs.keys() | self._coming.keys()) - (known is not None)
         if others >= self._settings.agent_limit:
             raise TooManyServices(
                 f"this node runs its limit of {self._settings.agent_limit} services; stop some, or raise"
@@ -154,13 +165,24 @@ class ServiceAgent:
             )
 
     async def remove(self, uri: str) -> bool:
-        """Stop a service and remove its files; False if the node does not run it. May be called twice."""
+        """Stop a service and remove its files; False if the node does not run it. May be called twice.
+
+        A service that is just being started is stopped then. AgentClosed if the node stops meanwhile.
+        """
+        while (coming := self._coming.get(uri)) is not None:
+            await coming.wait()
         job = self._jobs.get(uri)
         if job is None:
             return False
         job.stopping.set()
-        if job.task is not None:
-            await asyncio.shield(job.task)
+        task = job.task
+        if task is None or task.done():
+            # Its files could not be removed before.
+            task = self._supervise(job)
+        await asyncio.wait([task])
+        if task.cancelled():
+            raise AgentClosed(f"the node stops; {uri} is still to be removed")
+        task.result()
         return True
 
     def __contains__(self, uri: object) -> bool:
@@ -191,23 +213,34 @@ class ServiceAgent:
             "created": iso_time(job.service["created"]),
         }
 
-    async def details(self, uri: str) -> dict[str, Any]:
-        """The plan of a service that the agent runs, and the last lines of its log."""
+    async def details(self, uri: str, with_token: bool) -> dict[str, Any]:
+        """The plan of a service that the agent runs, the last lines of its log, and why its job has ended.
+
+        The log of a job with the token can quote internal events: only a client with the token gets it.
+        """
         job = self._jobs[uri]
-        return {"plan": job.service["plan"], "log": await asyncio.to_thread(job.folder.last_lines)}
+        found = {"plan": job.service["plan"], "reason": None, "log": [], "log_note": None}
+        if _has_token(job) and not with_token:
+            return {**found, "log_note": HIDDEN_LOG}
+        summary = self.summary(uri)
+        if summary["state"] in (JobState.RESTARTING, JobState.FAILED):
+            found["reason"] = await asyncio.to_thread(job.folder.reason, summary["pid"] is not None)
+        return {**found, "log": await asyncio.to_thread(job.folder.last_lines)}
 
     def figures(self) -> dict[str, int]:
         """The number of services, and of those that have failed."""
         return {"services": len(self._jobs), "failed": sum(job.failed for job in self._jobs.values())}
 
-    def _supervise(self, job: _Job) -> None:
+    def _supervise(self, job: _Job) -> asyncio.Task[None]:
         self._jobs[job.uri] = job
         job.task = asyncio.get_running_loop().create_task(self._run(job), name=f"service {job.uri}")
+        return job.task
 
     async def _run(self, job: _Job) -> None:
-        """Keep a job running until it is to stop, and remove its files then."""
+        """Keep a job running, unless it has failed, until it is to stop, and remove its files then."""
         try:
-            await self._keep_running(job)
+            if not job.failed:
+                await self._keep_running(job)
         except Exception:
             log.exception("the agent of %s failed; it is not run any more", job.uri)
             job.failed = True
@@ -263,7 +296,7 @@ class ServiceAgent:
             *(sys.executable, "-m", "hpwsn", "streams", "run", str(folder.definition)),
             *("--url", self._url, "--master", settings.master, "--checkpoint", str(folder.checkpoint)),
             *("--every", PROGRESS),
-            *(("--token-file", str(self._token_file)) if job.service.get("with_token") else ()),
+            *(("--token-file", str(self._token_file)) if _has_token(job) else ()),
             *(("--archive", str(Path(settings.archive).resolve())) if settings.archive else ()),
             # What Spark leaves behind when it is killed is then in the folder of the service.
             *(("--conf", f"spark.local.dir={folder.scratch}") if local else ()),
@@ -297,9 +330,21 @@ class ServiceAgent:
         await _is_set(job.stopping, pause)
 
 
+def _has_token(job: _Job) -> bool:
+    return bool(job.service.get("with_token"))
+
+
+async def _release(job: _Job | None) -> None:
+    """Let go of a service that has failed; its folder stays for the next process."""
+    if job is not None and job.task is not None:
+        job.task.cancel()
+        await asyncio.wait([job.task])
+
+
 def _start(folder: JobFolder, command: list[str]) -> JobProcess:
     folder.prepare()
     folder.trim_log()
+    folder.mark_start()
     process = JobProcess.start(command, folder.path, folder.log)
     try:
         folder.save_process(process.identity, command)

@@ -257,9 +257,10 @@ class _Reader:
         return seconds
 
     def _known(self, table: Mapping[str, object], keys: tuple[str, ...], path: Path, part: str) -> None:
+        once = tuple(dict.fromkeys(keys))
         for key in table:
-            if key not in keys:
-                self._problem((*path, key), f"is not a setting here; {suggestion(key, keys)}", part, key)
+            if key not in once:
+                self._problem((*path, key), f"is not a setting here; {suggestion(key, once)}", part, key)
 
     def _table(self, value: object, path: Path) -> Mapping[str, object]:
         if isinstance(value, Mapping):

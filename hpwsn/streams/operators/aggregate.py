@@ -9,11 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial as bound
-from typing import Any
 
 from hpwsn.streams.definition.definition import Op
 from hpwsn.streams.definition.operator import (
-    BaseStep,
     Builder,
     Findings,
     OperatorError,
@@ -25,50 +23,27 @@ from hpwsn.streams.definition.operator import (
     window_of,
 )
 from hpwsn.streams.definition.schema import TIMESTAMP, Event, Schema, Type, Value
-from hpwsn.streams.definition.windows import (
-    Key,
-    RowWindow,
-    TimeWindow,
-    Window,
-    grouped,
-    in_order,
-    time_windows,
-)
+from hpwsn.streams.definition.windows import Key
 from hpwsn.streams.operators.totals import EXTREMES, FUNCTIONS, partial, result, result_type
+from hpwsn.streams.operators.windowed import WindowedStep
 
 
 @dataclass(frozen=True)
-class Aggregate(BaseStep):
+class Aggregate(WindowedStep):
     """One function over the windows of each group; `attribute` is empty if count counts events."""
 
     function: str
     attribute: str
     result: str
-    by: tuple[str, ...]
-    window: Window
 
     @property
     def kind(self) -> Type:
         """The type of the result."""
         return self.output.schema[self.result]
 
-    def run(self, streams: Sequence[list[Event]], until: datetime | None) -> list[Event]:
-        """One result for each complete window."""
-        stream, stream_type = streams[0], self.inputs[0]
-        if isinstance(self.window, TimeWindow):
-            windows = time_windows(stream, self.window, stream_type.time, self.by, until)
-            return [self.event(key, self.value(events), start) for start, key, events in windows]
-        ordered = in_order(stream, stream_type.schema, stream_type.time)
-        return [
-            event
-            for group in grouped(ordered, self.by).values()
-            for event in self.state_machine().step(self.state_machine().start(), group)
-        ]
-
-    def state_machine(self) -> "RowWindowMachine":
-        """The state machine for the row windows of one group."""
-        assert isinstance(self.window, RowWindow)
-        return RowWindowMachine(self.window, self.of_window)
+    def of_time_windows(self, windows: Sequence[tuple[datetime, Key, list[Event]]]) -> list[Event]:
+        """One result for each window, with its start."""
+        return [self.event(key, self.value(events), start) for start, key, events in windows]
 
     def of_window(self, events: list[Event]) -> list[Event]:
         """The result of one row window."""
@@ -89,28 +64,6 @@ class Aggregate(BaseStep):
         found[self.result] = value
         if self.output.time:
             found[self.output.time] = time
-        return found
-
-
-@dataclass(frozen=True)
-class RowWindowMachine:
-    """The row windows of one group; the state is the events of windows that are not complete yet."""
-
-    window: RowWindow
-    of_window: Any
-
-    def start(self) -> list[Any]:
-        """No events yet."""
-        return []
-
-    def step(self, state: list[Any], events: Sequence[Event]) -> list[Event]:
-        """The output of the windows that these events complete."""
-        found: list[Event] = []
-        for event in events:
-            state.append(event)
-            if len(state) == self.window.length:
-                found += self.of_window(list(state))
-                del state[: self.window.slide]
         return found
 
 
@@ -155,7 +108,7 @@ def build(function: str, op: Op, inputs: Sequence[StreamType]) -> Aggregate:
         window = window_of(op, stream)
     findings.raise_all()
     stream_type = after_window(result_stream(op, stream, name, kind), window)
-    return Aggregate((stream,), stream_type, function, attribute, name, by, window)
+    return Aggregate((stream,), stream_type, by, window, function, attribute, name)
 
 
 def keys_of(function: str) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -21,7 +21,6 @@ from typing import Any
 
 from hpwsn.streams.definition.definition import Op
 from hpwsn.streams.definition.operator import (
-    BaseStep,
     Findings,
     OperatorError,
     StateMachine,
@@ -34,45 +33,22 @@ from hpwsn.streams.definition.operator import (
     without_time_windows,
 )
 from hpwsn.streams.definition.schema import Event
-from hpwsn.streams.definition.windows import (
-    Key,
-    RowWindow,
-    TimeWindow,
-    Window,
-    grouped,
-    in_order,
-    order_of,
-    time_windows,
-)
+from hpwsn.streams.definition.windows import Key, RowWindow, order_of
 from hpwsn.streams.operators import aggregate, increment
-from hpwsn.streams.operators.aggregate import RowWindowMachine, emit_argument
+from hpwsn.streams.operators.aggregate import emit_argument
 from hpwsn.streams.operators.totals import EXTREMES, result_type
+from hpwsn.streams.operators.windowed import WindowedStep
 
 WINDOW_START = "_start"
 """The attribute that has the start of a time window, if the state machine gets the extremes of windows."""
 
 
 @dataclass(frozen=True)
-class Extreme(BaseStep):
+class Extreme(WindowedStep):
     """The event with the extreme value of each window of each group."""
 
     function: str
     attribute: str
-    by: tuple[str, ...]
-    window: Window
-
-    def run(self, streams: Sequence[list[Event]], until: datetime | None) -> list[Event]:
-        """The event of each complete window that has one."""
-        stream, stream_type = streams[0], self.inputs[0]
-        if isinstance(self.window, TimeWindow):
-            windows = time_windows(stream, self.window, stream_type.time, self.by, until)
-            return [event for _, _, events in windows for event in self.of_window(events)]
-        return _run_groups(self, stream)
-
-    def state_machine(self) -> StateMachine:
-        """The state machine for the row windows of one group."""
-        assert isinstance(self.window, RowWindow)
-        return RowWindowMachine(self.window, self.of_window)
 
     def of_window(self, events: Sequence[Event]) -> list[Event]:
         """The event with the extreme value, or none if no event has a value."""
@@ -100,18 +76,9 @@ class Extreme(BaseStep):
 class RunningExtreme(Extreme):
     """The event with the extreme value of all windows of a group so far."""
 
-    def run(self, streams: Sequence[list[Event]], until: datetime | None) -> list[Event]:
+    def of_time_windows(self, windows: Sequence[tuple[datetime, Key, list[Event]]]) -> list[Event]:
         """The results of all groups."""
-        if not isinstance(self.window, TimeWindow):
-            return _run_groups(self, streams[0])
-        windows = time_windows(streams[0], self.window, self.inputs[0].time, self.by, until)
-        extremes = [self._extreme_of_window(key, events) for _, key, events in windows]
-        machine = self.state_machine()
-        return [
-            event
-            for group in grouped(extremes, self.by).values()
-            for event in machine.step(machine.start(), group)
-        ]
+        return self.run_groups(self._extreme_of_window(key, events) for _, key, events in windows)
 
     def state_machine(self) -> StateMachine:
         """The state machine of one group."""
@@ -157,13 +124,6 @@ class RunningExtremeMachine:
         return found
 
 
-def _run_groups(step: Extreme, stream: list[Event]) -> list[Event]:
-    """The output of the state machine for each group, without time windows."""
-    stream_type, machine = step.inputs[0], step.state_machine()
-    groups = grouped(in_order(stream, stream_type.schema, stream_type.time), step.by)
-    return [event for group in groups.values() for event in machine.step(machine.start(), group)]
-
-
 def build(function: str, op: Op, inputs: Sequence[StreamType], *, running: bool) -> Step:
     """Check `emit`, the attribute, the window and the groups."""
     if op.arguments.get("emit", "event") == "row":
@@ -185,8 +145,8 @@ def build(function: str, op: Op, inputs: Sequence[StreamType], *, running: bool)
     findings.raise_all()
     output = replace(stream, name=op.output or op.op)
     if running:
-        return RunningExtreme((stream,), without_time_windows(output, op.op), function, attribute, by, window)
-    return Extreme((stream,), after_window(output, window), function, attribute, by, window)
+        return RunningExtreme((stream,), without_time_windows(output, op.op), by, window, function, attribute)
+    return Extreme((stream,), after_window(output, window), by, window, function, attribute)
 
 
 def _attribute(op: Op) -> str:

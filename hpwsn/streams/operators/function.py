@@ -36,37 +36,22 @@ from hpwsn.streams.definition.operator import (
     without_time_windows,
 )
 from hpwsn.streams.definition.schema import TIMESTAMP, Event, Schema, event_of
-from hpwsn.streams.definition.windows import RowWindow, TimeWindow, Window, grouped, in_order, time_windows
-from hpwsn.streams.operators.aggregate import RowWindowMachine
+from hpwsn.streams.definition.windows import Window, in_order
+from hpwsn.streams.operators.windowed import WindowedStep
 
 
 @dataclass(frozen=True)
-class Function(BaseStep):
+class Function(WindowedStep):
     """Calls a user-defined function for each event or for each window."""
 
     call: Callable[..., Any]
     arguments: Mapping[str, object]
-    by: tuple[str, ...]
-    window: Window | None
 
     def run(self, streams: Sequence[list[Event]], until: datetime | None) -> list[Event]:
         """The events that all calls return."""
-        stream, stream_type = streams[0], self.inputs[0]
         if self.window is None:
-            return [event for one in stream for event in self.results(dict(one))]
-        if isinstance(self.window, TimeWindow):
-            windows = time_windows(stream, self.window, stream_type.time, self.by, until)
-            return [event for _, _, events in windows for event in self.of_window(events)]
-        state_machine = self.state_machine()
-        groups = grouped(in_order(stream, stream_type.schema, stream_type.time), self.by)
-        return [
-            event for group in groups.values() for event in state_machine.step(state_machine.start(), group)
-        ]
-
-    def state_machine(self) -> RowWindowMachine:
-        """The state machine for the row windows of one group."""
-        assert isinstance(self.window, RowWindow)
-        return RowWindowMachine(self.window, self.of_window)
+            return [event for one in streams[0] for event in self.results(dict(one))]
+        return super().run(streams, until)
 
     def of_window(self, events: list[Event]) -> list[Event]:
         """The events that the call for one window returns."""
@@ -124,7 +109,7 @@ def build(op: Op, inputs: Sequence[StreamType]) -> Step:
     output = _output(op, stream, function_name(call), schema, window)
     if batches:
         return BatchFunction((stream,), output, call, arguments)
-    return Function((stream,), output, call, arguments, by, window)
+    return Function((stream,), output, by, window, call, arguments)
 
 
 def function_name(call: object) -> str:

@@ -16,7 +16,6 @@ from typing import Any
 
 from hpwsn.streams.definition.definition import Op
 from hpwsn.streams.definition.operator import (
-    BaseStep,
     Builder,
     Findings,
     OperatorError,
@@ -28,15 +27,7 @@ from hpwsn.streams.definition.operator import (
     without_time_windows,
 )
 from hpwsn.streams.definition.schema import Event, Type, Value
-from hpwsn.streams.definition.windows import (
-    Key,
-    RowWindow,
-    TimeWindow,
-    Window,
-    grouped,
-    in_order,
-    time_windows,
-)
+from hpwsn.streams.definition.windows import Key, RowWindow, Window
 from hpwsn.streams.operators.aggregate import emit_argument, keys_of, result_stream
 from hpwsn.streams.operators.totals import (
     EMPTY,
@@ -48,20 +39,19 @@ from hpwsn.streams.operators.totals import (
     result,
     result_type,
 )
+from hpwsn.streams.operators.windowed import WindowedStep
 
 PARTIALS = ("_sum", "_count", "_least", "_greatest")
 """The attributes of a window's partial, if Spark computes it before the state machine gets it."""
 
 
 @dataclass(frozen=True)
-class Increment(BaseStep):
+class Increment(WindowedStep):
     """One function over all events of a group so far; `attribute` is empty if it counts events."""
 
     function: str
     attribute: str
     result: str
-    by: tuple[str, ...]
-    window: Window
 
     @property
     def kind(self) -> Type:
@@ -73,19 +63,9 @@ class Increment(BaseStep):
         """Whether the attribute's values are numbers, so that a sum exists."""
         return bool(self.attribute) and self.inputs[0].schema[self.attribute].is_number
 
-    def run(self, streams: Sequence[list[Event]], until: datetime | None) -> list[Event]:
+    def of_time_windows(self, windows: Sequence[tuple[datetime, Key, list[Event]]]) -> list[Event]:
         """The results of all groups."""
-        stream, stream_type = streams[0], self.inputs[0]
-        if isinstance(self.window, TimeWindow):
-            windows = time_windows(stream, self.window, stream_type.time, self.by, until)
-            partials = [self._partial(start, key, events) for start, key, events in windows]
-            groups = grouped(partials, self.by)
-        else:
-            groups = grouped(in_order(stream, stream_type.schema, stream_type.time), self.by)
-        state_machine = self.state_machine()
-        return [
-            event for group in groups.values() for event in state_machine.step(state_machine.start(), group)
-        ]
+        return self.run_groups(self._partial(start, key, events) for start, key, events in windows)
 
     def state_machine(self) -> "IncrementMachine":
         """The state machine of one group."""
@@ -135,7 +115,7 @@ class IncrementMachine:
                 new = tuple(event[name] for name in PARTIALS)  # type: ignore[assignment]
             state[0] = combine(state[0], new)
             state[1] += 1
-            if isinstance(window, TimeWindow) or state[1] == window.length:
+            if not isinstance(window, RowWindow) or state[1] == window.length:
                 found.append(self.increment.event(state[0], event))
                 state[1] = 0
         return found
@@ -168,7 +148,7 @@ def build(function: str, op: Op, inputs: Sequence[StreamType]) -> Increment:
         window = running_window(op, stream)
     findings.raise_all()
     stream_type = without_time_windows(result_stream(op, stream, name, kind), op.op)
-    return Increment((stream,), stream_type, function, attribute, name, by, window)
+    return Increment((stream,), stream_type, by, window, function, attribute, name)
 
 
 def kind(function: str, builder: Builder, about: str) -> OperatorKind:

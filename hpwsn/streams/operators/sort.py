@@ -6,11 +6,9 @@ last if the order is descending. `rank` names an output attribute for the rank i
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 
 from hpwsn.streams.definition.definition import Op
 from hpwsn.streams.definition.operator import (
-    BaseStep,
     Findings,
     OperatorError,
     OperatorKind,
@@ -22,44 +20,17 @@ from hpwsn.streams.definition.operator import (
     window_of,
 )
 from hpwsn.streams.definition.schema import INT, Event, Schema
-from hpwsn.streams.definition.windows import (
-    RowWindow,
-    TimeWindow,
-    Window,
-    grouped,
-    in_order,
-    order_of,
-    time_windows,
-)
-from hpwsn.streams.operators.aggregate import RowWindowMachine
+from hpwsn.streams.definition.windows import order_of
+from hpwsn.streams.operators.windowed import WindowedStep
 
 
 @dataclass(frozen=True)
-class Sort(BaseStep):
+class Sort(WindowedStep):
     """Windows of each group, sorted."""
 
     attribute: str
     descending: bool
     rank: str
-    by: tuple[str, ...]
-    window: Window
-
-    def run(self, streams: Sequence[list[Event]], until: datetime | None) -> list[Event]:
-        """The sorted events of each complete window."""
-        stream, stream_type = streams[0], self.inputs[0]
-        if isinstance(self.window, TimeWindow):
-            windows = time_windows(stream, self.window, stream_type.time, self.by, until)
-            return [event for _, _, events in windows for event in self.of_window(events)]
-        groups = grouped(in_order(stream, stream_type.schema, stream_type.time), self.by)
-        state_machine = self.state_machine()
-        return [
-            event for group in groups.values() for event in state_machine.step(state_machine.start(), group)
-        ]
-
-    def state_machine(self) -> RowWindowMachine:
-        """The state machine for the row windows of one group."""
-        assert isinstance(self.window, RowWindow)
-        return RowWindowMachine(self.window, self.of_window)
 
     @property
     def order(self) -> tuple[str, ...]:
@@ -97,7 +68,7 @@ def build(op: Op, inputs: Sequence[StreamType]) -> Sort:
     findings.raise_all()
     schema = Schema((*stream.schema.attributes, (rank, INT))) if rank else stream.schema
     stream_type = after_window(replace(stream, name=op.output or op.op, schema=schema), window)
-    return Sort((stream,), stream_type, attribute, order == "desc", rank, by, window)
+    return Sort((stream,), stream_type, by, window, attribute, order == "desc", rank)
 
 
 KIND = OperatorKind(

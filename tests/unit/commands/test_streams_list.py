@@ -30,3 +30,16 @@ def test_an_interval_that_makes_no_sense_is_named(seconds, capsys):
 def test_the_first_list_says_that_there_is_no_node(capsys):
     assert main(["streams", "list", "--watch", "--url", "http://127.0.0.1:9/wsn"]) == 1
     assert "no node answers" in capsys.readouterr().err
+
+
+def test_one_service_is_shown_with_the_reason_of_its_end_or_why_its_log_is_hidden():
+    service = {"uri": "urn:a", "state": "failed", "plan": None, "log": [], "reason": None, "log_note": None}
+    shown = streams_list._shown({**service, "reason": "no Java", "log": ["hpwsn: error: no Java", "at x"]})
+    assert [line.split() for line in shown.splitlines() if line.startswith("reason")] == [
+        ["reason", "no", "Java"]
+    ]
+    assert shown.endswith("the end of its log:\n  hpwsn: error: no Java\n  at x")
+    hidden = streams_list._shown({**service, "log_note": "show the token"})
+    assert "show the token" in hidden
+    assert "reason" not in hidden
+    assert "its log" not in hidden

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
+import sqlite3
+import threading
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from hpwsn.errors import JournalUnavailable
+from hpwsn.journal.store import large_contents
+from hpwsn.journal.store.large_contents import LargeContents
 from hpwsn.notification import LARGE, LargeRun, Run, with_large_apart
 from hpwsn_client.wsn.operations.notifications import MESSAGE_CLOSE
 from hpwsn_client.wsn.topics.topic_expressions import Topic
+from tests.patience import holds, patience
 from tests.runs import run_of
 from tests.unit.journal.conftest import Note, Opened
 
@@ -78,13 +85,152 @@ async def test_a_file_without_a_row_is_removed_at_the_start(opened: Opened, path
         assert files(path) == [kept]
 
 
-async def test_a_row_whose_file_is_gone_is_passed_over(opened: Opened, note: Note, path: Path):
+async def test_a_row_whose_file_is_gone_is_passed_over_and_shown(
+    opened: Opened, note: Note, path: Path, caplog: pytest.LogCaptureFixture
+):
     async with opened() as (journal, _):
         await journal.append([large(), note()])
-        files(path)[0].unlink()
+        assert (journal.state.missing, journal.problem) == (0, None)
+        (file,) = files(path)
+        moved = file.rename(path.parent / "elsewhere")
         assert [stored.offset for stored in await journal.read([1, 2])] == [2]
         scan = await journal.scan_runs(0, limit=10, topics=["A:B"], head=2, room=1 << 30)
         assert ([first for first, _ in scan.runs], scan.upto) == ([2], 2)
+        assert journal.state.missing == 1
+        assert "1 large notifications have no content" in str(journal.problem)
+        assert [record.levelname for record in caplog.records] == ["ERROR"], "it is logged once"
+        assert file.name in caplog.text
+        moved.rename(file)
+        await prune(journal)
+        assert (journal.state.missing, journal.problem) == (0, None)
+        assert len(await journal.read([1, 2])) == 2
+
+
+async def test_a_content_that_retention_removes_is_not_missing(opened: Opened, note: Note, path: Path):
+    async with opened() as (journal, _):
+        await journal.append([large()])
+        await journal.append([note(time=1500.0)])
+        files(path)[0].unlink()
+        await journal.read([1])
+        assert journal.state.missing == 1
+        await prune(journal, retention_age=600.0)
+        assert (journal.state.missing, journal.problem) == (0, None)
+
+
+async def test_a_read_that_retention_overtakes_notes_nothing(
+    opened: Opened, path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    async with opened() as (journal, _):
+        await journal.append([large()])
+
+        def overtaken(name: str) -> None:
+            with closing(sqlite3.connect(path)) as db, db:
+                db.execute("DELETE FROM log")
+
+        monkeypatch.setattr(journal._reader, "_read_large", overtaken)
+        assert await journal.read([1]) == []
+        assert journal.state.missing == 0
+
+
+async def test_a_backup_of_the_database_and_then_of_the_files_is_whole(
+    opened: Opened, path: Path, caplog: pytest.LogCaptureFixture
+):
+    backup = path.parent.with_name("backup")
+    backup.mkdir()
+    async with opened() as (journal, _):
+        await journal.append([large()])
+        with closing(sqlite3.connect(path)) as db, closing(sqlite3.connect(backup / path.name)) as copy:
+            db.backup(copy)
+        await journal.append([large()])
+        shutil.copytree(path.parent / "large", backup / "large")
+    shutil.rmtree(path.parent)
+    backup.rename(path.parent)
+    async with opened() as (journal, _):
+        assert [stored.notification.payload for stored in await journal.read([1, 2])] == [PAYLOAD]
+        assert journal.state.missing == 0
+        assert len(files(path)) == 1
+    assert "removed 1 files" in caplog.text
+
+
+async def test_a_restored_database_without_its_files_is_a_problem_from_the_start(
+    opened: Opened, path: Path, caplog: pytest.LogCaptureFixture
+):
+    async with opened() as (journal, _):
+        await journal.append([large(), large()])
+    shutil.rmtree(path.parent / "large")
+    async with opened() as (journal, _):
+        assert journal.state.missing == 2
+        assert "2 large notifications have no content" in str(journal.problem)
+    assert "2 large notifications have no content" in caplog.text
+
+
+async def test_an_append_that_is_cancelled_during_its_commit_keeps_the_file(opened: Opened, path: Path):
+    async with opened() as (journal, _), patience():
+        committing = asyncio.Event()
+        append = journal._append
+
+        def noted(*arguments):
+            committing.set()
+            return append(*arguments)
+
+        journal._append = noted
+        task = journal.append([large()])
+        await committing.wait()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        assert task.cancelled()
+        await holds(lambda: journal.last_offset == 1)
+        await prune(journal)
+        assert [stored.notification.payload for stored in await journal.read([1])] == [PAYLOAD]
+        assert not journal._large._unstored
+
+
+async def test_an_append_that_is_cancelled_during_its_write_leaves_nothing(
+    opened: Opened, path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    writing, go_on = threading.Event(), threading.Event()
+    write = LargeContents._write
+
+    def slow(self: LargeContents, file: Path, content: bytes) -> None:
+        writing.set()
+        assert go_on.wait(60)
+        write(self, file, content)
+
+    monkeypatch.setattr(LargeContents, "_write", slow)
+    async with opened() as (journal, _), patience():
+        task = journal.append([large()])
+        await holds(writing.is_set)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        go_on.set()
+        await holds(lambda: not journal._large._unstored)
+        assert files(path) == []
+        assert journal.last_offset == 0
+
+
+@pytest.mark.parametrize(("durability", "count"), [("fsync", 1), ("commit", 0)])
+async def test_the_name_of_the_new_directory_is_synced_with_fsync(
+    durability: str, count: int, opened: Opened, path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    synced: list[Path] = []
+    monkeypatch.setattr(large_contents, "sync_folder", synced.append)
+    async with opened(durability=durability) as (journal, _):
+        await journal.append([large()])
+        await journal.append([large()])
+    assert synced.count(path.parent) == count
+
+
+async def test_only_the_nodes_user_reads_a_new_data_directory(opened: Opened, path: Path):
+    folder = path.parent
+    async with opened() as (journal, _):
+        await journal.append([large()])
+        private = [path, path.with_name(f"{path.name}-wal"), *files(path)]
+        assert [file.stat().st_mode & 0o777 for file in private] == [0o600] * 3
+        assert [each.stat().st_mode & 0o777 for each in (folder, folder / "large")] == [0o700] * 2
+    folder.chmod(0o750)
+    path.chmod(0o640)
+    async with opened():
+        assert [each.stat().st_mode & 0o777 for each in (folder, path)] == [0o750, 0o640]
 
 
 async def test_what_does_not_fit_is_refused_and_leaves_nothing(opened: Opened, note: Note, path: Path):

@@ -1,12 +1,9 @@
 """The example services over generated data give what a direct computation gives."""
 
-from collections import Counter
-from collections.abc import Iterable
 from itertools import islice
 
 import pytest
 
-from hpwsn.streams.definition.schema import Event
 from hpwsn.streams.generator import START, anpr, companion_of, plate_of
 from hpwsn.streams.plan.plan import build_plan, compute
 from tests.stream_examples import (
@@ -14,6 +11,7 @@ from tests.stream_examples import (
     FLEETS,
     NAMES,
     TRAFFIC,
+    counted,
     examples,
     expected_companions,
     expected_flows,
@@ -26,10 +24,6 @@ from tests.stream_examples import (
 )
 
 RECORDS = plates(2000)
-
-
-def counted(events: Iterable[Event]) -> Counter[tuple[object, ...]]:
-    return Counter(tuple(one.values()) for one in events)
 
 
 def test_every_example_is_tried_here() -> None:

@@ -12,7 +12,8 @@ import pytest
 from hpwsn.broker.delivery import live_delivery
 from hpwsn.broker.delivery.log_pages import LOOP_BYTES, Stretch
 from hpwsn.broker.delivery.log_readers import FOLLOW_ENTRIES, Query
-from hpwsn.matching.content.content_filters import Evaluation
+from hpwsn.matching.content.content_filters import ContentFilters, Evaluation
+from hpwsn.notification import LARGE, with_large_apart
 from hpwsn_client.wsn.operations.filters import ContentFilter
 from hpwsn_client.wsn.soap.names import DIALECT_PREDICATES, DIALECT_XPATH
 from hpwsn_client.wsn.topics.topic_expressions import Topic
@@ -273,3 +274,49 @@ def test_a_run_is_cut_into_stretches_of_a_size_that_together_are_the_run() -> No
         assert [offset for part in parts for offset in part.offsets] == list(range(5, 45))
         assert [payload for part in parts for payload in part.payloads] == payloads
         assert all(len(part.offsets) == 1 or sum(map(len, part.payloads)) <= size for part in parts)
+
+
+async def test_after_an_error_in_matching_the_followers_read_the_log_and_flushes_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with (
+        opened(tmp_path) as log,
+        following(log, on("A"), 0) as everything,
+        following(log, on("A", content=predicates("n >= 0")), 0) as some,
+        following(log, on("C"), 0) as other,
+    ):
+        await is_live(log, 3)
+        with monkeypatch.context() as patched:
+
+            def broken(self: ContentFilters, payload: bytes) -> Evaluation:
+                raise MemoryError("no evaluation")
+
+            patched.setattr(ContentFilters, "evaluation", broken)
+            await log.publish_run("A", event(1), event(2))
+            await log.publish_run("C", event(3))
+            await everything.has(2)
+            await some.has(2)
+            await other.has(1)
+        assert "could not be matched" in caplog.text
+        await is_live(log, 3)
+        await log.publish_run("A", event(4))
+        await everything.has(3)
+        await some.has(3)
+        assert everything.offsets == some.offsets == [1, 2, 4]
+        assert (other.offsets, everything.writes, some.writes) == ([3], 1, 1)
+
+
+async def test_readers_that_find_a_large_event_in_the_log_share_it(tmp_path: Path) -> None:
+    async with opened(tmp_path) as log, AsyncExitStack() as stack, patience():
+        await log.journal.append(with_large_apart([run_of("A", event(1, LARGE))]))
+        form = TextForm()
+        clients = [Client(form) for _ in range(5)]
+        for client in clients:
+            client.be_slow()
+            task = asyncio.ensure_future(log.readers.follow(on("A"), 0, 60, client))
+            stack.callback(task.cancel)
+            await holds(lambda client=client: client.pages == [1])
+        assert form.encoded == [1], "all share the bytes while one of them has them"
+        for client in clients:
+            client.be_slow(slow=False)
+            await client.has(1)

@@ -2,9 +2,12 @@
 
 from pathlib import Path
 
+import pytest
+
 from hpwsn.streams.agent import job_folder
 from hpwsn.streams.agent.job_folder import KEPT_LOG, MAX_LOG, SHOWN_LINES, JobFolder, saved_folders
 from hpwsn.streams.agent.job_process import ProcessIdentity
+from hpwsn_client.commands.completion import print_error
 
 SERVICE = {"uri": "urn:a", "topic": "a"}
 
@@ -76,3 +79,75 @@ def test_the_end_of_a_log_is_bounded(tmp_path: Path) -> None:
     assert folder.last_lines() == ["line"] * SHOWN_LINES
     folder.log.write_bytes(b"y" * 100_000)
     assert len(folder.last_lines()[0]) == job_folder.SHOWN_BYTES
+
+
+def test_the_reason_is_the_last_error_of_the_last_process(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    print_error("no Java")
+    error = capsys.readouterr().err
+    folder = JobFolder(tmp_path)
+
+    def writes(text: str) -> None:
+        with folder.log.open("a") as job:
+            job.write(text)
+
+    assert folder.reason() is None
+    folder.mark_start()
+    assert folder.reason() is None
+    writes("WARN\n" + "hpwsn: error: first\n" + error + "\tat java.Main\n" * 100)
+    assert folder.reason() == "no Java"
+    # While it runs again, its reason is that of the process before.
+    folder.mark_start()
+    writes("WARN again\n")
+    assert folder.reason(runs_again=True) == "no Java"
+    # A process without an error line has its last line as the reason, and not the error of another process.
+    writes("  ValueError: 7  \n\n")
+    assert folder.reason() == "ValueError: 7"
+    folder.mark_start()
+    assert folder.reason() is None
+    assert folder.reason(runs_again=True) == "ValueError: 7"
+    writes(error + "x" * job_folder.SEARCHED_BYTES)
+    assert folder.reason() == "x" * job_folder.SHOWN_BYTES
+
+
+def test_a_service_that_cannot_be_replaced_is_as_it_was(tmp_path: Path, monkeypatch) -> None:
+    folder = JobFolder.of(tmp_path, "urn:a", None)
+    folder.create("old", SERVICE)
+    folder.log.write_text("old log\n")
+    write, failing = job_folder.write_atomically, {"definition.toml"}
+
+    def full(path: Path, text: str) -> None:
+        if path.name in failing:
+            raise OSError(28, "No space left on device")
+        write(path, text)
+
+    monkeypatch.setattr(job_folder, "write_atomically", full)
+    for _ in range(2):
+        with pytest.raises(OSError, match="No space left"):
+            folder.create("new", {**SERVICE, "topic": "b"}, new_log=True)
+        failing ^= {"definition.toml", "service.json"}
+        assert (folder.definition.read_text(), folder.service()) == ("old", SERVICE)
+        assert folder.last_lines() == ["old log"]
+    failing.clear()
+    folder.create("new", {**SERVICE, "topic": "b"})
+    assert (folder.definition.read_text(), folder.service()) == ("new", {**SERVICE, "topic": "b"})
+    assert folder.last_lines() == ["old log"]
+    folder.create("newer", SERVICE, new_log=True)
+    assert sorted(one.name for one in folder.path.iterdir()) == ["definition.toml", "service.json"]
+
+
+def test_nothing_is_left_to_run_of_a_service_that_cannot_be_stored(tmp_path: Path, monkeypatch) -> None:
+    folder = JobFolder.of(tmp_path, "urn:a", None)
+    synced: list[Path] = []
+
+    def fails_at_last(path: Path) -> None:
+        synced.append(path)
+        if path == tmp_path:
+            raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(job_folder, "sync_folder", fails_at_last)
+    with pytest.raises(OSError, match="Input/output"):
+        folder.create("text", SERVICE)
+    assert synced[-1] == tmp_path
+    assert not list(saved_folders(tmp_path, None))

@@ -137,6 +137,11 @@ def test_a_problem_names_the_line_the_operator_and_the_attribute(text: str, prob
     assert found[0].startswith(problem)
 
 
+def test_the_known_settings_are_listed_once() -> None:
+    (found,) = problems_of(HEAD + "rate = 3")
+    assert found.endswith("known: source, time, lateness, key, partitions, topic, schema")
+
+
 def test_every_problem_is_told_at_once() -> None:
     text = with_op('op = "count"', "[[ops]]", 'op = "filter"', 'input = "anpr"', 'where = "nothing = 1"')
     text += '[[ops]]\nop = "filter"\ninput = "anpr"\nwhere = "speed > 1"\n[constraints]\nspeed = "quick"\n'
