@@ -26,11 +26,12 @@ from hpwsn.broker.housekeeping import Housekeeping, RetentionPolicy
 from hpwsn.broker.lease_timer import LeaseTimer
 from hpwsn.door.onvif.event_service import OnvifDoor
 from hpwsn.door.original.wsn_process import OriginalDoor
-from hpwsn.door.rest.dead_letters import DeadLettersDoor
-from hpwsn.door.rest.events import EventsDoor
-from hpwsn.door.rest.operator_api import OperatorDoor
-from hpwsn.door.rest.service_requests import ServiceRequests
-from hpwsn.door.rest.streams import StreamsDoor
+from hpwsn.door.rest.events.events_door import EventsDoor
+from hpwsn.door.rest.json_answers import errors_in_json
+from hpwsn.door.rest.operations.dead_letters import DeadLettersDoor
+from hpwsn.door.rest.operations.operator_api import OperatorDoor
+from hpwsn.door.rest.services.service_requests import ServiceRequests
+from hpwsn.door.rest.services.streams import StreamsDoor
 from hpwsn.door.soap.operation import Context
 from hpwsn.door.soap.resource_operations import TopicNamespacesDoor
 from hpwsn.door.soap.soap_door import SoapDoor
@@ -167,7 +168,7 @@ class Node:
 
     async def _open_doors(self) -> None:
         parts, server = self.parts, self.config.server
-        app = web.Application(client_max_size=server.body_limit)
+        app = web.Application(client_max_size=server.body_limit, middlewares=[errors_in_json])
         context = Context(parts.broker, self._limits)
         soap = SoapDoor(context, server.request_timeout)
         app.add_routes(soap.routes())

@@ -56,9 +56,9 @@ SMALL = {
     "hpwsn.durable_files": "every layer has files that must survive",
     "hpwsn.topics.directory.tree_cache": "the cache of one directory, apart from all that follow it",
     "hpwsn.matching.papers.selectable": "a table that loads every engine in it",
+    "hpwsn.door.rest.openapi": "joins the data files in openapi_parts",
     "hpwsn.door.rest.authorization": "what a model of identities will replace",
     "hpwsn.topics.tree.internal_topics": "the rule for subscribers, apart from the tree that it asks",
-    "hpwsn.door.rest.openapi": "reads the data file openapi.json beside it",
     "hpwsn.routing.links.authentication_failures": "the log, which the pure frames must not know",
     "hpwsn.streams.examples.vehicle_pairs": "a user's function, as short as users write them",
     "hpwsn_client.wsn.faults": "the public name of the faults",
@@ -123,6 +123,8 @@ OWNERS: Mapping[str, tuple[str, ...]] = {
     "google": ("hpwsn.door.protobuf",),
     "pyarrow": ("hpwsn.streams.spark", "hpwsn.streams.arrow_json", "hpwsn.door.arrow"),
     "uvloop": ("hpwsn.node", "hpwsn_admin"),
+    "prometheus_client": ("hpwsn.monitoring",),
+    "opentelemetry": ("hpwsn.tracing",),
 }
 CONCRETE: Mapping[str, tuple[str, ...]] = {
     "hpwsn.backbone.embedded": ("hpwsn.node",),
@@ -162,8 +164,14 @@ RULES = (
             "hpwsn.matching",
             "hpwsn.broker",
             "hpwsn.routing",
+            "hpwsn.monitoring",
         ),
         ("hpwsn.door",),
+    ),
+    Rule(
+        "monitoring gets figures from its callers, so that the admin node can use it too",
+        ("hpwsn.monitoring",),
+        ("hpwsn.broker", "hpwsn.routing", "hpwsn.journal", "hpwsn.streams", "hpwsn.topics"),
     ),
     Rule("a backbone knows nothing above it", ("hpwsn.backbone",), ("hpwsn.broker", "hpwsn.topics")),
     Rule(

@@ -1,7 +1,7 @@
 """Payloads of the log as JSON, or as rows of values: many at once by their shape (learned_shapes).
 
 An `hp:event` without a learned shape is cut by one expression. All other payloads are parsed, which is
-the reference. Rows are for programs that read columns; hpwsn.door.rest.event_pages describes them.
+the reference. Rows are for programs that read columns; hpwsn.door.rest.events.event_pages describes them.
 """
 
 from __future__ import annotations

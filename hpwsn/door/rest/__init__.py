@@ -1,1 +1,1 @@
-"""JSON over HTTP: events by POST, poll, SSE and WebSocket, and the operator API."""
+"""JSON over HTTP: events, stream services, and the operator API, each in a folder of its own."""

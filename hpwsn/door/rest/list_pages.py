@@ -13,7 +13,7 @@ from heapq import nsmallest
 
 from aiohttp import web
 
-from hpwsn.door.rest.event_parameters import bad
+from hpwsn.door.rest.json_answers import bad
 from hpwsn_client.wsn.topics.topic import shown
 
 _is_cursor = re.compile(r"[A-Za-z0-9_-]*").fullmatch

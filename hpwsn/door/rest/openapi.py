@@ -1,6 +1,7 @@
 """The OpenAPI 3.1 document that a node serves at /openapi.json.
 
-The document is the data file openapi.json in this folder. This module adds the version and the node's
+The document is stored in parts, in the folder openapi_parts: document.json has what all share, and each other
+file the paths and schemas of one subject. This module joins them, and adds the version and the node's
 address. The document describes the events in JSON, the operator API and the stream services; the WSDL
 describes SOAP. It contains no limits that are settings of a node, and no grammar of topics or XPath. Its
 other limits repeat constants of the code, and tests/unit/door/rest/test_openapi.py compares the two.
@@ -15,6 +16,9 @@ from typing import Any
 
 from hpwsn_client import __version__
 
+PARTS = ("events", "node", "subscriptions", "dead_letters", "topics", "streams")
+"""The subjects, one file each, in the order of the document."""
+
 
 def document(base_url: str) -> dict[str, Any]:
     """Return the document for a node at this address; the caller must not change the nested objects."""
@@ -28,6 +32,16 @@ def document(base_url: str) -> dict[str, Any]:
 
 @cache
 def _load() -> dict[str, Any]:
-    text = files("hpwsn.door.rest").joinpath("openapi.json").read_text("utf-8")
+    stored = _load_part("document")
+    paths: dict[str, Any] = {}
+    schemas: dict[str, Any] = {}
+    for part in map(_load_part, PARTS):
+        paths |= part["paths"]
+        schemas |= part["schemas"]
+    return {**stored, "paths": paths, "components": {**stored["components"], "schemas": schemas}}
+
+
+def _load_part(name: str) -> dict[str, Any]:
+    text = files("hpwsn.door.rest.openapi_parts").joinpath(f"{name}.json").read_text("utf-8")
     loaded: dict[str, Any] = json.loads(text)
     return loaded

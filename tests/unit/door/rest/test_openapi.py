@@ -6,8 +6,11 @@ from typing import Any
 
 import pytest
 
-from hpwsn.door.rest import dead_letters, event_pages, event_parameters, events, list_pages, service_requests
-from hpwsn.door.rest.openapi import document
+from hpwsn.door.rest import list_pages
+from hpwsn.door.rest.events import event_pages, event_parameters, events_door
+from hpwsn.door.rest.openapi import PARTS, document
+from hpwsn.door.rest.operations import dead_letters
+from hpwsn.door.rest.services import service_requests
 from hpwsn.streams.agent import job_folder, job_rules, posted_definition
 from hpwsn.streams.registry import service
 from hpwsn_client import __version__
@@ -44,14 +47,19 @@ def test_documents_for_two_addresses_are_independent() -> None:
     assert document("http://a")["servers"] != document("http://b")["servers"]
 
 
-def test_the_data_file_is_in_the_package() -> None:
-    assert files("hpwsn.door.rest").joinpath("openapi.json").is_file()
+def test_every_part_of_the_document_is_in_the_package() -> None:
+    folder = files("hpwsn.door.rest.openapi_parts")
+    assert all(folder.joinpath(f"{part}.json").is_file() for part in ("document", *PARTS))
 
 
 def test_a_page_of_events_has_the_default_and_the_limit_of_the_code() -> None:
     maximum = parameter("/topics/{topic}/events", "get", "max")
-    assert maximum["schema"]["default"] == events.PAGE
-    assert numbers(maximum["description"]) == [events.LARGEST_PAGE, event_pages.ROWS, event_pages.MOST_ROWS]
+    assert maximum["schema"]["default"] == events_door.PAGE
+    assert numbers(maximum["description"]) == [
+        events_door.LARGEST_PAGE,
+        event_pages.ROWS,
+        event_pages.MOST_ROWS,
+    ]
 
 
 def test_the_longest_wait_of_a_poll_is_that_of_the_code() -> None:

@@ -6,8 +6,8 @@ import pytest
 from aiohttp.test_utils import make_mocked_request
 from multidict import CIMultiDict
 
-from hpwsn.door.rest.event_parameters import accepts
-from hpwsn.door.rest.event_stream import wants_stream
+from hpwsn.door.rest.events.event_parameters import accepts
+from hpwsn.door.rest.events.event_stream import wants_stream
 
 PROTOBUF = "application/x-protobuf"
 

@@ -23,12 +23,9 @@ from hpwsn.broker.delivery.log_readers import Query, Readers
 from hpwsn.door.event_shapes.line_shapes import LineShapes
 from hpwsn.door.listener.http_exchange import read_body
 from hpwsn.door.rest.authorization import Accepts, reads_internal
-from hpwsn.door.rest.event_answers import answer, answers_in_json
-from hpwsn.door.rest.event_pages import MOST_ROWS, ROWS, ROWS_BYTES, ROWS_TYPE, EventPages
-from hpwsn.door.rest.event_parameters import (
+from hpwsn.door.rest.events.event_pages import MOST_ROWS, ROWS, ROWS_BYTES, ROWS_TYPE, EventPages
+from hpwsn.door.rest.events.event_parameters import (
     accepts,
-    bad,
-    check_names,
     content_of,
     maximum_of,
     message_id_of,
@@ -41,7 +38,7 @@ from hpwsn.door.rest.event_parameters import (
     topics_of,
     wait_of,
 )
-from hpwsn.door.rest.event_payloads import (
+from hpwsn.door.rest.events.event_payloads import (
     ELSEWHERE,
     GROWTH,
     JSON_TYPE,
@@ -49,11 +46,12 @@ from hpwsn.door.rest.event_payloads import (
     payloads_elsewhere,
     payloads_of,
 )
-from hpwsn.door.rest.event_socket import check_origin, wants_socket, write_socket
-from hpwsn.door.rest.event_stream import wants_stream, write_stream
-from hpwsn.door.rest.long_connection import Forms
+from hpwsn.door.rest.events.event_socket import check_origin, wants_socket, write_socket
+from hpwsn.door.rest.events.event_stream import wants_stream, write_stream
+from hpwsn.door.rest.events.long_connection import Forms
+from hpwsn.door.rest.events.open_streams import OpenStreams
+from hpwsn.door.rest.json_answers import answer, answers_in_json, bad, check_names
 from hpwsn.door.rest.openapi import document
-from hpwsn.door.rest.service_requests import OpenStreams
 from hpwsn_client.wsn.operations.filters import Filter
 from hpwsn_client.wsn.operations.notifications import NotificationMessage
 from hpwsn_client.wsn.soap import faults

@@ -20,12 +20,11 @@ from aiohttp import web
 
 from hpwsn.background import in_thread
 from hpwsn.door.rest.authorization import Accepts, reads_internal
-from hpwsn.door.rest.event_answers import answer, answers_in_json
-from hpwsn.door.rest.event_parameters import check_names
-from hpwsn.door.rest.event_socket import check_origin
-from hpwsn.door.rest.events import EventsDoor
+from hpwsn.door.rest.events.event_socket import check_origin
+from hpwsn.door.rest.events.events_door import EventsDoor
+from hpwsn.door.rest.json_answers import answer, answers_in_json, check_names
 from hpwsn.door.rest.list_pages import page_of
-from hpwsn.door.rest.service_requests import ServiceRequests
+from hpwsn.door.rest.services.service_requests import ServiceRequests
 from hpwsn.streams.agent.definition_check import CheckedService, CheckFailed
 from hpwsn.streams.agent.posted_definition import MAX_DEFINITION
 from hpwsn.streams.agent.service_agent import AgentClosed, ServiceAgent, ServiceExists, TooManyServices

@@ -14,8 +14,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpwsn.broker.delivery.log_pages import LOOP_BYTES, Encode, Stretch
-from hpwsn.door.rest import long_connection
-from hpwsn.door.rest.long_connection import UNTAKEN, Forms, LongConnection, SocketForm, StreamForm, blocks
+from hpwsn.door.rest.events import long_connection
+from hpwsn.door.rest.events.long_connection import (
+    UNTAKEN,
+    Forms,
+    LongConnection,
+    SocketForm,
+    StreamForm,
+    blocks,
+)
 from tests.patience import holds, patience
 from tests.runs import run_of
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 
 from aiohttp import web
 
+from hpwsn.door.rest.json_answers import bad
 from hpwsn.notification import PARTIAL, RELIABLE
 from hpwsn_client.wsn.operations.filters import ContentFilter, likely_dialect
 from hpwsn_client.wsn.operations.receipts import JSON_FORM, ReceiptTo
-from hpwsn_client.wsn.soap import faults
 from hpwsn_client.wsn.soap.addressing import EndpointReference
 from hpwsn_client.wsn.soap.names import DIALECT_PREDICATES, DIALECT_XPATH, HPWSN
 from hpwsn_client.wsn.topics.topic import shown
@@ -39,16 +39,6 @@ def topics_of(request: web.Request) -> tuple[Topic, ...]:
     if len(also) > MOST_TOPICS:
         raise bad(f"also is given {len(also)} times; give at most {MOST_TOPICS} further topics")
     return tuple(dict.fromkeys((topic_of(request), *map(Topic.parse, also))))
-
-
-def check_names(request: web.Request, *known: str) -> None:
-    """Reject unknown query parameters: with a mistyped `filter`, all events would match.
-
-    Names that start with `_` are ignored, since scripts add them to bypass caches.
-    """
-    for name in request.query:
-        if name not in known and not name.startswith("_"):
-            raise bad(f"parameter {shown(name)} is unknown; known parameters are {', '.join(known)}")
 
 
 def message_id_of(request: web.Request) -> str | None:
@@ -144,8 +134,3 @@ def _named(part: str, media_type: str) -> bool:
     """Whether a part of Accept is a media type, and accepts it."""
     name, *parameters = (each.strip().lower() for each in part.split(";"))
     return name == media_type and not any(map(_is_refusal, parameters))
-
-
-def bad(words: str) -> faults.SoapFault:
-    """The fault for a parameter that is not valid."""
-    return faults.SoapFault(words, status=400)

@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 from aiohttp import WSCloseCode, web
 
 from hpwsn.broker.delivery.log_readers import Query, Readers
-from hpwsn.door.rest.event_stream import BEAT, abort
-from hpwsn.door.rest.long_connection import Forms, LongConnection
+from hpwsn.door.rest.events.event_stream import BEAT, abort
+from hpwsn.door.rest.events.long_connection import Forms, LongConnection
 from hpwsn.errors import JournalUnavailable
 from hpwsn_client.wsn.soap.soap_faults import SoapFault
 from hpwsn_client.wsn.topics.topic import shown

@@ -12,8 +12,8 @@ import logging
 from aiohttp import HttpVersion11, web
 
 from hpwsn.broker.delivery.log_readers import Query, Readers
-from hpwsn.door.rest.event_parameters import accepts
-from hpwsn.door.rest.long_connection import Forms, LongConnection
+from hpwsn.door.rest.events.event_parameters import accepts
+from hpwsn.door.rest.events.long_connection import Forms, LongConnection
 from hpwsn.errors import JournalUnavailable
 
 log = logging.getLogger(__name__)

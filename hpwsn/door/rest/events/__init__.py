@@ -1,0 +1,1 @@
+"""Events over HTTP: POST, poll, SSE and WebSocket."""

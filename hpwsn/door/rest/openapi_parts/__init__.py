@@ -1,0 +1,1 @@
+"""The OpenAPI document in parts: one file for each subject, which hpwsn.door.rest.openapi joins."""

@@ -1,0 +1,1 @@
+"""The operator API: health, status, metrics, and the resources of a node."""

@@ -1,0 +1,1 @@
+"""Stream services over HTTP."""
