@@ -29,7 +29,9 @@ from hpwsn.door.original.wsn_process import OriginalDoor
 from hpwsn.door.rest.events.events_door import EventsDoor
 from hpwsn.door.rest.json_answers import errors_in_json
 from hpwsn.door.rest.operations.dead_letters import DeadLettersDoor
-from hpwsn.door.rest.operations.operator_api import OperatorDoor
+from hpwsn.door.rest.operations.node_status import StatusDoor
+from hpwsn.door.rest.operations.registrations import RegistrationsDoor
+from hpwsn.door.rest.operations.subscriptions import SubscriptionsDoor
 from hpwsn.door.rest.services.service_requests import ServiceRequests
 from hpwsn.door.rest.services.streams import StreamsDoor
 from hpwsn.door.soap.operation import Context
@@ -178,7 +180,9 @@ class Node:
         letters = DeadLetters(parts.journal, parts.subscriptions, parts.delivery)
         app.add_routes(DeadLettersDoor(letters).routes())
         app.add_routes(TopicNamespacesDoor(parts.tree).routes())
-        app.add_routes(self._operators().routes())
+        app.add_routes(SubscriptionsDoor(parts.broker).routes())
+        app.add_routes(RegistrationsDoor(parts.broker).routes())
+        app.add_routes(self._status().routes())
         events = EventsDoor(
             parts.broker,
             parts.readers,
@@ -205,26 +209,26 @@ class Node:
         app.add_routes(streams.routes())
         await self.port.open(app, soap, parts.admission)
 
-    def _operators(self) -> OperatorDoor:
+    def _status(self) -> StatusDoor:
         parts = self.parts
-        operators = OperatorDoor(self.name, parts.broker, parts.pusher, self.problems, self.warnings)
-        operators.reports["backbone"] = parts.backbone.figures
-        operators.reports["matching"] = lambda: parts.engines.figures(parts.audience.content_subscriptions())
+        status = StatusDoor(self.name, parts.broker, parts.pusher, self.problems, self.warnings)
+        status.reports["backbone"] = parts.backbone.figures
+        status.reports["matching"] = lambda: parts.engines.figures(parts.audience.content_subscriptions())
         if parts.receipts:
-            operators.reports["receipts"] = parts.receipts.figures
+            status.reports["receipts"] = parts.receipts.figures
         if parts.outcome_plugins:
-            operators.reports["outcomes"] = parts.outcome_plugins.figures
-        operators.metrics.append(parts.services.metrics)
+            status.reports["outcomes"] = parts.outcome_plugins.figures
+        status.metrics.append(parts.services.metrics)
         if parts.agent:
-            operators.reports["agent"] = parts.agent.figures
+            status.reports["agent"] = parts.agent.figures
         if parts.topics:
-            operators.reports["directory"] = parts.topics.status
+            status.reports["directory"] = parts.topics.status
         if parts.cluster:
-            operators.reports["routing"] = parts.cluster.forwarding.figures
-            operators.reports["cluster"] = parts.cluster.figures
+            status.reports["routing"] = parts.cluster.forwarding.figures
+            status.reports["cluster"] = parts.cluster.figures
         if parts.originals:
-            operators.reports["originals"] = parts.originals.figures
-        return operators
+            status.reports["originals"] = parts.originals.figures
+        return status
 
     def reload(self) -> None:
         """Reload the certificate and the topics from their files."""

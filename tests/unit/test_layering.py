@@ -76,7 +76,6 @@ SAME_NOUN = {
     "main",
     "notification",
     "openapi",
-    "operator_api",
     "outbox",
     "pull_points",
     "receipts",

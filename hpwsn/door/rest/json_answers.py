@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime
 from functools import wraps
 from typing import Any, TypeVar
 
@@ -83,6 +84,11 @@ def _words(request: web.Request, error: web.HTTPException) -> str:
     if error.status == 404:
         return f"{shown(request.path)} is not an address of this node; /openapi.json lists all of them"
     return error.text or error.reason
+
+
+def moment(time: float | None) -> str | None:
+    """A time in seconds since 1970 as ISO 8601 in UTC; None stays None."""
+    return None if time is None else datetime.fromtimestamp(time, UTC).isoformat()
 
 
 def answer(told: Mapping[str, Any], status: int) -> web.Response:

@@ -1,4 +1,4 @@
-"""The HTTP API for operators: health, readiness, status, metrics, subscriptions and registrations.
+"""Health, readiness, status and metrics of a node.
 
 It reads the counters of the broker and keeps none of its own. /metrics answers in the text format of
 Prometheus, /healthz and / in plain text, and all other paths in JSON.
@@ -10,7 +10,6 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +17,7 @@ from aiohttp import web
 
 from hpwsn.broker.broker import Broker
 from hpwsn.broker.push.pool import Pusher
-from hpwsn.broker.registrations.registered_publisher import Registration
-from hpwsn.broker.subscriptions.subscription import State, Subscription
 from hpwsn_client import __version__
-from hpwsn_client.wsn.soap.faults import ResourceUnknownFault
 
 Problems = Callable[[], list[str]]
 
@@ -29,8 +25,8 @@ _PROCESS = Path("/proc/self")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
-class OperatorDoor:
-    """The request handlers for the paths that operators use."""
+class StatusDoor:
+    """The request handlers for what a node tells about itself."""
 
     def __init__(
         self,
@@ -59,12 +55,6 @@ class OperatorDoor:
             web.get("/readyz", self._ready),
             web.get("/status", self._status),
             web.get("/metrics", self._metrics),
-            web.get("/subscriptions", self._subscriptions),
-            web.get("/subscriptions/{id}", self._subscription),
-            web.delete("/subscriptions/{id}", self._end_subscription),
-            web.get("/registrations", self._registrations),
-            web.get("/registrations/{id}", self._registration),
-            web.delete("/registrations/{id}", self._end_registration),
         ]
 
     async def _welcome(self, request: web.Request) -> web.Response:
@@ -124,54 +114,6 @@ class OperatorDoor:
         lines += [line for more in self.metrics for line in more()]
         return web.Response(text="\n".join(lines) + "\n", content_type="text/plain")
 
-    async def _subscriptions(self, request: web.Request) -> web.Response:
-        return web.json_response({"subscriptions": [_describe(s) for s in self._broker.subscriptions]})
-
-    async def _subscription(self, request: web.Request) -> web.Response:
-        try:
-            return web.json_response(_describe(self._broker.subscriptions.get(request.match_info["id"])))
-        except ResourceUnknownFault as fault:
-            return web.json_response({"error": fault.description}, status=404)
-
-    async def _end_subscription(self, request: web.Request) -> web.Response:
-        try:
-            subscription = self._broker.subscriptions.get(request.match_info["id"])
-        except ResourceUnknownFault as fault:
-            return web.json_response({"error": fault.description}, status=404)
-        await self._broker.subscriptions.end_all([subscription])
-        return web.Response(status=204)
-
-    async def _registrations(self, request: web.Request) -> web.Response:
-        found = [self._describe_registration(each) for each in self._broker.registrations]
-        return web.json_response({"registrations": found})
-
-    async def _registration(self, request: web.Request) -> web.Response:
-        try:
-            registration = self._broker.registrations.get(request.match_info["id"])
-        except ResourceUnknownFault as fault:
-            return web.json_response({"error": fault.description}, status=404)
-        return web.json_response(self._describe_registration(registration))
-
-    async def _end_registration(self, request: web.Request) -> web.Response:
-        try:
-            await self._broker.registrations.destroy(request.match_info["id"])
-        except ResourceUnknownFault as fault:
-            return web.json_response({"error": fault.description}, status=404)
-        return web.Response(status=204)
-
-    def _describe_registration(self, registration: Registration) -> dict[str, Any]:
-        publisher = registration.request.publisher
-        return {
-            "id": registration.id,
-            "reference": registration.address,
-            "publisher": publisher and publisher.address,
-            "topics": [expression.text for expression in registration.topics],
-            "demand": registration.demand,
-            "created": _moment(registration.created),
-            "terminates": _moment(registration.terminates),
-            "upstream": self._broker.demand.describe(registration),
-        }
-
 
 def process_figures() -> dict[str, float]:
     """Return the seconds of CPU time since the start, resident bytes, threads and open descriptors."""
@@ -182,38 +124,6 @@ def process_figures() -> dict[str, float]:
         "threads": sum(1 for _ in (_PROCESS / "task").iterdir()),
         "descriptors": sum(1 for _ in (_PROCESS / "fd").iterdir()),
     }
-
-
-def _describe(subscription: Subscription) -> dict[str, Any]:
-    progress = subscription.progress
-    return {
-        "id": subscription.id,
-        "reference": subscription.address,
-        "consumer": subscription.request.consumer.address,
-        "topics": [expression.text for expression in subscription.topics],
-        "content": [content.expression for content in subscription.content],
-        "conditions": [condition.expression for condition in subscription.producer_properties],
-        "holding": subscription.producer_holds,
-        "created": _moment(subscription.created),
-        "terminates": _moment(subscription.terminates),
-        "paused": subscription.paused,
-        "state": _state(subscription),
-        "waiting": subscription.cursor.backlog,
-        "delivered": progress.delivered,
-        "dropped": progress.dropped,
-        "expired_unsent": progress.expired,
-        "failures": progress.failures,
-        "last_error": progress.last_error,
-    }
-
-
-def _state(subscription: Subscription) -> str:
-    paused = subscription.paused and subscription.state is State.LIVE
-    return "paused" if paused else subscription.state.value
-
-
-def _moment(time: float | None) -> str | None:
-    return None if time is None else datetime.fromtimestamp(time, UTC).isoformat()
 
 
 def _flatten(figures: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, float]]:
