@@ -23,6 +23,7 @@ from hpwsn.broker.admission.backbone_arrivals import Arrivals
 from hpwsn.broker.delivery.dead_letters import DeadLetters
 from hpwsn.broker.delivery.removed_topics import RemovedTopics
 from hpwsn.broker.housekeeping import Housekeeping, RetentionPolicy
+from hpwsn.broker.idle_pull_points import IdlePullPoints
 from hpwsn.broker.lease_timer import LeaseTimer
 from hpwsn.door.onvif.event_service import OnvifDoor
 from hpwsn.door.original.wsn_process import OriginalDoor
@@ -30,6 +31,7 @@ from hpwsn.door.rest.events.events_door import EventsDoor
 from hpwsn.door.rest.json_answers import errors_in_json
 from hpwsn.door.rest.operations.dead_letters import DeadLettersDoor
 from hpwsn.door.rest.operations.node_status import StatusDoor
+from hpwsn.door.rest.operations.pull_points import PullPointsDoor
 from hpwsn.door.rest.operations.registrations import RegistrationsDoor
 from hpwsn.door.rest.operations.subscriptions import SubscriptionsDoor
 from hpwsn.door.rest.services.service_requests import ServiceRequests
@@ -148,6 +150,7 @@ class Node:
         for task in (
             LeaseTimer(parts.subscriptions, parts.clock),
             LeaseTimer(parts.registrations, parts.clock),
+            LeaseTimer(IdlePullPoints(parts.broker), parts.clock),
             parts.conditions,
             Housekeeping(
                 parts.broker,
@@ -178,10 +181,11 @@ class Node:
         app.add_routes(OriginalDoor(soap, context, self.config.routing, proxy).routes())
         OnvifDoor(soap, context, self.config, parts.pull_subscriptions).join(app)
         letters = DeadLetters(parts.journal, parts.subscriptions, parts.delivery)
-        app.add_routes(DeadLettersDoor(letters).routes())
+        app.add_routes(DeadLettersDoor(letters, server.websocket_origins).routes())
         app.add_routes(TopicNamespacesDoor(parts.tree).routes())
         app.add_routes(SubscriptionsDoor(parts.broker).routes())
-        app.add_routes(RegistrationsDoor(parts.broker).routes())
+        app.add_routes(PullPointsDoor(parts.broker, server.websocket_origins).routes())
+        app.add_routes(RegistrationsDoor(parts.broker, server.websocket_origins).routes())
         app.add_routes(self._status().routes())
         events = EventsDoor(
             parts.broker,

@@ -96,7 +96,7 @@ async def test_a_dead_letter_of_an_internal_topic_has_no_payload_and_is_not_sent
             await post(node, "traffic:anpr", {"vid": PLATE})
 
             async def letters() -> list[dict[str, Any]]:
-                found: list[dict[str, Any]] = json.loads((await get(node, "/deadletters"))[2])["deadletters"]
+                found: list[dict[str, Any]] = json.loads((await get(node, "/deadletters"))[2])["items"]
                 return found
 
             async def one() -> bool:
