@@ -1,9 +1,8 @@
 """Events by WebSocket (RFC 6455): one text message for each event, equal to the data of a server-sent event.
 
-aiohttp makes the handshake, answers pings
-and closes; long_connection writes the events. A client that reads nothing for STALLED seconds, or does not
-answer a ping, is disconnected. Messages of the client are ignored. The header Hpwsn-After of the upgrade's
-response has the offset after which the events start.
+aiohttp makes the handshake, answers pings and closes; long_connection writes the events. A client that reads
+nothing for STALLED seconds, or does not answer a ping, is disconnected. Messages of the client are ignored.
+The header Hpwsn-After of the upgrade's response has the offset after which the events start.
 """
 
 from __future__ import annotations

@@ -84,9 +84,10 @@ class StreamsDoor:
     @answers_in_json
     async def _list(self, request: web.Request) -> web.StreamResponse:
         check_names(request, "limit", "after")
-        found, following = page_of(request, {*self._services.uris(), *(self._agent or ())})
+        uris = {*self._services.uris(), *(self._agent or ())}
+        found, following = page_of(request, uris)
         items = [one for uri in found if (one := self._describe(uri)) is not None]
-        return web.json_response({"items": items, "next": following})
+        return web.json_response({"items": items, "next": following, "total": len(uris)})
 
     @answers_in_json
     async def _show(self, request: web.Request) -> web.StreamResponse:
