@@ -9,7 +9,6 @@ from aiohttp import web
 
 from hpwsn.broker.broker import Broker
 from hpwsn.broker.subscriptions.pull_points import PullPoint
-from hpwsn.door.rest.events.event_socket import check_origin
 from hpwsn.door.rest.json_answers import answer, answers_in_json, check_names, moment
 from hpwsn.door.rest.list_pages import page_of
 from hpwsn_client.wsn.soap.faults import ResourceUnknownFault, SoapFault
@@ -18,10 +17,8 @@ from hpwsn_client.wsn.soap.faults import ResourceUnknownFault, SoapFault
 class PullPointsDoor:
     """The request handlers for the paths under /pullpoints."""
 
-    def __init__(self, broker: Broker, origins: Sequence[str] = ()) -> None:
-        """`origins` are the origins of web pages that may destroy pull points."""
+    def __init__(self, broker: Broker) -> None:
         self._broker = broker
-        self._origins = origins
 
     def routes(self) -> list[web.RouteDef]:
         """Return the routes for the node's web application."""
@@ -46,7 +43,6 @@ class PullPointsDoor:
 
     @answers_in_json
     async def _destroy(self, request: web.Request) -> web.Response:
-        check_origin(request, self._origins)
         await self._broker.destroy_pull_point(self._find(request).id)
         return web.Response(status=204)
 

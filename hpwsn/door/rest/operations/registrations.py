@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from aiohttp import web
 
 from hpwsn.broker.broker import Broker
 from hpwsn.broker.registrations.registered_publisher import Registration
-from hpwsn.door.rest.events.event_socket import check_origin
 from hpwsn.door.rest.json_answers import answer, answers_in_json, check_names, moment
 from hpwsn.door.rest.list_pages import page_of
 from hpwsn_client.wsn.soap.faults import ResourceUnknownFault, SoapFault
@@ -18,10 +16,8 @@ from hpwsn_client.wsn.soap.faults import ResourceUnknownFault, SoapFault
 class RegistrationsDoor:
     """The request handlers for the paths under /registrations."""
 
-    def __init__(self, broker: Broker, origins: Sequence[str] = ()) -> None:
-        """`origins` are the origins of web pages that may end registrations."""
+    def __init__(self, broker: Broker) -> None:
         self._broker = broker
-        self._origins = origins
 
     def routes(self) -> list[web.RouteDef]:
         """Return the routes for the node's web application."""
@@ -49,7 +45,6 @@ class RegistrationsDoor:
 
     @answers_in_json
     async def _end_registration(self, request: web.Request) -> web.Response:
-        check_origin(request, self._origins)
         try:
             await self._broker.registrations.destroy(request.match_info["id"])
         except ResourceUnknownFault as fault:
