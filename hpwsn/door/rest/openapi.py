@@ -19,6 +19,7 @@ from hpwsn_client import __version__
 PARTS = (
     "events",
     "node",
+    "monitoring",
     "subscriptions",
     "pull_points",
     "registrations",
