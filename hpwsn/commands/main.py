@@ -29,7 +29,8 @@ from hpwsn.errors import BadArguments, ConfigError, HpwsnError, SettingError
 from hpwsn.settings import SETTINGS
 from hpwsn_client import __version__
 from hpwsn_client.commands.completion import CommandParser, add_completion_parser, print_error
-from hpwsn_client.commands.main import add_listen_parser, add_publish_parser
+from hpwsn_client.commands.listen import add_listen_parser
+from hpwsn_client.commands.publish import add_publish_parser
 
 Subparsers = argparse._SubParsersAction
 DEFAULT_URL = "http://127.0.0.1:8080/wsn"
