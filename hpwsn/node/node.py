@@ -18,7 +18,7 @@ from contextlib import AsyncExitStack, contextmanager
 import uvloop
 from aiohttp import web
 
-from hpwsn.background import in_thread
+from hpwsn.background import BackgroundTask, in_thread
 from hpwsn.broker.admission.backbone_arrivals import Arrivals
 from hpwsn.broker.delivery.dead_letters import DeadLetters
 from hpwsn.broker.delivery.removed_topics import RemovedTopics
@@ -29,6 +29,7 @@ from hpwsn.door.original.wsn_process import OriginalDoor
 from hpwsn.door.rest.events.events_door import EventsDoor
 from hpwsn.door.rest.json_answers import errors_in_json
 from hpwsn.door.rest.operations.dead_letters import DeadLettersDoor
+from hpwsn.door.rest.operations.metrics import MetricsDoor
 from hpwsn.door.rest.operations.node_status import StatusDoor
 from hpwsn.door.rest.operations.registrations import RegistrationsDoor
 from hpwsn.door.rest.operations.subscriptions import SubscriptionsDoor
@@ -37,6 +38,7 @@ from hpwsn.door.rest.services.streams import StreamsDoor
 from hpwsn.door.soap.operation import Context
 from hpwsn.door.soap.resource_operations import TopicNamespacesDoor
 from hpwsn.door.soap.soap_door import SoapDoor
+from hpwsn.histogram import Timings
 from hpwsn.journal.store.records import Recovered
 from hpwsn.listening import raise_file_limit
 from hpwsn.logs import counted, set_up_logging
@@ -60,8 +62,9 @@ class Node:
             attributes=config.server.attribute_limit,
             messages=config.server.message_limit,
         )
-        self.port = Port(config, self._limits)
-        self.parts = Parts(self.name, config, self.port.base_url, self._limits)
+        timings = Timings()
+        self.port = Port(config, self._limits, timings)
+        self.parts = Parts(self.name, config, self.port.base_url, self._limits, timings)
         self._running = AsyncExitStack()
 
     def problems(self) -> list[str]:
@@ -149,6 +152,7 @@ class Node:
             LeaseTimer(parts.subscriptions, parts.clock),
             LeaseTimer(parts.registrations, parts.clock),
             parts.conditions,
+            BackgroundTask(self._sample_latency),
             Housekeeping(
                 parts.broker,
                 RetentionPolicy.of(self.config),
@@ -168,6 +172,11 @@ class Node:
             if not parts.topics.problem():
                 removed.look()
 
+    async def _sample_latency(self) -> None:
+        while True:
+            self.parts.timings.sample()
+            await asyncio.sleep(1.0)
+
     async def _open_doors(self) -> None:
         parts, server = self.parts, self.config.server
         app = web.Application(client_max_size=server.body_limit, middlewares=[errors_in_json])
@@ -182,7 +191,9 @@ class Node:
         app.add_routes(TopicNamespacesDoor(parts.tree).routes())
         app.add_routes(SubscriptionsDoor(parts.broker).routes())
         app.add_routes(RegistrationsDoor(parts.broker).routes())
-        app.add_routes(self._status().routes())
+        status = self._status()
+        app.add_routes(status.routes())
+        app.add_routes(self._metrics(status).routes())
         events = EventsDoor(
             parts.broker,
             parts.readers,
@@ -212,13 +223,14 @@ class Node:
     def _status(self) -> StatusDoor:
         parts = self.parts
         status = StatusDoor(self.name, parts.broker, parts.pusher, self.problems, self.warnings)
+        status.reports["http"] = self.port.statistics.figures
+        status.reports["latency"] = parts.timings.latency.copy
         status.reports["backbone"] = parts.backbone.figures
         status.reports["matching"] = lambda: parts.engines.figures(parts.audience.content_subscriptions())
         if parts.receipts:
             status.reports["receipts"] = parts.receipts.figures
         if parts.outcome_plugins:
             status.reports["outcomes"] = parts.outcome_plugins.figures
-        status.metrics.append(parts.services.metrics)
         if parts.agent:
             status.reports["agent"] = parts.agent.figures
         if parts.topics:
@@ -229,6 +241,16 @@ class Node:
         if parts.originals:
             status.reports["originals"] = parts.originals.figures
         return status
+
+    def _metrics(self, status: StatusDoor) -> MetricsDoor:
+        parts = self.parts
+        return MetricsDoor(
+            parts.broker,
+            parts.timings,
+            status.figures,
+            lambda: parts.services,
+            lambda: {"not_ready": len(self.problems()), "warning": len(self.warnings())},
+        )
 
     def reload(self) -> None:
         """Reload the certificate and the topics from their files."""

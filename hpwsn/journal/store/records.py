@@ -216,6 +216,7 @@ class State:
 
     last_offset: int
     commits: int
+    changes: int
     entries: int
     mean_group: float
     failures: int

@@ -1,14 +1,14 @@
-"""Health, readiness, status and metrics of a node.
+"""Health, readiness and status of a node.
 
-It reads the counters of the broker and keeps none of its own. /metrics answers in the text format of
-Prometheus, /healthz and / in plain text, and all other paths in JSON.
+It reads the counters of the broker and keeps none of its own. /healthz and / answer in plain text, the other
+paths in JSON.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -44,8 +44,6 @@ class StatusDoor:
         self._started = broker.now()
         self.reports: dict[str, Callable[[], Mapping[str, Any]]] = {}
         """The counters of other parts of the node, by their name in /status."""
-        self.metrics: list[Callable[[], Iterable[str]]] = []
-        """Further lines of /metrics, for figures with labels."""
 
     def routes(self) -> list[web.RouteDef]:
         """Return the routes for the node's web application."""
@@ -54,7 +52,6 @@ class StatusDoor:
             web.get("/healthz", self._health),
             web.get("/readyz", self._ready),
             web.get("/status", self._status),
-            web.get("/metrics", self._metrics),
         ]
 
     async def _welcome(self, request: web.Request) -> web.Response:
@@ -84,11 +81,12 @@ class StatusDoor:
                 "started": self._started.isoformat(),
                 "uptime": round((now - self._started).total_seconds(), 3),
                 "problems": [*self._problems(), *self._warnings()],
-                **self._figures(),
+                **self.figures(),
             }
         )
 
-    def _figures(self) -> dict[str, Any]:
+    def figures(self) -> dict[str, Any]:
+        """All figures of /status; /metrics shows them too."""
         broker = self._broker
         return {
             "process": process_figures(),
@@ -99,20 +97,13 @@ class StatusDoor:
             "dropped_from_pull_points": broker.pull_points.dropped,
             "expired_in_pull_points": broker.pull_points.expired,
             "published": {
-                "accepted": broker.admission.accepted,
-                "repeated": broker.admission.repeated,
-                "refused": broker.admission.refused,
+                outcome: broker.admission.total(outcome) for outcome in ("accepted", "repeated", "refused")
             },
             "delivery": {**asdict(broker.delivery.totals), "waiting_for_retry": broker.delivery.waiting()},
             "connections": asdict(self._pusher.statistics()),
             "journal": asdict(broker.journal.state),
             **{name: dict(report()) for name, report in self.reports.items()},
         }
-
-    async def _metrics(self, request: web.Request) -> web.Response:
-        lines = [f"hpwsn_{name} {value}" for name, value in _flatten(self._figures())]
-        lines += [line for more in self.metrics for line in more()]
-        return web.Response(text="\n".join(lines) + "\n", content_type="text/plain")
 
 
 def process_figures() -> dict[str, float]:
@@ -124,11 +115,3 @@ def process_figures() -> dict[str, float]:
         "threads": sum(1 for _ in (_PROCESS / "task").iterdir()),
         "descriptors": sum(1 for _ in (_PROCESS / "fd").iterdir()),
     }
-
-
-def _flatten(figures: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, float]]:
-    for name, value in figures.items():
-        if isinstance(value, dict):
-            yield from _flatten(value, f"{prefix}{name}_")
-        elif isinstance(value, int | float):
-            yield f"{prefix}{name}", value
