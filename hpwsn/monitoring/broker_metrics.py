@@ -65,8 +65,8 @@ BROKER: tuple[Row, ...] = (
         "Subscriptions that wait before the next attempt.",
         "delivery.waiting_for_retry",
     ),
-    gauge("hpwsn_notifications_waiting", "Notifications in the queues of all subscriptions.", "waiting"),
-    gauge("hpwsn_dead_letters", "Dead letters in the journal.", "dead_letters"),
+    gauge("hpwsn_notifications_waiting", "Notifications in the queues of subscriptions.", "sample.waiting"),
+    gauge("hpwsn_dead_letters", "Dead letters in the journal.", "sample.dead_letters"),
     gauge(
         "hpwsn_push_connections",
         "Connections to consumers, by state.",

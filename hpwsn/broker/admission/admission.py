@@ -329,8 +329,22 @@ class Admission:
         """Add to the counts."""
         self.counts[door][outcome] += number
 
-    def total(self, outcome: str) -> int:
-        """How many notifications were accepted, repeated or refused at all doors."""
+    @property
+    def accepted(self) -> int:
+        """How many notifications were stored, at all doors."""
+        return self._total("accepted")
+
+    @property
+    def repeated(self) -> int:
+        """How many had the id of an earlier request."""
+        return self._total("repeated")
+
+    @property
+    def refused(self) -> int:
+        """How many were not stored."""
+        return self._total("refused")
+
+    def _total(self, outcome: str) -> int:
         return sum([count[outcome] for count in self.counts.values()])
 
     def knows(self, message_id: str | None) -> bool:

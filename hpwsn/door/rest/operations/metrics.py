@@ -1,30 +1,30 @@
 """A node's metrics for Prometheus, at /metrics.
 
-hpwsn.monitoring makes them of the figures of /status. It is imported at the first scrape, since it takes 2 MB
-that a node without Prometheus does not need. The number of dead letters is a query to the journal:
-where the journal is too busy to answer, a scrape has the last known number.
+hpwsn.monitoring makes them of the figures of /status, of the last sample and of histograms. Its part for
+Prometheus is imported at the first scrape, since it takes 2 MB that a node without Prometheus does not need.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from aiohttp import web
 
-from hpwsn.broker.broker import Broker
-from hpwsn.errors import JournalUnavailable
+from hpwsn.broker.admission.admission import Admission
 from hpwsn.histogram import Timings
 
 if TYPE_CHECKING:
     from hpwsn.monitoring.exposition import Exposition
 
-COUNT_WITHIN = 1.0
-"""Seconds that a scrape waits for the number of dead letters."""
-
 Figures = Callable[[], Mapping[str, Any]]
+
+
+class Sample(Protocol):
+    """The figures that are taken once a second."""
+
+    values: dict[str, float | None]
 
 
 class MetricsDoor:
@@ -32,18 +32,19 @@ class MetricsDoor:
 
     def __init__(
         self,
-        broker: Broker,
+        admission: Admission,
         timings: Timings,
         figures: Figures,
         services: Callable[[], Iterable[Mapping[str, Any]]],
         problems: Figures,
+        sample: Sample,
     ) -> None:
-        self._broker = broker
+        self._admission = admission
         self._timings = timings
         self._services = services
         self._figures = figures
         self._problems = problems
-        self._dead_letters: int | None = None
+        self._sample = sample
         self._exposition: Exposition | None = None
 
     def routes(self) -> list[web.RouteDef]:
@@ -51,9 +52,6 @@ class MetricsDoor:
         return [web.get("/metrics", self._answer)]
 
     async def _answer(self, request: web.Request) -> web.Response:
-        with suppress(JournalUnavailable, TimeoutError):
-            async with asyncio.timeout(COUNT_WITHIN):
-                self._dead_letters = await self._broker.journal.dead_letter_count()
         if self._exposition is None:
             self._exposition = await asyncio.to_thread(self._load)
         body, content_type = self._exposition.scrape(request.headers.get("Accept", ""))
@@ -68,7 +66,6 @@ class MetricsDoor:
         return {
             **self._figures(),
             "problems": self._problems(),
-            "doors": self._broker.admission.counts,
-            "waiting": sum([one.cursor.backlog for one in self._broker.subscriptions]),
-            "dead_letters": self._dead_letters,
+            "doors": self._admission.counts,
+            "sample": self._sample.values,
         }

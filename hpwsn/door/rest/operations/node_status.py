@@ -6,11 +6,8 @@ paths in JSON.
 
 from __future__ import annotations
 
-import os
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from aiohttp import web
@@ -20,9 +17,6 @@ from hpwsn.broker.push.pool import Pusher
 from hpwsn_client import __version__
 
 Problems = Callable[[], list[str]]
-
-_PROCESS = Path("/proc/self")
-_PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 class StatusDoor:
@@ -35,12 +29,14 @@ class StatusDoor:
         pusher: Pusher,
         problems: Problems,
         warnings: Problems,
+        process: Callable[[], Mapping[str, float]],
     ) -> None:
         self._name = name
         self._broker = broker
         self._pusher = pusher
         self._problems = problems
         self._warnings = warnings
+        self._process = process
         self._started = broker.now()
         self.reports: dict[str, Callable[[], Mapping[str, Any]]] = {}
         """The counters of other parts of the node, by their name in /status."""
@@ -73,23 +69,25 @@ class StatusDoor:
         )
 
     async def _status(self, request: web.Request) -> web.Response:
+        return web.json_response(self.document())
+
+    def document(self) -> dict[str, Any]:
+        """The answer of /status; the live stream has it too."""
         now = self._broker.now()
-        return web.json_response(
-            {
-                "node": self._name,
-                "version": __version__,
-                "started": self._started.isoformat(),
-                "uptime": round((now - self._started).total_seconds(), 3),
-                "problems": [*self._problems(), *self._warnings()],
-                **self.figures(),
-            }
-        )
+        return {
+            "node": self._name,
+            "version": __version__,
+            "started": self._started.isoformat(),
+            "uptime": round((now - self._started).total_seconds(), 3),
+            "problems": [*self._problems(), *self._warnings()],
+            **self.figures(),
+        }
 
     def figures(self) -> dict[str, Any]:
         """All figures of /status; /metrics shows them too."""
         broker = self._broker
         return {
-            "process": process_figures(),
+            "process": dict(self._process()),
             "topics": len(broker.tree),
             "subscriptions": len(broker.subscriptions),
             "pull_points": len(broker.pull_points),
@@ -97,21 +95,12 @@ class StatusDoor:
             "dropped_from_pull_points": broker.pull_points.dropped,
             "expired_in_pull_points": broker.pull_points.expired,
             "published": {
-                outcome: broker.admission.total(outcome) for outcome in ("accepted", "repeated", "refused")
+                "accepted": broker.admission.accepted,
+                "repeated": broker.admission.repeated,
+                "refused": broker.admission.refused,
             },
             "delivery": {**asdict(broker.delivery.totals), "waiting_for_retry": broker.delivery.waiting()},
             "connections": asdict(self._pusher.statistics()),
             "journal": asdict(broker.journal.state),
             **{name: dict(report()) for name, report in self.reports.items()},
         }
-
-
-def process_figures() -> dict[str, float]:
-    """Return the seconds of CPU time since the start, resident bytes, threads and open descriptors."""
-    resident_pages = int((_PROCESS / "statm").read_text().split()[1])
-    return {
-        "cpu_seconds": round(time.process_time(), 3),
-        "memory_bytes": resident_pages * _PAGE,
-        "threads": sum(1 for _ in (_PROCESS / "task").iterdir()),
-        "descriptors": sum(1 for _ in (_PROCESS / "fd").iterdir()),
-    }

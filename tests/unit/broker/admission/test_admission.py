@@ -96,7 +96,7 @@ async def test_a_repetition_is_told_where_the_first_one_is() -> None:
     assert not repeated.done()
     assert await admission.append_batch([*plain, *once])
     assert await repeated == Span(11, 12)
-    assert (admission.total("accepted"), admission.total("repeated")) == (3, 2)
+    assert (admission.accepted, admission.repeated) == (3, 2)
 
 
 async def test_an_id_over_several_runs_is_found_where_all_of_them_are() -> None:
@@ -109,7 +109,7 @@ async def test_an_id_over_several_runs_is_found_where_all_of_them_are() -> None:
     assert repeated is not None
     assert await admission.append_batch([*plain, *once, *plain])
     assert await repeated == Span(11, 13)
-    assert (admission.total("accepted"), admission.total("repeated")) == (5, 3)
+    assert (admission.accepted, admission.repeated) == (5, 3)
 
 
 async def test_an_id_whose_notifications_were_not_stored_is_new_again() -> None:
@@ -152,11 +152,11 @@ async def test_published_messages_fail_with_busy_and_are_new_again() -> None:
     message = NotificationMessage(None, b"<x/>")
     with pytest.raises(faults.Busy, match="no disk"):
         await way.admission.publish([message], message_id="a")
-    assert way.admission.total("refused") == 1
+    assert way.admission.refused == 1
     way.backbone.fails = False
     assert await way.admission.publish([message], message_id="a") == Span(10, 10)
     assert await way.admission.publish([message], message_id="a") == Span(10, 10)
-    assert (way.admission.total("accepted"), way.admission.total("repeated")) == (1, 1)
+    assert (way.admission.accepted, way.admission.repeated) == (1, 1)
 
 
 async def test_what_a_peer_sends_meets_no_queue_limit_and_its_id_is_known_afterwards() -> None:
