@@ -41,7 +41,7 @@ def _key(name: str) -> bytes:
 
 def page_of(request: web.Request, names: Iterable[str]) -> tuple[list[str], str | None]:
     """The names of the requested page in their order, and the cursor of the next page; None if it is last."""
-    limit = _limit(request)
+    limit = limit_of(request)
     after = request.query.get("after")
     if after is not None:
         try:
@@ -53,7 +53,8 @@ def page_of(request: web.Request, names: Iterable[str]) -> tuple[list[str], str 
     return found[:limit], cursor_of(found[limit - 1]) if len(found) > limit else None
 
 
-def _limit(request: web.Request) -> int:
+def limit_of(request: web.Request) -> int:
+    """The parameter `limit`: the most items of a page."""
     text = request.query.get("limit", str(PAGE))
     if not (text.isascii() and text.isdecimal()) or len(text) > 18 or not int(text):
         raise bad(f"limit is {shown(text)}; give a number of items, from 1 to {LARGEST_PAGE}")

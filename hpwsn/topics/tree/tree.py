@@ -158,10 +158,8 @@ class TopicTree(Generic[S]):
         if node is not None:
             self._usage += node.current is None
             node.current = offset
-        elif topic not in self._outside:
-            self._outside[topic] = offset
-            self.version += 1
         else:
+            self.version += topic not in self._outside
             self._outside[topic] = offset
         return node
 
@@ -239,6 +237,10 @@ class TopicTree(Generic[S]):
     def nodes(self) -> Iterator[Node[S]]:
         """All nodes without the virtual root, breadth-first."""
         return self.root.below()
+
+    def groups(self) -> Iterator[SubscriberGroup[S]]:
+        """All subscriber groups, also those that match no existing topic."""
+        return iter(self._index)
 
     def concrete(self, expression: TopicExpression) -> tuple[Topic, ...]:
         """Return the existing topics that an expression names; a Simple one without its subtree."""
@@ -373,9 +375,7 @@ class TopicTree(Generic[S]):
         node = self._nodes.get(topic)
         if node is not None:
             return node.groups
-        if self.fixed and not accepted:
-            return ()
-        return self._index.matching(topic, topic.ancestors())
+        return () if self.fixed and not accepted else self._index.matching(topic, topic.ancestors())
 
     def _matches(self, group: SubscriberGroup[S]) -> Iterator[Topic]:
         return (node.topic for node in self._nodes_in(group.scope) if group.matches(node.topic))
