@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import accumulate
+from operator import add
 from typing import Generic
 
 from hpwsn.topics.tree.subscriber_groups import S, SubscriberGroup
@@ -46,24 +47,26 @@ class SubscriberCounts(Generic[S]):
         yield
         # A topic is internal with all below it, so an internal topic has no public one to count for.
         public = [0 if node.internal else extra for node in self._order.nodes]
-        self.own = list(map(sum, zip(accumulate(self._matching), public, strict=False)))
+        self.own = list(map(add, accumulate(self._matching), public))
         yield
-        within = accumulate(self._within)
-        self.below = list(map(sum, zip(within, self._above, public, strict=False)))
+        above = map(add, self._above, public)
+        self.below = list(map(add, accumulate(self._within), above))
 
     def _add(self, group: SubscriberGroup[S], number: int) -> None:
         if not group.count:
             return
         order, scope = self._order, group.scope
-        weight = sum([self._weight(each) for each in group.subscribers.members])
-        anchors = [at for topic in scope.anchors if (at := order.positions.get(topic)) is not None]
+        weight = sum(map(self._weight, group.subscribers.members))
+        anchors = [order.positions[topic] for topic in scope.anchors if topic in order.positions]
         if scope.exact:
             self._add_each(group, anchors, weight, number)
             return
-        starts = [*anchors, *self._roots(scope.namespaces)] if scope.namespaces else anchors
-        whole = group.count == sum([order.ends[start] - start for start in starts])
+        ends, starts = order.ends, anchors
+        if scope.namespaces:
+            starts += self._roots(scope.namespaces)
+        whole = group.count == sum([ends[start] - start for start in starts])
         for start in starts:
-            end = order.ends[start]
+            end = ends[start]
             if whole and not order.has_internal(start, end):
                 self._add_range(start, end, weight, number)
             else:
