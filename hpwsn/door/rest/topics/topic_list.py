@@ -17,7 +17,7 @@ from aiohttp import web
 from hpwsn.broker.subscriptions.subscription import Subscriber
 from hpwsn.broker.topic_overview import Figures, Overview, TopicOverviews
 from hpwsn.door.rest.json_answers import answer, answers_in_json, bad, check_names, moment
-from hpwsn.door.rest.list_pages import cursor_of, key_of, limit_of
+from hpwsn.door.rest.list_pages import bad_cursor, cursor_of, key_of, limit_of
 from hpwsn.topics.tree.declarations import INTERNAL, PUBLIC
 from hpwsn.topics.tree.topic_node import Node, similar_topics
 from hpwsn.topics.tree.tree import TopicTree
@@ -143,4 +143,4 @@ def _last_of(request: web.Request) -> Topic | None:
     try:
         return Topic.parse(key_of(after).decode())
     except (ValueError, SoapFault):
-        raise bad(f"after is {shown(after)}; give the value of next from the page before") from None
+        raise bad_cursor(after) from None
