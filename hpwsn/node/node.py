@@ -36,6 +36,7 @@ from hpwsn.door.rest.operations.registrations import RegistrationsDoor
 from hpwsn.door.rest.operations.subscriptions import SubscriptionsDoor
 from hpwsn.door.rest.services.service_requests import ServiceRequests
 from hpwsn.door.rest.services.streams import StreamsDoor
+from hpwsn.door.rest.topics.filter_check import FilterCheckDoor
 from hpwsn.door.rest.topics.topic_list import TopicListDoor
 from hpwsn.door.soap.operation import Context
 from hpwsn.door.soap.resource_operations import TopicNamespacesDoor
@@ -188,6 +189,7 @@ class Node:
         app.add_routes(DeadLettersDoor(letters).routes())
         app.add_routes(TopicNamespacesDoor(parts.tree).routes())
         app.add_routes(TopicListDoor(parts.tree, parts.topic_overviews).routes())
+        app.add_routes(FilterCheckDoor(parts.services.check, server.request_timeout).routes())
         app.add_routes(SubscriptionsDoor(parts.broker).routes())
         app.add_routes(RegistrationsDoor(parts.broker).routes())
         app.add_routes(self._status().routes())

@@ -57,7 +57,11 @@ class SubscriberCounts(Generic[S]):
             return
         order, scope = self._order, group.scope
         weight = sum(map(self._weight, group.subscribers.members))
-        anchors = [order.positions[topic] for topic in scope.anchors if topic in order.positions]
+        if len(scope.anchors) == 1:
+            position = order.positions.get(scope.anchors[0])
+            anchors = [] if position is None else [position]
+        else:
+            anchors = [order.positions[topic] for topic in scope.anchors if topic in order.positions]
         if scope.exact:
             self._add_each(group, anchors, weight, number)
             return

@@ -1,8 +1,9 @@
 """The topics of a tree in the order in which a list shows them.
 
 The order is depth-first: a topic, then all below it, before its next sibling. Siblings are in the order of
-their names, by code points. So the topics below a topic are consecutive, and sums over a subtree are
-differences of running totals.
+their names, by code points, and root topics first in that of their namespaces. That is the order of topics as
+tuples. So the topics below a topic are consecutive, and the sum over a subtree is the difference of two
+running totals.
 
 A tree may hold a million topics. So the order is built in steps: the caller iterates over `steps`, and may do
 other work between two steps. A topic that comes or goes meanwhile may or may not be included.
@@ -23,14 +24,6 @@ from hpwsn_client.wsn.topics.topic_expressions import Topic
 STEP = 200
 """Topics of one step."""
 
-Place = tuple[str, ...]
-
-
-def place_of(topic: Topic) -> Place:
-    """What topics are sorted by; it exists for topics that the tree does not hold, too."""
-    root, *below = topic.path
-    return root, topic.namespace, *below
-
 
 class TreeOrder(Generic[S]):
     """A snapshot of the order: `nodes`, and for each its number of names, its parent, and where it ends.
@@ -50,15 +43,16 @@ class TreeOrder(Generic[S]):
     def steps(self, root: Branch[S]) -> Iterator[None]:
         """Fill the snapshot, step by step."""
         nodes, parents = self.nodes, self.parents
-        waiting = [(child, -1, 1) for child in _sorted(root)]
+        positions, levels = self.positions, self.levels
+        waiting = [(child, -1) for child in _last_first(root)]
         while waiting:
-            node, parent, level = waiting.pop()
-            position = len(nodes)
+            (topic, node), parent = waiting.pop()
+            position = positions[topic] = len(nodes)
             nodes.append(node)
             parents.append(parent)
-            self.levels.append(level)
-            self.positions[node.topic] = position
-            waiting += [(child, position, level + 1) for child in _sorted(node)]
+            levels.append(len(topic.path))
+            if node.children:
+                waiting += [(child, position) for child in _last_first(node)]
             if not position % STEP:
                 yield
         yield from self._close()
@@ -91,7 +85,7 @@ class TreeOrder(Generic[S]):
 
     def after(self, topic: Topic) -> int:
         """The first position behind that of a topic, or behind the one that it would have."""
-        return bisect_right(self.nodes, place_of(topic), key=_place)
+        return bisect_right(self.nodes, topic, key=_topic)
 
     def sums(self, values: Iterable[int]) -> list[int]:
         """For each topic the sum of the values, given in order, of it and all below it."""
@@ -99,15 +93,10 @@ class TreeOrder(Generic[S]):
         return [totals[end] - totals[start] for start, end in enumerate(self.ends)]
 
 
-def _place(node: Node[S]) -> Place:
-    return place_of(node.topic)
+def _topic(node: Node[S]) -> Topic:
+    return node.topic
 
 
-def _sorted(branch: Branch[S]) -> list[Node[S]]:
-    """The children, the last one first."""
-    children = branch.children
-    return sorted(children.values(), key=_sibling_place, reverse=True) if children else []
-
-
-def _sibling_place(node: Node[S]) -> tuple[str, str]:
-    return node.topic.path[-1], node.topic.namespace
+def _last_first(branch: Branch[S]) -> list[tuple[Topic, Node[S]]]:
+    # Topics differ, so nodes are never compared.
+    return sorted(branch.children.items(), reverse=True)

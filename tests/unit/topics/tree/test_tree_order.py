@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,7 +12,7 @@ from hpwsn.topics.tree.declarations import Declaration
 from hpwsn.topics.tree.subscriber_counts import SubscriberCounts
 from hpwsn.topics.tree.topic_node import Node
 from hpwsn.topics.tree.tree import TopicTree
-from hpwsn.topics.tree.tree_order import STEP, TreeOrder, place_of
+from hpwsn.topics.tree.tree_order import STEP, TreeOrder
 from hpwsn_client.wsn.topics.topic_expressions import Topic
 from tests.unit.topics.test_tree_properties import EXPRESSIONS, TOPICS
 
@@ -43,7 +44,7 @@ def tree_of(*topics: str) -> TopicTree[int]:
 def test_a_topic_is_before_those_below_it_and_siblings_are_in_order_of_their_names() -> None:
     tree = tree_of("B", "A:Z:q", "A:B", "A-1", "{urn:x}A:C")
     assert topics_of(order_of(tree)) == [
-        "A", "A:B", "A:Z", "A:Z:q", "{urn:x}A", "{urn:x}A:C", "A-1", "B",
+        "A", "A:B", "A:Z", "A:Z:q", "A-1", "B", "{urn:x}A", "{urn:x}A:C",
     ]  # fmt: skip
 
 
@@ -62,9 +63,9 @@ def test_the_order_is_that_of_the_places_also_for_a_topic_that_is_gone(
     topics: list[Topic], other: Topic
 ) -> None:
     order = order_of(TopicTree(map(Declaration, topics)))
-    places = [place_of(node.topic) for node in order.nodes]
+    places = [(node.topic.namespace, *node.topic.path) for node in order.nodes]
     assert places == sorted(places)
-    assert order.after(other) == sum(place <= place_of(other) for place in places)
+    assert order.after(other) == sum(place <= (other.namespace, *other.path) for place in places)
     assert all(order.positions[node.topic] == at for at, node in enumerate(order.nodes))
 
 
@@ -92,11 +93,12 @@ def union(tree: TopicTree[int], nodes: Iterable[Node[int]]) -> set[int]:
     st.booleans(),
 )
 def test_counts_are_those_of_a_naive_search(
-    topics: list[Topic], wanted: list[tuple], internal: set[Topic], simple_subtree: bool  # type: ignore[type-arg]
+    topics: list[Topic],
+    wanted: list[tuple],
+    internal: set[Topic],
+    simple_subtree: bool,  # type: ignore[type-arg]
 ) -> None:
-    declared = [
-        Declaration(topic, visibility="internal" if topic in internal else None) for topic in topics
-    ]
+    declared = [Declaration(topic, visibility="internal" if topic in internal else None) for topic in topics]
     tree: TopicTree[int] = TopicTree(declared, simple_subtree=simple_subtree)
     for who, expressions in enumerate(wanted):
         tree.subscribe(expressions, who, restore=True)
@@ -111,5 +113,5 @@ def test_a_large_tree_is_ordered_in_many_short_steps() -> None:
     tree = tree_of(*(f"R:t{n}" for n in range(5 * STEP)))
     order: TreeOrder[int] = TreeOrder()
     sizes = [len(order) for _ in order.steps(tree.root)]
-    assert max(after - before for before, after in zip(sizes, sizes[1:], strict=False)) <= STEP
+    assert max(after - before for before, after in pairwise(sizes)) <= STEP
     assert len(order) == 5 * STEP + 1
