@@ -28,6 +28,7 @@ GIVEN = {
     "query.filter": "n > 1 or n < 1",
     "query.also": ["sensors:roof"],
     "query.wait": 0.01,
+    "query.seconds": 0.01,
     "path.uri": "urn:flow",
     "query.under": "sensors",
 }
