@@ -82,10 +82,8 @@ def _data_directory(config: Config) -> None:
 
 def _topics(config: Config, remote: bool = False) -> None:
     topics = config.topics
-    if not topics.url:
-        return
     try:
-        directory = open_directory(topics.url, access_from(topics))
+        directory = open_directory(topics.url, access_from(topics), Path(config.data.dir))
         if remote or not directory.remote:
             directory.load()
     except TopicDirectoryError as error:

@@ -2,7 +2,8 @@
 
 Reading needs no lock, since a change replaces the whole file atomically: write a temporary file, flush it to
 disk, rename it. Changes are serialised by an flock on a `.lock` file beside it, which is kept. An edit
-rewrites the file, so comments are lost. A change creates a missing file; reading a missing file is an error.
+rewrites the file, so comments are lost. A change creates a missing file. Reading a missing file is an error,
+unless the file is optional and was never there: a file that disappears has not lost its topics on purpose.
 """
 
 import fcntl
@@ -34,8 +35,9 @@ class FileDirectory:
 
     remote = False
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, optional: bool = False) -> None:
         self.path = path
+        self._optional = optional
 
     def load(self) -> list[Declaration]:
         """Return all declared topics, breadth-first, each after its parent."""
@@ -79,7 +81,11 @@ class FileDirectory:
 
     def _read(self) -> Document:
         with self._errors("read"):
-            return parse_document(self.path.read_text(encoding="utf-8"))
+            if self._optional and not self.path.exists():
+                return Document(())
+            found = parse_document(self.path.read_text(encoding="utf-8"))
+            self._optional = False
+            return found
 
     def _write(self, text: str) -> None:
         # Replace the target of a symbolic link, not the link.
