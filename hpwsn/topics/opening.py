@@ -4,6 +4,7 @@ Only builders and commands call this module. Everything else uses the interface 
 hpwsn.topics.directory.directory.
 """
 
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -25,6 +26,16 @@ def access_from(topics: TopicsSettings) -> Access:
         page_size=topics.page_size,
         poll=topics.poll,
         retry_max=topics.retry_max,
+    )
+
+
+def edit_access_from(topics: TopicsSettings) -> Access:
+    """Return the access with which the node edits a remote directory."""
+    return replace(
+        access_from(topics),
+        bind_dn=topics.edit_bind_dn,
+        password_file=topics.edit_password_file,
+        editing=True,
     )
 
 
