@@ -32,13 +32,23 @@ from hpwsn_client.wsn.topics.topic_expressions import Topic
 
 
 class Item:
-    """A topic during the edits: `now` is None once it is removed, `base` is its etag before them."""
+    """A topic during the edits: `now` is None once it is removed, `base` is its etag before them.
 
-    __slots__ = ("base", "now")
+    `version` is that of its entry in a directory with versions.
+    """
+
+    __slots__ = ("base", "now", "version")
 
     def __init__(self, now: Declaration, base: str | None) -> None:
         self.now: Declaration | None = now
         self.base = base
+        self.version = now.version
+
+    def written(self, version: str | None) -> None:
+        """Note the version that the directory gave to the last step."""
+        self.version = version
+        if self.now is not None:
+            self.now = replace(self.now, version=version)
 
 
 @dataclass(frozen=True, slots=True)
