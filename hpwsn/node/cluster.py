@@ -131,6 +131,11 @@ class InCluster:
         self._owner_proxy.join(app)
         return self._owner_proxy
 
+    @property
+    def topology(self) -> Topology | None:
+        """The topology that is valid now; None while none is known."""
+        return self._membership.topology if self._membership else None
+
     def peer_urls(self) -> list[str]:
         """The base URLs of the other nodes."""
         topology = self._membership.topology if self._membership else None
