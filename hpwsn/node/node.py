@@ -42,6 +42,8 @@ from hpwsn.door.rest.operations.registrations import RegistrationsDoor
 from hpwsn.door.rest.operations.subscriptions import SubscriptionsDoor
 from hpwsn.door.rest.services.service_requests import ServiceRequests
 from hpwsn.door.rest.services.streams import StreamsDoor
+from hpwsn.door.rest.topics.filter_check import FilterCheckDoor
+from hpwsn.door.rest.topics.topic_list import TopicListDoor
 from hpwsn.door.soap.operation import Context
 from hpwsn.door.soap.resource_operations import TopicNamespacesDoor
 from hpwsn.door.soap.soap_door import SoapDoor
@@ -93,9 +95,8 @@ class Node:
         running.push_async_callback(parts.journal.close)
         self.port.listen()
         running.callback(self.port.stop)
-        if parts.topics:
-            await parts.topics.start()
-            running.push_async_callback(parts.topics.close)
+        await parts.topics.start()
+        running.push_async_callback(parts.topics.close)
         await self._recover(recovered)
         if parts.cluster:
             await parts.cluster.start(parts.subscriptions)
@@ -123,6 +124,7 @@ class Node:
         parts.demand.remember(recovered.upstreams)
         parts.registrations.restore(recovered.registrations)
         parts.processor.restore_current(recovered.current)
+        parts.processor.restore_internal(recovered.internal)
         parts.admission.restore(recovered.message_ids)
         await parts.pull_subscriptions.remove_orphans()
         await parts.conditions.look()
@@ -156,6 +158,7 @@ class Node:
             LeaseTimer(parts.registrations, parts.clock),
             LeaseTimer(IdlePullPoints(parts.broker), parts.clock),
             parts.conditions,
+            parts.topic_rates,
             Housekeeping(
                 parts.broker,
                 RetentionPolicy.of(self.config),
@@ -169,7 +172,7 @@ class Node:
         parts.subscriptions.wake_all()
         removed = RemovedTopics(parts.tree, parts.subscriptions, parts.delivery, parts.backbone.holds)
         running.push_async_callback(removed.close)
-        if parts.topics and self.config.topics.on_remove == "end":
+        if self.config.topics.fixed and self.config.topics.on_remove == "end":
             parts.topics.removed.add(removed.look)
             running.callback(parts.topics.removed.remove, removed.look)
             if not parts.topics.problem():
@@ -190,6 +193,8 @@ class Node:
         letters = DeadLetters(parts.journal, parts.subscriptions, parts.delivery)
         app.add_routes(DeadLettersDoor(letters).routes())
         app.add_routes(TopicNamespacesDoor(parts.tree).routes())
+        app.add_routes(TopicListDoor(parts.tree, parts.topic_overviews).routes())
+        app.add_routes(FilterCheckDoor(parts.services.check, server.request_timeout).routes())
         app.add_routes(SubscriptionsDoor(parts.broker).routes())
         app.add_routes(PullPointsDoor(parts.broker).routes())
         app.add_routes(RegistrationsDoor(parts.broker).routes())
@@ -252,8 +257,7 @@ class Node:
             status.reports["outcomes"] = parts.outcome_plugins.figures
         if parts.agent:
             status.reports["agent"] = parts.agent.figures
-        if parts.topics:
-            status.reports["directory"] = parts.topics.status
+        status.reports["directory"] = parts.topics.status
         if parts.cluster:
             status.reports["routing"] = parts.cluster.forwarding.figures
             status.reports["cluster"] = parts.cluster.figures
@@ -275,8 +279,7 @@ class Node:
     def reload(self) -> None:
         """Reload the certificate and the topics from their files."""
         self.port.reload()
-        if self.parts.topics:
-            self.parts.topics.reload()
+        self.parts.topics.reload()
 
     async def close(self) -> None:
         """Stop accepting requests, drain within `server.drain_timeout`, and write everything to disk."""
@@ -306,8 +309,7 @@ async def _serve(config: Config, ready: Callable[[str], None]) -> int:
     node = Node(config)
     with _without_garbage_collection():
         await node.start()
-    if node.parts.topics or node.port.has_certificate:
-        loop.add_signal_handler(signal.SIGHUP, node.reload)
+    loop.add_signal_handler(signal.SIGHUP, node.reload)
     log.info("node %s is ready; its state is in %s", node.name, config.data.dir)
     ready(node.port.listening_url)
     await stop.wait()

@@ -15,12 +15,13 @@ ACCEPTED = 202
 _DOORS = (
     ("/wsn/process", "original"),
     ("/wsn", "soap"),
-    ("/topics/", "json"),
     ("/onvif", "onvif"),
     ("/cluster/", "peer"),
     ("/nodes/", "peer"),
 )
-"""The doors by the beginning of a path; any other path is an operator's."""
+"""The doors by the beginning of a path."""
+_EVENTS = "/events"
+"""The end of the paths of JSON events; any other path is an operator's."""
 
 
 class HttpStatistics:
@@ -60,4 +61,4 @@ def _door(path: str) -> str:
     for beginning, door in _DOORS:
         if path.startswith(beginning):
             return door
-    return "operator"
+    return "json" if path.endswith(_EVENTS) else "operator"
