@@ -376,7 +376,7 @@ async def test_a_posted_service_runs_whatever_is_killed_and_ends_when_it_is_dele
     assert not jobs_of(node)
     assert nothing_runs(node)
     assert (await ask("GET", f"{node.base}/streams/{URI}"))[0] == 404
-    assert await ask("GET", f"{node.base}/streams") == (200, {"items": [], "next": None})
+    assert await ask("GET", f"{node.base}/streams") == (200, {"items": [], "next": None, "total": 0})
     assert URI not in (node.data / "streams.json").read_text()
 
 

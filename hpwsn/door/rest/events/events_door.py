@@ -46,11 +46,12 @@ from hpwsn.door.rest.events.event_payloads import (
     payloads_elsewhere,
     payloads_of,
 )
-from hpwsn.door.rest.events.event_socket import check_origin, wants_socket, write_socket
+from hpwsn.door.rest.events.event_socket import wants_socket, write_socket
 from hpwsn.door.rest.events.event_stream import wants_stream, write_stream
 from hpwsn.door.rest.events.long_connection import Forms
 from hpwsn.door.rest.events.open_streams import OpenStreams
 from hpwsn.door.rest.json_answers import answer, answers_in_json, bad, check_names
+from hpwsn.door.rest.json_requests import check_origin
 from hpwsn.door.rest.openapi import document
 from hpwsn_client.wsn.operations.filters import Filter
 from hpwsn_client.wsn.operations.notifications import NotificationMessage
