@@ -40,6 +40,7 @@ from hpwsn.door.soap.soap_door import SoapDoor
 from hpwsn.journal.store.records import Recovered
 from hpwsn.listening import raise_file_limit
 from hpwsn.logs import counted, set_up_logging
+from hpwsn.node.cluster_doors import open_cluster_doors
 from hpwsn.node.node_parts import Parts
 from hpwsn.node.port import Port
 from hpwsn.settings import Config
@@ -183,6 +184,7 @@ class Node:
         app.add_routes(SubscriptionsDoor(parts.broker).routes())
         app.add_routes(RegistrationsDoor(parts.broker).routes())
         app.add_routes(self._status().routes())
+        open_cluster_doors(app, parts)
         events = EventsDoor(
             parts.broker,
             parts.readers,

@@ -71,6 +71,7 @@ class Parts:
         self.base_url = base_url
         self.limits = limits
         self.clock = time.time
+        self.started = time.time()
         self._ids = ResourceIds(name if config.cluster.admin else None)
         self._make_data_directory()
         self.job_token = load_job_token(Path(config.data.dir))

@@ -119,7 +119,7 @@ def _amount(given: dict[str, Any], key: str) -> float:
 
 
 def _number(given: dict[str, Any], key: str) -> float:
-    value = given.get(key)
+    value: Any = given.get(key)
     if type(value) not in (int, float) or not abs(value) <= LARGEST:
         raise MalformedReport(f"{key[:80]!r} is {str(value)[:80]!r}; give a number up to {LARGEST:g}")
     return float(value)

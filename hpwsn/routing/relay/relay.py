@@ -23,6 +23,7 @@ from hpwsn.routing.membership.credentials import peer_context, shared_secret
 from hpwsn.routing.membership.signing import Signer
 from hpwsn.routing.relay.relay_rules import (
     METHODS,
+    READS,
     RELAYED_BY,
     answered_headers,
     is_relayed_address,
@@ -33,6 +34,7 @@ from hpwsn.routing.relay.relay_rules import (
 from hpwsn.routing.topology.topology import Member, Topology
 from hpwsn.settings import Config
 from hpwsn_client.errors import reason_of
+from hpwsn_client.wsn.soap.soap_faults import SoapFault
 from hpwsn_client.wsn.topics.topic import shown
 
 CONNECT_TIMEOUT = 3.0
@@ -50,11 +52,18 @@ class Relay:
     """Answers `/nodes/NAME/REST`; `by` is who relays, `own` the name that is answered here, if any."""
 
     def __init__(
-        self, by: str, config: Config, topology: Callable[[], Topology], *, own: str | None = None
+        self,
+        by: str,
+        config: Config,
+        topology: Callable[[], Topology],
+        *,
+        own: str | None = None,
+        check_write: Callable[[web.Request], None] = lambda request: None,
     ) -> None:
         self._by = by
         self._own = own
         self._config = config
+        self._check_write = check_write
         self._topology = topology
         self._signer = Signer(shared_secret(config.cluster)) if _has_cluster(config, own) else None
         self._limit = config.server.body_limit
@@ -73,9 +82,10 @@ class Relay:
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         name, path = split_address(request.rel_url.raw_path)
-        refusal = self._refusal(request, path)
-        if refusal is not None:
-            return refusal
+        try:
+            self._check(request, path)
+        except SoapFault as fault:
+            return _error(fault.status or 400, fault.reason)
         query = request.rel_url.raw_query_string
         target = f"{path}?{query}" if query else path
         if name == self._own:
@@ -95,14 +105,15 @@ class Relay:
         except _Unreachable as error:
             return _error(error.status, str(error))
 
-    def _refusal(self, request: web.Request, path: str) -> web.Response | None:
-        if RELAYED_BY in request.headers:
-            return _error(508, "the request was relayed to this node already; relay it to its last node only")
+    def _check(self, request: web.Request, path: str) -> None:
         if not is_relayed_address(path):
-            return _error(404, f"{shown(path)} is not relayed to other nodes; ask that node itself")
+            raise SoapFault(f"{shown(path)} is not relayed to other nodes; ask that node itself", status=404)
         if request.headers.get("Upgrade", "").strip().lower() == "websocket":
-            return _error(400, "WebSockets are not relayed; use server-sent events, or ask that node itself")
-        return None
+            raise SoapFault(
+                "WebSockets are not relayed; use server-sent events, or ask that node itself", status=400
+            )
+        if request.method not in READS:
+            self._check_write(request)
 
     def _unknown(self, name: str) -> web.Response:
         known = sorted({member.name for member in self._topology()} | ({self._own} if self._own else set()))

@@ -15,7 +15,8 @@ RELAYED_BY = "Hpwsn-Relayed-By"
 """The header with the name of the relaying node, in percent-encoding."""
 ADMIN = "/admin"
 """The admin node as a relaying node; the name of a node never contains a slash."""
-METHODS = frozenset({"GET", "HEAD", "POST", "PATCH", "DELETE"})
+READS = frozenset({"GET", "HEAD"})
+METHODS = READS | {"POST", "PATCH", "DELETE"}
 
 _WITH_ALL_BELOW = frozenset(
     {"deadletters", "filters", "pullpoints", "registrations", "streams", "subscriptions", "topics"}
@@ -98,13 +99,15 @@ def answered_headers(headers: Iterable[tuple[str, str]], name: str) -> list[tupl
     """Return the headers of a node's answer that are sent on, with `Location` as seen from here."""
     given = list(headers)
     named = {
-        each.strip().lower() for key, value in given if key.lower() == "connection" for each in value.split(",")
+        each.strip().lower()
+        for key, value in given
+        if key.lower() == "connection"
+        for each in value.split(",")
     }
     passed = [
         (key, value)
         for key, value in given
-        if key.lower() not in _DROPPED_FROM_ANSWERS | named
-        and not key.lower().startswith("access-control-")
+        if key.lower() not in _DROPPED_FROM_ANSWERS | named and not key.lower().startswith("access-control-")
     ]
     for key, value in given:
         if key.lower() == "location" and (mapped := _map_location(value, name)):

@@ -50,7 +50,9 @@ class RelayedRequests:
         try:
             body = await self._check(self._verifier, request)
         except InvalidSignature as error:
-            log.warning("refused %s %s, relayed by %s: %s", request.method, request.path, request.remote, error)
+            log.warning(
+                "refused %s %s, relayed by %s: %s", request.method, request.path, request.remote, error
+            )
             return _refuse(f"the relayed request is refused: {error}")
         _restore_body(request, body)
         return await handler(request)
