@@ -7,22 +7,18 @@ and nodes read the topic directory themselves.
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable
 from typing import TypeVar
 
 from aiohttp import web
 
-from hpwsn.http_json.responses import Handling, answer, error_response
+from hpwsn.http_json.responses import answer
 from hpwsn.topics.directory.directory import TopicDirectoryError
 from hpwsn_admin.directory_topics import Topics
 from hpwsn_admin.members import Members
 from hpwsn_admin.openapi import document
 from hpwsn_client import __version__
-from hpwsn_client.wsn.soap.soap_faults import SoapFault
-
-log = logging.getLogger(__name__)
 
 LONGEST_WAIT = 60.0
 
@@ -108,21 +104,3 @@ def _number(request: web.Request, name: str, kind: Callable[[str], _Value]) -> _
     if value is None or not 0 <= value < 2**63:  # type: ignore[operator]
         raise ValueError(f"{name} is {text[:40]!r}; give a number of 0 or more")
     return value
-
-
-@web.middleware
-async def errors_in_json(request: web.Request, handler: Handling) -> web.StreamResponse:
-    """Answer faults and errors that no handler has put into words with a JSON object."""
-    try:
-        return await handler(request)
-    except SoapFault as fault:
-        return answer({"error": fault.reason}, fault.status or 400)
-    except web.HTTPException as error:
-        if error.status < 400:
-            raise
-        return error_response(request, error)
-    except ConnectionError:
-        raise
-    except Exception:
-        log.exception("%s %s failed", request.method, request.path)
-        return answer({"error": "internal error; the admin node's log has the details"}, 500)

@@ -11,6 +11,8 @@ from pathlib import Path
 import uvloop
 from aiohttp import web
 
+from hpwsn.http_json.cross_origin import Origins
+from hpwsn.http_json.request_errors import errors_in_json
 from hpwsn.listening import open_listener, raise_file_limit
 from hpwsn.logs import set_up_logging
 from hpwsn.routing.membership.credentials import shared_secret
@@ -18,7 +20,7 @@ from hpwsn.routing.membership.signing import Verifier
 from hpwsn.routing.relay.relay import Relay
 from hpwsn.routing.relay.relay_rules import ADMIN
 from hpwsn.settings import Config
-from hpwsn_admin.api import AdminApi, errors_in_json
+from hpwsn_admin.api import AdminApi
 from hpwsn_admin.cluster_api import ClusterApi
 from hpwsn_admin.directory_topics import Topics
 from hpwsn_admin.member_api import MemberApi
@@ -60,6 +62,8 @@ class AdminNode:
         self._port = listener.getsockname()[1]
         self._members.start()
         app = web.Application(client_max_size=BODY_LIMIT, middlewares=[errors_in_json])
+        server = self._config.server
+        Origins(server.cors_origins, server.websocket_origins, (self._config.admin.host,)).join(app)
         for api in (self._api, self._member_api, self._cluster_api):
             app.add_routes(api.routes())
         self._relay.join(app)

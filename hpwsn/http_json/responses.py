@@ -1,7 +1,4 @@
-"""JSON responses, the errors of requests in JSON, and bodies within limits.
-
-Every error is a JSON object with `error`, a message for the reader: what was wrong, and what to do.
-"""
+"""JSON responses, parameters in queries, and bodies within limits."""
 
 from __future__ import annotations
 
@@ -45,22 +42,6 @@ def check_names(request: web.Request, *known: str) -> None:
     for name in request.query:
         if name not in known and not name.startswith("_"):
             raise bad(f"parameter {shown(name)} is unknown; known parameters are {', '.join(known)}")
-
-
-def error_response(request: web.Request, error: web.HTTPException) -> web.Response:
-    """Put an error of aiohttp, such as an unknown path, into a JSON object."""
-    response = answer({"error": _words(request, error)}, error.status)
-    if "Allow" in error.headers:
-        response.headers["Allow"] = error.headers["Allow"]
-    return response
-
-
-def _words(request: web.Request, error: web.HTTPException) -> str:
-    if isinstance(error, web.HTTPMethodNotAllowed):
-        return f"{request.path} has no {request.method}; it has {', '.join(sorted(error.allowed_methods))}"
-    if error.status == 404:
-        return f"{shown(request.path)} is not an address of this node; /openapi.json lists all of them"
-    return error.text or error.reason
 
 
 async def read_limited(request: web.Request, limit: int) -> bytes:

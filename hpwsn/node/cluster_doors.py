@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 
 from aiohttp import web
 
-from hpwsn.door.rest.json_requests import check_page
 from hpwsn.door.rest.operations.cluster import ClusterDoor
 from hpwsn.node.node_parts import Parts
 from hpwsn.routing.membership.credentials import shared_secret
@@ -37,7 +36,6 @@ def open_cluster_doors(app: web.Application, parts: Parts) -> None:
         config,
         (lambda: cluster.topology) if cluster else Topology,
         own=parts.name,
-        check_write=lambda request: check_page(request, config.server.websocket_origins),
     ).join(app)
     app.add_routes(ClusterDoor(lambda: _me(parts), dict, cluster).routes())
 

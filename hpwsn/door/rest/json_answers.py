@@ -14,13 +14,13 @@ from aiohttp import web
 
 from hpwsn.door.rest.authorization import CHALLENGE, NotAuthorized
 from hpwsn.errors import JournalUnavailable
-from hpwsn.http_json.responses import Handling, answer, bad, check_names, error_response, moment
+from hpwsn.http_json.request_errors import INTERNAL, errors_in_json
+from hpwsn.http_json.responses import answer, bad, check_names, moment
 from hpwsn.topics.tree.internal_topics import InternalTopic
 from hpwsn_client.wsn.formats.json_text import MalformedJson
 from hpwsn_client.wsn.soap import faults
 
 __all__ = [
-    "Handling",
     "answer",
     "answers_in_json",
     "bad",
@@ -33,8 +33,6 @@ log = logging.getLogger(__name__)
 
 Door = TypeVar("Door")
 Handler = Callable[[Door, web.Request], Awaitable[web.StreamResponse]]
-
-INTERNAL = "internal error; the node's log has the details"
 
 
 def answers_in_json(handler: Handler[Door]) -> Handler[Door]:
@@ -55,32 +53,6 @@ def answers_in_json(handler: Handler[Door]) -> Handler[Door]:
             return answer({"error": INTERNAL}, 500)
 
     return handle
-
-
-@web.middleware
-async def errors_in_json(request: web.Request, handler: Handling) -> web.StreamResponse:
-    """Answer errors that no handler has put into words, such as an unknown path, with a JSON object.
-
-    The SOAP addresses answer with faults instead.
-    """
-    try:
-        return await handler(request)
-    except web.HTTPException as error:
-        if error.status < 400 or error.content_type == "application/json" or speaks_soap(request):
-            raise
-        return error_response(request, error)
-    except ConnectionError:
-        raise
-    except Exception:
-        if speaks_soap(request):
-            raise
-        log.exception("%s %s failed", request.method, request.path)
-        return answer({"error": INTERNAL}, 500)
-
-
-def speaks_soap(request: web.Request) -> bool:
-    """Whether the path is that of a SOAP address, whose errors are faults."""
-    return request.path.startswith(("/wsn", "/onvif"))
 
 
 def _refuse(fault: faults.SoapFault) -> web.Response:

@@ -23,7 +23,6 @@ from hpwsn.routing.membership.credentials import peer_context, shared_secret
 from hpwsn.routing.membership.signing import Signer
 from hpwsn.routing.relay.relay_rules import (
     METHODS,
-    READS,
     RELAYED_BY,
     answered_headers,
     is_relayed_address,
@@ -58,12 +57,10 @@ class Relay:
         topology: Callable[[], Topology],
         *,
         own: str | None = None,
-        check_write: Callable[[web.Request], None] = lambda request: None,
     ) -> None:
         self._by = by
         self._own = own
         self._config = config
-        self._check_write = check_write
         self._topology = topology
         self._signer = Signer(shared_secret(config.cluster)) if _has_cluster(config, own) else None
         self._limit = config.server.body_limit
@@ -73,7 +70,8 @@ class Relay:
 
     def join(self, app: web.Application) -> None:
         """Add the routes; open answers end when the application does."""
-        app.add_routes(web.route(method, "/nodes/{name}/{rest:.*}", self._handle) for method in METHODS)
+        for method in sorted(METHODS):
+            app.router.add_route(method, "/nodes/{name}/{rest:.*}", self._handle)
         app.on_shutdown.append(self._close)
 
     async def _close(self, app: web.Application) -> None:
@@ -112,8 +110,6 @@ class Relay:
             raise SoapFault(
                 "WebSockets are not relayed; use server-sent events, or ask that node itself", status=400
             )
-        if request.method not in READS:
-            self._check_write(request)
 
     def _unknown(self, name: str) -> web.Response:
         known = sorted({member.name for member in self._topology()} | ({self._own} if self._own else set()))

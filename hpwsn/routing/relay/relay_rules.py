@@ -15,8 +15,7 @@ RELAYED_BY = "Hpwsn-Relayed-By"
 """The header with the name of the relaying node, in percent-encoding."""
 ADMIN = "/admin"
 """The admin node as a relaying node; the name of a node never contains a slash."""
-READS = frozenset({"GET", "HEAD"})
-METHODS = READS | {"POST", "PATCH", "DELETE"}
+METHODS = frozenset({"GET", "HEAD", "POST", "PATCH", "DELETE"})
 
 _WITH_ALL_BELOW = frozenset(
     {"deadletters", "filters", "pullpoints", "registrations", "streams", "subscriptions", "topics"}
