@@ -12,12 +12,12 @@ from typing import Any
 
 from aiohttp import web
 
+from hpwsn.monitoring.node_history import FIGURES
 from hpwsn.routing.membership.node_report import MalformedReport, parse_report
 from hpwsn.routing.membership.signing import InvalidSignature
 from hpwsn.routing.topology.topology import MalformedTopology
 from hpwsn_admin.announcements import parse_announcement
 from hpwsn_admin.members import Members
-from hpwsn_admin.node_figures import FIGURES
 from hpwsn_admin.registry import NameTaken, NotRegistered, Record, RegistryError, RegistryFull
 from hpwsn_admin.signed_requests import Handler, SignedRequests
 

@@ -29,6 +29,7 @@ from hpwsn_client.arguments import (
     topic_expression,
 )
 from hpwsn_client.environment import DEFAULT_URL, bearer_token, broker_url
+from hpwsn_client.figures import Counters, Figures
 from hpwsn_client.notification import Notification, topic_text
 from hpwsn_client.pipelined_publisher import Publisher
 from hpwsn_client.publisher import LingeringPublisher, batches
@@ -124,6 +125,7 @@ class Client(ResourceCaller):
         self._soap_action = soap_action
         self._timeout = timeout
         self._last_batch: dict[str, str] = {}
+        self._counters = Counters(f"client of {self.url}")
         self._publisher = None if linger is None else LingeringPublisher(self._send_notify, linger, batch)
 
     async def __aenter__(self) -> Self:
@@ -140,7 +142,12 @@ class Client(ResourceCaller):
             if self._publisher is not None:
                 await self._publisher.close()
         finally:
+            self._counters.close()
             await self._transport.close()
+
+    def figures(self) -> Figures:
+        """What this client has published and fetched, without its publishers and receivers."""
+        return self._counters.figures()
 
     async def notify(
         self,
@@ -306,6 +313,8 @@ class Client(ResourceCaller):
         request = GetMessages(maximum, self._last_batch.get(target.address, ""))
         answer = await self._call(target, "PullPoint", request, GetMessagesResponse)
         self._last_batch[target.address] = answer.batch or ""
+        if answer.messages:
+            self._counters.received(len(answer.messages))
         return [Notification.of(message) for message in answer.messages]
 
     async def destroy_pull_point(self, pull_point: Endpoint) -> None:
@@ -363,8 +372,13 @@ class Client(ResourceCaller):
     ) -> None:
         if message_id is not None:
             headers = (*headers, message_id_header(message_id))
-        target = consumer or self._broker
-        await self._transport.call(target, ACTION_NOTIFY, encode_notify(messages), headers)
+        target, sent_at = consumer or self._broker, self._counters.now
+        try:
+            await self._transport.call(target, ACTION_NOTIFY, encode_notify(messages), headers)
+        except Exception:
+            self._counters.add("failed", len(messages))
+            raise
+        self._counters.published(len(messages), sent_at)
 
     async def _call(
         self, target: EndpointReference, port_type: str, request: Message, expected: type[_Answer]

@@ -139,9 +139,9 @@ class InCluster:
         return self._owner_proxy
 
     @property
-    def topology(self) -> Topology:
-        """The last topology; empty before the first."""
-        return (self._membership.topology if self._membership else None) or Topology()
+    def topology(self) -> Topology | None:
+        """The topology that is valid now; None while none is known."""
+        return self._membership.topology if self._membership else None
 
     @property
     def me(self) -> Member | None:
@@ -162,7 +162,7 @@ class InCluster:
 
     def peer_urls(self) -> list[str]:
         """The base URLs of the other nodes."""
-        return [member.url for member in self.topology if member.name != self._name]
+        return [member.url for member in self.topology or () if member.name != self._name]
 
     def problem(self) -> str | None:
         """Why the node is not a member of its cluster; None if it is."""

@@ -6,6 +6,7 @@ A node without an admin node has them too: it shows itself, answers `/nodes/ITSE
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -14,6 +15,7 @@ from aiohttp import web
 from hpwsn.door.rest.operations.cluster import ClusterDoor
 from hpwsn.node.node_parts import Parts
 from hpwsn.routing.membership.credentials import shared_secret
+from hpwsn.routing.membership.node_report import Figures
 from hpwsn.routing.membership.signing import Verifier
 from hpwsn.routing.relay.relay import Relay
 from hpwsn.routing.relay.relayed_requests import RelayedRequests
@@ -21,8 +23,8 @@ from hpwsn.routing.topology.topology import Topology
 from hpwsn_client import __version__
 
 
-def open_cluster_doors(app: web.Application, parts: Parts) -> None:
-    """Add the routes and the middleware to a node's web application."""
+def open_cluster_doors(app: web.Application, parts: Parts, sample: Callable[[], Figures]) -> None:
+    """Add the routes and the middleware to a node's web application; `sample` gives the node's figures."""
     config, cluster = parts.config, parts.cluster
     verifier = None
     if cluster is not None:
@@ -34,10 +36,10 @@ def open_cluster_doors(app: web.Application, parts: Parts) -> None:
     Relay(
         parts.name,
         config,
-        (lambda: cluster.topology) if cluster else Topology,
+        lambda: (cluster.topology if cluster else None) or Topology(),
         own=parts.name,
     ).join(app)
-    app.add_routes(ClusterDoor(lambda: _me(parts), dict, cluster).routes())
+    app.add_routes(ClusterDoor(lambda: _me(parts), sample, cluster).routes())
 
 
 def _me(parts: Parts) -> dict[str, Any]:

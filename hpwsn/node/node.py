@@ -12,8 +12,9 @@ import gc
 import logging
 import signal
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, contextmanager
+from typing import Any
 from urllib.parse import urlsplit
 
 import uvloop
@@ -29,7 +30,9 @@ from hpwsn.door.onvif.event_service import OnvifDoor
 from hpwsn.door.original.wsn_process import OriginalDoor
 from hpwsn.door.rest.events.events_door import EventsDoor
 from hpwsn.door.rest.json_answers import errors_in_json
+from hpwsn.door.rest.operations.client_session import SessionDoor
 from hpwsn.door.rest.operations.dead_letters import DeadLettersDoor
+from hpwsn.door.rest.operations.monitoring_door import MonitoringDoor
 from hpwsn.door.rest.operations.node_status import StatusDoor
 from hpwsn.door.rest.operations.registrations import RegistrationsDoor
 from hpwsn.door.rest.operations.subscriptions import SubscriptionsDoor
@@ -43,6 +46,7 @@ from hpwsn.journal.store.records import Recovered
 from hpwsn.listening import raise_file_limit
 from hpwsn.logs import counted, set_up_logging
 from hpwsn.node.cluster_doors import open_cluster_doors
+from hpwsn.node.monitor.node_monitor import NodeMonitor
 from hpwsn.node.node_parts import Parts
 from hpwsn.node.port import Port
 from hpwsn.settings import Config
@@ -65,20 +69,12 @@ class Node:
         )
         self.port = Port(config, self._limits)
         self.parts = Parts(self.name, config, self.port.base_url, self._limits)
+        self.monitor = NodeMonitor(self.parts, self.port.connections)
         self._running = AsyncExitStack()
 
     def problems(self) -> list[str]:
         """The reasons why this node is not ready; empty if it is."""
-        parts = self.parts
-        topics = parts.topics.problem() if parts.topics else None
-        membership = parts.cluster.problem() if parts.cluster else None
-        found = (parts.backbone.problem(), parts.journal.state.unavailable, topics, membership)
-        return [problem for problem in found if problem]
-
-    def warnings(self) -> list[str]:
-        """What an operator must see to although this node is ready."""
-        problem = self.parts.journal.problem
-        return [] if problem is None or problem in self.problems() else [problem]
+        return list(self.parts.problems().values())
 
     async def start(self) -> None:
         """Open everything; the node accepts requests when this returns."""
@@ -89,6 +85,7 @@ class Node:
     async def _start(self, running: AsyncExitStack) -> None:
         parts = self.parts
         recovered = await parts.journal.open(ids_since=parts.clock() - self.config.journal.id_window)
+        running.push_async_callback(self.monitor.stopped)
         running.push_async_callback(parts.journal.close)
         self.port.listen()
         running.callback(self.port.stop)
@@ -101,11 +98,14 @@ class Node:
             running.push_async_callback(parts.cluster.close)
         await self._start_background(running)
         if parts.cluster:
+            parts.cluster.sample = lambda: self.monitor.sample.values
             await parts.cluster.register(self.port.base_url())
             running.push_async_callback(parts.cluster.leave)
         if parts.agent:
             await parts.agent.start(self.port.url_for_jobs(self.config.streams.master))
             running.push_async_callback(parts.agent.close)
+        await self.monitor.open()
+        running.push_async_callback(self.monitor.close)
         await self._open_doors()
         running.callback(self.port.stop)
         parts.demand.start()
@@ -188,8 +188,12 @@ class Node:
         app.add_routes(TopicNamespacesDoor(parts.tree).routes())
         app.add_routes(SubscriptionsDoor(parts.broker).routes())
         app.add_routes(RegistrationsDoor(parts.broker).routes())
-        app.add_routes(self._status().routes())
-        open_cluster_doors(app, parts)
+        app.add_routes(self._open_status().routes())
+        open_cluster_doors(app, parts, lambda: self.monitor.sample.values)
+        app.add_routes(SessionDoor(self.name, parts.broker, self._editing).routes())
+        MonitoringDoor(
+            self.name, parts.broker, parts.histories, parts.alerts, parts.events_log, parts.live
+        ).join(app)
         events = EventsDoor(
             parts.broker,
             parts.readers,
@@ -215,9 +219,23 @@ class Node:
         app.add_routes(streams.routes())
         await self.port.open(app, soap, parts.admission)
 
-    def _status(self) -> StatusDoor:
+    def _editing(self) -> Mapping[str, Any]:
+        """Where the topics come from, and whether they can be edited through the node."""
+        url = self.config.topics.url
+        source = "ldap" if url.startswith("ldap") else "file" if url else "open"
+        return {"source": source, "editable": False, "why_not": "this node cannot edit topics yet"}
+
+    def _open_status(self) -> StatusDoor:
         parts = self.parts
-        status = StatusDoor(self.name, parts.broker, parts.pusher, self.problems, self.warnings)
+        status = StatusDoor(
+            self.name,
+            parts.broker,
+            parts.pusher,
+            self.problems,
+            parts.warnings,
+            self.monitor.process.figures,
+        )
+        parts.live.source("status", status.document)
         status.reports["backbone"] = parts.backbone.figures
         status.reports["matching"] = lambda: parts.engines.figures(parts.audience.content_subscriptions())
         if parts.receipts:

@@ -43,6 +43,10 @@ from hpwsn.errors import HpwsnError
 from hpwsn.journal.journal import Journal
 from hpwsn.journal.store.records import Durability
 from hpwsn.matching.content.content_filters import ContentFilters
+from hpwsn.monitoring.alerts import Alerts
+from hpwsn.monitoring.events_log import EventsLog
+from hpwsn.monitoring.histories import Histories
+from hpwsn.monitoring.live import LiveHub
 from hpwsn.node.backbones import choose_backbone
 from hpwsn.node.cluster import InCluster
 from hpwsn.node.content_engines import BrokerEngines
@@ -75,6 +79,7 @@ class Parts:
         self._ids = ResourceIds(name if config.cluster.admin else None)
         self._make_data_directory()
         self.job_token = load_job_token(Path(config.data.dir))
+        self._build_monitoring()
         self._build_log()
         self._build_delivery()
         self._build_resources()
@@ -91,6 +96,29 @@ class Parts:
                 f"the data directory {self.config.data.dir} cannot be created: {error.strerror};"
                 " name another with --data"
             ) from error
+
+    def _build_monitoring(self) -> None:
+        """What the node remembers about itself; hpwsn.node.monitor fills it."""
+        data, settings = Path(self.config.data.dir), self.config.monitoring
+        self.histories = Histories(data / "history")
+        self.events_log = EventsLog(data / "events.log", clock=self.clock, kept=settings.events_kept)
+        self.alerts = Alerts(settings.alert_keep)
+        self.live = LiveHub(time.monotonic)
+
+    def problems(self) -> dict[str, str]:
+        """Why the node is not ready, by the part that is the reason; empty if it is ready."""
+        found = {
+            "backbone": self.backbone.problem(),
+            "journal": self.journal.unavailable,
+            "directory": self.topics.problem() if self.topics else None,
+            "cluster": self.cluster.problem() if self.cluster else None,
+        }
+        return {part: problem for part, problem in found.items() if problem}
+
+    def warnings(self) -> list[str]:
+        """What an operator must see to although the node is ready."""
+        problem = self.journal.problem
+        return [] if problem is None or problem in self.problems().values() else [problem]
 
     def _build_log(self) -> None:
         config = self.config

@@ -65,7 +65,6 @@ SMALL = {
     "hpwsn_admin.announcements": "the form of a registration, apart from the registry that takes it",
     "hpwsn_admin.directory_topics": "the only part of the admin node that knows topics",
     "hpwsn_admin.cluster_api": "a view of the members for operators",
-    "hpwsn_admin.node_figures": "names",
     "hpwsn_client.wsn.faults": "the public name of the faults",
 }
 """Modules under 50 lines, each with the reason for a file of its own."""

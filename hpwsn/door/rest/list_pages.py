@@ -47,7 +47,7 @@ def key_of(cursor: str) -> bytes:
 
 def page_of(request: web.Request, names: Iterable[str]) -> tuple[list[str], str | None]:
     """The names of the requested page in their order, and the cursor of the next page; None if it is last."""
-    limit = _limit(request)
+    limit = limit_of(request)
     after = request.query.get("after")
     if after is not None:
         try:
@@ -75,7 +75,7 @@ def sorted_page(
     descending, value = sort.startswith("-"), orders.get(sort.removeprefix("-"))
     if value is None:
         raise bad(f"sort is {shown(sort)}; give {', '.join(orders)}, with - before it for the reverse order")
-    limit, after = _limit(request), request.query.get("after")
+    limit, after = limit_of(request), request.query.get("after")
     placed = ((_place(value(item), name(item)), item) for item in items)
     if after is not None:
         last = _last_place(after, sort)
@@ -111,7 +111,8 @@ def _last_place(after: str, sort: str) -> Place:
     raise _bad_cursor(after)
 
 
-def _limit(request: web.Request) -> int:
+def limit_of(request: web.Request) -> int:
+    """The number of items of the requested page."""
     text = request.query.get("limit", str(PAGE))
     if not (text.isascii() and text.isdecimal()) or len(text) > 18 or not int(text):
         raise bad(f"limit is {shown(text)}; give a number of items, from 1 to {LARGEST_PAGE}")

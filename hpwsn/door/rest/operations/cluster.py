@@ -32,8 +32,8 @@ class Membership(Protocol):
     """What a node in a cluster knows about the cluster."""
 
     @property
-    def topology(self) -> Topology:
-        """The last topology; empty before the first."""
+    def topology(self) -> Topology | None:
+        """The last topology; None before the first."""
 
     def links(self) -> tuple[LinkReport, ...]:
         """The traffic of the links on which this node sends."""
@@ -88,7 +88,7 @@ class ClusterDoor:
 
     def _partial(self, membership: Membership, reason: str) -> Document:
         me = self._me()
-        topology = membership.topology
+        topology = membership.topology or Topology()
         if topology.member(me["name"]) is None:
             topology = _with_node(topology, me)
         document = topology.encode()
