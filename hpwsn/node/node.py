@@ -25,6 +25,7 @@ from hpwsn.broker.admission.backbone_arrivals import Arrivals
 from hpwsn.broker.delivery.dead_letters import DeadLetters
 from hpwsn.broker.delivery.removed_topics import RemovedTopics
 from hpwsn.broker.housekeeping import Housekeeping, RetentionPolicy
+from hpwsn.broker.idle_pull_points import IdlePullPoints
 from hpwsn.broker.lease_timer import LeaseTimer
 from hpwsn.door.onvif.event_service import OnvifDoor
 from hpwsn.door.original.wsn_process import OriginalDoor
@@ -34,6 +35,7 @@ from hpwsn.door.rest.operations.client_session import SessionDoor
 from hpwsn.door.rest.operations.dead_letters import DeadLettersDoor
 from hpwsn.door.rest.operations.monitoring_door import MonitoringDoor
 from hpwsn.door.rest.operations.node_status import StatusDoor
+from hpwsn.door.rest.operations.pull_points import PullPointsDoor
 from hpwsn.door.rest.operations.registrations import RegistrationsDoor
 from hpwsn.door.rest.operations.subscriptions import SubscriptionsDoor
 from hpwsn.door.rest.services.service_requests import ServiceRequests
@@ -151,6 +153,7 @@ class Node:
         for task in (
             LeaseTimer(parts.subscriptions, parts.clock),
             LeaseTimer(parts.registrations, parts.clock),
+            LeaseTimer(IdlePullPoints(parts.broker), parts.clock),
             parts.conditions,
             Housekeeping(
                 parts.broker,
@@ -187,6 +190,7 @@ class Node:
         app.add_routes(DeadLettersDoor(letters).routes())
         app.add_routes(TopicNamespacesDoor(parts.tree).routes())
         app.add_routes(SubscriptionsDoor(parts.broker).routes())
+        app.add_routes(PullPointsDoor(parts.broker).routes())
         app.add_routes(RegistrationsDoor(parts.broker).routes())
         app.add_routes(self._open_status().routes())
         open_cluster_doors(app, parts, lambda: self.monitor.sample.values)

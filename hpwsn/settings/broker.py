@@ -228,6 +228,12 @@ class PullPointsSettings:
         Duration(0),
         "Delay after which a returned batch counts as received; 0 means never.",
     )
+    idle_lifetime: float = setting(
+        0.0,
+        Duration(0),
+        "A pull point that nobody reads for so long is destroyed with its subscriptions, unless its creator"
+        " asked for another lifetime; 0 means never.",
+    )
 
 
 @dataclass(frozen=True, slots=True)

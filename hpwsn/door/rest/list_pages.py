@@ -112,7 +112,7 @@ def _last_place(after: str, sort: str) -> Place:
 
 
 def limit_of(request: web.Request) -> int:
-    """The number of items of the requested page."""
+    """The requested number of items of a page, at most LARGEST_PAGE."""
     text = request.query.get("limit", str(PAGE))
     if not (text.isascii() and text.isdecimal()) or len(text) > 18 or not int(text):
         raise bad(f"limit is {shown(text)}; give a number of items, from 1 to {LARGEST_PAGE}")
