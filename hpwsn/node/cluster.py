@@ -70,7 +70,7 @@ class InCluster:
             settings=_router_settings(config),
             journal=journal,
             clock=clock,
-            policy=tree.routing if tree.fixed else None,
+            policy=tree.routing,
             is_internal=tree.is_internal,
             store=admission.store_from_peer,
             has_peers=bool(config.backbone.peers),

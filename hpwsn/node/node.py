@@ -91,9 +91,8 @@ class Node:
         running.push_async_callback(parts.journal.close)
         self.port.listen()
         running.callback(self.port.stop)
-        if parts.topics:
-            await parts.topics.start()
-            running.push_async_callback(parts.topics.close)
+        await parts.topics.start()
+        running.push_async_callback(parts.topics.close)
         await self._recover(recovered)
         if parts.cluster:
             await parts.cluster.start(parts.subscriptions)
@@ -122,6 +121,7 @@ class Node:
         parts.demand.remember(recovered.upstreams)
         parts.registrations.restore(recovered.registrations)
         parts.processor.restore_current(recovered.current)
+        parts.processor.restore_internal(recovered.internal)
         parts.admission.restore(recovered.message_ids)
         await parts.pull_subscriptions.remove_orphans()
         await parts.conditions.look()
@@ -168,7 +168,7 @@ class Node:
         parts.subscriptions.wake_all()
         removed = RemovedTopics(parts.tree, parts.subscriptions, parts.delivery, parts.backbone.holds)
         running.push_async_callback(removed.close)
-        if parts.topics and self.config.topics.on_remove == "end":
+        if self.config.topics.fixed and self.config.topics.on_remove == "end":
             parts.topics.removed.add(removed.look)
             running.callback(parts.topics.removed.remove, removed.look)
             if not parts.topics.problem():
@@ -249,8 +249,7 @@ class Node:
         status.metrics.append(parts.services.metrics)
         if parts.agent:
             status.reports["agent"] = parts.agent.figures
-        if parts.topics:
-            status.reports["directory"] = parts.topics.status
+        status.reports["directory"] = parts.topics.status
         if parts.cluster:
             status.reports["routing"] = parts.cluster.forwarding.figures
             status.reports["cluster"] = parts.cluster.figures
@@ -261,8 +260,7 @@ class Node:
     def reload(self) -> None:
         """Reload the certificate and the topics from their files."""
         self.port.reload()
-        if self.parts.topics:
-            self.parts.topics.reload()
+        self.parts.topics.reload()
 
     async def close(self) -> None:
         """Stop accepting requests, drain within `server.drain_timeout`, and write everything to disk."""
@@ -292,8 +290,7 @@ async def _serve(config: Config, ready: Callable[[str], None]) -> int:
     node = Node(config)
     with _without_garbage_collection():
         await node.start()
-    if node.parts.topics or node.port.has_certificate:
-        loop.add_signal_handler(signal.SIGHUP, node.reload)
+    loop.add_signal_handler(signal.SIGHUP, node.reload)
     log.info("node %s is ready; its state is in %s", node.name, config.data.dir)
     ready(node.port.listening_url)
     await stop.wait()

@@ -57,6 +57,7 @@ from hpwsn.settings import Config
 from hpwsn.streams.agent.service_agent import ServiceAgent
 from hpwsn.streams.registry.known_services import Services
 from hpwsn.streams.registry.service_file import ServiceStore
+from hpwsn.topics.directory.directory import Directory
 from hpwsn.topics.directory.live_topics import LiveTopics
 from hpwsn.topics.directory.tree_cache import TreeCache
 from hpwsn.topics.opening import access_from, open_directory
@@ -110,7 +111,7 @@ class Parts:
         found = {
             "backbone": self.backbone.problem(),
             "journal": self.journal.unavailable,
-            "directory": self.topics.problem() if self.topics else None,
+            "directory": self.topics.problem(),
             "cluster": self.cluster.problem() if self.cluster else None,
         }
         return {part: problem for part, problem in found.items() if problem}
@@ -130,19 +131,28 @@ class Parts:
             max_waiting=max(config.journal.waiting_limit, 2 * config.server.body_limit),
         )
         topics = config.topics
+        directory = open_directory(topics.url, access_from(topics), Path(config.data.dir))
+        # A server's tree is fixed until it was read: no topic may be used that is internal there.
         self.tree: TopicTree[Subscriber] = TopicTree(
-            fixed=bool(topics.url), simple_subtree=topics.simple_subtree, limit=topics.open_limit
+            fixed=topics.fixed or directory.remote,
+            simple_subtree=topics.simple_subtree,
+            limit=topics.open_limit,
         )
         self.backbone = choose_backbone(
             config, self.name, self.journal, self.clock, self.limits, self.tree.is_internal
         )
-        self.topics = self._open_topics() if topics.url else None
+        self.topics = self._open_topics(directory)
 
-    def _open_topics(self) -> LiveTopics:
+    def _open_topics(self, directory: Directory) -> LiveTopics:
         topics = self.config.topics
-        directory = open_directory(topics.url, access_from(topics))
         cache = TreeCache(Path(self.config.data.dir) / "topics.json", directory.identity)
-        live = LiveTopics(directory, self.tree, cache if directory.remote else None, topics.start_wait)
+        live = LiveTopics(
+            directory,
+            self.tree,
+            cache if directory.remote else None,
+            topics.start_wait,
+            opens=not topics.fixed,
+        )
         live.load_file()
         return live
 

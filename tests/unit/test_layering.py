@@ -36,6 +36,7 @@ PURE = (
     "hpwsn.streams.definition",
     "hpwsn.streams.operators",
     "hpwsn.streams.plan",
+    "hpwsn.topics.editing",
     "hpwsn.topics.ldap.entries",
     "hpwsn.topics.tree",
 )
