@@ -25,6 +25,7 @@ from hpwsn.journal.store import changes, dead_letter_groups
 from hpwsn.journal.store.data_directory import DirectoryLock
 from hpwsn.journal.store.dead_letter_groups import LetterFilter
 from hpwsn.journal.store.large_contents import LargeContents
+from hpwsn.journal.store.log_positions import times_of
 from hpwsn.journal.store.reader import Reader
 from hpwsn.journal.store.records import (
     Arrival,
@@ -233,6 +234,11 @@ class Journal:
         while not found:
             offset, found = await self._read(self._reader.since, time, offset)
         return offset
+
+    async def times(self, offsets: Collection[int]) -> dict[int, float]:
+        """When the entries at these offsets were accepted, without offsets that were pruned."""
+        found: dict[int, float] = await self._query(partial(times_of, offsets=offsets))
+        return found
 
     def put_subscription(self, record: SubscriptionRecord) -> asyncio.Future[None]:
         """Store a subscription or its changed state; a stored cursor never moves back."""

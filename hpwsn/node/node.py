@@ -40,6 +40,8 @@ from hpwsn.door.rest.operations.registrations import RegistrationsDoor
 from hpwsn.door.rest.operations.subscriptions import SubscriptionsDoor
 from hpwsn.door.rest.services.service_requests import ServiceRequests
 from hpwsn.door.rest.services.streams import StreamsDoor
+from hpwsn.door.rest.topics.filter_check import FilterCheckDoor
+from hpwsn.door.rest.topics.topic_list import TopicListDoor
 from hpwsn.door.soap.operation import Context
 from hpwsn.door.soap.resource_operations import TopicNamespacesDoor
 from hpwsn.door.soap.soap_door import SoapDoor
@@ -155,6 +157,7 @@ class Node:
             LeaseTimer(parts.registrations, parts.clock),
             LeaseTimer(IdlePullPoints(parts.broker), parts.clock),
             parts.conditions,
+            parts.topic_rates,
             Housekeeping(
                 parts.broker,
                 RetentionPolicy.of(self.config),
@@ -189,6 +192,8 @@ class Node:
         letters = DeadLetters(parts.journal, parts.subscriptions, parts.delivery)
         app.add_routes(DeadLettersDoor(letters).routes())
         app.add_routes(TopicNamespacesDoor(parts.tree).routes())
+        app.add_routes(TopicListDoor(parts.tree, parts.topic_overviews).routes())
+        app.add_routes(FilterCheckDoor(parts.services.check, server.request_timeout).routes())
         app.add_routes(SubscriptionsDoor(parts.broker).routes())
         app.add_routes(PullPointsDoor(parts.broker).routes())
         app.add_routes(RegistrationsDoor(parts.broker).routes())

@@ -37,6 +37,8 @@ from hpwsn.broker.subscriptions.pull_points import PullPoints
 from hpwsn.broker.subscriptions.resource_addresses import ResourceIds
 from hpwsn.broker.subscriptions.subscription import Subscriber
 from hpwsn.broker.subscriptions.subscriptions import Subscriptions, SubscriptionSettings
+from hpwsn.broker.topic_overview import TopicOverviews
+from hpwsn.broker.topic_rates import TopicRates
 from hpwsn.door.onvif.pull_subscriptions import PullSubscriptions
 from hpwsn.door.soap.property_documents import broker_properties
 from hpwsn.errors import HpwsnError
@@ -198,6 +200,8 @@ class Parts:
             content=self.content,
             subtree=config.topics.simple_subtree,
         )
+        self.topic_rates = TopicRates()
+        self.topic_overviews = TopicOverviews(self.tree, self.topic_rates, self.journal, self.clock())
         self.receipts = self._build_receipts() if delivery.receipts else None
         plugins = installed_plugins()
         self.outcome_plugins = OutcomePlugins(plugins, delivery.outcome_limit) if plugins else None
@@ -359,6 +363,7 @@ class Parts:
             self.delivery.reports.listeners.add(self.outcome_plugins.note)
         journal.committed.add(self.processor.process)
         journal.committed.add(self.readers.committed)
+        journal.committed.add(self.topic_rates.committed)
         subscriptions.check_filter = self.services.check
         subscriptions.ended.add(self.pull_subscriptions.subscription_ended)
         subscriptions.interest_changed.add(demand.subscription_changed)
