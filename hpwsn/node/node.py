@@ -29,7 +29,6 @@ from hpwsn.broker.idle_pull_points import IdlePullPoints
 from hpwsn.broker.lease_timer import LeaseTimer
 from hpwsn.door.onvif.event_service import OnvifDoor
 from hpwsn.door.original.wsn_process import OriginalDoor
-from hpwsn.door.rest.cross_origin import Origins
 from hpwsn.door.rest.events.events_door import EventsDoor
 from hpwsn.door.rest.json_answers import errors_in_json
 from hpwsn.door.rest.operations.client_session import SessionDoor
@@ -48,9 +47,11 @@ from hpwsn.door.soap.operation import Context
 from hpwsn.door.soap.resource_operations import TopicNamespacesDoor
 from hpwsn.door.soap.soap_door import SoapDoor
 from hpwsn.histogram import Timings
+from hpwsn.http_json.cross_origin import Origins
 from hpwsn.journal.store.records import Recovered
 from hpwsn.listening import raise_file_limit
 from hpwsn.logs import counted, set_up_logging
+from hpwsn.node.cluster_doors import open_cluster_doors
 from hpwsn.node.monitor.node_monitor import NodeMonitor
 from hpwsn.node.node_parts import Parts
 from hpwsn.node.port import Port
@@ -103,6 +104,7 @@ class Node:
             running.push_async_callback(parts.cluster.close)
         await self._start_background(running)
         if parts.cluster:
+            parts.cluster.sample = lambda: self.monitor.sample.values
             await parts.cluster.register(self.port.base_url())
             running.push_async_callback(parts.cluster.leave)
         if parts.agent:
@@ -201,6 +203,7 @@ class Node:
         status = self._open_status()
         app.add_routes(status.routes())
         app.add_routes(self._metrics(status).routes())
+        open_cluster_doors(app, parts, lambda: self.monitor.sample.values)
         app.add_routes(SessionDoor(self.name, parts.broker, self._editing).routes())
         MonitoringDoor(
             self.name, parts.broker, parts.histories, parts.alerts, parts.events_log, parts.live

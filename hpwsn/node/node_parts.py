@@ -90,6 +90,7 @@ class Parts:
         self.limits = limits
         self.clock = time.time
         self.timings = timings
+        self.started = time.time()
         self._ids = ResourceIds(name if config.cluster.admin else None)
         self._make_data_directory()
         self.job_token = load_job_token(Path(config.data.dir))
