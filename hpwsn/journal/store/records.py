@@ -192,6 +192,8 @@ class Recovered:
     message_ids: list[MessageId]
     registrations: list[RegistrationRecord] = field(default_factory=list)
     upstreams: list[UpstreamRecord] = field(default_factory=list)
+    internal: list[str] = field(default_factory=list)
+    """The topics with notifications that were accepted while the topic was internal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +230,7 @@ class State:
 
     last_offset: int
     commits: int
+    changes: int
     entries: int
     mean_group: float
     failures: int
