@@ -11,6 +11,7 @@ import asyncio
 from array import array
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from heapq import nlargest
 
 from hpwsn.background import in_slices
 from hpwsn.broker.subscriptions.subscription import Subscriber
@@ -30,6 +31,8 @@ class RateSums:
         self._order = order
         self._counts = list(rates.counts.items())
         self.seconds = rates.seconds
+        self.busy: list[int] = []
+        """The positions of topics with recent events."""
         self.own: list[int] = []
         self.below: list[int] = []
 
@@ -40,6 +43,7 @@ class RateSums:
             position = positions.get(topic)
             if position is not None:
                 own[position] = count
+                self.busy.append(position)
             if not number % STEP:
                 yield
         self.own = own
@@ -82,6 +86,12 @@ class Overview:
             rates.rate(rates.own[position]),
             rates.rate(rates.below[position]),
         )
+
+    def busiest(self, among: Sequence[int], number: int) -> list[int]:
+        """The positions with the highest rates among some, the highest first; only those with events."""
+        chosen = among if isinstance(among, range) else set(among)
+        busy = (position for position in self.rates.busy if position in chosen)
+        return nlargest(number, busy, key=self.rates.own.__getitem__)
 
     async def select(self, among: range, deepest: int | None, text: str) -> Sequence[int]:
         """The positions in a range, down to a level, of topics with a text in their name or description.

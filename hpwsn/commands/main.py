@@ -19,7 +19,10 @@ from urllib.parse import urlsplit
 from hpwsn.commands.bench import add_bench_parser
 from hpwsn.commands.cluster import add_admin_parser, add_cluster_parser
 from hpwsn.commands.operations.dead_letters import add_deadletters_parser
+from hpwsn.commands.operations.profile import add_profile_parser
 from hpwsn.commands.operations.resources import PULL_POINTS, REGISTRATIONS, SUBSCRIPTIONS, add_resource_parser
+from hpwsn.commands.operations.status import add_status_parser
+from hpwsn.commands.operations.top import add_top_parser
 from hpwsn.commands.options import (
     add_config_options,
     ignore_hangup,
@@ -109,6 +112,9 @@ def build_parser() -> argparse.ArgumentParser:
     _add_serve_parser(commands)
     add_publish_parser(commands)
     add_listen_parser(commands)
+    add_status_parser(commands)
+    add_top_parser(commands)
+    add_profile_parser(commands)
     add_topics_parser(commands)
     add_resource_parser(commands, SUBSCRIPTIONS)
     add_resource_parser(commands, PULL_POINTS)

@@ -5,21 +5,19 @@ lists follow each other, separated by an empty line.
 """
 
 import argparse
-import sys
-import time
 from typing import Any
 
 from hpwsn.commands.operations.operator_api import (
-    NodeRequestFailed,
     add_command,
     add_node_options,
     address,
     dump,
     fields,
+    items,
     request,
     table,
 )
-from hpwsn.errors import BadArguments
+from hpwsn.commands.operations.watching import add_watch_option, show
 
 _LIST = """\
   hpwsn streams list
@@ -37,76 +35,30 @@ _FIGURES = {
     "failures": "failures",
 }
 _COLUMNS = ("uri", "state", "topic", "constraints", "inputs", *_FIGURES, "ui")
-INTERVAL = 2.0
-"""Seconds between two lists, the interval of the jobs' heartbeats."""
-PAGE = 1000
-"""Services in one request, the most that a node gives."""
-_CLEAR = "\x1b[H\x1b[2J"
 
 
 def add_list_parsers(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the actions `list` and `show` to the command `streams`."""
     listing = add_command(actions, "list", "list the services registered at a node", _LIST)
     add_node_options(listing)
-    listing.add_argument(
-        "--watch",
-        nargs="?",
-        type=float,
-        const=INTERVAL,
-        metavar="SECONDS",
-        help="repeat the list until Ctrl-C (default: every 2 seconds)",
-    )
+    add_watch_option(listing, "the list")
     listing.set_defaults(handler=_list)
-    show = add_command(actions, "show", "show one service", _SHOW)
-    show.add_argument("uri", metavar="URI", help="the uri of the service")
-    add_node_options(show)
-    show.set_defaults(handler=_show)
+    one = add_command(actions, "show", "show one service", _SHOW)
+    one.add_argument("uri", metavar="URI", help="the uri of the service")
+    add_node_options(one)
+    one.set_defaults(handler=_show)
 
 
 def _list(arguments: argparse.Namespace) -> int:
-    if arguments.watch is not None and not 0.1 <= arguments.watch <= 86400:
-        raise BadArguments(
-            f"--watch {arguments.watch:g}: give the seconds between two lists, from 0.1 to 86400"
-        )
-    if arguments.watch is None:
-        print(_listed(arguments))
-    else:
-        _watch(arguments)
+    show(arguments, lambda: _listed(arguments))
     return 0
 
 
-def _watch(arguments: argparse.Namespace) -> None:
-    """Repeat the list until Ctrl-C; only the first request must succeed, because a node may restart."""
-    shown, clear = _listed(arguments), sys.stdout.isatty()
-    try:
-        while True:
-            print(f"{_CLEAR}{shown}" if clear else f"{shown}\n", flush=True)
-            time.sleep(arguments.watch)
-            try:
-                shown = _listed(arguments)
-            except NodeRequestFailed as error:
-                shown = str(error)
-    except KeyboardInterrupt:
-        return
-
-
 def _listed(arguments: argparse.Namespace) -> str:
-    services = _services(arguments)
+    answer = items(arguments, "streams")
     if arguments.json:
-        return dump({"items": services, "next": None})
-    return table([_row(one) for one in services], _COLUMNS, "no services")
-
-
-def _services(arguments: argparse.Namespace) -> list[dict[str, Any]]:
-    """The services of all pages."""
-    found: list[dict[str, Any]] = []
-    after = None
-    while True:
-        answer = request("GET", address(arguments, "streams", limit=PAGE, after=after), ca=arguments.ca)
-        found += answer.get("items", [])
-        after = answer.get("next")
-        if not after:
-            return found
+        return dump(answer)
+    return table([_row(one) for one in answer["items"]], _COLUMNS, "no services")
 
 
 def _show(arguments: argparse.Namespace) -> int:

@@ -36,6 +36,7 @@ from hpwsn.door.rest.operations.dead_letters import DeadLettersDoor
 from hpwsn.door.rest.operations.metrics import MetricsDoor
 from hpwsn.door.rest.operations.monitoring_door import MonitoringDoor
 from hpwsn.door.rest.operations.node_status import StatusDoor
+from hpwsn.door.rest.operations.profile import ProfileDoor
 from hpwsn.door.rest.operations.pull_points import PullPointsDoor
 from hpwsn.door.rest.operations.registrations import RegistrationsDoor
 from hpwsn.door.rest.operations.subscriptions import SubscriptionsDoor
@@ -199,6 +200,8 @@ class Node:
         app.add_routes(TopicListDoor(parts.tree, parts.topic_overviews).routes())
         app.add_routes(FilterCheckDoor(parts.services.check, server.request_timeout).routes())
         app.add_routes(SubscriptionsDoor(parts.broker).routes())
+        profiling = self.config.monitoring.profiling
+        app.add_routes(ProfileDoor(parts.job_token.accepts, profiling).routes())
         app.add_routes(PullPointsDoor(parts.broker).routes())
         app.add_routes(RegistrationsDoor(parts.broker).routes())
         status = self._open_status()

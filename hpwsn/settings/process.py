@@ -92,7 +92,7 @@ class DataSettings:
 
 @dataclass(frozen=True, slots=True)
 class MonitoringSettings:
-    """The events log and the thresholds of alerts."""
+    """The events log, the thresholds of alerts, and profiles."""
 
     events_kept: int = setting(
         5000, Integer(100, 1_000_000), "Events in the events log; older ones go first."
@@ -120,6 +120,11 @@ class MonitoringSettings:
     )
     cpu_percent: int = setting(
         95, Integer(1, 1000), "CPU time of the process, in percent of one core, that raises an alert."
+    )
+    profiling: bool = setting(
+        True,
+        Boolean(),
+        "Answer `POST /profile`, for clients on this machine or with the token of jobs.",
     )
 
 

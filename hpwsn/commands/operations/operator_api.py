@@ -10,7 +10,7 @@ import argparse
 import json
 import os
 import ssl
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from http.client import HTTPException
 from typing import Any
 from urllib.error import HTTPError, URLError
@@ -135,8 +135,12 @@ def send(
     timeout: float = TIMEOUT,
     remedy: str = REMEDY,
     ca: str | None = None,
+    accepted: Collection[int] = (),
 ) -> dict[str, Any]:
-    """Send a request with a body of any type, and return the JSON object of the response."""
+    """Send a request with a body of any type, and return the JSON object of the response.
+
+    The object of an error is returned too if its status is one of `accepted`.
+    """
     headers = {"Accept": "application/json", "Content-Type": content_type}
     http_request = Request(url, data=data, method=method, headers=headers)
     try:
@@ -148,7 +152,10 @@ def send(
         with _opener(url, ca).open(http_request, timeout=timeout) as response:
             answer = json.loads(response.read() or b"{}")
     except HTTPError as error:
-        raise NodeRequestFailed(_refusal(url, error), error.code) from None
+        if error.code not in accepted:
+            raise NodeRequestFailed(_refusal(url, error), error.code) from None
+        with error:
+            answer = _parsed(error.read())
     except (URLError, OSError) as error:
         reason = getattr(error, "reason", error)
         raise NodeRequestFailed(_unreachable(url, reason, remedy)) from None
@@ -157,6 +164,13 @@ def send(
     if not isinstance(answer, dict):
         raise NodeRequestFailed(f"the server at {url.partition('?')[0]} is not an HPwsn node; check --url")
     return answer
+
+
+def _parsed(body: bytes) -> object:
+    try:
+        return json.loads(body)
+    except ValueError:
+        return None
 
 
 def _opener(url: str, ca: str | None) -> OpenerDirector:

@@ -25,6 +25,12 @@ from hpwsn_client.wsn.soap.faults import SoapFault, TopicNotSupportedFault
 from hpwsn_client.wsn.topics.topic import shown
 from hpwsn_client.wsn.topics.topic_expressions import Topic
 
+BUSIEST = "-rate"
+"""The value of `sort` for one page of the topics with the highest rates.
+
+There is no next page: rates change before anybody asks for it.
+"""
+
 Etag = Callable[[Node[Subscriber]], str | None]
 
 
@@ -44,8 +50,9 @@ class TopicListDoor:
 
     @answers_in_json
     async def _list(self, request: web.Request) -> web.StreamResponse:
-        check_names(request, "under", "depth", "q", "limit", "after")
+        check_names(request, "under", "depth", "q", "sort", "limit", "after")
         limit, depth, last = limit_of(request), _depth_of(request), _last_of(request)
+        by_rate = _sorts_by_rate(request)
         under, text = _under_of(request), request.query.get("q", "").strip()
         if under is not None:
             self._check(under)
@@ -54,6 +61,8 @@ class TopicListDoor:
         among = range(len(order)) if under is None else order.below(under)
         level = 0 if under is None else len(under.path)
         positions = await overview.select(among, None if depth is None else level + depth, text)
+        if by_rate:
+            positions, last = overview.busiest(positions, limit), None
         start = 0 if last is None else bisect_left(positions, order.after(last))
         page = positions[start : start + limit]
         more = start + limit < len(positions)
@@ -114,6 +123,13 @@ class TopicListDoor:
         similar = _joined(similar_topics(self._tree.root, topic))
         hint = f"; did you mean {similar}?" if similar else ""
         return TopicNotSupportedFault(f"topic {topic} does not exist{hint}; GET /topics lists all topics")
+
+
+def _sorts_by_rate(request: web.Request) -> bool:
+    sort = request.query.get("sort")
+    if sort not in (None, BUSIEST):
+        raise bad(f"sort is {shown(sort)}; give {BUSIEST}, or leave it out for the order of the tree")
+    return sort is not None
 
 
 def _joined(topics: Iterable[Topic]) -> str:

@@ -1,0 +1,1 @@
+"""Samples of CPU time and memory, taken on demand."""
