@@ -126,6 +126,21 @@ def _paths() -> Schema:
     )
     return {
         **paths(),
+        "/metrics": {
+            "get": {
+                "operationId": "metrics",
+                "summary": "Metrics for Prometheus; OpenMetrics if the Accept header asks for it.",
+                "responses": {
+                    "200": {
+                        "description": "The metrics.",
+                        "content": {
+                            kind: {"schema": {"type": "string"}}
+                            for kind in ("text/plain", "application/openmetrics-text")
+                        },
+                    }
+                },
+            }
+        },
         "/api/topology": {"get": _topology()},
         "/api/status": {
             "get": _operation("status", "The numbers of clusters and nodes.", json_answer("Status"))

@@ -25,6 +25,7 @@ from hpwsn_admin.cluster_api import ClusterApi
 from hpwsn_admin.directory_topics import Topics
 from hpwsn_admin.member_api import MemberApi
 from hpwsn_admin.members import Members
+from hpwsn_admin.metrics import AdminMetrics
 from hpwsn_admin.signed_requests import SignedRequests
 from hpwsn_admin.state_file import StateFile
 
@@ -67,6 +68,7 @@ class AdminNode:
         for api in (self._api, self._member_api, self._cluster_api):
             app.add_routes(api.routes())
         self._relay.join(app)
+        AdminMetrics(self._members).join(app)
         # A stream must end as soon as its connection breaks: this is how a killed node is detected.
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.5, handler_cancellation=True)
         await self._runner.setup()
