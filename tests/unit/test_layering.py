@@ -65,6 +65,7 @@ SMALL = {
     "hpwsn.routing.links.authentication_failures": "the log, which the pure frames must not know",
     "hpwsn.streams.examples.vehicle_pairs": "a user's function, as short as users write them",
     "hpwsn.http_json.shared_openapi": "loads the data files in openapi_parts",
+    "hpwsn_client.commands.main": "the program, apart from its commands",
     "hpwsn_admin.announcements": "the form of a registration, apart from the registry that takes it",
     "hpwsn_admin.cluster_api": "a view of the members for operators",
     "hpwsn_client.wsn.faults": "the public name of the faults",
