@@ -9,7 +9,7 @@ the classes of hpwsn_client.wsn.faults, other errors as those of hpwsn_client.er
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -23,6 +23,7 @@ from hpwsn_client.arguments import (
     TopicLike,
     concrete_topic,
     content_filters,
+    duration,
     endpoint,
     notification_message,
     termination,
@@ -297,11 +298,16 @@ class Client(ResourceCaller):
             ResumeSubscriptionResponse,
         )
 
-    async def create_pull_point(self, name: str | None = None) -> PullPoint:
-        """Create a pull point, for consumers that the broker cannot reach; a known name returns its own."""
-        answer = await self._call(
-            self._broker, "CreatePullPoint", CreatePullPoint(name), CreatePullPointResponse
-        )
+    async def create_pull_point(
+        self, name: str | None = None, *, lifetime: timedelta | float | None = None
+    ) -> PullPoint:
+        """Create a pull point, for consumers that the broker cannot reach; a known name returns its own.
+
+        An HPwsn broker destroys the pull point when nobody has read it for `lifetime`, in seconds if it is a
+        number; None means never.
+        """
+        request = CreatePullPoint(name, duration(lifetime))
+        answer = await self._call(self._broker, "CreatePullPoint", request, CreatePullPointResponse)
         return PullPoint(self, answer.pull_point)
 
     async def get_messages(self, pull_point: Endpoint, maximum: int | None = None) -> list[Notification]:

@@ -25,26 +25,31 @@ from hpwsn.broker.admission.backbone_arrivals import Arrivals
 from hpwsn.broker.delivery.dead_letters import DeadLetters
 from hpwsn.broker.delivery.removed_topics import RemovedTopics
 from hpwsn.broker.housekeeping import Housekeeping, RetentionPolicy
+from hpwsn.broker.idle_pull_points import IdlePullPoints
 from hpwsn.broker.lease_timer import LeaseTimer
 from hpwsn.door.onvif.event_service import OnvifDoor
 from hpwsn.door.original.wsn_process import OriginalDoor
-from hpwsn.door.rest.cross_origin import Origins
 from hpwsn.door.rest.events.events_door import EventsDoor
 from hpwsn.door.rest.json_answers import errors_in_json
 from hpwsn.door.rest.operations.client_session import SessionDoor
 from hpwsn.door.rest.operations.dead_letters import DeadLettersDoor
 from hpwsn.door.rest.operations.monitoring_door import MonitoringDoor
 from hpwsn.door.rest.operations.node_status import StatusDoor
+from hpwsn.door.rest.operations.pull_points import PullPointsDoor
 from hpwsn.door.rest.operations.registrations import RegistrationsDoor
 from hpwsn.door.rest.operations.subscriptions import SubscriptionsDoor
 from hpwsn.door.rest.services.service_requests import ServiceRequests
 from hpwsn.door.rest.services.streams import StreamsDoor
+from hpwsn.door.rest.topics.filter_check import FilterCheckDoor
+from hpwsn.door.rest.topics.topic_list import TopicListDoor
 from hpwsn.door.soap.operation import Context
 from hpwsn.door.soap.resource_operations import TopicNamespacesDoor
 from hpwsn.door.soap.soap_door import SoapDoor
+from hpwsn.http_json.cross_origin import Origins
 from hpwsn.journal.store.records import Recovered
 from hpwsn.listening import raise_file_limit
 from hpwsn.logs import counted, set_up_logging
+from hpwsn.node.cluster_doors import open_cluster_doors
 from hpwsn.node.monitor.node_monitor import NodeMonitor
 from hpwsn.node.node_parts import Parts
 from hpwsn.node.port import Port
@@ -88,15 +93,15 @@ class Node:
         running.push_async_callback(parts.journal.close)
         self.port.listen()
         running.callback(self.port.stop)
-        if parts.topics:
-            await parts.topics.start()
-            running.push_async_callback(parts.topics.close)
+        await parts.topics.start()
+        running.push_async_callback(parts.topics.close)
         await self._recover(recovered)
         if parts.cluster:
             await parts.cluster.start(parts.subscriptions)
             running.push_async_callback(parts.cluster.close)
         await self._start_background(running)
         if parts.cluster:
+            parts.cluster.sample = lambda: self.monitor.sample.values
             await parts.cluster.register(self.port.base_url())
             running.push_async_callback(parts.cluster.leave)
         if parts.agent:
@@ -118,6 +123,7 @@ class Node:
         parts.demand.remember(recovered.upstreams)
         parts.registrations.restore(recovered.registrations)
         parts.processor.restore_current(recovered.current)
+        parts.processor.restore_internal(recovered.internal)
         parts.admission.restore(recovered.message_ids)
         await parts.pull_subscriptions.remove_orphans()
         await parts.conditions.look()
@@ -149,7 +155,9 @@ class Node:
         for task in (
             LeaseTimer(parts.subscriptions, parts.clock),
             LeaseTimer(parts.registrations, parts.clock),
+            LeaseTimer(IdlePullPoints(parts.broker), parts.clock),
             parts.conditions,
+            parts.topic_rates,
             Housekeeping(
                 parts.broker,
                 RetentionPolicy.of(self.config),
@@ -163,7 +171,7 @@ class Node:
         parts.subscriptions.wake_all()
         removed = RemovedTopics(parts.tree, parts.subscriptions, parts.delivery, parts.backbone.holds)
         running.push_async_callback(removed.close)
-        if parts.topics and self.config.topics.on_remove == "end":
+        if self.config.topics.fixed and self.config.topics.on_remove == "end":
             parts.topics.removed.add(removed.look)
             running.callback(parts.topics.removed.remove, removed.look)
             if not parts.topics.problem():
@@ -184,9 +192,13 @@ class Node:
         letters = DeadLetters(parts.journal, parts.subscriptions, parts.delivery)
         app.add_routes(DeadLettersDoor(letters).routes())
         app.add_routes(TopicNamespacesDoor(parts.tree).routes())
+        app.add_routes(TopicListDoor(parts.tree, parts.topic_overviews).routes())
+        app.add_routes(FilterCheckDoor(parts.services.check, server.request_timeout).routes())
         app.add_routes(SubscriptionsDoor(parts.broker).routes())
+        app.add_routes(PullPointsDoor(parts.broker).routes())
         app.add_routes(RegistrationsDoor(parts.broker).routes())
         app.add_routes(self._open_status().routes())
+        open_cluster_doors(app, parts, lambda: self.monitor.sample.values)
         app.add_routes(SessionDoor(self.name, parts.broker, self._editing).routes())
         MonitoringDoor(
             self.name, parts.broker, parts.histories, parts.alerts, parts.events_log, parts.live
@@ -242,8 +254,7 @@ class Node:
         status.metrics.append(parts.services.metrics)
         if parts.agent:
             status.reports["agent"] = parts.agent.figures
-        if parts.topics:
-            status.reports["directory"] = parts.topics.status
+        status.reports["directory"] = parts.topics.status
         if parts.cluster:
             status.reports["routing"] = parts.cluster.forwarding.figures
             status.reports["cluster"] = parts.cluster.figures
@@ -254,8 +265,7 @@ class Node:
     def reload(self) -> None:
         """Reload the certificate and the topics from their files."""
         self.port.reload()
-        if self.parts.topics:
-            self.parts.topics.reload()
+        self.parts.topics.reload()
 
     async def close(self) -> None:
         """Stop accepting requests, drain within `server.drain_timeout`, and write everything to disk."""
@@ -285,8 +295,7 @@ async def _serve(config: Config, ready: Callable[[str], None]) -> int:
     node = Node(config)
     with _without_garbage_collection():
         await node.start()
-    if node.parts.topics or node.port.has_certificate:
-        loop.add_signal_handler(signal.SIGHUP, node.reload)
+    loop.add_signal_handler(signal.SIGHUP, node.reload)
     log.info("node %s is ready; its state is in %s", node.name, config.data.dir)
     ready(node.port.listening_url)
     await stop.wait()

@@ -37,6 +37,8 @@ from hpwsn.broker.subscriptions.pull_points import PullPoints
 from hpwsn.broker.subscriptions.resource_addresses import ResourceIds
 from hpwsn.broker.subscriptions.subscription import Subscriber
 from hpwsn.broker.subscriptions.subscriptions import Subscriptions, SubscriptionSettings
+from hpwsn.broker.topic_overview import TopicOverviews
+from hpwsn.broker.topic_rates import TopicRates
 from hpwsn.door.onvif.pull_subscriptions import PullSubscriptions
 from hpwsn.door.soap.property_documents import broker_properties
 from hpwsn.errors import HpwsnError
@@ -57,6 +59,7 @@ from hpwsn.settings import Config
 from hpwsn.streams.agent.service_agent import ServiceAgent
 from hpwsn.streams.registry.known_services import Services
 from hpwsn.streams.registry.service_file import ServiceStore
+from hpwsn.topics.directory.directory import Directory
 from hpwsn.topics.directory.live_topics import LiveTopics
 from hpwsn.topics.directory.tree_cache import TreeCache
 from hpwsn.topics.opening import access_from, open_directory
@@ -75,6 +78,7 @@ class Parts:
         self.base_url = base_url
         self.limits = limits
         self.clock = time.time
+        self.started = time.time()
         self._ids = ResourceIds(name if config.cluster.admin else None)
         self._make_data_directory()
         self.job_token = load_job_token(Path(config.data.dir))
@@ -109,7 +113,7 @@ class Parts:
         found = {
             "backbone": self.backbone.problem(),
             "journal": self.journal.unavailable,
-            "directory": self.topics.problem() if self.topics else None,
+            "directory": self.topics.problem(),
             "cluster": self.cluster.problem() if self.cluster else None,
         }
         return {part: problem for part, problem in found.items() if problem}
@@ -129,19 +133,28 @@ class Parts:
             max_waiting=max(config.journal.waiting_limit, 2 * config.server.body_limit),
         )
         topics = config.topics
+        directory = open_directory(topics.url, access_from(topics), Path(config.data.dir))
+        # A server's tree is fixed until it was read: no topic may be used that is internal there.
         self.tree: TopicTree[Subscriber] = TopicTree(
-            fixed=bool(topics.url), simple_subtree=topics.simple_subtree, limit=topics.open_limit
+            fixed=topics.fixed or directory.remote,
+            simple_subtree=topics.simple_subtree,
+            limit=topics.open_limit,
         )
         self.backbone = choose_backbone(
             config, self.name, self.journal, self.clock, self.limits, self.tree.is_internal
         )
-        self.topics = self._open_topics() if topics.url else None
+        self.topics = self._open_topics(directory)
 
-    def _open_topics(self) -> LiveTopics:
+    def _open_topics(self, directory: Directory) -> LiveTopics:
         topics = self.config.topics
-        directory = open_directory(topics.url, access_from(topics))
         cache = TreeCache(Path(self.config.data.dir) / "topics.json", directory.identity)
-        live = LiveTopics(directory, self.tree, cache if directory.remote else None, topics.start_wait)
+        live = LiveTopics(
+            directory,
+            self.tree,
+            cache if directory.remote else None,
+            topics.start_wait,
+            opens=not topics.fixed,
+        )
         live.load_file()
         return live
 
@@ -187,6 +200,8 @@ class Parts:
             content=self.content,
             subtree=config.topics.simple_subtree,
         )
+        self.topic_rates = TopicRates()
+        self.topic_overviews = TopicOverviews(self.tree, self.topic_rates, self.journal, self.clock())
         self.receipts = self._build_receipts() if delivery.receipts else None
         plugins = installed_plugins()
         self.outcome_plugins = OutcomePlugins(plugins, delivery.outcome_limit) if plugins else None
@@ -348,6 +363,7 @@ class Parts:
             self.delivery.reports.listeners.add(self.outcome_plugins.note)
         journal.committed.add(self.processor.process)
         journal.committed.add(self.readers.committed)
+        journal.committed.add(self.topic_rates.committed)
         subscriptions.check_filter = self.services.check
         subscriptions.ended.add(self.pull_subscriptions.subscription_ended)
         subscriptions.interest_changed.add(demand.subscription_changed)

@@ -62,11 +62,6 @@ class Port:
         host = "127.0.0.1" if server.host == "0.0.0.0" else "::1" if server.host in ANY_HOST else server.host
         return f"{server.origin(host, self._number)}/wsn"
 
-    @property
-    def has_certificate(self) -> bool:
-        """Whether it speaks TLS."""
-        return self._tls is not None
-
     def listen(self) -> None:
         """Bind the port, without accepting connections."""
         server = self._config.server

@@ -82,8 +82,7 @@ class NodeEvents:
             note("problem", f"{_NAMES[part]} is back")
 
     def _directory_changes(self) -> int:
-        topics = self._parts.topics
-        return int(topics.status()["changes"]) if topics else 0
+        return int(self._parts.topics.status()["changes"])
 
     def _look_at_topics(self) -> None:
         version = self._parts.tree.version

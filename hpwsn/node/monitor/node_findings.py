@@ -68,7 +68,7 @@ class NodeFindings:
         for warning in self._parts.warnings():
             remedy = "Restore the data directory from a backup, or wait until retention removes the entries."
             yield Finding("JournalDamaged", "warning", warning, remedy, "health")
-        if self._parts.topics and (warnings := self._parts.topics.warnings()):
+        if warnings := self._parts.topics.warnings():
             remedy = "Start the directory's server, or correct the entries that are named."
             yield Finding("DirectoryStale", "warning", "; ".join(warnings), remedy, "topics")
 

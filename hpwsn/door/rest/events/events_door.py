@@ -23,7 +23,6 @@ from hpwsn.broker.delivery.log_readers import Query, Readers
 from hpwsn.door.event_shapes.line_shapes import LineShapes
 from hpwsn.door.listener.http_exchange import read_body
 from hpwsn.door.rest.authorization import Accepts, reads_internal
-from hpwsn.door.rest.cross_origin import Origins
 from hpwsn.door.rest.events.event_pages import MOST_ROWS, ROWS, ROWS_BYTES, ROWS_TYPE, EventPages
 from hpwsn.door.rest.events.event_parameters import (
     accepts,
@@ -53,6 +52,7 @@ from hpwsn.door.rest.events.long_connection import Forms
 from hpwsn.door.rest.events.open_streams import OpenStreams
 from hpwsn.door.rest.json_answers import answer, answers_in_json, bad, check_names
 from hpwsn.door.rest.openapi import document
+from hpwsn.http_json.cross_origin import Origins
 from hpwsn_client.wsn.operations.filters import Filter
 from hpwsn_client.wsn.operations.notifications import NotificationMessage
 from hpwsn_client.wsn.soap import faults
