@@ -33,6 +33,7 @@ from hpwsn.door.rest.events.events_door import EventsDoor
 from hpwsn.door.rest.json_answers import errors_in_json
 from hpwsn.door.rest.operations.client_session import SessionDoor
 from hpwsn.door.rest.operations.dead_letters import DeadLettersDoor
+from hpwsn.door.rest.operations.metrics import MetricsDoor
 from hpwsn.door.rest.operations.monitoring_door import MonitoringDoor
 from hpwsn.door.rest.operations.node_status import StatusDoor
 from hpwsn.door.rest.operations.pull_points import PullPointsDoor
@@ -45,6 +46,7 @@ from hpwsn.door.rest.topics.topic_list import TopicListDoor
 from hpwsn.door.soap.operation import Context
 from hpwsn.door.soap.resource_operations import TopicNamespacesDoor
 from hpwsn.door.soap.soap_door import SoapDoor
+from hpwsn.histogram import Timings
 from hpwsn.http_json.cross_origin import Origins
 from hpwsn.journal.store.records import Recovered
 from hpwsn.listening import raise_file_limit
@@ -54,6 +56,7 @@ from hpwsn.node.monitor.node_monitor import NodeMonitor
 from hpwsn.node.node_parts import Parts
 from hpwsn.node.port import Port
 from hpwsn.settings import Config
+from hpwsn.settings_reload import Reread, SettingsReload
 from hpwsn_client.wsn.soap.xml import Limits
 
 log = logging.getLogger(__package__)
@@ -71,8 +74,9 @@ class Node:
             attributes=config.server.attribute_limit,
             messages=config.server.message_limit,
         )
-        self.port = Port(config, self._limits)
-        self.parts = Parts(self.name, config, self.port.base_url, self._limits)
+        timings = Timings()
+        self.port = Port(config, self._limits, timings)
+        self.parts = Parts(self.name, config, self.port.base_url, self._limits, timings)
         self.monitor = NodeMonitor(self.parts, self.port.connections)
         self._running = AsyncExitStack()
 
@@ -197,7 +201,9 @@ class Node:
         app.add_routes(SubscriptionsDoor(parts.broker).routes())
         app.add_routes(PullPointsDoor(parts.broker).routes())
         app.add_routes(RegistrationsDoor(parts.broker).routes())
-        app.add_routes(self._open_status().routes())
+        status = self._open_status()
+        app.add_routes(status.routes())
+        app.add_routes(self._metrics(status).routes())
         open_cluster_doors(app, parts, lambda: self.monitor.sample.values)
         app.add_routes(SessionDoor(self.name, parts.broker, self._editing).routes())
         MonitoringDoor(
@@ -245,13 +251,14 @@ class Node:
             self.monitor.process.figures,
         )
         parts.live.source("status", status.document)
+        status.reports["http"] = self.port.statistics.figures
+        status.reports["latency"] = parts.timings.latency.copy
         status.reports["backbone"] = parts.backbone.figures
         status.reports["matching"] = lambda: parts.engines.figures(parts.audience.content_subscriptions())
         if parts.receipts:
             status.reports["receipts"] = parts.receipts.figures
         if parts.outcome_plugins:
             status.reports["outcomes"] = parts.outcome_plugins.figures
-        status.metrics.append(parts.services.metrics)
         if parts.agent:
             status.reports["agent"] = parts.agent.figures
         status.reports["directory"] = parts.topics.status
@@ -261,6 +268,17 @@ class Node:
         if parts.originals:
             status.reports["originals"] = parts.originals.figures
         return status
+
+    def _metrics(self, status: StatusDoor) -> MetricsDoor:
+        parts = self.parts
+        return MetricsDoor(
+            parts.admission,
+            parts.timings,
+            status.figures,
+            lambda: parts.services,
+            lambda: {"not_ready": len(self.problems()), "warning": len(parts.warnings())},
+            self.monitor.sample,
+        )
 
     def reload(self) -> None:
         """Reload the certificate and the topics from their files."""
@@ -277,16 +295,16 @@ class Node:
         await asyncio.gather(self.port.drained(), pushes)
 
 
-def serve(config: Config, ready: Callable[[str], None]) -> int:
+def serve(config: Config, ready: Callable[[str], None], reread: Reread) -> int:
     """Run a node until SIGTERM or SIGINT, and call `ready` with its address once it accepts requests.
 
-    Returns the exit status.
+    `reread` loads the settings again, after SIGHUP. Returns the exit status.
     """
     set_up_logging(config.log)
-    return uvloop.run(_serve(config, ready))
+    return uvloop.run(_serve(config, ready, SettingsReload(config, reread)))
 
 
-async def _serve(config: Config, ready: Callable[[str], None]) -> int:
+async def _serve(config: Config, ready: Callable[[str], None], settings: SettingsReload) -> int:
     stop = asyncio.Event()
     raise_file_limit()
     loop = asyncio.get_running_loop()
@@ -295,7 +313,8 @@ async def _serve(config: Config, ready: Callable[[str], None]) -> int:
     node = Node(config)
     with _without_garbage_collection():
         await node.start()
-    loop.add_signal_handler(signal.SIGHUP, node.reload)
+    # Before, the command ignores SIGHUP: a node that has just started has read everything.
+    loop.add_signal_handler(signal.SIGHUP, _reload, node, settings, stop)
     log.info("node %s is ready; its state is in %s", node.name, config.data.dir)
     ready(node.port.listening_url)
     await stop.wait()
@@ -303,6 +322,14 @@ async def _serve(config: Config, ready: Callable[[str], None]) -> int:
     await node.close()
     log.info("stopped")
     return 0
+
+
+def _reload(node: Node, settings: SettingsReload, stop: asyncio.Event) -> None:
+    if stop.is_set():
+        return
+    log.info("SIGHUP: reloading the settings, the certificate and the topics")
+    settings.reload()
+    node.reload()
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from hpwsn.broker.admission.backbone_arrivals import Arrivals
+from hpwsn.histogram import Timings
 from hpwsn.monitoring.node_history import FIGURES
 from hpwsn.node.monitor import backlog_survey
 from hpwsn.node.monitor.node_findings import GROWING, JUMP_TOLD, NodeFindings
@@ -38,7 +39,7 @@ class Watched:
             journal=JournalSettings(max_bytes=1 << 30),
             dead_letters=DeadLettersSettings(limit=100),
         )
-        self.parts = Parts("n", self.config, lambda: "http://127.0.0.1:1", Limits())
+        self.parts = Parts("n", self.config, lambda: "http://127.0.0.1:1", Limits(), Timings())
         self.now, self.wall = 1000.0, 1_700_000_000.0
         self.parts.clock = lambda: self.wall
         self.monitor = NodeMonitor(self.parts, lambda: 7)
@@ -75,7 +76,8 @@ async def test_a_sample_has_rates_since_the_one_before_and_the_levels_of_now(wat
     first = watched.sample.take(10.0)
     assert first["published_rate"] is first["delivered_rate"] is first["failed_rate"] is None
     totals = watched.parts.delivery.totals
-    watched.parts.admission.accepted += 30
+    counts = watched.parts.admission.counts
+    counts[next(iter(counts))]["accepted"] += 30
     totals.delivered += 20
     totals.failures.update(timeout=3, refused=2)
     await watched.subscribe(2)

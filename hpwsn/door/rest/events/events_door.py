@@ -157,7 +157,7 @@ class EventsDoor:
         (message,) = self._broker.ask_for_receipts((opening,), receipt_to_of(request))
         run = open_run(message, message_id, routing=routing_of(request))
         run.payloads, run.size = payloads, count
-        source = Source(registration=registration_of(request))
+        source = Source(registration=registration_of(request), door="json")
         span = await self._broker.admission.publish_runs([run], source)
         return answer({"first": span.first, "last": span.last}, 202)
 
