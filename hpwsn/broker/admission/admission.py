@@ -19,6 +19,7 @@ import logging
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import NamedTuple, Protocol
 
 from hpwsn.backbone.interface import Backbone
@@ -142,11 +143,15 @@ class Admission:
         message_id: str | None = None,
         target: str | None = None,
         routing: int = 0,
+        traces: Sequence[str | None] = (),
     ) -> Span:
-        """Where the notifications are, once they can no longer be lost; raises a fault if none was taken."""
+        """Where the notifications are, once they can no longer be lost; raises a fault if none was taken.
+
+        `traces` has that of each message, or nothing.
+        """
         large = any(len(message.payload) >= LARGE for message in messages)
         try:
-            arguments = messages, message_id, target, routing
+            arguments = messages, message_id, target, routing, traces
             runs = await in_thread(runs_of, *arguments) if large else runs_of(*arguments)
         except faults.SoapFault:
             self.refused += len(messages)
@@ -345,15 +350,16 @@ def runs_of(
     message_id: str | None = None,
     target: str | None = None,
     routing: int = 0,
+    traces: Sequence[str | None] = (),
 ) -> list[Run]:
     """Parsed messages as runs: those in a row that differ in their payloads only are one."""
     runs: list[Run] = []
     payloads: list[bytes] = []
     before: NotificationMessage | None = None
-    for message in messages:
-        if before is None or not _opens_alike(message, before):
+    for message, trace in zip(messages, traces or repeat(None), strict=False):
+        if before is None or not _opens_alike(message, before) or trace != runs[-1].trace:
             _close(runs, payloads)
-            runs.append(open_run(message, message_id, target, routing))
+            runs.append(open_run(message, message_id, target, routing, trace))
             before = message
         payloads.append(message.payload)
     _close(runs, payloads)
@@ -370,6 +376,7 @@ def open_run(
     message_id: str | None = None,
     target: str | None = None,
     routing: int = 0,
+    trace: str | None = None,
 ) -> Run:
     """A run without payloads, for notifications that differ from this one only in the payload."""
     topic = None if message.topic is None else message.topic.topic
@@ -378,7 +385,7 @@ def open_run(
             f"a notification is on one topic, and {message.topic.text!r} may mean several; name one"
         )
     content, start, _ = encode_content(message)
-    return Run(topic, content[:start], b"", 0, 0.0, message_id, target, routing)
+    return Run(topic, content[:start], b"", 0, 0.0, message_id, target, routing, trace)
 
 
 def _close(runs: list[Run], payloads: list[bytes]) -> None:
