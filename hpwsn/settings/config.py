@@ -18,7 +18,13 @@ from hpwsn.settings.broker import (
     TopicsSettings,
 )
 from hpwsn.settings.cluster import AdminSettings, BackboneSettings, ClusterSettings, RoutingSettings
-from hpwsn.settings.process import DataSettings, LogSettings, NodeSettings, ServerSettings
+from hpwsn.settings.process import (
+    DataSettings,
+    LogSettings,
+    NodeSettings,
+    ServerSettings,
+    TracingSettings,
+)
 from hpwsn.settings.setting import Setting
 
 
@@ -45,6 +51,7 @@ class Config:
     admin: AdminSettings = field(default_factory=AdminSettings)
     routing: RoutingSettings = field(default_factory=RoutingSettings)
     log: LogSettings = field(default_factory=LogSettings)
+    tracing: TracingSettings = field(default_factory=TracingSettings)
 
 
 def sections() -> dict[str, type]:

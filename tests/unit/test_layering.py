@@ -61,6 +61,7 @@ SMALL = {
     "hpwsn.topics.tree.internal_topics": "the rule for subscribers, apart from the tree that it asks",
     "hpwsn.routing.links.authentication_failures": "the log, which the pure frames must not know",
     "hpwsn.streams.examples.vehicle_pairs": "a user's function, as short as users write them",
+    "hpwsn.tracing.span_hooks": "what the broker and routing know of tracing, without OpenTelemetry",
     "hpwsn_client.wsn.faults": "the public name of the faults",
 }
 """Modules under 50 lines, each with the reason for a file of its own."""

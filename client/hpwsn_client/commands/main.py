@@ -83,6 +83,9 @@ def add_publish_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentP
         "--message-id", metavar="ID", help="idempotency key: the broker publishes a repeated id once"
     )
     parser.add_argument(
+        "--traceparent", metavar="TRACE", help="W3C trace context that consumers get with the notification"
+    )
+    parser.add_argument(
         "--reliable", action="store_true", help="guarantee delivery to the other nodes of a cluster"
     )
     parser.add_argument(
@@ -207,6 +210,8 @@ def _publish(args: argparse.Namespace) -> None:
         raise ValueError("--message-id is empty; give an id, or leave the option out")
     if args.receipt_to is not None and (args.lines or args.repeat > 1):
         raise ValueError("--receipt-to applies to one notification; leave out --lines and --repeat")
+    if args.traceparent is not None and (args.lines or args.repeat > 1):
+        raise ValueError("--traceparent applies to one notification; leave out --lines and --repeat")
     if args.lines and args.payload != "-":
         raise ValueError("--lines reads standard input; give - as the payload")
     if args.topic:
@@ -224,6 +229,7 @@ def _publish(args: argparse.Namespace) -> None:
                 reliable=args.reliable,
                 partial=args.partial,
                 receipt_to=args.receipt_to,
+                traceparent=args.traceparent,
             )
 
 
@@ -416,6 +422,7 @@ def _as_json(notification: Notification) -> str:
             "payload": notification.payload.decode(),
             **{name: None if epr is None else epr.address for name, epr in origin.items()},
             "message_id": notification.message_id,
+            **({"traceparent": notification.traceparent} if notification.traceparent else {}),
         },
         ensure_ascii=False,
     )

@@ -30,6 +30,7 @@ from hpwsn.errors import BackboneUnavailable, JournalUnavailable
 from hpwsn.journal.store.records import Arrival, MessageId
 from hpwsn.notification import END, INTERNAL, LARGE, Run, count_of, split_payloads, with_large_apart
 from hpwsn.topics.tree.tree import TopicTree
+from hpwsn.tracing.span_hooks import Spans
 from hpwsn_client.wsn.operations.notifications import MESSAGE_CLOSE, NotificationMessage, encode_content
 from hpwsn_client.wsn.soap import faults
 from hpwsn_client.wsn.topics.topic_expressions import Topic
@@ -129,6 +130,7 @@ class Admission:
         self._trouble: str | None = None
         self.limits: list[Limit] = []
         """Asked for requests of clients, in order."""
+        self.spans: Spans | None = None
         self.carried = 0
         """Which routing flags have a meaning here: none where this node is alone."""
         self.accepted = 0
@@ -197,6 +199,8 @@ class Admission:
                 check(runs)
         if id_ is not None:
             self._ids.claim(id_, now)
+        if self.spans is not None:
+            self.spans.received(runs)
         return None
 
     def _check(self, source: Source, run: Run, now: float) -> None:
@@ -275,6 +279,8 @@ class Admission:
         return self._stored(first, runs)
 
     def _fail(self, runs: Sequence[Run], error: Exception) -> None:
+        if self.spans is not None:
+            self.spans.stored(runs, str(error))
         self._ids.release(runs, error)
         self.refused += count_of(runs)
 
@@ -285,7 +291,9 @@ class Admission:
         """
         try:
             first = await self._backbone.send(runs)
-        except Exception:
+        except Exception as error:
+            if self.spans is not None:
+                self.spans.stored(runs, str(error))
             self._ids.release(runs, faults.Busy("nothing was stored; try again", retry_after=RETRY_AFTER))
             return False
         self._stored(first, runs)
@@ -294,6 +302,8 @@ class Admission:
     def _stored(self, first: int | None, runs: Sequence[Run]) -> Span:
         if self._ids.claims:
             self._ids.settle(first, runs)
+        if self.spans is not None:
+            self.spans.stored(runs)
         number = sum([run.size for run in runs])
         self.accepted += number
         if self._trouble is not None:
@@ -304,11 +314,20 @@ class Admission:
         """Store what another node accepted and sent here; the future has the offset of the first."""
         for run in runs:
             self.conceal(run)
+        if self.spans is not None:
+            self.spans.received(runs, from_node=True)
         stored = self._store(runs, arrival)
+        if self.spans is not None:
+            stored.add_done_callback(lambda ended: self._end_spans(runs, ended))
         ids = {run.message_id for run in runs if run.message_id is not None}
         if ids:
             stored.add_done_callback(lambda ended: self._note_ids(ended, ids))
         return stored
+
+    def _end_spans(self, runs: Sequence[Run], ended: asyncio.Future[int]) -> None:
+        assert self.spans is not None
+        error = "cancelled" if ended.cancelled() else ended.exception()
+        self.spans.stored(runs, "" if error is None else str(error))
 
     def _note_ids(self, ended: asyncio.Future[int], ids: Iterable[str]) -> None:
         if not ended.cancelled() and ended.exception() is None:

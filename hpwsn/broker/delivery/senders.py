@@ -58,8 +58,15 @@ PULL_BATCH = 1000
 class PushSender:
     """Posts Notify messages; the consumer's 2xx is the acknowledgement."""
 
-    def __init__(self, pusher: Pusher, batch: int, soap_action: SoapAction = "empty") -> None:
+    def __init__(
+        self,
+        pusher: Pusher,
+        batch: int,
+        soap_action: SoapAction = "empty",
+        tracing: DeliveryTracing = NO_SPANS,
+    ) -> None:
         self._pusher = pusher
+        self._tracing = tracing
         self._soap_action = soap_action
         self._batch = batch
         self._sent: Sequence[Notification] = ()
@@ -67,7 +74,6 @@ class PushSender:
         self._contents: Sequence[bytes] = ()
         self._traced = False
         """Whether one of the contents has a trace."""
-        self.tracing: DeliveryTracing = NO_SPANS
         self._ids = itertools.count(1)
         # The prefix is unique to this process; the number makes each id unique.
         self._id_form = f"urn:uuid:{str(uuid.uuid4())[:24]}%012x".encode()
@@ -98,7 +104,7 @@ class PushSender:
         headers, before_first = prepared.headers, prepared.before_first
         if self._traced:
             before_first = with_soap_header(prepared, notifications)
-            lines, done = self.tracing.begin(subscription, notifications, done)
+            lines, done = self._tracing.begin(subscription.id, prepared.url, notifications, done)
             headers += lines
         body = (
             prepared.before_id,

@@ -12,37 +12,56 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from hpwsn.broker.delivery.sending import Done
-from hpwsn.broker.subscriptions.subscription import Prepared, Subscription
+from hpwsn.broker.push.request import Outcome, OutcomeKind
+from hpwsn.broker.subscriptions.subscription import Prepared
 from hpwsn.notification import Notification
-from hpwsn_client.wsn.soap.trace_context import encode_traces, http_headers, is_sampled
+from hpwsn.tracing.span_hooks import Spans
+from hpwsn_client.wsn.soap.trace_context import encode_traces, http_headers, main_trace
 
 
 class DeliveryTracing(Protocol):
     """Adds the trace of a delivery to its request."""
 
     def begin(
-        self, subscription: Subscription, notifications: Sequence[Notification], done: Done
+        self, subscription: str, url: str, notifications: Sequence[Notification], done: Done
     ) -> tuple[bytes, Done]:
-        """The HTTP header lines of a push with a trace, and the callback to give in place of `done`."""
+        """The HTTP header lines of a push with a trace, and the callback to give in place of `done`.
+
+        `subscription` is its id.
+        """
 
 
 class NoSpans:
     """Hands the publisher's trace on, as it came."""
 
     def begin(
-        self, subscription: Subscription, notifications: Sequence[Notification], done: Done
+        self, subscription: str, url: str, notifications: Sequence[Notification], done: Done
     ) -> tuple[bytes, Done]:
         """See DeliveryTracing."""
-        return header_lines(main_trace(notifications)), done
+        return header_lines(main_trace(each.trace for each in notifications)), done
 
 
 NO_SPANS = NoSpans()
 
 
-def main_trace(notifications: Sequence[Notification]) -> str:
-    """The trace that stands for all: the first that is sampled, else the first; one must have a trace."""
-    traces = [each.trace for each in notifications if each.trace is not None]
-    return next(filter(is_sampled, traces), traces[0])
+class SpannedDeliveries:
+    """Makes a span of each push, which the consumer continues."""
+
+    def __init__(self, spans: Spans) -> None:
+        self._spans = spans
+
+    def begin(
+        self, subscription: str, url: str, notifications: Sequence[Notification], done: Done
+    ) -> tuple[bytes, Done]:
+        """See DeliveryTracing."""
+        trace, end = self._spans.delivering(notifications, subscription, url)
+
+        def ended(outcome: Outcome) -> None:
+            delivered = outcome.kind is OutcomeKind.DELIVERED
+            end("" if delivered else outcome.reason or outcome.kind.value, outcome.status)
+            done(outcome)
+
+        return header_lines(trace), ended
 
 
 def header_lines(trace: str) -> bytes:

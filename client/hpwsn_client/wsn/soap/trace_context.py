@@ -84,6 +84,12 @@ def is_sampled(trace: str) -> bool:
     return bool(int(trace[LENGTH - 2 : LENGTH], 16) & 1)
 
 
+def main_trace(traces: Iterable[str | None]) -> str:
+    """The trace that stands for all: the first that is sampled, else the first; one must be there."""
+    given = [trace for trace in traces if trace is not None]
+    return next(filter(is_sampled, given), given[0])
+
+
 def http_headers(trace: str) -> dict[str, str]:
     """The HTTP headers of a trace."""
     state = tracestate_of(trace)
