@@ -357,7 +357,11 @@ def test_the_contracts_are_found_as_a_package() -> None:
     [
         ("import hpwsn", {"pyspark", "ldap", "stomp", "spyne", "aiohttp", "sqlite3"}),
         ("import hpwsn_client", {"aiohttp", "hpwsn"}),
-        ("import hpwsn.node, hpwsn.backbone.activemq.internal_publisher", {"stomp", "ldap", "pyspark"}),
+        ("import hpwsn_client.client", {"opentelemetry", "hpwsn"}),
+        (
+            "import hpwsn.node.node, hpwsn.backbone.activemq.internal_publisher",
+            {"stomp", "ldap", "pyspark", "opentelemetry"},
+        ),
         ("import hpwsn_client.wsn", {"asyncio", "aiohttp", "hpwsn"}),
         (
             "import hpwsn.streams.definition_files, hpwsn.streams.plan.plan, hpwsn.streams.plan.plan_drawing",

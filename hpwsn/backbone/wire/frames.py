@@ -8,8 +8,8 @@ The line is JSON in UTF-8. An entry has the topic as text (null for none), the l
 start and the end of the payload in it, the time in microseconds since the epoch, the message id, the pull
 point that the notification was posted to (null for none), and the routing flags (omitted if there are none).
 A content is the output of encode_content, after the mark of a trace (hpwsn/notification.py). Neither part can
-contain a NUL, which STOMP clients treat as the end of a message. Rejects any other
-version, and lengths that do not fit the body.
+contain a NUL, which STOMP clients treat as the end of a message. Rejects any other version, and
+lengths that do not fit the body.
 
 `Seen` remembers which frames are stored, so that repeated frames are dropped. A source numbers its frames
 without gaps, so nearly all of its frames form one range of numbers. A frame that arrives late through another
