@@ -21,14 +21,16 @@ from typing import Any, TypeVar, cast
 from hpwsn.errors import JournalUnavailable
 from hpwsn.journal.channel import Channel
 from hpwsn.journal.retention.pruning import Pruning
-from hpwsn.journal.store import changes
+from hpwsn.journal.store import changes, dead_letter_groups
 from hpwsn.journal.store.data_directory import DirectoryLock
+from hpwsn.journal.store.dead_letter_groups import LetterFilter
 from hpwsn.journal.store.large_contents import LargeContents
 from hpwsn.journal.store.reader import Reader
 from hpwsn.journal.store.records import (
     Arrival,
     Backlog,
     DeadLetter,
+    DeadLetterGroup,
     Durability,
     Pruned,
     Pulled,
@@ -286,6 +288,10 @@ class Journal:
         """The number of messages in a queue; it is stored, so the call is fast for a queue of any length."""
         return await self._read(self._reader.queue_length, pull_point_id)
 
+    async def queues(self, pull_point_ids: Collection[str]) -> dict[str, tuple[int, float | None]]:
+        """The length of each pull point's queue, and when its oldest message was published; None if empty."""
+        return await self._read(self._reader.queues, pull_point_ids)
+
     def trim(self, pull_point_id: str, limit: int) -> asyncio.Task[int]:
         """Remove the oldest messages beyond `limit`, in small steps; the result is how many were removed."""
         return self._in_steps(lambda _: changes.trim(pull_point_id, limit))
@@ -309,21 +315,28 @@ class Journal:
         return self._channel.change(work, grows=True)
 
     async def dead_letters(
-        self, limit: int, after: int = 0, subscription_id: str | None = None
+        self, limit: int, after: int = 0, subscription_id: str | None = None, reason: str | None = None
     ) -> list[DeadLetter]:
         """Dead letters whose id is greater than `after`, in order, of one subscription or of all.
 
-        The result is cut at 16 MiB, but has at least one dead letter.
+        `reason` is that of a group. The result is cut at 16 MiB, but has at least one dead letter.
         """
-        return await self._read(self._reader.dead_letters, limit, after, subscription_id)
+        which = LetterFilter(subscription_id, reason)
+        return await self._read(self._reader.dead_letters, limit, after, which)
 
     async def dead_letter(self, number: int) -> DeadLetter | None:
         """The dead letter with this id, or None."""
         return await self._read(self._reader.dead_letter, number)
 
-    async def dead_letter_count(self) -> int:
-        """The number of dead letters of all subscriptions."""
-        return await self._read(self._reader.dead_letter_count)
+    async def dead_letter_count(self, subscription_id: str | None = None, reason: str | None = None) -> int:
+        """The number of dead letters of one subscription or of all, with the reason of a group or any."""
+        which = LetterFilter(subscription_id, reason)
+        return int(await self._query(lambda db: dead_letter_groups.count_letters(db, which)))
+
+    async def dead_letter_groups(self) -> list[DeadLetterGroup]:
+        """The dead letters by subscription and reason, the largest group first."""
+        found: list[DeadLetterGroup] = await self._query(dead_letter_groups.groups)
+        return found
 
     def drop_dead_letters(self, ids: Iterable[int]) -> asyncio.Future[int]:
         """Remove dead letters; the result is how many were removed."""

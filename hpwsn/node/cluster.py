@@ -63,7 +63,7 @@ class InCluster:
             settings=_router_settings(config),
             journal=journal,
             clock=clock,
-            policy=tree.routing if tree.fixed else None,
+            policy=tree.routing,
             is_internal=tree.is_internal,
             store=admission.store_from_peer,
             has_peers=bool(config.backbone.peers),
@@ -130,6 +130,11 @@ class InCluster:
             self._owner_proxy.follow(topology)
         self._owner_proxy.join(app)
         return self._owner_proxy
+
+    @property
+    def topology(self) -> Topology | None:
+        """The topology that is valid now; None while none is known."""
+        return self._membership.topology if self._membership else None
 
     def peer_urls(self) -> list[str]:
         """The base URLs of the other nodes."""

@@ -44,6 +44,10 @@ from hpwsn.errors import HpwsnError
 from hpwsn.journal.journal import Journal
 from hpwsn.journal.store.records import Durability
 from hpwsn.matching.content.content_filters import ContentFilters
+from hpwsn.monitoring.alerts import Alerts
+from hpwsn.monitoring.events_log import EventsLog
+from hpwsn.monitoring.histories import Histories
+from hpwsn.monitoring.live import LiveHub
 from hpwsn.node.backbones import choose_backbone
 from hpwsn.node.cluster import InCluster
 from hpwsn.node.content_engines import BrokerEngines
@@ -54,6 +58,7 @@ from hpwsn.settings import Config, TracingSettings
 from hpwsn.streams.agent.service_agent import ServiceAgent
 from hpwsn.streams.registry.known_services import Services
 from hpwsn.streams.registry.service_file import ServiceStore
+from hpwsn.topics.directory.directory import Directory
 from hpwsn.topics.directory.live_topics import LiveTopics
 from hpwsn.topics.directory.tree_cache import TreeCache
 from hpwsn.topics.opening import access_from, open_directory
@@ -77,6 +82,7 @@ class Parts:
         self.spans = open_spans(config.tracing, name) if config.tracing.enabled else None
         self._make_data_directory()
         self.job_token = load_job_token(Path(config.data.dir))
+        self._build_monitoring()
         self._build_log()
         self._build_delivery()
         self._build_resources()
@@ -94,6 +100,29 @@ class Parts:
                 " name another with --data"
             ) from error
 
+    def _build_monitoring(self) -> None:
+        """What the node remembers about itself; hpwsn.node.monitor fills it."""
+        data, settings = Path(self.config.data.dir), self.config.monitoring
+        self.histories = Histories(data / "history")
+        self.events_log = EventsLog(data / "events.log", clock=self.clock, kept=settings.events_kept)
+        self.alerts = Alerts(settings.alert_keep)
+        self.live = LiveHub(time.monotonic)
+
+    def problems(self) -> dict[str, str]:
+        """Why the node is not ready, by the part that is the reason; empty if it is ready."""
+        found = {
+            "backbone": self.backbone.problem(),
+            "journal": self.journal.unavailable,
+            "directory": self.topics.problem(),
+            "cluster": self.cluster.problem() if self.cluster else None,
+        }
+        return {part: problem for part, problem in found.items() if problem}
+
+    def warnings(self) -> list[str]:
+        """What an operator must see to although the node is ready."""
+        problem = self.journal.problem
+        return [] if problem is None or problem in self.problems().values() else [problem]
+
     def _build_log(self) -> None:
         config = self.config
         self.journal = Journal(
@@ -104,19 +133,28 @@ class Parts:
             max_waiting=max(config.journal.waiting_limit, 2 * config.server.body_limit),
         )
         topics = config.topics
+        directory = open_directory(topics.url, access_from(topics), Path(config.data.dir))
+        # A server's tree is fixed until it was read: no topic may be used that is internal there.
         self.tree: TopicTree[Subscriber] = TopicTree(
-            fixed=bool(topics.url), simple_subtree=topics.simple_subtree, limit=topics.open_limit
+            fixed=topics.fixed or directory.remote,
+            simple_subtree=topics.simple_subtree,
+            limit=topics.open_limit,
         )
         self.backbone = choose_backbone(
             config, self.name, self.journal, self.clock, self.limits, self.tree.is_internal
         )
-        self.topics = self._open_topics() if topics.url else None
+        self.topics = self._open_topics(directory)
 
-    def _open_topics(self) -> LiveTopics:
+    def _open_topics(self, directory: Directory) -> LiveTopics:
         topics = self.config.topics
-        directory = open_directory(topics.url, access_from(topics))
         cache = TreeCache(Path(self.config.data.dir) / "topics.json", directory.identity)
-        live = LiveTopics(directory, self.tree, cache if directory.remote else None, topics.start_wait)
+        live = LiveTopics(
+            directory,
+            self.tree,
+            cache if directory.remote else None,
+            topics.start_wait,
+            opens=not topics.fixed,
+        )
         live.load_file()
         return live
 

@@ -42,6 +42,7 @@ class Port:
         self._listener: socket.socket | None = None
         self._runner: web.AppRunner | None = None
         self._lanes: Lanes | None = None
+        self._gate: Gate | None = None
         self._server: asyncio.Server | None = None
 
     def _find_base_url(self) -> str:
@@ -61,11 +62,6 @@ class Port:
         host = "127.0.0.1" if server.host == "0.0.0.0" else "::1" if server.host in ANY_HOST else server.host
         return f"{server.origin(host, self._number)}/wsn"
 
-    @property
-    def has_certificate(self) -> bool:
-        """Whether it speaks TLS."""
-        return self._tls is not None
-
     def listen(self) -> None:
         """Bind the port, without accepting connections."""
         server = self._config.server
@@ -78,7 +74,7 @@ class Port:
         assert self._listener is not None
         server = self._config.server
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=server.drain_timeout)
-        gate = Gate(limit=server.connections, head_within=server.request_timeout)
+        gate = self._gate = Gate(limit=server.connections, head_within=server.request_timeout)
         app.middlewares.append(gate.middleware)
         await self._runner.setup()
         gate.server = cast(web.Server, self._runner.server)
@@ -97,6 +93,10 @@ class Port:
             ssl=self._tls,
             ssl_handshake_timeout=server.request_timeout if self._tls else None,
         )
+
+    def connections(self) -> int:
+        """The number of open connections of clients."""
+        return 0 if self._gate is None or self._lanes is None else len(self._gate) + len(self._lanes)
 
     def reload(self) -> None:
         """Read the certificate again."""

@@ -23,6 +23,7 @@ from hpwsn.settings.config import SETTINGS, Config, sections
 from hpwsn.settings.process import (
     DataSettings,
     LogSettings,
+    MonitoringSettings,
     NodeSettings,
     ServerSettings,
     TracingSettings,
@@ -41,6 +42,7 @@ __all__ = [
     "JournalSettings",
     "LogSettings",
     "MatchingSettings",
+    "MonitoringSettings",
     "NodeSettings",
     "OnvifSettings",
     "PullPointsSettings",

@@ -21,6 +21,7 @@ from hpwsn.settings.cluster import AdminSettings, BackboneSettings, ClusterSetti
 from hpwsn.settings.process import (
     DataSettings,
     LogSettings,
+    MonitoringSettings,
     NodeSettings,
     ServerSettings,
     TracingSettings,
@@ -50,6 +51,7 @@ class Config:
     cluster: ClusterSettings = field(default_factory=ClusterSettings)
     admin: AdminSettings = field(default_factory=AdminSettings)
     routing: RoutingSettings = field(default_factory=RoutingSettings)
+    monitoring: MonitoringSettings = field(default_factory=MonitoringSettings)
     log: LogSettings = field(default_factory=LogSettings)
     tracing: TracingSettings = field(default_factory=TracingSettings)
 

@@ -27,6 +27,7 @@ GIVEN = {
     "query.filter": "n > 1 or n < 1",
     "query.also": ["sensors:roof"],
     "query.wait": 0.01,
+    "query.seconds": 0.01,
     "path.uri": "urn:flow",
 }
 NAMES = st.from_regex(r"[A-Za-z_][A-Za-z0-9_.-]{0,9}", fullmatch=True)

@@ -23,8 +23,8 @@ from tests.patience import PATIENCE
 from tests.raw_soap import CONCRETE, call, envelope, notify, send, subscribe
 
 MIB = 2**20
-# Python 3.14 takes 8 MB more than 3.13 for the same imported modules.
-IDLE_MEGABYTES = 70 if sys.version_info < (3, 14) else 80
+# Python 3.14 takes 8 MB more than 3.13 for the same imported modules. The history takes 0.5 MB.
+IDLE_MEGABYTES = 72 if sys.version_info < (3, 14) else 82
 
 
 @pytest.fixture

@@ -444,7 +444,7 @@ async def test_operators_see_registrations_and_can_end_them(node: NodeProcess) -
     registration = await registered(node, PUBLISHER, "A", demand=True, until=ahead(3600))
     id_ = registration.rpartition("/")[2]
     listed = json.loads((await send(f"{node.base}/registrations", b"", method="GET")).body)
-    (one,) = listed["registrations"]
+    (one,) = listed["items"]
     assert (one["id"], one["publisher"], one["topics"], one["demand"]) == (id_, PUBLISHER, ["A"], True)
     assert one["upstream"][0]["state"] == "none"
     metrics = (await send(f"{node.base}/metrics", b"", method="GET")).body.decode()

@@ -119,7 +119,7 @@ async def test_definitions_that_are_wrong_or_not_allowed_start_nothing(tmp_path:
         assert (await ask("POST", f"{node.base}/streams", data=chunks()))[0] == 413
         for origin in ("https://evil.example", "null"):
             status, answer = await start(node, EVEN, Origin=origin)
-            assert (status, "server.websocket_origins" in answer["error"]) == (403, True)
+            assert (status, "server.cors_origins" in answer["error"]) == (403, True)
         # A foreign page whose name was given the address of the node.
         rebound = f"evil.example:{node.port}"
         assert (await start(node, EVEN, Origin=f"http://{rebound}", Host=rebound))[0] == 403
@@ -376,7 +376,7 @@ async def test_a_posted_service_runs_whatever_is_killed_and_ends_when_it_is_dele
     assert not jobs_of(node)
     assert nothing_runs(node)
     assert (await ask("GET", f"{node.base}/streams/{URI}"))[0] == 404
-    assert await ask("GET", f"{node.base}/streams") == (200, {"items": [], "next": None})
+    assert await ask("GET", f"{node.base}/streams") == (200, {"items": [], "next": None, "total": 0})
     assert URI not in (node.data / "streams.json").read_text()
 
 

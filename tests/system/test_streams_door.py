@@ -54,7 +54,7 @@ def events_url(node: NodeProcess, topic: str) -> str:
 
 async def test_a_service_is_listed_changed_kept_over_a_restart_and_removed(node: NodeProcess) -> None:
     one = f"{node.base}/streams/urn%3Acity%2Fflow"
-    assert await ask("GET", f"{node.base}/streams") == (200, {"items": [], "next": None})
+    assert await ask("GET", f"{node.base}/streams") == (200, {"items": [], "next": None, "total": 0})
     assert (await ask("PUT", one, json=FLOW))[0] == 200
     status, answer = await ask("PUT", one, json=FLOW | {"instance": "run-2"})
     assert (status, "another checkpoint" in answer["error"]) == (409, True)

@@ -26,7 +26,14 @@ ONE = {
     "last_error": None,
 }
 ANSWERS: dict[tuple[str, str], tuple[int, bytes]] = {
-    ("GET", "/subscriptions"): (200, json.dumps({"subscriptions": [ONE]}).encode()),
+    ("GET", "/subscriptions?limit=500"): (
+        200,
+        json.dumps({"items": [ONE], "next": "after-a", "total": 2}).encode(),
+    ),
+    ("GET", "/subscriptions?limit=500&after=after-a"): (
+        200,
+        json.dumps({"items": [{**ONE, "id": "c"}], "next": None, "total": 2}).encode(),
+    ),
     ("GET", "/subscriptions/a%2Fb"): (200, json.dumps(ONE).encode()),
     ("DELETE", "/subscriptions/a%2Fb"): (204, b""),
     ("GET", "/subscriptions/page"): (200, b"<html>"),
@@ -85,7 +92,8 @@ def test_a_server_that_does_not_speak_http_is_told_from_a_node(capsys: pytest.Ca
 class TestWithANode:
     def test_list_prints_a_table(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["subscriptions", "list"]) == 0
-        heading, row = capsys.readouterr().out.splitlines()
+        heading, row, other = capsys.readouterr().out.splitlines()
+        assert other.split()[0] == "c"
         assert heading.split() == [
             "ID", "STATE", "TOPICS", "CONSUMER", "WAITING", "DELIVERED", "FAILURES", "TERMINATES"
         ]  # fmt: skip

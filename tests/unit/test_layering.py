@@ -36,6 +36,7 @@ PURE = (
     "hpwsn.streams.definition",
     "hpwsn.streams.operators",
     "hpwsn.streams.plan",
+    "hpwsn.topics.editing",
     "hpwsn.topics.ldap.entries",
     "hpwsn.topics.tree",
 )
@@ -52,11 +53,12 @@ FEWEST_LINES = 50
 SMALL = {
     "hpwsn.backbone.embedded": "one of the two implementations of its port",
     "hpwsn.broker.subscriptions.subscribe_policy": "what a Subscribe may ask for, apart from the registry",
+    "hpwsn.broker.idle_pull_points": "ends with subscriptions what the registry of pull points only finds",
     "hpwsn.listeners": "every layer has listeners",
     "hpwsn.durable_files": "every layer has files that must survive",
     "hpwsn.topics.directory.tree_cache": "the cache of one directory, apart from all that follow it",
     "hpwsn.matching.papers.selectable": "a table that loads every engine in it",
-    "hpwsn.door.rest.openapi": "joins the data files in openapi_parts",
+    "hpwsn.door.rest.json_requests": "bodies, apart from the answers",
     "hpwsn.door.rest.authorization": "what a model of identities will replace",
     "hpwsn.topics.tree.internal_topics": "the rule for subscribers, apart from the tree that it asks",
     "hpwsn.routing.links.authentication_failures": "the log, which the pure frames must not know",

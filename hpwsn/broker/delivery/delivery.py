@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from hpwsn.broker.delivery.backlog import Backlog, JournalWork, Recent
 from hpwsn.broker.delivery.queue_limits import DEAD_LETTER, Overflow
-from hpwsn.broker.delivery.resend import Once, next_letters, next_present
+from hpwsn.broker.delivery.resend import Once, give_up, next_letters, next_present
 from hpwsn.broker.delivery.sending import Attempt, Sender, Senders, Settling, Totals, worn_out
 from hpwsn.broker.lifetimes.message_expiry import LOOKED_AT, Sorted, sort_out
 from hpwsn.broker.lifetimes.retry import RetryPolicies
@@ -116,6 +116,7 @@ class Delivery:
 
     def forget(self, subscription: Subscription) -> None:
         """Drop the timer and whoever waits for it."""
+        give_up(subscription)
         self._cancel_timer(subscription)
         self._overflow.forget(subscription)
         self._settled(subscription)
@@ -406,10 +407,15 @@ class Delivery:
 
     # What goes out once, beside the queue
 
-    def replay(self, subscription: Subscription, letters: Iterable[int]) -> None:
-        """Send dead letters, by id, once more, before what waits; those that fail again stay dead letters."""
+    def replay(self, subscription: Subscription, letter: int, note: Callable[[bool], None]) -> None:
+        """Send a dead letter, by id, once more, before what waits; if it fails again, it stays a dead letter.
+
+        `note` is told whether it was delivered.
+        """
         progress = subscription.progress
-        progress.replays = (progress.replays or {}) | dict.fromkeys(letters)
+        if progress.replays is None:
+            progress.replays = {}
+        progress.replays.setdefault(letter, []).append(note)
         self.wake(subscription)
 
     def synchronize(self, subscription: Subscription) -> None:

@@ -75,7 +75,10 @@ class Processor:
 
     def _fill(self, run: Run) -> None:
         assert run.target is not None
-        if run.target != INTERNAL:
+        if run.target == INTERNAL:
+            if run.topic is not None:
+                self._tree.keep(run.topic)
+        else:
             self._pull_points.filled(run.target)
             self._pull_points.arrived(run.target)
 
@@ -104,6 +107,11 @@ class Processor:
                 "notification %d on %s is stored, and its topic has no place: %s", offset, topic, fault
             )
             return None
+
+    def restore_internal(self, topics: Iterable[str]) -> None:
+        """Take up the topics of which the log has events for jobs, after a restart."""
+        for key in topics:
+            self._tree.keep(Topic.parse(key))
 
     def restore_current(self, current: Mapping[str, int] | Iterable[tuple[str, int]]) -> None:
         """Take up each topic's current message after a restart."""

@@ -66,6 +66,14 @@ def parse_event_line(line: str, number: int = 1) -> JsonObject:
     return event
 
 
+def parse_object(data: bytes) -> JsonObject:
+    """Parse a JSON text that is one object, whatever its purpose."""
+    found: JsonObject = _load(_decode(data))
+    if not isinstance(found, dict):
+        raise MalformedJson(f"the request must be a JSON object, and it is {_kind(found)}", 1, 1)
+    return found
+
+
 def _decode(data: bytes) -> str:
     try:
         return data.decode("utf-8-sig")

@@ -1,18 +1,16 @@
 """Events by WebSocket (RFC 6455): one text message for each event, equal to the data of a server-sent event.
 
-It also decides which origins of web pages may open a WebSocket. aiohttp makes the handshake, answers pings
-and closes; long_connection writes the events. A client that reads nothing for STALLED seconds, or does not
-answer a ping, is disconnected. Messages of the client are ignored. The header Hpwsn-After of the upgrade's
-response has the offset after which the events start.
+aiohttp makes the handshake, answers pings and closes; long_connection writes the events. A client that reads
+nothing for STALLED seconds, or does not answer a ping, is disconnected. Messages of the client are ignored.
+The header Hpwsn-After of the upgrade's response has the offset after which the events start.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from functools import partial
-from urllib.parse import urlsplit
 
 from aiohttp import WSCloseCode, web
 
@@ -21,7 +19,6 @@ from hpwsn.door.rest.events.event_stream import BEAT, abort
 from hpwsn.door.rest.events.long_connection import Forms, LongConnection
 from hpwsn.errors import JournalUnavailable
 from hpwsn_client.wsn.soap.soap_faults import SoapFault
-from hpwsn_client.wsn.topics.topic import shown
 
 log = logging.getLogger(__name__)
 
@@ -33,16 +30,6 @@ CLOSE_WITHIN = 2.0
 def wants_socket(request: web.Request) -> bool:
     """Whether the client asks for an upgrade to WebSocket."""
     return request.headers.get("Upgrade", "").strip().lower() == "websocket"
-
-
-def check_origin(request: web.Request, origins: Sequence[str]) -> None:
-    """Refuse web pages of other servers: browsers let any page open a WebSocket to any address."""
-    origin = request.headers.get("Origin")
-    if origin is None or "*" in origins or origin in origins or urlsplit(origin).netloc == request.host:
-        return
-    raise SoapFault(
-        f"web pages of origin {shown(origin)} are not allowed; add it to server.websocket_origins", status=403
-    )
 
 
 async def write_socket(

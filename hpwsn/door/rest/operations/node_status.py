@@ -6,11 +6,8 @@ Prometheus, /healthz and / in plain text, and all other paths in JSON.
 
 from __future__ import annotations
 
-import os
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from aiohttp import web
@@ -20,9 +17,6 @@ from hpwsn.broker.push.pool import Pusher
 from hpwsn_client import __version__
 
 Problems = Callable[[], list[str]]
-
-_PROCESS = Path("/proc/self")
-_PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 class StatusDoor:
@@ -35,12 +29,14 @@ class StatusDoor:
         pusher: Pusher,
         problems: Problems,
         warnings: Problems,
+        process: Callable[[], Mapping[str, float]],
     ) -> None:
         self._name = name
         self._broker = broker
         self._pusher = pusher
         self._problems = problems
         self._warnings = warnings
+        self._process = process
         self._started = broker.now()
         self.reports: dict[str, Callable[[], Mapping[str, Any]]] = {}
         """The counters of other parts of the node, by their name in /status."""
@@ -76,22 +72,24 @@ class StatusDoor:
         )
 
     async def _status(self, request: web.Request) -> web.Response:
+        return web.json_response(self.document())
+
+    def document(self) -> dict[str, Any]:
+        """The answer of /status; the live stream has it too."""
         now = self._broker.now()
-        return web.json_response(
-            {
-                "node": self._name,
-                "version": __version__,
-                "started": self._started.isoformat(),
-                "uptime": round((now - self._started).total_seconds(), 3),
-                "problems": [*self._problems(), *self._warnings()],
-                **self._figures(),
-            }
-        )
+        return {
+            "node": self._name,
+            "version": __version__,
+            "started": self._started.isoformat(),
+            "uptime": round((now - self._started).total_seconds(), 3),
+            "problems": [*self._problems(), *self._warnings()],
+            **self._figures(),
+        }
 
     def _figures(self) -> dict[str, Any]:
         broker = self._broker
         return {
-            "process": process_figures(),
+            "process": dict(self._process()),
             "topics": len(broker.tree),
             "subscriptions": len(broker.subscriptions),
             "pull_points": len(broker.pull_points),
@@ -113,17 +111,6 @@ class StatusDoor:
         lines = [f"hpwsn_{name} {value}" for name, value in _flatten(self._figures())]
         lines += [line for more in self.metrics for line in more()]
         return web.Response(text="\n".join(lines) + "\n", content_type="text/plain")
-
-
-def process_figures() -> dict[str, float]:
-    """Return the seconds of CPU time since the start, resident bytes, threads and open descriptors."""
-    resident_pages = int((_PROCESS / "statm").read_text().split()[1])
-    return {
-        "cpu_seconds": round(time.process_time(), 3),
-        "memory_bytes": resident_pages * _PAGE,
-        "threads": sum(1 for _ in (_PROCESS / "task").iterdir()),
-        "descriptors": sum(1 for _ in (_PROCESS / "fd").iterdir()),
-    }
 
 
 def _flatten(figures: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, float]]:

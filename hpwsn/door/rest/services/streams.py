@@ -11,16 +11,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Sequence
-from ipaddress import ip_address
+from collections.abc import Callable
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from aiohttp import web
 
 from hpwsn.background import in_thread
 from hpwsn.door.rest.authorization import Accepts, reads_internal
-from hpwsn.door.rest.events.event_socket import check_origin
 from hpwsn.door.rest.events.events_door import EventsDoor
 from hpwsn.door.rest.json_answers import answer, answers_in_json, check_names
 from hpwsn.door.rest.list_pages import page_of
@@ -33,7 +31,6 @@ from hpwsn.streams.registry.known_services import AlreadyRunning, RegistryFull, 
 from hpwsn.streams.registry.service import MAX_TEXT, ServiceRefused
 from hpwsn.streams.registry.service_file import ServiceStore
 from hpwsn_client.wsn.soap import faults
-from hpwsn_client.wsn.topics.topic import shown
 from hpwsn_client.wsn.topics.topic_expressions import Topic
 
 LARGEST_REGISTRATION = 1 << 20
@@ -60,7 +57,6 @@ class StreamsDoor:
         check_input: Callable[[Topic, bool], None],
         accepts_token: Accepts,
         request_timeout: float,
-        origins: Sequence[str] = (),
     ) -> None:
         self._services = services
         self._store = store
@@ -71,7 +67,6 @@ class StreamsDoor:
         self._check_input = check_input
         self._accepts_token = accepts_token
         self._request_timeout = request_timeout
-        self._origins = origins
         self._writing = asyncio.Lock()
 
     def routes(self) -> list[web.RouteDef]:
@@ -89,9 +84,10 @@ class StreamsDoor:
     @answers_in_json
     async def _list(self, request: web.Request) -> web.StreamResponse:
         check_names(request, "limit", "after")
-        found, following = page_of(request, {*self._services.uris(), *(self._agent or ())})
+        uris = {*self._services.uris(), *(self._agent or ())}
+        found, following = page_of(request, uris)
         items = [one for uri in found if (one := self._describe(uri)) is not None]
-        return web.json_response({"items": items, "next": following})
+        return web.json_response({"items": items, "next": following, "total": len(uris)})
 
     @answers_in_json
     async def _show(self, request: web.Request) -> web.StreamResponse:
@@ -124,7 +120,6 @@ class StreamsDoor:
     @answers_in_json
     async def _start(self, request: web.Request) -> web.StreamResponse:
         """Start the service of a definition."""
-        self._check_page(request)
         if self._agent is None:
             return answer({"error": NO_AGENT}, 403)
         try:
@@ -209,24 +204,8 @@ class StreamsDoor:
         except UnicodeDecodeError as error:
             raise faults.SoapFault(f"the definition is not UTF-8 text: {error}", status=400) from error
 
-    def _check_page(self, request: web.Request) -> None:
-        """Refuse web pages of other servers: a page in a user's browser reaches the node's loopback address.
-
-        A page of the node itself has its address or `localhost`: by any other name, a foreign page could have
-        been given the node's address (DNS rebinding).
-        """
-        check_origin(request, self._origins)
-        origin = request.headers.get("Origin")
-        if origin is None or origin in self._origins or "*" in self._origins:
-            return
-        host = urlsplit(origin).hostname or ""
-        if host != "localhost" and not _is_address(host):
-            reason = f"web pages of origin {shown(origin)} may not change services; add it to"
-            raise faults.SoapFault(f"{reason} server.websocket_origins", status=403)
-
     @answers_in_json
     async def _register(self, request: web.Request) -> web.StreamResponse:
-        self._check_page(request)
         uri = request.match_info["uri"]
         if (request.content_length or 0) > LARGEST_REGISTRATION:
             size = request.content_length
@@ -248,7 +227,6 @@ class StreamsDoor:
     @answers_in_json
     async def _remove(self, request: web.Request) -> web.StreamResponse:
         """Forget a service; stop its job first, if the node runs it."""
-        self._check_page(request)
         uri = request.match_info["uri"]
         try:
             stopped = self._agent is not None and await self._agent.remove(uri)
@@ -272,14 +250,6 @@ class StreamsDoor:
             except OSError as error:
                 reason = f"the file {self._store.path} cannot be written: {error.strerror}"
                 raise faults.Busy(reason) from error
-
-
-def _is_address(host: str) -> bool:
-    try:
-        ip_address(host)
-    except ValueError:
-        return False
-    return True
 
 
 def _unknown(request: web.Request) -> web.Response:

@@ -1,6 +1,7 @@
 """Lists in pages: every item once, whatever the limit, and cursors that need no escaping."""
 
 import re
+from collections.abc import Callable, Iterable
 from typing import cast
 from urllib.parse import urlencode
 
@@ -10,7 +11,7 @@ from aiohttp.test_utils import make_mocked_request
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpwsn.door.rest.list_pages import LARGEST_PAGE, cursor_of, key_of, page_of
+from hpwsn.door.rest.list_pages import LARGEST_PAGE, Sortable, cursor_of, key_of, page_of, sorted_page
 from hpwsn_client.wsn.soap.faults import SoapFault
 
 
@@ -60,3 +61,69 @@ def test_a_wrong_parameter_is_refused(query: dict[str, object]) -> None:
 
 def test_a_cursor_works_after_its_item_is_gone() -> None:
     assert page_of(asked(after=cursor_of("b")), ["a", "c", "d"]) == (["c", "d"], None)
+
+
+Item = tuple[str, Sortable]
+ORDERS: dict[str, Callable[[Item], Sortable]] = {"value": lambda item: item[1], "name": lambda item: item[0]}
+
+
+def sorted_by(items: Iterable[Item], **query: object) -> tuple[list[Item], str | None]:
+    return sorted_page(asked(**query), items, lambda item: item[0], ORDERS, "-value")
+
+
+def expected(item: Item) -> tuple[int, str | float, str]:
+    name, value = item
+    return (0, 0, name) if value is None else (2 if isinstance(value, str) else 1, value, name)
+
+
+@given(
+    st.dictionaries(st.text(min_size=1), st.none() | st.integers() | st.text(max_size=3), max_size=30),
+    st.integers(1, 31),
+    st.sampled_from(["value", "-value", None]),
+)
+def test_sorted_pages_have_every_item_once_and_in_order(
+    values: dict[str, Sortable], limit: int, sort: str | None
+) -> None:
+    found: list[Item] = []
+    query: dict[str, object] = {"limit": limit, **({} if sort is None else {"sort": sort})}
+    while True:
+        page, following = sorted_by(values.items(), **query)
+        assert len(page) <= limit
+        found += page
+        if following is None:
+            break
+        assert re.fullmatch(r"[A-Za-z0-9_-]+", following)
+        query["after"] = following
+    assert found == sorted(values.items(), key=expected, reverse=sort != "value")
+
+
+def test_items_that_come_and_go_move_no_other_item_to_another_page() -> None:
+    page, following = sorted_by([("a", 9), ("b", 7), ("c", 5), ("d", 3)], limit=2)
+    assert page == [("a", 9), ("b", 7)]
+    changed = [("e", 8), ("c", 5), ("f", 4), ("d", 3)]
+    assert sorted_by(changed, limit=9, after=following) == ([("c", 5), ("f", 4), ("d", 3)], None)
+
+
+def test_a_cursor_of_another_order_is_refused() -> None:
+    _, following = sorted_by([("a", 1), ("b", 2)], limit=1)
+    for sort in ("value", "name"):
+        with pytest.raises(SoapFault, match="in the same order"):
+            sorted_by([], sort=sort, after=following)
+
+
+@pytest.mark.parametrize("sort", ["", "-", "--value", "size"])
+def test_an_unknown_order_is_refused_with_the_known_ones(sort: str) -> None:
+    with pytest.raises(SoapFault, match="give value, name, with -"):
+        sorted_by([], sort=sort)
+
+
+@given(st.from_regex(r"[A-Za-z0-9_-]*", fullmatch=True) | st.binary().map(lambda data: cursor_of(data.hex())))
+def test_a_forged_cursor_of_a_sorted_list_is_refused(cursor: str) -> None:
+    with pytest.raises(SoapFault, match="after is"):
+        sorted_by([("a", 1)], after=cursor)
+
+
+@pytest.mark.parametrize("content", ["[" * 3000, '["-value", {}, "a"]', '["-value", 1]', "1" * 5000, "null"])
+def test_a_cursor_with_other_content_is_refused(content: str) -> None:
+    with pytest.raises(SoapFault, match="after is"):
+        sorted_by([("a", 1)], after=cursor_of(content))
