@@ -64,6 +64,7 @@ SMALL = {
     "hpwsn.routing.links.authentication_failures": "the log, which the pure frames must not know",
     "hpwsn.streams.examples.vehicle_pairs": "a user's function, as short as users write them",
     "hpwsn.tracing.span_hooks": "what the broker and routing know of tracing, without OpenTelemetry",
+    "hpwsn_client.commands.main": "the program, apart from its commands",
     "hpwsn_admin.announcements": "the form of a registration, apart from the registry that takes it",
     "hpwsn_admin.directory_topics": "the only part of the admin node that knows topics",
     "hpwsn_admin.cluster_api": "a view of the members for operators",
