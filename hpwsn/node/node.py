@@ -92,6 +92,8 @@ class Node:
 
     async def _start(self, running: AsyncExitStack) -> None:
         parts = self.parts
+        if parts.spans:
+            running.push_async_callback(in_thread, parts.spans.close)
         recovered = await parts.journal.open(ids_since=parts.clock() - self.config.journal.id_window)
         running.push_async_callback(self.monitor.stopped)
         running.push_async_callback(parts.journal.close)
