@@ -237,6 +237,7 @@ def _as_json(notification: Notification) -> str:
             "payload": notification.payload.decode(),
             **{name: None if epr is None else epr.address for name, epr in origin.items()},
             "message_id": notification.message_id,
+            **({"traceparent": notification.traceparent} if notification.traceparent else {}),
         },
         ensure_ascii=False,
     )

@@ -48,6 +48,9 @@ def add_publish_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentP
         "--message-id", metavar="ID", help="idempotency key: the broker publishes a repeated id once"
     )
     parser.add_argument(
+        "--traceparent", metavar="TRACE", help="W3C trace context that consumers get with the notification"
+    )
+    parser.add_argument(
         "--reliable", action="store_true", help="guarantee delivery to the other nodes of a cluster"
     )
     parser.add_argument(
@@ -66,6 +69,8 @@ def _publish(args: argparse.Namespace) -> None:
         raise ValueError("--message-id applies to one notification; leave out --lines and --repeat")
     if args.message_id is not None and not args.message_id.strip():
         raise ValueError("--message-id is empty; give an id, or leave the option out")
+    if args.traceparent is not None and (args.lines or args.repeat > 1):
+        raise ValueError("--traceparent applies to one notification; leave out --lines and --repeat")
     if args.receipt_to is not None and (args.lines or args.repeat > 1):
         raise ValueError("--receipt-to applies to one notification; leave out --lines and --repeat")
     if args.lines and args.payload != "-":
@@ -77,9 +82,10 @@ def _publish(args: argparse.Namespace) -> None:
             _publish_lines(client, args)
             return
         payloads = _payloads(args)
-        if len(payloads) > 1 and (args.message_id is not None or args.receipt_to is not None):
+        if len(payloads) > 1 and any((args.message_id, args.receipt_to, args.traceparent)):
             raise ValueError(
-                f"--message-id and --receipt-to apply to one notification; the array has {len(payloads)}"
+                "--message-id, --receipt-to and --traceparent apply to one notification;"
+                f" the array has {len(payloads)}"
             )
         if args.repeat > 1 or len(payloads) > 1:
             _publish_repeated(client, args, payloads)
@@ -91,6 +97,7 @@ def _publish(args: argparse.Namespace) -> None:
                 reliable=args.reliable,
                 partial=args.partial,
                 receipt_to=args.receipt_to,
+                traceparent=args.traceparent,
             )
 
 

@@ -29,7 +29,7 @@ _EXAMPLES = """\
 """
 _MEMBERS = ("name", "cluster", "state", "heartbeat", "published/s", "delivered/s", "waiting", "url")
 _COLOURS = {"critical": "red", "error": "red", "warning": "yellow"}
-_LABEL = 13
+_LABEL = 14
 
 
 def add_status_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
