@@ -270,7 +270,7 @@ async def test_dead_letters_are_an_alert_an_event_and_a_figure(tmp_path: Path) -
             return 1 in history["series"]["dead_letters"]["mean"]
 
         await eventually(counted)
-        assert "DeadLettersGrowing" in [one["name"] for one in (await get(node, "/alerts"))["items"]]
+        assert "NewDeadLetters" in [one["name"] for one in (await get(node, "/alerts"))["items"]]
         assert "dead-letters" in [kind for kind, _ in await events(node)]
 
 
