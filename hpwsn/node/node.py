@@ -36,6 +36,7 @@ from hpwsn.door.rest.operations.dead_letters import DeadLettersDoor
 from hpwsn.door.rest.operations.metrics import MetricsDoor
 from hpwsn.door.rest.operations.monitoring_door import MonitoringDoor
 from hpwsn.door.rest.operations.node_status import StatusDoor
+from hpwsn.door.rest.operations.operator_actions import OperatorActions
 from hpwsn.door.rest.operations.pull_points import PullPointsDoor
 from hpwsn.door.rest.operations.registrations import RegistrationsDoor
 from hpwsn.door.rest.operations.subscriptions import SubscriptionsDoor
@@ -189,6 +190,7 @@ class Node:
         own = (server.host, urlsplit(server.public_url).hostname or "")
         origins = Origins(server.cors_origins, server.websocket_origins, own)
         origins.join(app)
+        app.middlewares.append(OperatorActions(parts.events_log.note).middleware)
         context = Context(parts.broker, self._limits)
         soap = SoapDoor(context, server.request_timeout)
         app.add_routes(soap.routes())
@@ -284,6 +286,7 @@ class Node:
 
     def reload(self) -> None:
         """Reload the certificate and the topics from their files."""
+        self.parts.events_log.note("reload", "SIGHUP: reloading the certificate and the topics")
         self.port.reload()
         self.parts.topics.reload()
 

@@ -47,6 +47,12 @@ async def events(node: NodeProcess) -> list[tuple[str, str]]:
     return [(one["kind"], one["text"]) for one in (await get(node, "/events-log"))["items"]]
 
 
+async def subscribed(node: NodeProcess, consumer: str) -> str:
+    """The path of a new subscription to A in the operator API."""
+    address = (await call(node.url, subscribe(consumer, "A"))).text(".//a:Address")
+    return f"/subscriptions/{address.rpartition('/')[2]}"
+
+
 class Stream:
     """An open live stream."""
 
@@ -210,10 +216,24 @@ async def test_the_events_log_has_subscriptions_and_pages(node: NodeProcess) -> 
     assert re.match(r"created: subscription \S+ to A for http://127.0.0.1:9/\d+$", page["items"][0]["text"])
 
 
+async def test_actions_of_operators_are_logged_and_nothing_else(node: NodeProcess) -> None:
+    path = await subscribed(node, "http://127.0.0.1:9/x")
+    async with aiohttp.ClientSession() as session:
+        await session.delete(node.base + path)
+        await session.delete(node.base + path)  # 404: it changes nothing
+        await session.post(f"{node.base}/deadletters/drop", json={"all": True})
+        await session.post(f"{node.base}/topics/A/events", json={"n": 1})
+    actions = [one for one in (await get(node, "/events-log"))["items"] if one["kind"] == "action"]
+    assert [(one["text"], one["who"]) for one in actions] == [
+        ("POST /deadletters/drop", "anonymous"),
+        (f"DELETE {path}", "anonymous"),
+    ]
+
+
 async def test_a_consumer_that_fails_is_an_alert_until_its_subscription_ends(tmp_path: Path) -> None:
     with NodeProcess(tmp_path / "data", *ALERTS_AT_ONCE) as node:
         assert await get(node, "/alerts") == {"items": [], "next": None, "total": 0}
-        await call(node.url, subscribe("http://127.0.0.1:9/gone", "A"))
+        path = await subscribed(node, "http://127.0.0.1:9/gone")
         async with aiohttp.ClientSession() as session:
             await session.post(f"{node.base}/topics/A/events", json={"n": 1})
 
@@ -225,8 +245,7 @@ async def test_a_consumer_that_fails_is_an_alert_until_its_subscription_ends(tmp
             assert set(alert) == {"name", "severity", "since", "text", "remedy", "view"}
             assert (alert["severity"], alert["view"]) == ("warning", "subscriptions")
             assert "http://127.0.0.1:9/gone" in alert["text"]
-            (one,) = (await get(node, "/subscriptions"))["subscriptions"]
-            await session.delete(f"{node.base}/subscriptions/{one['id']}")
+            await session.delete(node.base + path)
             await eventually(lambda: alerted([]))
         texts = [text for _, text in await events(node)]
         assert "alert ConsumersFailing is over" in texts

@@ -1,6 +1,6 @@
 """What is wrong with a node now: the rules of its alerts, over its figures and the problems of its parts.
 
-A rule is a generator of findings. Its thresholds are settings in `[monitoring]`. A rule that Prometheus checks
+A rule is a generator of findings. Its thresholds are settings in `[monitoring]`. A rule that Prometheus has
 too has the name of the alert rule in scripts/deploy, without the `Hpwsn` before it.
 """
 
