@@ -19,12 +19,14 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from hpwsn.errors import JournalUnavailable
+from hpwsn.histogram import Histogram
 from hpwsn.journal.channel import Channel
 from hpwsn.journal.retention.pruning import Pruning
 from hpwsn.journal.store import changes, dead_letter_groups
 from hpwsn.journal.store.data_directory import DirectoryLock
 from hpwsn.journal.store.dead_letter_groups import LetterFilter
 from hpwsn.journal.store.large_contents import LargeContents
+from hpwsn.journal.store.log_positions import times_of
 from hpwsn.journal.store.reader import Reader
 from hpwsn.journal.store.records import (
     Arrival,
@@ -73,8 +75,10 @@ class Journal:
         max_bytes: int | None = None,
         max_waiting: int = MAX_WAITING,
         reserve: int = RESERVE,
+        commit_times: Histogram | None = None,
     ) -> None:
         self._path = path
+        self._commit_times = commit_times
         self._durability = durability
         self._max_bytes = max_bytes
         self._lock = DirectoryLock(path.parent)
@@ -233,6 +237,11 @@ class Journal:
         while not found:
             offset, found = await self._read(self._reader.since, time, offset)
         return offset
+
+    async def times(self, offsets: Collection[int]) -> dict[int, float]:
+        """When the entries at these offsets were accepted, without offsets that were pruned."""
+        found: dict[int, float] = await self._query(partial(times_of, offsets=offsets))
+        return found
 
     def put_subscription(self, record: SubscriptionRecord) -> asyncio.Future[None]:
         """Store a subscription or its changed state; a stored cursor never moves back."""
@@ -393,6 +402,7 @@ class Journal:
         return State(
             last_offset=channel.last_offset,
             commits=writer.commits,
+            changes=writer.changes,
             entries=writer.entries,
             mean_group=writer.changes / writer.commits if writer.commits else 0.0,
             failures=channel.failures,
@@ -425,7 +435,14 @@ class Journal:
             recovered = recover(db, self._path, ids_since)
             self._reserve.take()
             linger = LINGER if self._durability == "none" else 0.0
-            self._writer = Writer(db, self._path, self._channel.hand_back, self._reserve, linger=linger)
+            self._writer = Writer(
+                db,
+                self._path,
+                self._channel.hand_back,
+                self._reserve,
+                linger=linger,
+                commit_times=self._commit_times,
+            )
             self._reader = Reader(
                 open_reader(self._path), self._path, self._large.read, self._large.note_missing
             )

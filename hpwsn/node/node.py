@@ -29,11 +29,11 @@ from hpwsn.broker.lease_timer import LeaseTimer
 from hpwsn.broker.topic_effect import TopicEffect
 from hpwsn.door.onvif.event_service import OnvifDoor
 from hpwsn.door.original.wsn_process import OriginalDoor
-from hpwsn.door.rest.cross_origin import Origins
 from hpwsn.door.rest.events.events_door import EventsDoor
 from hpwsn.door.rest.json_answers import errors_in_json
 from hpwsn.door.rest.operations.client_session import SessionDoor
 from hpwsn.door.rest.operations.dead_letters import DeadLettersDoor
+from hpwsn.door.rest.operations.metrics import MetricsDoor
 from hpwsn.door.rest.operations.monitoring_door import MonitoringDoor
 from hpwsn.door.rest.operations.node_status import StatusDoor
 from hpwsn.door.rest.operations.pull_points import PullPointsDoor
@@ -41,14 +41,19 @@ from hpwsn.door.rest.operations.registrations import RegistrationsDoor
 from hpwsn.door.rest.operations.subscriptions import SubscriptionsDoor
 from hpwsn.door.rest.services.service_requests import ServiceRequests
 from hpwsn.door.rest.services.streams import StreamsDoor
+from hpwsn.door.rest.topics.filter_check import FilterCheckDoor
 from hpwsn.door.rest.topics.topic_changes import TopicChangesDoor
 from hpwsn.door.rest.topics.topic_files import TopicFilesDoor
+from hpwsn.door.rest.topics.topic_list import TopicListDoor
 from hpwsn.door.soap.operation import Context
 from hpwsn.door.soap.resource_operations import TopicNamespacesDoor
 from hpwsn.door.soap.soap_door import SoapDoor
+from hpwsn.histogram import Timings
+from hpwsn.http_json.cross_origin import Origins
 from hpwsn.journal.store.records import Recovered
 from hpwsn.listening import raise_file_limit
 from hpwsn.logs import counted, set_up_logging
+from hpwsn.node.cluster_doors import open_cluster_doors
 from hpwsn.node.monitor.node_monitor import NodeMonitor
 from hpwsn.node.node_parts import Parts
 from hpwsn.node.port import Port
@@ -70,8 +75,9 @@ class Node:
             attributes=config.server.attribute_limit,
             messages=config.server.message_limit,
         )
-        self.port = Port(config, self._limits)
-        self.parts = Parts(self.name, config, self.port.base_url, self._limits)
+        timings = Timings()
+        self.port = Port(config, self._limits, timings)
+        self.parts = Parts(self.name, config, self.port.base_url, self._limits, timings)
         self.monitor = NodeMonitor(self.parts, self.port.connections)
         self._running = AsyncExitStack()
 
@@ -100,6 +106,7 @@ class Node:
             running.push_async_callback(parts.cluster.close)
         await self._start_background(running)
         if parts.cluster:
+            parts.cluster.sample = lambda: self.monitor.sample.values
             await parts.cluster.register(self.port.base_url())
             running.push_async_callback(parts.cluster.leave)
         if parts.agent:
@@ -155,6 +162,7 @@ class Node:
             LeaseTimer(parts.registrations, parts.clock),
             LeaseTimer(IdlePullPoints(parts.broker), parts.clock),
             parts.conditions,
+            parts.topic_rates,
             Housekeeping(
                 parts.broker,
                 RetentionPolicy.of(self.config),
@@ -189,13 +197,15 @@ class Node:
         letters = DeadLetters(parts.journal, parts.subscriptions, parts.delivery)
         app.add_routes(DeadLettersDoor(letters).routes())
         app.add_routes(TopicNamespacesDoor(parts.tree).routes())
-        effect, revision = TopicEffect(parts.tree), lambda: parts.topic_editing.revision
-        for door in (TopicChangesDoor, TopicFilesDoor):
-            app.add_routes(door(parts.topic_editing, effect, revision, server.request_timeout).routes())
+        self._open_topics(app)
+        app.add_routes(FilterCheckDoor(parts.services.check, server.request_timeout).routes())
         app.add_routes(SubscriptionsDoor(parts.broker).routes())
         app.add_routes(PullPointsDoor(parts.broker).routes())
         app.add_routes(RegistrationsDoor(parts.broker).routes())
-        app.add_routes(self._open_status().routes())
+        status = self._open_status()
+        app.add_routes(status.routes())
+        app.add_routes(self._metrics(status).routes())
+        open_cluster_doors(app, parts, lambda: self.monitor.sample.values)
         app.add_routes(SessionDoor(self.name, parts.broker, parts.topic_editing.state).routes())
         MonitoringDoor(
             self.name, parts.broker, parts.histories, parts.alerts, parts.events_log, parts.live
@@ -225,6 +235,14 @@ class Node:
         app.add_routes(streams.routes())
         await self.port.open(app, soap, parts.admission)
 
+    def _open_topics(self, app: web.Application) -> None:
+        parts, editing, overviews = self.parts, self.parts.topic_editing, self.parts.topic_overviews
+        listed = TopicListDoor(parts.tree, overviews, lambda node: editing.etag(node.topic))
+        app.add_routes(listed.routes())
+        effect, patience = TopicEffect(parts.tree), self.config.server.request_timeout
+        for door in (TopicChangesDoor, TopicFilesDoor):
+            app.add_routes(door(editing, effect, lambda: overviews.revision, patience).routes())
+
     def _open_status(self) -> StatusDoor:
         parts = self.parts
         status = StatusDoor(
@@ -236,13 +254,14 @@ class Node:
             self.monitor.process.figures,
         )
         parts.live.source("status", status.document)
+        status.reports["http"] = self.port.statistics.figures
+        status.reports["latency"] = parts.timings.latency.copy
         status.reports["backbone"] = parts.backbone.figures
         status.reports["matching"] = lambda: parts.engines.figures(parts.audience.content_subscriptions())
         if parts.receipts:
             status.reports["receipts"] = parts.receipts.figures
         if parts.outcome_plugins:
             status.reports["outcomes"] = parts.outcome_plugins.figures
-        status.metrics.append(parts.services.metrics)
         if parts.agent:
             status.reports["agent"] = parts.agent.figures
         status.reports["directory"] = parts.topics.status
@@ -252,6 +271,17 @@ class Node:
         if parts.originals:
             status.reports["originals"] = parts.originals.figures
         return status
+
+    def _metrics(self, status: StatusDoor) -> MetricsDoor:
+        parts = self.parts
+        return MetricsDoor(
+            parts.admission,
+            parts.timings,
+            status.figures,
+            lambda: parts.services,
+            lambda: {"not_ready": len(self.problems()), "warning": len(parts.warnings())},
+            self.monitor.sample,
+        )
 
     def reload(self) -> None:
         """Reload the certificate and the topics from their files."""

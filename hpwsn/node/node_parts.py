@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import cast
 
 from hpwsn.background import in_thread
-from hpwsn.broker.admission.admission import Admission, Limit
+from hpwsn.broker.admission.admission import Admission, Limit, Source
 from hpwsn.broker.broker import Broker
 from hpwsn.broker.delivery.backlog import Recent
 from hpwsn.broker.delivery.delivery import Delivery
@@ -37,9 +37,12 @@ from hpwsn.broker.subscriptions.pull_points import PullPoints
 from hpwsn.broker.subscriptions.resource_addresses import ResourceIds
 from hpwsn.broker.subscriptions.subscription import Subscriber
 from hpwsn.broker.subscriptions.subscriptions import Subscriptions, SubscriptionSettings
+from hpwsn.broker.topic_overview import TopicOverviews
+from hpwsn.broker.topic_rates import TopicRates
 from hpwsn.door.onvif.pull_subscriptions import PullSubscriptions
 from hpwsn.door.soap.property_documents import broker_properties
 from hpwsn.errors import HpwsnError
+from hpwsn.histogram import Timings
 from hpwsn.journal.journal import Journal
 from hpwsn.journal.store.records import Durability
 from hpwsn.matching.content.content_filters import ContentFilters
@@ -67,16 +70,28 @@ from hpwsn_client.transport import Transport
 from hpwsn_client.wsn.soap.envelope import SoapVersion
 from hpwsn_client.wsn.soap.xml import Limits
 
+ORIGINAL_NODE = Source(door="peer")
+"""A node of the original HPwsn."""
+
 
 class Parts:
     """The connected parts of one node, without its doors."""
 
-    def __init__(self, name: str, config: Config, base_url: Callable[[], str], limits: Limits) -> None:
+    def __init__(
+        self,
+        name: str,
+        config: Config,
+        base_url: Callable[[], str],
+        limits: Limits,
+        timings: Timings,
+    ) -> None:
         self.name = name
         self.config = config
         self.base_url = base_url
         self.limits = limits
         self.clock = time.time
+        self.timings = timings
+        self.started = time.time()
         self._ids = ResourceIds(name if config.cluster.admin else None)
         self._make_data_directory()
         self.job_token = load_job_token(Path(config.data.dir))
@@ -129,6 +144,7 @@ class Parts:
             max_bytes=config.journal.max_bytes or None,
             reserve=config.journal.reserve,
             max_waiting=max(config.journal.waiting_limit, 2 * config.server.body_limit),
+            commit_times=self.timings.commit,
         )
         topics = config.topics
         directory = open_directory(topics.url, access_from(topics), Path(config.data.dir))
@@ -197,6 +213,7 @@ class Parts:
             retry=retry_policies(delivery, config.retry),
             overflow=self.overflow,
             clock=self.clock,
+            timings=self.timings,
         )
         self.readers = Readers(
             self.journal,
@@ -206,6 +223,8 @@ class Parts:
             content=self.content,
             subtree=config.topics.simple_subtree,
         )
+        self.topic_rates = TopicRates()
+        self.topic_overviews = TopicOverviews(self.tree, self.topic_rates, self.journal, self.clock())
         self.receipts = self._build_receipts() if delivery.receipts else None
         plugins = installed_plugins()
         self.outcome_plugins = OutcomePlugins(plugins, delivery.outcome_limit) if plugins else None
@@ -215,6 +234,7 @@ class Parts:
             recent=self.recent,
             delivery=self.delivery,
             pull_points=self.pull_points,
+            match_times=self.timings.match,
         )
 
     def _build_receipts(self) -> Receipts:
@@ -354,7 +374,7 @@ class Parts:
             self.config.routing,
             self.config.server.host,
             self.limits,
-            lambda messages, routing: admission.publish(messages, routing=routing),
+            lambda messages, routing: admission.publish(messages, source=ORIGINAL_NODE, routing=routing),
         )
 
     def _join(self) -> None:
@@ -367,6 +387,7 @@ class Parts:
             self.delivery.reports.listeners.add(self.outcome_plugins.note)
         journal.committed.add(self.processor.process)
         journal.committed.add(self.readers.committed)
+        journal.committed.add(self.topic_rates.committed)
         subscriptions.check_filter = self.services.check
         subscriptions.ended.add(self.pull_subscriptions.subscription_ended)
         subscriptions.interest_changed.add(demand.subscription_changed)

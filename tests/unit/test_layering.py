@@ -63,6 +63,9 @@ SMALL = {
     "hpwsn.topics.tree.internal_topics": "the rule for subscribers, apart from the tree that it asks",
     "hpwsn.routing.links.authentication_failures": "the log, which the pure frames must not know",
     "hpwsn.streams.examples.vehicle_pairs": "a user's function, as short as users write them",
+    "hpwsn_admin.announcements": "the form of a registration, apart from the registry that takes it",
+    "hpwsn_admin.directory_topics": "the only part of the admin node that knows topics",
+    "hpwsn_admin.cluster_api": "a view of the members for operators",
     "hpwsn_client.wsn.faults": "the public name of the faults",
 }
 """Modules under 50 lines, each with the reason for a file of its own."""

@@ -53,7 +53,7 @@ def page_of(request: web.Request, names: Iterable[str]) -> tuple[list[str], str 
         try:
             last = key_of(after)
         except ValueError:
-            raise _bad_cursor(after) from None
+            raise bad_cursor(after) from None
         names = (name for name in names if _key(name) > last)
     found = nsmallest(limit + 1, names, key=_key)
     return found[:limit], cursor_of(found[limit - 1]) if len(found) > limit else None
@@ -108,7 +108,7 @@ def _last_place(after: str, sort: str) -> Place:
                     return _place(value, name)
     except (ValueError, RecursionError):
         pass
-    raise _bad_cursor(after)
+    raise bad_cursor(after)
 
 
 def limit_of(request: web.Request) -> int:
@@ -128,5 +128,6 @@ def _written(key: bytes) -> str:
     return urlsafe_b64encode(key).decode().rstrip("=")
 
 
-def _bad_cursor(after: str) -> Exception:
+def bad_cursor(after: str) -> Exception:
+    """The fault for a parameter `after` that is not a cursor of the list."""
     return bad(f"after is {shown(after)}; give the value of next from the page before, in the same order")

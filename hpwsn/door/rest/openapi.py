@@ -26,6 +26,7 @@ PARTS = (
     "dead_letters",
     "topics",
     "streams",
+    "cluster",
 )
 """The subjects, one file each, in the order of the document."""
 

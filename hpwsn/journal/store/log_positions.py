@@ -5,7 +5,7 @@ The queries read the index, or rows without their contents. They run on a snapsh
 
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from hpwsn.journal.store.append import micros
 from hpwsn.journal.store.log_rows import FIRST
@@ -30,6 +30,11 @@ _ENDS = (
 _SINCE = (
     f"SELECT max(offset), min({FIRST}) FILTER (WHERE time >= :time), count(*)"
     " FROM (SELECT offset, tail, time FROM log WHERE offset > :after ORDER BY offset LIMIT :step)"
+)
+# The row of an offset is the first row that ends at or after it, unless that row begins after it.
+_TIMES = (
+    f"SELECT json_group_array(json_array(j.value, (SELECT CASE WHEN {FIRST} <= j.value THEN time END FROM log"
+    " WHERE offset >= j.value ORDER BY offset LIMIT 1))) FROM json_each(?) AS j"
 )
 
 
@@ -59,3 +64,9 @@ def find_since(db: sqlite3.Connection, time: float, after: int) -> tuple[int, bo
     if rows == SEARCHED:
         return last, False
     return max(after, last or 0, db.execute("SELECT upto FROM removed").fetchone()[0]), True
+
+
+def times_of(db: sqlite3.Connection, offsets: Iterable[int]) -> dict[int, float]:
+    """When the entries at these offsets were accepted, in seconds since 1970; without removed entries."""
+    found = json.loads(db.execute(_TIMES, (json.dumps(list(offsets)),)).fetchone()[0])
+    return {offset: time / 1e6 for offset, time in found if time is not None}

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import AsyncIterator, Callable, Hashable, Iterable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -61,7 +60,6 @@ class LiveTopics:
         """The declared topics of the tree; not to be changed by others."""
         self.former: dict[tuple[Topic, str], Declaration] = {}
         """Topics that were changed or removed, by their etags; only the last ones."""
-        self._started = time.time_ns() // 1_000_000
         self._turn = asyncio.Condition()
         self._request = 0
         self._reports: asyncio.Queue[Report] = asyncio.Queue()
@@ -105,11 +103,6 @@ class LiveTopics:
         """Read the directory now."""
         log.info("reloading the topic directory")
         self._watch.reload()
-
-    @property
-    def revision(self) -> str:
-        """Changes whenever declared topics change, and with each start."""
-        return f"{self._started:x}-{self._changes}"
 
     @asynccontextmanager
     async def held(self) -> AsyncIterator[None]:

@@ -55,11 +55,6 @@ class TopicEditing:
             )
         return None if self._directory.remote else _why_not_written(Path(self._directory.source))
 
-    @property
-    def revision(self) -> str:
-        """Changes whenever the declared topics of this node change."""
-        return self._live.revision
-
     def declarations(self) -> list[Declaration]:
         """Return all declared topics as the tree has them, each after its parent."""
         return sorted(self._live.known.values(), key=lambda each: len(each.topic.path))

@@ -128,6 +128,10 @@ class TopicTree(DeclaredTopics[S]):
 
     # Queries
 
+    def groups(self) -> Iterator[SubscriberGroup[S]]:
+        """All subscriber groups, also those that match no existing topic."""
+        return iter(self._index)
+
     def concrete(self, expression: TopicExpression) -> tuple[Topic, ...]:
         """Return the existing topics that an expression names; a Simple one without its subtree."""
         return tuple(self._matches(SubscriberGroup((expression,), simple_subtree=False)))
