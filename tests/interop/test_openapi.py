@@ -35,6 +35,16 @@ GIVEN = {
 TOPICS_CURSOR = cursor_of("sensors:hall")
 NAMES = st.from_regex(r"[A-Za-z_][A-Za-z0-9_.-]{0,9}", fullmatch=True)
 LINES = st.lists(st.dictionaries(NAMES, st.integers() | st.booleans() | NAMES), min_size=1, max_size=5)
+CHANGES = jsonschema_rs.validator_for(
+    document("")["components"]["schemas"]["TopicChange"], validate_formats=False
+)
+VALUES = {"description", "routing", "visibility"}
+CHANGE_FIELDS = {
+    "add": VALUES,
+    "set": {*VALUES, "etag"},
+    "move": {"to", "etag", "below"},
+    "remove": {"etag", "below"},
+}
 GENERATION = GenerationConfig(deterministic=True, max_examples=25, database="none")
 PROJECT = ProjectConfig(generation=GENERATION, parameters=GIVEN)
 
@@ -77,7 +87,30 @@ def test_every_operation_does_what_the_document_says(
         case.query["after"] = TOPICS_CURSOR
     if case.operation.path == "/filters/check" and isinstance(case.body, dict):
         _make_checkable(case.body)
+    if case.operation.path == "/topics/changes" and isinstance(case.body, dict):
+        _make_possible(case.body)
+    if case.operation.path == "/topics/import" and isinstance(case.body, dict):
+        _make_importable(case.body)
     case.call_and_validate(base_url=shared_node.base)
+
+
+def _make_possible(asked: dict[str, Any]) -> None:
+    """Leave to each valid change the fields of its operation, and name topics."""
+    changes = asked.get("changes")
+    for change in changes if isinstance(changes, list) else ():
+        if isinstance(change, dict) and CHANGES.is_valid(change):
+            change |= {"topic": "edited:hall"}
+            change |= {"to": "edited:moved"} if change["op"] == "move" else {}
+            change |= {"description": "text"} if change.get("description") else {}
+            for name in set(change) - CHANGE_FIELDS[change["op"]] - {"op", "topic"}:
+                del change[name]
+
+
+def _make_importable(asked: dict[str, Any]) -> None:
+    """Put topics where the text of a file is."""
+    if isinstance(asked.get("text"), str):
+        ldif = "dn: cn=edited,ou=topics\nobjectClass: hpwsnTopic\ncn: edited\n"
+        asked["text"] = ldif if asked.get("format") == "ldif" else "[topics.edited]\n"
 
 
 def _make_checkable(asked: dict[str, Any]) -> None:

@@ -124,6 +124,23 @@ async def test_an_open_node_tells_the_effect_too(tmp_path: Path) -> None:
             assert found["effect"] == {"topics": 1, "subscriptions": 1, "waiting": 0}
 
 
+async def test_the_list_of_topics_has_the_etags_and_the_revision(tmp_path: Path) -> None:
+    with NodeProcess(tmp_path / "data") as node:
+        await publish(node, "open", {"n": 1})
+        made = await change(node, {"op": "add", "topic": "A", "description": "old"})
+        listed = json.loads((await get(node, "/topics"))[2])
+        assert listed["revision"] == made["revision"]
+        assert {each["topic"]: each["etag"] for each in listed["items"]} == {
+            "A": made["undo"][0]["etag"],
+            "open": None,
+        }
+        again = await change(
+            node, {"op": "set", "topic": "A", "etag": listed["items"][0]["etag"], "routing": "udp"}
+        )
+        listed = json.loads((await get(node, "/topics"))[2])
+        assert (listed["revision"], listed["items"][0]["routing"]) == (again["revision"], "udp")
+
+
 async def test_two_editors_at_once_on_a_server_and_one_gets_base_and_theirs(
     slapd: Slapd, tmp_path: Path
 ) -> None:

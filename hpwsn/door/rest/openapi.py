@@ -25,6 +25,7 @@ PARTS = (
     "registrations",
     "dead_letters",
     "topics",
+    "topic_editing",
     "streams",
     "cluster",
 )

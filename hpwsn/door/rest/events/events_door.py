@@ -110,7 +110,7 @@ class EventsDoor:
                 web.head("/topics/{topic:[^/]+}/events", self._end),
                 web.route("*", "/topics/{topic:[^/]+}/events", self._other_method),
                 web.post("/topics/{path:.+/.+/events}", self._misplaced),
-                web.get("/topics/{path:.+}", self._misplaced),
+                web.get("/topics/{path:(?!(?:changes|import)$).+}", self._misplaced),
                 web.get("/openapi.json", self._describe),
             ]
         )

@@ -161,6 +161,8 @@ def _parse_change(change: Any) -> TopicEdit:
     given = {name: value for name, value in change.items() if value is not None}
     given |= {name: "" for name in _CLEARED if name in change and change[name] is None}
     given["topic"] = Topic.parse(given["topic"])
+    if "below" in given:
+        given["below"] = int(given["below"])
     if "to" in given:
         given["to"] = Topic.parse(given["to"])
     edit = TopicEdit(**given)
@@ -175,5 +177,11 @@ def _check_field(name: str, value: Any) -> None:
         raise ValueError(f"the field {shown(name)} is unknown; known fields are {', '.join(_FIELDS)}")
     if name in _TEXTS and value is not None and not isinstance(value, str):
         raise ValueError(f"{name} is {shown(str(value))}; it must be a text")
-    if name == "below" and value is not None and (type(value) is not int or value < 0):
+    if name == "below" and value is not None and not _is_count(value):
         raise ValueError(f"below is {shown(str(value))}; it must be a number of topics")
+
+
+def _is_count(value: Any) -> bool:
+    """Whether a value is a whole number; JSON does not tell 3.0 from 3."""
+    whole = type(value) is int or (isinstance(value, float) and value.is_integer())
+    return whole and value >= 0
