@@ -22,6 +22,7 @@ from hpwsn.broker.delivery.log_readers import Readers
 from hpwsn.broker.delivery.processor import Processor
 from hpwsn.broker.delivery.queue_limits import Overflow, QueueLimits
 from hpwsn.broker.delivery.senders import PullSender, PushSender, SenderRegistry
+from hpwsn.broker.delivery.traced_pushes import NO_SPANS, SpannedDeliveries
 from hpwsn.broker.job_token import load_job_token
 from hpwsn.broker.lifetimes.retry import RetryPolicy, retry_policies
 from hpwsn.broker.outcomes.plugins import OutcomePlugins, installed_plugins
@@ -56,7 +57,7 @@ from hpwsn.node.content_engines import BrokerEngines
 from hpwsn.node.engine_choice import EngineChoice
 from hpwsn.notification import ORIGINAL, PARTIAL
 from hpwsn.routing.original_peers import OriginalPeers
-from hpwsn.settings import Config
+from hpwsn.settings import Config, TracingSettings
 from hpwsn.streams.agent.service_agent import ServiceAgent
 from hpwsn.streams.registry.known_services import Services
 from hpwsn.streams.registry.service_file import ServiceStore
@@ -66,6 +67,7 @@ from hpwsn.topics.directory.topic_editing import TopicEditing
 from hpwsn.topics.directory.tree_cache import TreeCache
 from hpwsn.topics.opening import access_from, edit_access_from, open_directory
 from hpwsn.topics.tree.tree import TopicTree
+from hpwsn.tracing.span_hooks import Spans
 from hpwsn_client.transport import Transport
 from hpwsn_client.wsn.soap.envelope import SoapVersion
 from hpwsn_client.wsn.soap.xml import Limits
@@ -93,6 +95,7 @@ class Parts:
         self.timings = timings
         self.started = time.time()
         self._ids = ResourceIds(name if config.cluster.admin else None)
+        self.spans = open_spans(config.tracing, name) if config.tracing.enabled else None
         self._make_data_directory()
         self.job_token = load_job_token(Path(config.data.dir))
         self._build_monitoring()
@@ -193,6 +196,7 @@ class Parts:
             response_timeout=delivery.response_timeout,
             ssl_context=consumer_context(delivery.ca_file),
         )
+        self.tracing = NO_SPANS if self.spans is None else SpannedDeliveries(self.spans)
         self.pull_points = PullPoints(
             self.journal, settings=config.pull_points, clock=self.clock, ids=self._ids
         )
@@ -203,7 +207,7 @@ class Parts:
             content=self.content,
             recent=self.recent,
             senders=SenderRegistry(
-                PushSender(self.pusher, delivery.batch, delivery.soap_action),
+                PushSender(self.pusher, delivery.batch, delivery.soap_action, self.tracing),
                 PullSender(self.journal, self.pull_points),
                 self.pull_points,
                 self.base_url,
@@ -339,6 +343,7 @@ class Parts:
             content_limit=config.server.body_limit,
             registrations=self.registrations,
         )
+        self.admission.spans = self.spans
         self.broker = Broker(
             self.admission,
             self.subscriptions,
@@ -396,6 +401,14 @@ class Parts:
         if self.config.delivery.on_gone == "end":
             self.delivery.consumer_gone.add(subscriptions.consumer_gone)
         if self.cluster:
+            self.cluster.forwarding.spans = self.spans
             self.cluster.join(self.admission, journal, subscriptions, self.readers, demand)
         if self.originals:
             journal.committed.add(self.originals.committed)
+
+
+def open_spans(settings: TracingSettings, name: str) -> Spans:
+    """The spans of a node; OpenTelemetry is loaded here, and nowhere else."""
+    from hpwsn.tracing.opentelemetry_spans import OpenTelemetrySpans
+
+    return OpenTelemetrySpans(settings, name)
