@@ -1,9 +1,14 @@
-"""The OpenAPI document of the admin node's HTTP API, served at /openapi.json."""
+"""The OpenAPI document of the admin node's HTTP API, served at /openapi.json.
+
+The addresses that nodes have too are described in hpwsn.http_json; /history needs the name of a node here.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
+from hpwsn.http_json.shared_openapi import shared_parts
+from hpwsn.routing.membership.node_report import MAX_FIGURES, MAX_LINKS
 from hpwsn_client import __version__
 
 Schema = dict[str, Any]
@@ -74,6 +79,23 @@ _SCHEMAS: dict[str, Schema] = {
         nodes={"type": "object", "additionalProperties": {"type": "integer"}},
     ),
     "Done": {"type": "object"},
+    "Report": {
+        "type": "object",
+        "properties": {
+            "figures": {
+                "type": "object",
+                "maxProperties": MAX_FIGURES,
+                "additionalProperties": {"type": ["number", "null"]},
+                "description": "Figures of the node; those that the admin node does not know are ignored.",
+            },
+            "links": {
+                "type": "array",
+                "maxItems": MAX_LINKS,
+                "items": {"type": "object", "description": "As `ClusterLink`, without `from`."},
+            },
+        },
+        "description": "What a node reports about itself; earlier versions send no body.",
+    },
     "Error": {
         "type": "object",
         "required": ["error"],
@@ -101,13 +123,20 @@ _SIGNED: list[Schema] = [{"time": [], "nonce": [], "signature": []}]
 
 def document(base_url: str) -> Schema:
     """The OpenAPI document of the admin node at `base_url`."""
+    shared_paths: Schema = {}
+    shared_schemas: Schema = {}
+    for part in shared_parts():
+        shared_paths |= part["paths"]
+        shared_schemas |= part["schemas"]
+    for parameter in shared_paths["/history"]["get"]["parameters"]:
+        parameter["required"] = parameter["name"] == "node"
     return {
         "openapi": "3.1.0",
         "info": {"title": "HPwsn: the admin node of a cluster", "version": __version__},
         "servers": [{"url": base_url}],
-        "paths": _paths(),
+        "paths": {**shared_paths, **_paths()},
         "components": {
-            "schemas": _SCHEMAS,
+            "schemas": {**shared_schemas, **_SCHEMAS},
             "securitySchemes": {
                 name: {"type": "apiKey", "in": "header", "name": f"Hpwsn-{name.title()}"}
                 for name in ("time", "nonce", "signature")
@@ -147,7 +176,12 @@ def _paths() -> Schema:
         },
         "/api/nodes/{name}/heartbeat": {
             "parameters": [_NAMED, session],
-            "put": _operation("heartbeat", "Send a heartbeat.", _json("Heard"), 401, 404, signed=True),
+            "put": {
+                **_operation(
+                    "heartbeat", "Send a heartbeat.", _json("Heard"), 400, 401, 404, 413, signed=True
+                ),
+                "requestBody": {"required": False, "content": _json("Report")["content"]},
+            },
         },
         "/api/nodes/{name}/suspect": {
             "parameters": [_NAMED],

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from hpwsn.errors import JournalUnavailable
+from hpwsn.histogram import Histogram
 from hpwsn.journal.channel import Channel
 from hpwsn.journal.retention.pruning import Pruning
 from hpwsn.journal.store import changes, dead_letter_groups
@@ -53,7 +54,7 @@ from hpwsn.journal.store.spool import Spool
 from hpwsn.journal.store.tables import check_unclosed, is_damage, open_reader, open_writer, opening_error
 from hpwsn.journal.store.writer import Work, Writer, repeat
 from hpwsn.listeners import Listeners
-from hpwsn.notification import LargeRun, Run
+from hpwsn.notification import LargeRun, Run, mark_of
 
 MAX_WAITING = 64 << 20
 RESERVE = 16 << 20
@@ -74,8 +75,10 @@ class Journal:
         max_bytes: int | None = None,
         max_waiting: int = MAX_WAITING,
         reserve: int = RESERVE,
+        commit_times: Histogram | None = None,
     ) -> None:
         self._path = path
+        self._commit_times = commit_times
         self._durability = durability
         self._max_bytes = max_bytes
         self._lock = DirectoryLock(path.parent)
@@ -148,7 +151,7 @@ class Journal:
                 if isinstance(run, LargeRun):
                     run.file = self._large.new_name()
                     names.append(run.file)
-                    await self._in_file(self._large.write, run.file, run.content)
+                    await self._in_file(self._large.write, run.file, run.content, mark_of(run.trace))
         except BaseException:
             self._drop_files(names)
             raise
@@ -399,6 +402,7 @@ class Journal:
         return State(
             last_offset=channel.last_offset,
             commits=writer.commits,
+            changes=writer.changes,
             entries=writer.entries,
             mean_group=writer.changes / writer.commits if writer.commits else 0.0,
             failures=channel.failures,
@@ -431,7 +435,14 @@ class Journal:
             recovered = recover(db, self._path, ids_since)
             self._reserve.take()
             linger = LINGER if self._durability == "none" else 0.0
-            self._writer = Writer(db, self._path, self._channel.hand_back, self._reserve, linger=linger)
+            self._writer = Writer(
+                db,
+                self._path,
+                self._channel.hand_back,
+                self._reserve,
+                linger=linger,
+                commit_times=self._commit_times,
+            )
             self._reader = Reader(
                 open_reader(self._path), self._path, self._large.read, self._large.note_missing
             )

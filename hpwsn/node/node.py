@@ -29,12 +29,10 @@ from hpwsn.broker.idle_pull_points import IdlePullPoints
 from hpwsn.broker.lease_timer import LeaseTimer
 from hpwsn.door.onvif.event_service import OnvifDoor
 from hpwsn.door.original.wsn_process import OriginalDoor
-from hpwsn.door.rest.cross_origin import Origins
 from hpwsn.door.rest.events.events_door import EventsDoor
 from hpwsn.door.rest.json_answers import errors_in_json
-from hpwsn.door.rest.operations.client_session import SessionDoor
 from hpwsn.door.rest.operations.dead_letters import DeadLettersDoor
-from hpwsn.door.rest.operations.monitoring_door import MonitoringDoor
+from hpwsn.door.rest.operations.metrics import MetricsDoor
 from hpwsn.door.rest.operations.node_status import StatusDoor
 from hpwsn.door.rest.operations.pull_points import PullPointsDoor
 from hpwsn.door.rest.operations.registrations import RegistrationsDoor
@@ -46,13 +44,19 @@ from hpwsn.door.rest.topics.topic_list import TopicListDoor
 from hpwsn.door.soap.operation import Context
 from hpwsn.door.soap.resource_operations import TopicNamespacesDoor
 from hpwsn.door.soap.soap_door import SoapDoor
+from hpwsn.histogram import Timings
+from hpwsn.http_json.client_session import SessionDoor
+from hpwsn.http_json.cross_origin import Origins
+from hpwsn.http_json.monitoring_door import MonitoringDoor
 from hpwsn.journal.store.records import Recovered
 from hpwsn.listening import raise_file_limit
 from hpwsn.logs import counted, set_up_logging
+from hpwsn.node.cluster_doors import open_cluster_doors
 from hpwsn.node.monitor.node_monitor import NodeMonitor
 from hpwsn.node.node_parts import Parts
 from hpwsn.node.port import Port
 from hpwsn.settings import Config
+from hpwsn.settings_reload import Reread, SettingsReload
 from hpwsn_client.wsn.soap.xml import Limits
 
 log = logging.getLogger(__package__)
@@ -70,8 +74,9 @@ class Node:
             attributes=config.server.attribute_limit,
             messages=config.server.message_limit,
         )
-        self.port = Port(config, self._limits)
-        self.parts = Parts(self.name, config, self.port.base_url, self._limits)
+        timings = Timings()
+        self.port = Port(config, self._limits, timings)
+        self.parts = Parts(self.name, config, self.port.base_url, self._limits, timings)
         self.monitor = NodeMonitor(self.parts, self.port.connections)
         self._running = AsyncExitStack()
 
@@ -87,6 +92,8 @@ class Node:
 
     async def _start(self, running: AsyncExitStack) -> None:
         parts = self.parts
+        if parts.spans:
+            running.push_async_callback(in_thread, parts.spans.close)
         recovered = await parts.journal.open(ids_since=parts.clock() - self.config.journal.id_window)
         running.push_async_callback(self.monitor.stopped)
         running.push_async_callback(parts.journal.close)
@@ -100,6 +107,7 @@ class Node:
             running.push_async_callback(parts.cluster.close)
         await self._start_background(running)
         if parts.cluster:
+            parts.cluster.sample = lambda: self.monitor.sample.values
             await parts.cluster.register(self.port.base_url())
             running.push_async_callback(parts.cluster.leave)
         if parts.agent:
@@ -195,10 +203,13 @@ class Node:
         app.add_routes(SubscriptionsDoor(parts.broker).routes())
         app.add_routes(PullPointsDoor(parts.broker).routes())
         app.add_routes(RegistrationsDoor(parts.broker).routes())
-        app.add_routes(self._open_status().routes())
-        app.add_routes(SessionDoor(self.name, parts.broker, self._editing).routes())
+        status = self._open_status()
+        app.add_routes(status.routes())
+        app.add_routes(self._metrics(status).routes())
+        open_cluster_doors(app, parts, lambda: self.monitor.sample.values)
+        app.add_routes(SessionDoor(self.name, "node", self._editing).routes())
         MonitoringDoor(
-            self.name, parts.broker, parts.histories, parts.alerts, parts.events_log, parts.live
+            self.name, parts.clock, parts.histories, parts.alerts, parts.events_log, parts.live
         ).join(app)
         events = EventsDoor(
             parts.broker,
@@ -242,13 +253,14 @@ class Node:
             self.monitor.process.figures,
         )
         parts.live.source("status", status.document)
+        status.reports["http"] = self.port.statistics.figures
+        status.reports["latency"] = parts.timings.latency.copy
         status.reports["backbone"] = parts.backbone.figures
         status.reports["matching"] = lambda: parts.engines.figures(parts.audience.content_subscriptions())
         if parts.receipts:
             status.reports["receipts"] = parts.receipts.figures
         if parts.outcome_plugins:
             status.reports["outcomes"] = parts.outcome_plugins.figures
-        status.metrics.append(parts.services.metrics)
         if parts.agent:
             status.reports["agent"] = parts.agent.figures
         status.reports["directory"] = parts.topics.status
@@ -258,6 +270,17 @@ class Node:
         if parts.originals:
             status.reports["originals"] = parts.originals.figures
         return status
+
+    def _metrics(self, status: StatusDoor) -> MetricsDoor:
+        parts = self.parts
+        return MetricsDoor(
+            parts.admission,
+            parts.timings,
+            status.figures,
+            lambda: parts.services,
+            lambda: {"not_ready": len(self.problems()), "warning": len(parts.warnings())},
+            self.monitor.sample,
+        )
 
     def reload(self) -> None:
         """Reload the certificate and the topics from their files."""
@@ -274,16 +297,16 @@ class Node:
         await asyncio.gather(self.port.drained(), pushes)
 
 
-def serve(config: Config, ready: Callable[[str], None]) -> int:
+def serve(config: Config, ready: Callable[[str], None], reread: Reread) -> int:
     """Run a node until SIGTERM or SIGINT, and call `ready` with its address once it accepts requests.
 
-    Returns the exit status.
+    `reread` loads the settings again, after SIGHUP. Returns the exit status.
     """
     set_up_logging(config.log)
-    return uvloop.run(_serve(config, ready))
+    return uvloop.run(_serve(config, ready, SettingsReload(config, reread)))
 
 
-async def _serve(config: Config, ready: Callable[[str], None]) -> int:
+async def _serve(config: Config, ready: Callable[[str], None], settings: SettingsReload) -> int:
     stop = asyncio.Event()
     raise_file_limit()
     loop = asyncio.get_running_loop()
@@ -292,7 +315,8 @@ async def _serve(config: Config, ready: Callable[[str], None]) -> int:
     node = Node(config)
     with _without_garbage_collection():
         await node.start()
-    loop.add_signal_handler(signal.SIGHUP, node.reload)
+    # Before, the command ignores SIGHUP: a node that has just started has read everything.
+    loop.add_signal_handler(signal.SIGHUP, _reload, node, settings, stop)
     log.info("node %s is ready; its state is in %s", node.name, config.data.dir)
     ready(node.port.listening_url)
     await stop.wait()
@@ -300,6 +324,14 @@ async def _serve(config: Config, ready: Callable[[str], None]) -> int:
     await node.close()
     log.info("stopped")
     return 0
+
+
+def _reload(node: Node, settings: SettingsReload, stop: asyncio.Event) -> None:
+    if stop.is_set():
+        return
+    log.info("SIGHUP: reloading the settings, the certificate and the topics")
+    settings.reload()
+    node.reload()
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import cast
 
 from hpwsn.background import in_thread
-from hpwsn.broker.admission.admission import Admission, Limit
+from hpwsn.broker.admission.admission import Admission, Limit, Source
 from hpwsn.broker.broker import Broker
 from hpwsn.broker.delivery.backlog import Recent
 from hpwsn.broker.delivery.delivery import Delivery
@@ -22,6 +22,7 @@ from hpwsn.broker.delivery.log_readers import Readers
 from hpwsn.broker.delivery.processor import Processor
 from hpwsn.broker.delivery.queue_limits import Overflow, QueueLimits
 from hpwsn.broker.delivery.senders import PullSender, PushSender, SenderRegistry
+from hpwsn.broker.delivery.traced_pushes import NO_SPANS, SpannedDeliveries
 from hpwsn.broker.job_token import load_job_token
 from hpwsn.broker.lifetimes.retry import RetryPolicy, retry_policies
 from hpwsn.broker.outcomes.plugins import OutcomePlugins, installed_plugins
@@ -42,6 +43,7 @@ from hpwsn.broker.topic_rates import TopicRates
 from hpwsn.door.onvif.pull_subscriptions import PullSubscriptions
 from hpwsn.door.soap.property_documents import broker_properties
 from hpwsn.errors import HpwsnError
+from hpwsn.histogram import Timings
 from hpwsn.journal.journal import Journal
 from hpwsn.journal.store.records import Durability
 from hpwsn.matching.content.content_filters import ContentFilters
@@ -55,7 +57,7 @@ from hpwsn.node.content_engines import BrokerEngines
 from hpwsn.node.engine_choice import EngineChoice
 from hpwsn.notification import ORIGINAL, PARTIAL
 from hpwsn.routing.original_peers import OriginalPeers
-from hpwsn.settings import Config
+from hpwsn.settings import Config, TracingSettings
 from hpwsn.streams.agent.service_agent import ServiceAgent
 from hpwsn.streams.registry.known_services import Services
 from hpwsn.streams.registry.service_file import ServiceStore
@@ -64,21 +66,35 @@ from hpwsn.topics.directory.live_topics import LiveTopics
 from hpwsn.topics.directory.tree_cache import TreeCache
 from hpwsn.topics.opening import access_from, open_directory
 from hpwsn.topics.tree.tree import TopicTree
+from hpwsn.tracing.span_hooks import Spans
 from hpwsn_client.transport import Transport
 from hpwsn_client.wsn.soap.envelope import SoapVersion
 from hpwsn_client.wsn.soap.xml import Limits
+
+ORIGINAL_NODE = Source(door="peer")
+"""A node of the original HPwsn."""
 
 
 class Parts:
     """The connected parts of one node, without its doors."""
 
-    def __init__(self, name: str, config: Config, base_url: Callable[[], str], limits: Limits) -> None:
+    def __init__(
+        self,
+        name: str,
+        config: Config,
+        base_url: Callable[[], str],
+        limits: Limits,
+        timings: Timings,
+    ) -> None:
         self.name = name
         self.config = config
         self.base_url = base_url
         self.limits = limits
         self.clock = time.time
+        self.timings = timings
+        self.started = time.time()
         self._ids = ResourceIds(name if config.cluster.admin else None)
+        self.spans = open_spans(config.tracing, name) if config.tracing.enabled else None
         self._make_data_directory()
         self.job_token = load_job_token(Path(config.data.dir))
         self._build_monitoring()
@@ -130,6 +146,7 @@ class Parts:
             max_bytes=config.journal.max_bytes or None,
             reserve=config.journal.reserve,
             max_waiting=max(config.journal.waiting_limit, 2 * config.server.body_limit),
+            commit_times=self.timings.commit,
         )
         topics = config.topics
         directory = open_directory(topics.url, access_from(topics), Path(config.data.dir))
@@ -170,6 +187,7 @@ class Parts:
             response_timeout=delivery.response_timeout,
             ssl_context=consumer_context(delivery.ca_file),
         )
+        self.tracing = NO_SPANS if self.spans is None else SpannedDeliveries(self.spans)
         self.pull_points = PullPoints(
             self.journal, settings=config.pull_points, clock=self.clock, ids=self._ids
         )
@@ -180,7 +198,7 @@ class Parts:
             content=self.content,
             recent=self.recent,
             senders=SenderRegistry(
-                PushSender(self.pusher, delivery.batch, delivery.soap_action),
+                PushSender(self.pusher, delivery.batch, delivery.soap_action, self.tracing),
                 PullSender(self.journal, self.pull_points),
                 self.pull_points,
                 self.base_url,
@@ -190,6 +208,7 @@ class Parts:
             retry=retry_policies(delivery, config.retry),
             overflow=self.overflow,
             clock=self.clock,
+            timings=self.timings,
         )
         self.readers = Readers(
             self.journal,
@@ -210,6 +229,7 @@ class Parts:
             recent=self.recent,
             delivery=self.delivery,
             pull_points=self.pull_points,
+            match_times=self.timings.match,
         )
 
     def _build_receipts(self) -> Receipts:
@@ -314,6 +334,7 @@ class Parts:
             content_limit=config.server.body_limit,
             registrations=self.registrations,
         )
+        self.admission.spans = self.spans
         self.broker = Broker(
             self.admission,
             self.subscriptions,
@@ -349,7 +370,7 @@ class Parts:
             self.config.routing,
             self.config.server.host,
             self.limits,
-            lambda messages, routing: admission.publish(messages, routing=routing),
+            lambda messages, routing: admission.publish(messages, source=ORIGINAL_NODE, routing=routing),
         )
 
     def _join(self) -> None:
@@ -371,6 +392,14 @@ class Parts:
         if self.config.delivery.on_gone == "end":
             self.delivery.consumer_gone.add(subscriptions.consumer_gone)
         if self.cluster:
+            self.cluster.forwarding.spans = self.spans
             self.cluster.join(self.admission, journal, subscriptions, self.readers, demand)
         if self.originals:
             journal.committed.add(self.originals.committed)
+
+
+def open_spans(settings: TracingSettings, name: str) -> Spans:
+    """The spans of a node; OpenTelemetry is loaded here, and nowhere else."""
+    from hpwsn.tracing.opentelemetry_spans import OpenTelemetrySpans
+
+    return OpenTelemetrySpans(settings, name)

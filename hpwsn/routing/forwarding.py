@@ -13,7 +13,7 @@ import asyncio
 import logging
 import secrets
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from hpwsn.background import in_thread
@@ -26,6 +26,7 @@ from hpwsn.listeners import Listeners
 from hpwsn.notification import FOREIGN, LARGE, PARTIAL, RELIABLE, Notification, Run, content_size, count_of
 from hpwsn.routing.interest.routes import Route
 from hpwsn.routing.large_arrivals import LargeArrivals
+from hpwsn.routing.links.link_traffic import LinkTraffic
 from hpwsn.routing.links.links import Links
 from hpwsn.routing.links.udp_sending import LinkOptions
 from hpwsn.routing.publications.duplicates import Repeats
@@ -34,7 +35,7 @@ from hpwsn.routing.topology.topology import Topology
 from hpwsn.routing.wire.effects import Deliver, Effect, RouterSettings, Send
 from hpwsn.routing.wire.patterns import expressions_of
 from hpwsn.routing.wire.payloads import encode_payload, parse_large_payload, parse_payload, pieces
-from hpwsn.routing.wire.publication import LargePayload
+from hpwsn.routing.wire.publication import LargePayload, Payload
 from hpwsn.routing.wire.router_messages import (
     Flag,
     MalformedMessage,
@@ -46,6 +47,7 @@ from hpwsn.routing.wire.router_messages import (
     parse_large,
     parse_messages,
 )
+from hpwsn.tracing.span_hooks import Spans
 from hpwsn_client.wsn.soap.faults import Busy
 from hpwsn_client.wsn.soap.names import DIALECT_SIMPLE
 from hpwsn_client.wsn.topics.topic_expressions import Topic, TopicExpression
@@ -108,6 +110,7 @@ class Forwarding:
         """Told of a node whose link broke or cannot be had."""
         self.interest_changed: Listeners[()] = Listeners("the interest of other nodes")
         """Told when what other nodes want may have changed."""
+        self.spans: Spans | None = None
         self._router: Router
         self._repeats = Repeats()
         self._number = round(clock() * 1e6)
@@ -283,7 +286,7 @@ class Forwarding:
     def _publish_reliable(self, offset: int, notification: Notification, now: float) -> None:
         flags = Flag(notification.routing & (RELIABLE | PARTIAL))
         self._forwarded += 1
-        payload = encode_payload(notification)
+        payload = self._encode(notification)
         self._do(self._router.publish(notification.topic, offset, payload, now, flags))
 
     def _publish_once(self, offset: int, notification: Notification, route: Route, now: float) -> None:
@@ -305,7 +308,10 @@ class Forwarding:
 
     def _publish_part(self, part: Notification, route: Route, now: float, flags: int) -> None:
         self._number += 1
-        self._do(self._router.publish(part.topic, self._number, encode_payload(part), now, flags, route))
+        self._do(self._router.publish(part.topic, self._number, self._encode(part), now, flags, route))
+
+    def _encode(self, notification: Notification) -> Payload:
+        return encode_payload(notification if self.spans is None else self.spans.forwarded(notification))
 
     async def _publish_pieces(self, notification: Notification, identification: str, flags: int) -> None:
         """Publish the pieces of a large notification, no faster than other nodes take them."""
@@ -448,6 +454,10 @@ class Forwarding:
         self._arrived += sum([run.size for run in runs])
         if ids:
             self._do(self._router.stored(ids, self._loop.time()))
+
+    def link_traffic(self) -> Iterator[tuple[str, LinkTraffic]]:
+        """The other nodes and the counters of the links to them."""
+        return self._links.traffic()
 
     def figures(self) -> dict[str, Any]:
         """What an operator may want to know."""

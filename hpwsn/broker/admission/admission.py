@@ -19,6 +19,7 @@ import logging
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import NamedTuple, Protocol
 
 from hpwsn.backbone.interface import Backbone
@@ -29,6 +30,7 @@ from hpwsn.errors import BackboneUnavailable, JournalUnavailable
 from hpwsn.journal.store.records import Arrival, MessageId
 from hpwsn.notification import END, INTERNAL, LARGE, Run, count_of, split_payloads, with_large_apart
 from hpwsn.topics.tree.tree import TopicTree
+from hpwsn.tracing.span_hooks import Spans
 from hpwsn_client.wsn.operations.notifications import MESSAGE_CLOSE, NotificationMessage, encode_content
 from hpwsn_client.wsn.soap import faults
 from hpwsn_client.wsn.topics.topic_expressions import Topic
@@ -42,14 +44,17 @@ LONGEST_REMEMBERED = 2048
 """Bytes of a run's beginning for which a decision is cached."""
 
 ANONYMOUS = "anonymous"
+DOORS = ("soap", "json", "onvif", "original", "peer", "backbone")
+"""The ways in by which notifications are counted; `peer` is a node of the original."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Who brings runs: a principal, and the registration that the request was sent to, if any."""
+    """Who brings runs: a principal, the registration that the request was sent to, if any, and the door."""
 
     principal: str = ANONYMOUS
     registration: str | None = None
+    door: str = "soap"
 
 
 CLIENT = Source()
@@ -128,11 +133,11 @@ class Admission:
         self._trouble: str | None = None
         self.limits: list[Limit] = []
         """Asked for requests of clients, in order."""
+        self.spans: Spans | None = None
         self.carried = 0
         """Which routing flags have a meaning here: none where this node is alone."""
-        self.accepted = 0
-        self.repeated = 0
-        self.refused = 0
+        self.counts = {door: {"accepted": 0, "repeated": 0, "refused": 0} for door in DOORS}
+        """Notifications by door and outcome."""
 
     async def publish(
         self,
@@ -142,14 +147,18 @@ class Admission:
         message_id: str | None = None,
         target: str | None = None,
         routing: int = 0,
+        traces: Sequence[str | None] = (),
     ) -> Span:
-        """Where the notifications are, once they can no longer be lost; raises a fault if none was taken."""
+        """Where the notifications are, once they can no longer be lost; raises a fault if none was taken.
+
+        `traces` has that of each message, or nothing.
+        """
         large = any(len(message.payload) >= LARGE for message in messages)
         try:
-            arguments = messages, message_id, target, routing
+            arguments = messages, message_id, target, routing, traces
             runs = await in_thread(runs_of, *arguments) if large else runs_of(*arguments)
         except faults.SoapFault:
-            self.refused += len(messages)
+            self.count(source.door, "refused", len(messages))
             raise
         return await self.publish_runs(runs, source)
 
@@ -160,13 +169,13 @@ class Admission:
         try:
             first = self.admit(source, runs)
         except faults.SoapFault:
-            self.refused += count_of(runs)
+            self.count(source.door, "refused", count_of(runs))
             raise
         if first is None and runs[0].message_id is None:
-            return await self.append(runs)
+            return await self.append(runs, source)
         if first is None:
             # Others who repeat the id wait for this append, also when this caller is cancelled.
-            first = asyncio.ensure_future(self.append(runs))
+            first = asyncio.ensure_future(self.append(runs, source))
             first.add_done_callback(_retrieve)
         return await asyncio.shield(first)
 
@@ -183,7 +192,7 @@ class Admission:
         if id_ is not None:
             known = self._ids.find(id_, now)
             if known is not None:
-                self.repeated += count_of(runs)
+                self.count(source.door, "repeated", count_of(runs))
                 return known
         for check, applies, routing, large in self.limits:
             if applies and (not routing or runs[0].routing & routing):
@@ -192,6 +201,8 @@ class Admission:
                 check(runs)
         if id_ is not None:
             self._ids.claim(id_, now)
+        if self.spans is not None:
+            self.spans.received(runs)
         return None
 
     def _check(self, source: Source, run: Run, now: float) -> None:
@@ -255,23 +266,25 @@ class Admission:
                 f" {self._content_limit} are accepted (server.body_limit)"
             )
 
-    async def append(self, runs: Sequence[Run]) -> Span:
+    async def append(self, runs: Sequence[Run], source: Source = CLIENT) -> Span:
         """Store runs that were admitted; returns when they can no longer be lost, and raises Busy else."""
         try:
             first = await self._backbone.send(runs)
         except (JournalUnavailable, BackboneUnavailable) as error:
             self._note_trouble(str(error))
             fault = faults.Busy(f"nothing was stored: {error}", retry_after=RETRY_AFTER)
-            self._fail(runs, fault)
+            self._fail(runs, fault, source)
             raise fault from error
         except Exception as error:
-            self._fail(runs, error)
+            self._fail(runs, error, source)
             raise
-        return self._stored(first, runs)
+        return self._stored(first, runs, source)
 
-    def _fail(self, runs: Sequence[Run], error: Exception) -> None:
+    def _fail(self, runs: Sequence[Run], error: Exception, source: Source) -> None:
+        if self.spans is not None:
+            self.spans.stored(runs, str(error))
         self._ids.release(runs, error)
-        self.refused += count_of(runs)
+        self.count(source.door, "refused", count_of(runs))
 
     async def append_batch(self, runs: Sequence[Run]) -> bool:
         """Whether runs of several requests are stored; if not, each request is to be published alone.
@@ -280,17 +293,21 @@ class Admission:
         """
         try:
             first = await self._backbone.send(runs)
-        except Exception:
+        except Exception as error:
+            if self.spans is not None:
+                self.spans.stored(runs, str(error))
             self._ids.release(runs, faults.Busy("nothing was stored; try again", retry_after=RETRY_AFTER))
             return False
-        self._stored(first, runs)
+        self._stored(first, runs, CLIENT)
         return True
 
-    def _stored(self, first: int | None, runs: Sequence[Run]) -> Span:
+    def _stored(self, first: int | None, runs: Sequence[Run], source: Source) -> Span:
         if self._ids.claims:
             self._ids.settle(first, runs)
+        if self.spans is not None:
+            self.spans.stored(runs)
         number = sum([run.size for run in runs])
-        self.accepted += number
+        self.counts[source.door]["accepted"] += number
         if self._trouble is not None:
             self._note_trouble(None)
         return Span(first, None if first is None else first + number - 1)
@@ -299,11 +316,20 @@ class Admission:
         """Store what another node accepted and sent here; the future has the offset of the first."""
         for run in runs:
             self.conceal(run)
+        if self.spans is not None:
+            self.spans.received(runs, from_node=True)
         stored = self._store(runs, arrival)
+        if self.spans is not None:
+            stored.add_done_callback(lambda ended: self._end_spans(runs, ended))
         ids = {run.message_id for run in runs if run.message_id is not None}
         if ids:
             stored.add_done_callback(lambda ended: self._note_ids(ended, ids))
         return stored
+
+    def _end_spans(self, runs: Sequence[Run], ended: asyncio.Future[int]) -> None:
+        assert self.spans is not None
+        error = "cancelled" if ended.cancelled() else ended.exception()
+        self.spans.stored(runs, "" if error is None else str(error))
 
     def _note_ids(self, ended: asyncio.Future[int], ids: Iterable[str]) -> None:
         if not ended.cancelled() and ended.exception() is None:
@@ -321,7 +347,29 @@ class Admission:
     def settle_arrived(self, first: int, runs: Sequence[Run]) -> None:
         """Runs that came by the backbone, with claimed ids, are stored from offset `first` on."""
         self._ids.settle(first, runs)
-        self.accepted += count_of(runs)
+        self.count("backbone", "accepted", count_of(runs))
+
+    def count(self, door: str, outcome: str, number: int) -> None:
+        """Add to the counts."""
+        self.counts[door][outcome] += number
+
+    @property
+    def accepted(self) -> int:
+        """How many notifications were stored, at all doors."""
+        return self._total("accepted")
+
+    @property
+    def repeated(self) -> int:
+        """How many had the id of an earlier request."""
+        return self._total("repeated")
+
+    @property
+    def refused(self) -> int:
+        """How many were not stored."""
+        return self._total("refused")
+
+    def _total(self, outcome: str) -> int:
+        return sum([count[outcome] for count in self.counts.values()])
 
     def knows(self, message_id: str | None) -> bool:
         """Whether a request of that id would be a repetition."""
@@ -345,15 +393,16 @@ def runs_of(
     message_id: str | None = None,
     target: str | None = None,
     routing: int = 0,
+    traces: Sequence[str | None] = (),
 ) -> list[Run]:
     """Parsed messages as runs: those in a row that differ in their payloads only are one."""
     runs: list[Run] = []
     payloads: list[bytes] = []
     before: NotificationMessage | None = None
-    for message in messages:
-        if before is None or not _opens_alike(message, before):
+    for message, trace in zip(messages, traces or repeat(None), strict=False):
+        if before is None or not _opens_alike(message, before) or trace != runs[-1].trace:
             _close(runs, payloads)
-            runs.append(open_run(message, message_id, target, routing))
+            runs.append(open_run(message, message_id, target, routing, trace))
             before = message
         payloads.append(message.payload)
     _close(runs, payloads)
@@ -370,6 +419,7 @@ def open_run(
     message_id: str | None = None,
     target: str | None = None,
     routing: int = 0,
+    trace: str | None = None,
 ) -> Run:
     """A run without payloads, for notifications that differ from this one only in the payload."""
     topic = None if message.topic is None else message.topic.topic
@@ -378,7 +428,7 @@ def open_run(
             f"a notification is on one topic, and {message.topic.text!r} may mean several; name one"
         )
     content, start, _ = encode_content(message)
-    return Run(topic, content[:start], b"", 0, 0.0, message_id, target, routing)
+    return Run(topic, content[:start], b"", 0, 0.0, message_id, target, routing, trace)
 
 
 def _close(runs: list[Run], payloads: list[bytes]) -> None:

@@ -43,15 +43,16 @@ class Arrivals:
                 kept.append(run)
             else:
                 repeated += 1
-        self._admission.repeated += repeated
-        self._admission.refused += len(refused)
+        self._admission.count("backbone", "repeated", repeated)
+        self._admission.count("backbone", "refused", len(refused))
         return Screened(kept, refused, repeated, lambda first: self._admission.settle_arrived(first, kept))
 
     def _rebuild(self, notification: Notification) -> Run:
         """Parse it as a door would; what the sender says of topic and payload counts for nothing."""
         element = parse_message_xml(join_notification(notification.content), self._limits)
         message = parse_notification_message(element)
-        (run,) = runs_of((message,), notification.message_id, notification.target)
+        traces = (notification.trace,)
+        (run,) = runs_of((message,), notification.message_id, notification.target, traces=traces)
         run.time = min(notification.time, self._clock())
         self._admission.check_form(run)
         return run

@@ -28,6 +28,8 @@ OVERHEAD = 512
 """Bytes of memory per notification in addition to its content."""
 READERS = 8
 """Subscriptions that may read from the journal at the same time."""
+BATCH_BYTES = 4 * 2**20
+"""Content after which no more notifications are added to a send."""
 PRESENT = 10_000
 """Maximum number of current messages that are sent when a subscriber asks for the present state."""
 
@@ -48,6 +50,7 @@ class Backlog:
         self._content = content
         self._recent = recent
         self._head = head
+        self._gathered: tuple[Sequence[int], Sequence[Notification]] = ((), ())
         self._public: tuple[Sequence[Notification], int] = ((), -1)
         """Notifications that all are for everybody, as of a version of the tree."""
 
@@ -65,6 +68,25 @@ class Backlog:
         if not cursor.counted:
             # A content filter makes the number unknown: too low is safe, too high would drop notifications.
             cursor.count(0 if subscription.content else await self._journal.count(cursor.seen, topics))
+
+    def gather(self, offsets: Sequence[int]) -> Sequence[Notification]:
+        """As many of the first as memory has and one send may carry.
+
+        Consumers of the same topic ask one after another for the same ones, which then are the same object.
+        """
+        known, notifications = self._gathered
+        if offsets == known:
+            return notifications
+        found: list[Notification] = []
+        size = 0
+        for notification in map(self._recent.get, offsets):
+            if notification is None or size > BATCH_BYTES:
+                break
+            found.append(notification)
+            size += len(notification.content)
+        if found:
+            self._gathered = offsets, found
+        return found
 
     def present(self, subscription: Subscription) -> list[int]:
         """The offsets of its topics' current messages, up to the acknowledged offset."""

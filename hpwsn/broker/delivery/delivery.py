@@ -12,6 +12,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable, Iterable, Sequence
+from time import perf_counter
 
 from hpwsn.broker.delivery.backlog import Backlog, JournalWork, Recent
 from hpwsn.broker.delivery.queue_limits import DEAD_LETTER, Overflow
@@ -23,6 +24,7 @@ from hpwsn.broker.outcomes.outcome import Result
 from hpwsn.broker.outcomes.reports import OutcomeReports
 from hpwsn.broker.push.request import Outcome, OutcomeKind
 from hpwsn.broker.subscriptions.subscription import State, Subscriber, Subscription
+from hpwsn.histogram import Timings
 from hpwsn.journal.journal import Journal
 from hpwsn.listeners import Listeners
 from hpwsn.matching.content.content_filters import ContentFilters
@@ -31,9 +33,6 @@ from hpwsn.topics.tree.tree import TopicTree
 from hpwsn_client.wsn.soap.addressing import EndpointReference
 
 log = logging.getLogger(__name__)
-
-BATCH_BYTES = 4 * 2**20
-"""Content after which no more notifications are added to a send."""
 
 JOURNAL_PAUSE = 1.0
 """Seconds until something that the journal refused is tried again."""
@@ -57,6 +56,7 @@ class Delivery:
         retry: RetryPolicies,
         overflow: Overflow,
         clock: Callable[[], float],
+        timings: Timings | None = None,
     ) -> None:
         self._journal = journal
         self._recent = recent
@@ -66,12 +66,12 @@ class Delivery:
         self._retry = retry
         self._overflow = overflow
         self._clock = clock
+        self._timings = timings or Timings()
         self._timers: dict[Subscription, asyncio.TimerHandle] = {}
         self._work = JournalWork(lambda subscription: self._proceed_later(subscription, JOURNAL_PAUSE))
         self._in_background = self._work.start
         self._settling = Settling()
         self._offered: dict[Subscription, None] = {}
-        self._gathered: tuple[Sequence[int], Sequence[Notification]] = ((), ())
         self._closing = False
         self.head = 0
         """The newest offset that has been offered to every subscription it matches."""
@@ -166,32 +166,13 @@ class Delivery:
         sender = self._sender(subscription)
         count = 1 if subscription.progress.alone else sender.batch(subscription)
         offsets = subscription.cursor.batch(count if subscription.expires is None else max(count, LOOKED_AT))
-        notifications = self._gather(offsets)
+        notifications = self._backlog.gather(offsets)
         if not notifications:
             self._in_background(subscription, self._read(subscription, sender, offsets))
             return
         if len(notifications) < len(offsets):
             offsets = offsets[: len(notifications)]
         self._send(subscription, sender, offsets, notifications)
-
-    def _gather(self, offsets: Sequence[int]) -> Sequence[Notification]:
-        """As many of the first as memory has and one send may carry.
-
-        Consumers of the same topic ask one after another for the same ones, which then are the same object.
-        """
-        known, notifications = self._gathered
-        if offsets == known:
-            return notifications
-        found: list[Notification] = []
-        size = 0
-        for notification in map(self._recent.get, offsets):
-            if notification is None or size > BATCH_BYTES:
-                break
-            found.append(notification)
-            size += len(notification.content)
-        if found:
-            self._gathered = offsets, found
-        return found
 
     def _send(
         self,
@@ -210,11 +191,14 @@ class Delivery:
             return
         subscription.progress.busy = True
         self.totals.sends += 1
+        if subscription.progress.first_failure is None:
+            self._timings.queue_wait.observe(self._clock() - notifications[0].time)
+        began = perf_counter()
         sender.send(
             subscription,
             offsets,
             notifications,
-            lambda outcome: self._done(subscription, offsets, notifications, outcome),
+            lambda outcome: self._done(subscription, offsets, notifications, outcome, began),
         )
 
     def _done(
@@ -223,6 +207,7 @@ class Delivery:
         offsets: Sequence[int],
         notifications: Sequence[Notification],
         outcome: Outcome,
+        began: float,
     ) -> None:
         progress = subscription.progress
         progress.busy = False
@@ -232,6 +217,8 @@ class Delivery:
             progress.attempt, progress.same, progress.first_failure = 0, 0, None
             if progress.alone:
                 progress.alone = max(0, progress.alone - len(offsets))
+            if subscription.pull_point is None:
+                self._timings.delivery.observe(perf_counter() - began)
             self._count_delivered(subscription, len(offsets))
             self._advance(subscription, offsets[-1])
             self._proceed(subscription)

@@ -14,10 +14,12 @@ import asyncio
 import contextlib
 from collections import deque
 from collections.abc import Callable, Sequence
+from time import perf_counter
 from typing import cast
 
 from hpwsn.background import switch_sooner
 from hpwsn.door.listener.http_exchange import BrokerDoor, Post, Responses
+from hpwsn.door.listener.http_statistics import HttpStatistics
 from hpwsn.door.listener.pending_requests import PendingRequests
 from hpwsn.door.listener.request_head import Head, Heads, may_be_ordinary
 from hpwsn.notification import LARGE
@@ -39,8 +41,10 @@ DRAIN_LINGER = 1.0
 
 _END = b"\r\n\r\n"
 
-Offer = Callable[[Sequence[bytes], Callable[[bool], None]], int]
+Offer = Callable[[Sequence[bytes], Callable[[bool], None], Sequence[str | None]], int]
 """Accepts bodies in order and returns how many it took; 0 if the first needs the full lane.
+
+The last argument has the trace of each body in the HTTP headers, or nothing if no body has one.
 
 All bodies taken are stored, or none. The callback is called later, never during the call, with the outcome.
 """
@@ -57,8 +61,10 @@ class Lanes:
         body_limit: int,
         arrive_within: float,
         hand_over: Callable[[asyncio.Transport, bytes], None],
+        statistics: HttpStatistics,
     ) -> None:
         self.soap = soap
+        self.statistics = statistics
         self.offer = offer
         self.heads = Heads(body_limit)
         self.responses = Responses()
@@ -146,6 +152,8 @@ class Lane(asyncio.Protocol):
         self._task: asyncio.Task[None] | None = None
         self._buffer = b""
         self._reads = 0
+        self._traced = False
+        """Whether a request of this connection had a trace."""
         self._usual: tuple[bytes, Head] | None = None
         """The bytes and the meaning of the last head; most heads are equal to it."""
         self._head: Head | None = None
@@ -267,7 +275,11 @@ class Lane(asyncio.Protocol):
     def _read_head(self, data: bytes, at: int) -> tuple[bytes, Head] | None:
         end = data.find(_END, at)
         head = self._find_head(data[at:end]) if end >= 0 else None
-        return None if head is None else (data[at : end + len(_END)], head)
+        if head is None:
+            return None
+        if head.trace is not None:
+            self._traced = True
+        return data[at : end + len(_END)], head
 
     def _await_rest(self, data: bytes) -> None:
         """Wait for the rest of an incomplete request, or hand over one that is not ordinary."""
@@ -300,7 +312,8 @@ class Lane(asyncio.Protocol):
         """Start the first request and those in its batch; return their number."""
         self._begun = True
         pending = PendingRequests(self, heads, bodies)
-        taken = 0 if self._full else self._offer(bodies, pending.stored)
+        traces = [head.trace for head in heads] if self._traced else ()
+        taken = 0 if self._full else self._offer(bodies, pending.stored, traces)
         full, taken = not taken, taken or 1
         if taken < len(bodies):
             pending.heads, pending.bodies = heads[:taken], bodies[:taken]
@@ -342,9 +355,12 @@ class Lane(asyncio.Protocol):
         """Write the answers that are next in order, and start the next full request."""
         self._proceeding = False
         answers, waiting = [], self._unanswered
+        now = perf_counter()
         while waiting and (reply := waiting[0].reply) is not None:
             answers.append(reply)
             pending = waiting.popleft()
+            if not pending.full:
+                self._lanes.statistics.accepted(now - pending.since, len(pending.heads))
             self._count -= len(pending.heads)
             self._bytes -= pending.size
         if answers and not self._transport.is_closing():
@@ -364,7 +380,7 @@ class Lane(asyncio.Protocol):
 
     async def _answer(self, request: PendingRequests) -> None:
         head = request.heads[0]
-        post = Post(await request.body(), head.charset, head.hint)
+        post = Post(await request.body(), head.charset, head.hint, trace=head.trace)
         if any(not other.full for other in self._unanswered):
             # A retry would reorder it after later requests without the client knowing.
             reply = self._lanes.soap.overtaken(post)
@@ -373,6 +389,7 @@ class Lane(asyncio.Protocol):
         self._task = None
         self._full -= 1
         request.reply = self.responses.encode(reply, head.close)
+        self._lanes.statistics.answered(post.path, reply.status, perf_counter() - request.since)
         self.proceed()
         if reply.tell is not None:
             await reply.tell(not self._transport.is_closing())

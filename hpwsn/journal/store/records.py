@@ -230,6 +230,7 @@ class State:
 
     last_offset: int
     commits: int
+    changes: int
     entries: int
     mean_group: float
     failures: int

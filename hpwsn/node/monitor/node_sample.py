@@ -52,6 +52,7 @@ class NodeSample:
         self._count_dead_letters()
         process = self._process.sample()
         published, delivered, failed = self._rates(now)
+        parts.timings.sample()
         self.values = {
             "published_rate": published,
             "delivered_rate": delivered,
@@ -67,6 +68,11 @@ class NodeSample:
             "threads": process["threads"],
             "files": process["files"],
             "connections": self._connections(),
+            **{
+                f"{name}_{point}": seconds
+                for name, points in parts.timings.latency.items()
+                for point, seconds in points.items()
+            },
         }
         return self.values
 

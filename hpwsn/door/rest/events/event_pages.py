@@ -19,6 +19,7 @@ from hpwsn.broker.delivery.log_pages import Page, Stretch
 from hpwsn.door.event_shapes.learned_shapes import LearnedShapes
 from hpwsn.door.event_shapes.payload_shapes import SEPARATOR, WHOLE, JsonForm, RowsForm
 from hpwsn.notification import Run
+from hpwsn_client.wsn.soap.trace_context import traceparent_of
 
 ROWS_TYPE = "application/vnd.hpwsn.rows"
 ROWS, MOST_ROWS = 10_000, 50_000
@@ -86,7 +87,8 @@ def encode_head(run: Run) -> bytes:
     """What the events of a run have between their offset and their data: topic, time and id."""
     time = datetime.fromtimestamp(run.time, UTC).isoformat(timespec="milliseconds")
     id_ = "null" if run.message_id is None else json.dumps(run.message_id, ensure_ascii=False)
-    return f'"topic": {_quoted(str(run.topic))}, "time": "{time}", "id": {id_}'.encode()
+    trace = "" if run.trace is None else f', "traceparent": "{traceparent_of(run.trace)}"'
+    return f'"topic": {_quoted(str(run.topic))}, "time": "{time}", "id": {id_}{trace}'.encode()
 
 
 @lru_cache(maxsize=10_000)

@@ -23,9 +23,8 @@ from hpwsn.broker.delivery.log_pages import Page, encode_once, off_loop
 from hpwsn.broker.delivery.log_readers import Query, Readers
 from hpwsn.broker.delivery.pace import Pace
 from hpwsn.door.event_shapes.line_shapes import LineShapes
-from hpwsn.door.listener.http_exchange import read_body
+from hpwsn.door.listener.http_exchange import read_body, trace_of
 from hpwsn.door.rest.authorization import Accepts, reads_internal
-from hpwsn.door.rest.cross_origin import Origins
 from hpwsn.door.rest.events.event_pages import MOST_ROWS, ROWS, ROWS_BYTES, ROWS_TYPE, EventPages
 from hpwsn.door.rest.events.event_parameters import (
     accepts,
@@ -59,6 +58,7 @@ from hpwsn.door.rest.events.open_streams import OpenStreams
 from hpwsn.door.rest.events.payload_views import PayloadView, PayloadViews
 from hpwsn.door.rest.json_answers import answer, answers_in_json, bad, check_names
 from hpwsn.door.rest.openapi import document
+from hpwsn.http_json.cross_origin import Origins
 from hpwsn_client.wsn.operations.filters import Filter
 from hpwsn_client.wsn.operations.notifications import NotificationMessage
 from hpwsn_client.wsn.soap import faults
@@ -165,9 +165,9 @@ class EventsDoor:
             payloads, count = await off_loop(len(data), self._payloads, data, content_type)
         opening = NotificationMessage(TopicExpression.of_message(topic), b"")
         (message,) = self._broker.ask_for_receipts((opening,), receipt_to_of(request))
-        run = open_run(message, message_id, routing=routing_of(request))
+        run = open_run(message, message_id, routing=routing_of(request), trace=trace_of(request))
         run.payloads, run.size = payloads, count
-        source = Source(registration=registration_of(request))
+        source = Source(registration=registration_of(request), door="json")
         span = await self._broker.admission.publish_runs([run], source)
         return answer({"first": span.first, "last": span.last}, 202)
 

@@ -1,12 +1,12 @@
-"""Health, readiness, status and metrics of a node.
+"""Health, readiness and status of a node.
 
-It reads the counters of the broker and keeps none of its own. /metrics answers in the text format of
-Prometheus, /healthz and / in plain text, and all other paths in JSON.
+It reads the counters of the broker and keeps none of its own. /healthz and / answer in plain text, the other
+paths in JSON.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -40,8 +40,6 @@ class StatusDoor:
         self._started = broker.now()
         self.reports: dict[str, Callable[[], Mapping[str, Any]]] = {}
         """The counters of other parts of the node, by their name in /status."""
-        self.metrics: list[Callable[[], Iterable[str]]] = []
-        """Further lines of /metrics, for figures with labels."""
 
     def routes(self) -> list[web.RouteDef]:
         """Return the routes for the node's web application."""
@@ -50,7 +48,6 @@ class StatusDoor:
             web.get("/healthz", self._health),
             web.get("/readyz", self._ready),
             web.get("/status", self._status),
-            web.get("/metrics", self._metrics),
         ]
 
     async def _welcome(self, request: web.Request) -> web.Response:
@@ -83,10 +80,11 @@ class StatusDoor:
             "started": self._started.isoformat(),
             "uptime": round((now - self._started).total_seconds(), 3),
             "problems": [*self._problems(), *self._warnings()],
-            **self._figures(),
+            **self.figures(),
         }
 
-    def _figures(self) -> dict[str, Any]:
+    def figures(self) -> dict[str, Any]:
+        """All figures of /status; /metrics shows them too."""
         broker = self._broker
         return {
             "process": dict(self._process()),
@@ -106,16 +104,3 @@ class StatusDoor:
             "journal": asdict(broker.journal.state),
             **{name: dict(report()) for name, report in self.reports.items()},
         }
-
-    async def _metrics(self, request: web.Request) -> web.Response:
-        lines = [f"hpwsn_{name} {value}" for name, value in _flatten(self._figures())]
-        lines += [line for more in self.metrics for line in more()]
-        return web.Response(text="\n".join(lines) + "\n", content_type="text/plain")
-
-
-def _flatten(figures: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, float]]:
-    for name, value in figures.items():
-        if isinstance(value, dict):
-            yield from _flatten(value, f"{prefix}{name}_")
-        elif isinstance(value, int | float):
-            yield f"{prefix}{name}", value
