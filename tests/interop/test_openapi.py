@@ -1,8 +1,8 @@
 """schemathesis, unchanged, tries every operation of /openapi.json on a real node, with all default checks.
 
-What a document cannot say is said here: what a topic, an XPath, XML, NDJSON, TOML and Arrow are, and that of two
-names for one id only one may be given. Nobody waits for an event that never comes, and every run tries the
-same requests.
+What a document cannot say is said here: what a topic, an XPath, XML, NDJSON, TOML and Arrow are, and that of
+two names for one id only one may be given. Nobody waits for an event that never comes, and every run tries
+the same requests.
 """
 
 from __future__ import annotations
