@@ -73,7 +73,7 @@ def test_every_operation_does_what_the_document_says(
 ) -> None:
     if "id" in (case.query or {}):
         case.headers.pop("Hpwsn-Message-Id", None)
-    if isinstance((case.query or {}).get("max_rate"), int):
+    if str((case.query or {}).get("max_rate", "")).strip("0").isdecimal():
         del case.query["max_rate"]  # only streams have it, and these requests are polls
     if case.operation.path == "/streams/{uri}" and isinstance(case.body, dict):
         _make_readable(case.body)
