@@ -24,7 +24,7 @@ def test_a_service_is_a_row_of_a_table():
 @pytest.mark.parametrize("seconds", ["0", "-1", "nan", "1e9"])
 def test_an_interval_that_makes_no_sense_is_named(seconds, capsys):
     assert main(["streams", "list", "--watch", seconds]) == 2
-    assert "give the seconds between two lists" in capsys.readouterr().err
+    assert "give the seconds between two answers" in capsys.readouterr().err
 
 
 def test_the_first_list_says_that_there_is_no_node(capsys):

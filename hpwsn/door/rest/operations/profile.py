@@ -33,25 +33,30 @@ class ProfileDoor:
     def __init__(self, accepts_token: Accepts, enabled: bool) -> None:
         self._accepts_token = accepts_token
         self._enabled = enabled
-        self._running = False
+        self._running: CpuProfile | None = None
 
-    def routes(self) -> list[web.RouteDef]:
-        """Return the routes for the node's web application."""
-        return [web.post("/profile", self._profile)]
+    def join(self, app: web.Application) -> None:
+        """Add the route to the node's web application, and end a profile when the application ends."""
+        app.router.add_post("/profile", self._profile)
+        app.on_shutdown.append(self._close)
+
+    async def _close(self, app: web.Application) -> None:
+        if self._running is not None:
+            self._running.stop()
 
     @answers_in_json
     async def _profile(self, request: web.Request) -> web.Response:
         self._check(request)
         check_names(request, "seconds", "memory")
         seconds, memory = _seconds(request), _memory(request)
-        if self._running:
+        if self._running is not None:
             raise SoapFault("a profile is being made already; try again when it has ended", status=409)
-        self._running = True
+        self._running = CpuProfile(seconds)
         try:
-            told = await _sample(seconds)
+            told = await _run(self._running)
             told["memory"] = await in_thread(memory_profile) if memory else None
         finally:
-            self._running = False
+            self._running = None
         return answer(told, 200)
 
     def _check(self, request: web.Request) -> None:
@@ -65,9 +70,9 @@ class ProfileDoor:
             )
 
 
-async def _sample(seconds: float) -> dict[str, Any]:
+async def _run(profile: CpuProfile) -> dict[str, Any]:
     """Profile in a thread of its own; a request that is cancelled ends the thread."""
-    profile, pool = CpuProfile(seconds), ThreadPoolExecutor(1, thread_name_prefix="profiler")
+    pool = ThreadPoolExecutor(1, thread_name_prefix="profiler")
     try:
         return await asyncio.get_running_loop().run_in_executor(pool, profile.run)
     finally:

@@ -30,7 +30,8 @@ BUSIEST = "-rate"
 
 There is no next page: rates change before anybody asks for it.
 """
-
+_ONE = "/topics/{topic:(?!(?:changes|export|import|namespace)$)[^/]+}"
+"""A topic with the name of another address below /topics is found as `{urn:hpwsn:topics}import`."""
 Etag = Callable[[Node[Subscriber]], str | None]
 
 
@@ -46,7 +47,7 @@ class TopicListDoor:
 
     def routes(self) -> list[web.RouteDef]:
         """Return the routes for the node's web application; they come before those of events."""
-        return [web.get("/topics", self._list), web.get("/topics/{topic:[^/]+}", self._show)]
+        return [web.get("/topics", self._list), web.get(_ONE, self._show)]
 
     @answers_in_json
     async def _list(self, request: web.Request) -> web.StreamResponse:
