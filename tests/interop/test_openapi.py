@@ -89,6 +89,8 @@ def test_every_operation_does_what_the_document_says(
         _make_readable(case.body)
     if case.operation.path == "/topics" and isinstance((case.query or {}).get("after"), str):
         case.query["after"] = TOPICS_CURSOR
+    if case.operation.path == "/deadletters/groups" and isinstance((case.query or {}).get("after"), str):
+        del case.query["after"]  # it holds only for the sort of its page
     if case.operation.path == "/filters/check" and isinstance(case.body, dict):
         _make_checkable(case.body)
     if case.operation.path == "/topics/changes" and isinstance(case.body, dict):

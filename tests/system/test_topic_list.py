@@ -212,6 +212,27 @@ async def test_rates_and_last_messages_count_soap_and_json(node: NodeProcess) ->
     assert top["rate_below"] > 0
 
 
+async def test_the_busiest_topics_come_first_on_one_page(node: NodeProcess) -> None:
+    await post_events(node, "road:ring", {"n": 1})
+    await post_events(node, "road:ring:lane1", {"n": 1}, {"n": 2}, {"n": 3})
+    await post_events(node, "road:A4", {"n": 1}, {"n": 2})
+    page: dict[str, Any] = {}
+
+    async def counted() -> bool:
+        page.update(json.loads((await get(node, "/topics?sort=-rate"))[2]))
+        return len(page["items"]) == 3
+
+    await eventually(counted)
+    assert [item["topic"] for item in page["items"]] == ["road:ring:lane1", "road:A4", "road:ring"]
+    assert (page["next"], page["total"], set(page)) == (None, 3, {"revision", "items", "next", "total"})
+    two = json.loads((await get(node, "/topics?sort=-rate&limit=2"))[2])
+    assert [item["topic"] for item in two["items"]] == ["road:ring:lane1", "road:A4"]
+    assert two["next"] is None
+    below = json.loads((await get(node, "/topics?sort=-rate&under=road:ring"))[2])
+    assert [item["topic"] for item in below["items"]] == ["road:ring:lane1"]
+    assert "give -rate" in (await error(node, "/topics?sort=rate"))[1]
+
+
 async def test_the_last_message_is_known_after_a_restart(tmp_path: Path) -> None:
     node = NodeProcess(tmp_path / "data").start()
     await post_events(node, "a:b", {"n": 1})
