@@ -63,8 +63,9 @@ from hpwsn.streams.registry.known_services import Services
 from hpwsn.streams.registry.service_file import ServiceStore
 from hpwsn.topics.directory.directory import Directory
 from hpwsn.topics.directory.live_topics import LiveTopics
+from hpwsn.topics.directory.topic_editing import TopicEditing
 from hpwsn.topics.directory.tree_cache import TreeCache
-from hpwsn.topics.opening import access_from, open_directory
+from hpwsn.topics.opening import access_from, edit_access_from, open_directory
 from hpwsn.topics.tree.tree import TopicTree
 from hpwsn.tracing.span_hooks import Spans
 from hpwsn_client.transport import Transport
@@ -160,6 +161,14 @@ class Parts:
             config, self.name, self.journal, self.clock, self.limits, self.tree.is_internal
         )
         self.topics = self._open_topics(directory)
+        self.topic_editing = TopicEditing(topics, directory, self._topic_editor(directory), self.topics)
+
+    def _topic_editor(self, directory: Directory) -> Directory | None:
+        """The directory as the node edits it; None if the node only reads it."""
+        topics = self.config.topics
+        if not directory.remote:
+            return directory
+        return open_directory(topics.url, edit_access_from(topics)) if topics.edit_bind_dn else None
 
     def _open_topics(self, directory: Directory) -> LiveTopics:
         topics = self.config.topics

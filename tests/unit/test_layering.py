@@ -59,7 +59,7 @@ SMALL = {
     "hpwsn.durable_files": "every layer has files that must survive",
     "hpwsn.topics.directory.tree_cache": "the cache of one directory, apart from all that follow it",
     "hpwsn.matching.papers.selectable": "a table that loads every engine in it",
-    "hpwsn.door.rest.json_requests": "bodies, apart from the answers",
+    "hpwsn.broker.topic_effect": "what edits do to subscriptions, of which the topics know nothing",
     "hpwsn.door.rest.list_pages": "an older name of what the admin node needs too",
     "hpwsn.door.rest.authorization": "what a model of identities will replace",
     "hpwsn.topics.tree.internal_topics": "the rule for subscribers, apart from the tree that it asks",
