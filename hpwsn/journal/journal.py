@@ -24,6 +24,7 @@ from hpwsn.journal.retention.pruning import Pruning
 from hpwsn.journal.store import changes
 from hpwsn.journal.store.data_directory import DirectoryLock
 from hpwsn.journal.store.large_contents import LargeContents
+from hpwsn.journal.store.log_positions import count_dead_letters, find_times
 from hpwsn.journal.store.reader import Reader
 from hpwsn.journal.store.records import (
     Arrival,
@@ -231,6 +232,18 @@ class Journal:
         while not found:
             offset, found = await self._read(self._reader.since, time, offset)
         return offset
+
+    async def times(self, offsets: Collection[int]) -> dict[int, float]:
+        """When the entries at these offsets were accepted, without reading their contents."""
+        found: dict[int, float] = await self._query(lambda db: find_times(db, offsets))
+        return found
+
+    async def dead_letters_by_subscription(
+        self, subscription_ids: Collection[str] | None = None
+    ) -> dict[str, int]:
+        """The number of dead letters of each of these subscriptions, or of all, that has some."""
+        found: dict[str, int] = await self._query(lambda db: count_dead_letters(db, subscription_ids))
+        return found
 
     def put_subscription(self, record: SubscriptionRecord) -> asyncio.Future[None]:
         """Store a subscription or its changed state; a stored cursor never moves back."""

@@ -186,6 +186,7 @@ class Node:
         events = EventsDoor(
             parts.broker,
             parts.readers,
+            parts.event_pages,
             self._limits,
             server.request_timeout,
             check_filter=parts.services.check,

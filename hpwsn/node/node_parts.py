@@ -22,6 +22,7 @@ from hpwsn.broker.delivery.log_readers import Readers
 from hpwsn.broker.delivery.processor import Processor
 from hpwsn.broker.delivery.queue_limits import Overflow, QueueLimits
 from hpwsn.broker.delivery.senders import PullSender, PushSender, SenderRegistry
+from hpwsn.broker.delivery.webhook_sender import WebhookSender
 from hpwsn.broker.job_token import load_job_token
 from hpwsn.broker.lifetimes.retry import RetryPolicy, retry_policies
 from hpwsn.broker.outcomes.plugins import OutcomePlugins, installed_plugins
@@ -38,6 +39,7 @@ from hpwsn.broker.subscriptions.resource_addresses import ResourceIds
 from hpwsn.broker.subscriptions.subscription import Subscriber
 from hpwsn.broker.subscriptions.subscriptions import Subscriptions, SubscriptionSettings
 from hpwsn.door.onvif.pull_subscriptions import PullSubscriptions
+from hpwsn.door.rest.events.event_pages import EventPages
 from hpwsn.door.soap.property_documents import broker_properties
 from hpwsn.errors import HpwsnError
 from hpwsn.journal.journal import Journal
@@ -130,6 +132,7 @@ class Parts:
             response_timeout=delivery.response_timeout,
             ssl_context=consumer_context(delivery.ca_file),
         )
+        self.event_pages = EventPages()
         self.pull_points = PullPoints(
             self.journal, settings=config.pull_points, clock=self.clock, ids=self._ids
         )
@@ -142,6 +145,7 @@ class Parts:
             senders=SenderRegistry(
                 PushSender(self.pusher, delivery.batch, delivery.soap_action),
                 PullSender(self.journal, self.pull_points),
+                WebhookSender(self.pusher, delivery.batch, self.event_pages.json_events),
                 self.pull_points,
                 self.base_url,
                 self._ids,

@@ -26,6 +26,8 @@ log = logging.getLogger(__name__)
 
 OVERHEAD = 512
 """Bytes of memory per notification in addition to its content."""
+BATCH_BYTES = 4 * 2**20
+"""Content after which no more notifications are added to a send."""
 READERS = 8
 """Subscriptions that may read from the journal at the same time."""
 PRESENT = 10_000
@@ -121,7 +123,7 @@ class Recent:
     The newest notification stays even if it alone is above the limit, so that its subscribers share it.
     """
 
-    __slots__ = ("_kept", "get", "limit", "size")
+    __slots__ = ("_gathered", "_kept", "get", "limit", "size")
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -129,6 +131,26 @@ class Recent:
         self._kept: OrderedDict[int, Notification] = OrderedDict()
         self.get = self._kept.get
         """The notification at an offset, or None."""
+        self._gathered: tuple[Sequence[int], Sequence[Notification]] = ((), ())
+
+    def gather(self, offsets: Sequence[int]) -> Sequence[Notification]:
+        """As many of the first as the cache has and one send may carry.
+
+        Consumers of the same topic ask one after another for the same ones, which then are the same object.
+        """
+        known, notifications = self._gathered
+        if offsets == known:
+            return notifications
+        found: list[Notification] = []
+        size = 0
+        for notification in map(self.get, offsets):
+            if notification is None or size > BATCH_BYTES:
+                break
+            found.append(notification)
+            size += len(notification.content)
+        if found:
+            self._gathered = offsets, found
+        return found
 
     def put(self, first: int, notifications: Iterable[Notification]) -> None:
         """Add notifications and evict the oldest."""

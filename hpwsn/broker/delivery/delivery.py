@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from hpwsn.broker.delivery.backlog import Backlog, JournalWork, Recent
 from hpwsn.broker.delivery.queue_limits import DEAD_LETTER, Overflow
 from hpwsn.broker.delivery.resend import Once, next_letters, next_present
-from hpwsn.broker.delivery.sending import Attempt, Sender, Senders, Settling, Totals, worn_out
+from hpwsn.broker.delivery.sending import Attempt, RetryTimers, Sender, Senders, Settling, Totals, worn_out
 from hpwsn.broker.lifetimes.message_expiry import LOOKED_AT, Sorted, sort_out
 from hpwsn.broker.lifetimes.retry import RetryPolicies
 from hpwsn.broker.outcomes.outcome import Result
@@ -27,13 +27,11 @@ from hpwsn.journal.journal import Journal
 from hpwsn.listeners import Listeners
 from hpwsn.matching.content.content_filters import ContentFilters
 from hpwsn.notification import Notification
+from hpwsn.recent_rates import RecentRates
 from hpwsn.topics.tree.tree import TopicTree
 from hpwsn_client.wsn.soap.addressing import EndpointReference
 
 log = logging.getLogger(__name__)
-
-BATCH_BYTES = 4 * 2**20
-"""Content after which no more notifications are added to a send."""
 
 JOURNAL_PAUSE = 1.0
 """Seconds until something that the journal refused is tried again."""
@@ -66,12 +64,11 @@ class Delivery:
         self._retry = retry
         self._overflow = overflow
         self._clock = clock
-        self._timers: dict[Subscription, asyncio.TimerHandle] = {}
+        self._timers = RetryTimers(self.wake)
         self._work = JournalWork(lambda subscription: self._proceed_later(subscription, JOURNAL_PAUSE))
         self._in_background = self._work.start
         self._settling = Settling()
         self._offered: dict[Subscription, None] = {}
-        self._gathered: tuple[Sequence[int], Sequence[Notification]] = ((), ())
         self._closing = False
         self.head = 0
         """The newest offset that has been offered to every subscription it matches."""
@@ -80,10 +77,12 @@ class Delivery:
         self.reports = OutcomeReports(clock)
         """Told of every outcome."""
         self.totals = Totals()
+        self.rates: RecentRates[Subscription] = RecentRates()
+        """Notifications per second that each subscription got lately."""
 
-    def check(self, consumer: EndpointReference) -> str | None:
+    def check(self, consumer: EndpointReference, *, webhook: bool = False) -> str | None:
         """The local pull point that the reference means, if any; a fault if it can never be reached."""
-        return self._senders.resolve(consumer)
+        return self._senders.resolve(consumer, webhook=webhook)
 
     def offer(self, subscription: Subscription, offsets: range) -> None:
         """These matched; they go out with all others of this commit, or when their turn comes."""
@@ -110,13 +109,13 @@ class Delivery:
 
     def wake(self, subscription: Subscription) -> None:
         """Deliver what waits now, without sitting out a pause before a retry."""
-        self._cancel_timer(subscription)
+        self._timers.cancel(subscription)
         self._overflow.watch(subscription)
         self._proceed(subscription)
 
     def forget(self, subscription: Subscription) -> None:
         """Drop the timer and whoever waits for it."""
-        self._cancel_timer(subscription)
+        self._timers.cancel(subscription)
         self._overflow.forget(subscription)
         self._settled(subscription)
 
@@ -125,12 +124,9 @@ class Delivery:
             self._settling.settled(subscription)
 
     def _sender(self, subscription: Subscription) -> Sender:
-        return self._senders.push if subscription.pull_point is None else self._senders.pull
-
-    def _cancel_timer(self, subscription: Subscription) -> None:
-        timer = self._timers.pop(subscription, None)
-        if timer is not None:
-            timer.cancel()
+        if subscription.pull_point is not None:
+            return self._senders.pull
+        return self._senders.push if subscription.webhook is None else self._senders.webhook
 
     def _proceed(self, subscription: Subscription) -> None:
         """Take the next step, if none is under way: too long a queue first, then what may go out."""
@@ -165,32 +161,13 @@ class Delivery:
         sender = self._sender(subscription)
         count = 1 if subscription.progress.alone else sender.batch(subscription)
         offsets = subscription.cursor.batch(count if subscription.expires is None else max(count, LOOKED_AT))
-        notifications = self._gather(offsets)
+        notifications = self._recent.gather(offsets)
         if not notifications:
             self._in_background(subscription, self._read(subscription, sender, offsets))
             return
         if len(notifications) < len(offsets):
             offsets = offsets[: len(notifications)]
         self._send(subscription, sender, offsets, notifications)
-
-    def _gather(self, offsets: Sequence[int]) -> Sequence[Notification]:
-        """As many of the first as memory has and one send may carry.
-
-        Consumers of the same topic ask one after another for the same ones, which then are the same object.
-        """
-        known, notifications = self._gathered
-        if offsets == known:
-            return notifications
-        found: list[Notification] = []
-        size = 0
-        for notification in map(self._recent.get, offsets):
-            if notification is None or size > BATCH_BYTES:
-                break
-            found.append(notification)
-            size += len(notification.content)
-        if found:
-            self._gathered = offsets, found
-        return found
 
     def _send(
         self,
@@ -244,6 +221,7 @@ class Delivery:
     def _count_delivered(self, subscription: Subscription, count: int) -> None:
         subscription.progress.delivered += count
         self.totals.delivered += count
+        self.rates.new[subscription] += count
 
     def _advance(self, subscription: Subscription, upto: int) -> None:
         subscription.cursor.acknowledge(upto)
@@ -285,8 +263,7 @@ class Delivery:
 
     def _proceed_later(self, subscription: Subscription, pause: float) -> None:
         if not self._closing and subscription.deliverable:
-            loop = asyncio.get_running_loop()
-            self._timers[subscription] = loop.call_later(pause, self.wake, subscription)
+            self._timers.set(subscription, pause)
         self._settled(subscription)
 
     # Notifications that waited too long
@@ -489,11 +466,19 @@ class Delivery:
         """How many subscriptions wait for a retry."""
         return len(self._timers)
 
+    def next_attempt(self, subscription: Subscription) -> float | None:
+        """When it is tried again, in seconds since 1970; None if it does not wait for a retry."""
+        pause = self._timers.remaining(subscription)
+        return None if pause is None else self._clock() + pause
+
+    def retry(self, subscription: Subscription) -> None:
+        """Try a failing consumer now; the pauses start again, the limits of its retries do not."""
+        subscription.progress.attempt = 0
+        self.wake(subscription)
+
     async def close(self) -> None:
         """Start nothing new; what is under way ends with its sender."""
         self._closing = True
-        for timer in self._timers.values():
-            timer.cancel()
-        self._timers.clear()
+        self._timers.close()
         self._settling.close()
         await self._work.close()

@@ -14,6 +14,7 @@ from typing import cast
 
 from hpwsn.broker.push.request import OutcomeKind
 from hpwsn.broker.subscriptions.cursor import Cursor
+from hpwsn.broker.subscriptions.webhook import Webhook, webhook_of
 from hpwsn.matching.content.content_group import ContentGroup
 from hpwsn.notification import Notification
 from hpwsn_client.wsn.formats.original import is_original
@@ -107,8 +108,11 @@ class Subscription:
     """How many notifications may wait; None until the queue limits were looked up."""
     expires: Duration | None = field(init=False)
     """How long a notification may wait for the consumer, if that is bounded."""
+    webhook: Webhook | None = field(init=False)
+    """How a consumer gets JSON; None for all others."""
 
     def __post_init__(self) -> None:
+        self.webhook = webhook_of(self.request)
         asked = self.request.policy.delivery
         self.expires = asked.expires if asked is not None else None
 
@@ -145,4 +149,4 @@ def subscription_key(request: Subscribe, pull_point: str | None) -> Hashable:
     """Equal for requests that ask for the same thing to be sent to the same place."""
     consumer = request.consumer
     place = pull_point or consumer.address, consumer.reference_parameters
-    return *place, request.filter, request.policy, is_original(request)
+    return *place, request.filter, request.policy, is_original(request), webhook_of(request)

@@ -86,7 +86,8 @@ def _middle(run: Run) -> bytes:
     """What the events of a run have between their offset and their data."""
     time = datetime.fromtimestamp(run.time, UTC).isoformat(timespec="milliseconds")
     id_ = "null" if run.message_id is None else json.dumps(run.message_id, ensure_ascii=False)
-    return f'"topic": {_quoted(str(run.topic))}, "time": "{time}", "id": {id_}, "data": '.encode()
+    topic = "null" if run.topic is None else _quoted(str(run.topic))
+    return f'"topic": {topic}, "time": "{time}", "id": {id_}, "data": '.encode()
 
 
 @lru_cache(maxsize=10_000)

@@ -82,6 +82,7 @@ class EventsDoor:
         self,
         broker: Broker,
         readers: Readers,
+        pages: EventPages,
         limits: Limits,
         request_timeout: float,
         *,
@@ -96,7 +97,7 @@ class EventsDoor:
         self._check_filter = check_filter
         self._accepts_token = accepts_token
         self._origins = origins
-        self._pages = EventPages()
+        self._pages = pages
         self._forms = Forms(self._pages.json_events)
         self.open_streams = OpenStreams()
         self._shapes = LineShapes(limits, GROWTH)
