@@ -14,6 +14,7 @@ import signal
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager
+from urllib.parse import urlsplit
 
 import uvloop
 from aiohttp import web
@@ -26,6 +27,7 @@ from hpwsn.broker.housekeeping import Housekeeping, RetentionPolicy
 from hpwsn.broker.lease_timer import LeaseTimer
 from hpwsn.door.onvif.event_service import OnvifDoor
 from hpwsn.door.original.wsn_process import OriginalDoor
+from hpwsn.door.rest.cross_origin import Origins
 from hpwsn.door.rest.events.events_door import EventsDoor
 from hpwsn.door.rest.json_answers import errors_in_json
 from hpwsn.door.rest.operations.dead_letters import DeadLettersDoor
@@ -171,6 +173,9 @@ class Node:
     async def _open_doors(self) -> None:
         parts, server = self.parts, self.config.server
         app = web.Application(client_max_size=server.body_limit, middlewares=[errors_in_json])
+        own = (server.host, urlsplit(server.public_url).hostname or "")
+        origins = Origins(server.cors_origins, server.websocket_origins, own)
+        origins.join(app)
         context = Context(parts.broker, self._limits)
         soap = SoapDoor(context, server.request_timeout)
         app.add_routes(soap.routes())
@@ -191,7 +196,7 @@ class Node:
             server.request_timeout,
             check_filter=parts.services.check,
             accepts_token=parts.job_token.accepts,
-            origins=server.websocket_origins,
+            origins=origins,
         )
         events.join(app)
         subtree = self.config.topics.simple_subtree
@@ -205,7 +210,6 @@ class Node:
             check_input=parts.readers.check,
             accepts_token=parts.job_token.accepts,
             request_timeout=server.request_timeout,
-            origins=server.websocket_origins,
         )
         app.add_routes(streams.routes())
         await self.port.open(app, soap, parts.admission)

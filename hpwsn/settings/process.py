@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from hpwsn.settings.quantities import Boolean, Choice, Duration, Integer, Size, Text, TextList, Url
+from hpwsn.settings.quantities import Boolean, Choice, Duration, Integer, OriginList, Size, Text, Url
 from hpwsn.settings.setting import ANY_HOST, MIB, setting
 
 
@@ -33,10 +33,15 @@ class ServerSettings:
         10.0, Duration(0), "Maximum wait for in-flight requests and deliveries at SIGTERM."
     )
     fast_lane: bool = setting(True, Boolean(), "Use the shorter code path for common requests.")
+    cors_origins: tuple[str, ...] = setting(
+        (),
+        OriginList("a list of origins, such as https://maps.example.org, or *"),
+        "Web pages of other origins that may use the JSON addresses (CORS).",
+    )
     websocket_origins: tuple[str, ...] = setting(
         (),
-        TextList("a list of origins, such as https://maps.example.org, or *"),
-        "Web pages of other origins that may open a WebSocket.",
+        OriginList("a list of origins, such as https://maps.example.org, or *"),
+        "Web pages of other origins that may open a WebSocket, and write.",
     )
     tls_certificate: str = setting(
         "", Text("a PEM file, or empty for plain HTTP"), "Server certificate with its chain."

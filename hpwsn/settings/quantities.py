@@ -26,6 +26,7 @@ DURATION_UNITS = {"": 1.0, "ms": 0.001, "s": 1.0, "min": 60.0, "h": 3600.0, "d":
 _AMOUNT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", re.IGNORECASE)
 _ISO_DURATION = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?")
 _WHOLE = re.compile(r"\s*[+-]?\d{1,18}\s*")
+_is_origin = re.compile(r"https?://[^\s/?#@]+").fullmatch
 _TRUE = frozenset({"true", "yes", "on", "1"})
 _FALSE = frozenset({"false", "no", "off", "0"})
 
@@ -118,6 +119,18 @@ class TextList:
         """The texts as a TOML list."""
         texts = value if isinstance(value, list | tuple) else ()
         return "[" + ", ".join(map(Text().format, texts)) + "]"
+
+
+@dataclass(frozen=True, slots=True)
+class OriginList(TextList):
+    """Origins of web pages, as browsers write them: scheme, host and port, without a path; or `*` for all."""
+
+    def parse(self, value: object) -> tuple[str, ...]:
+        """The origins in lower case."""
+        found = tuple(text.lower() for text in TextList.parse(self, value))
+        if not all(text == "*" or _is_origin(text) for text in found):
+            raise ValueError(self.describe())
+        return found
 
 
 @dataclass(frozen=True, slots=True)

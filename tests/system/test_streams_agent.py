@@ -119,7 +119,7 @@ async def test_definitions_that_are_wrong_or_not_allowed_start_nothing(tmp_path:
         assert (await ask("POST", f"{node.base}/streams", data=chunks()))[0] == 413
         for origin in ("https://evil.example", "null"):
             status, answer = await start(node, EVEN, Origin=origin)
-            assert (status, "server.websocket_origins" in answer["error"]) == (403, True)
+            assert (status, "server.cors_origins" in answer["error"]) == (403, True)
         # A foreign page whose name was given the address of the node.
         rebound = f"evil.example:{node.port}"
         assert (await start(node, EVEN, Origin=f"http://{rebound}", Host=rebound))[0] == 403

@@ -11,6 +11,7 @@ from hpwsn.settings.quantities import (
     Choice,
     Duration,
     Integer,
+    OriginList,
     Size,
     Text,
     TextList,
@@ -150,3 +151,18 @@ def test_several_texts_are_a_list_or_have_commas_between_them(value: object, tex
 def test_anything_else_is_no_list_of_texts(value: object) -> None:
     with pytest.raises(ValueError, match="a list of topics"):
         TextList("a list of topics").parse(value)
+
+
+def test_origins_are_as_browsers_write_them() -> None:
+    kind = OriginList("a list of origins, or *")
+    assert kind.parse("https://Maps.example, http://[::1]:9000") == (
+        "https://maps.example",
+        "http://[::1]:9000",
+    )
+    assert kind.parse(["*"]) == ("*",)
+
+
+@pytest.mark.parametrize("value", ["maps.example", "https://maps.example/", "ftp://maps.example", "null", 1])
+def test_an_origin_that_no_browser_sends_is_rejected(value: object) -> None:
+    with pytest.raises(ValueError, match="a list of origins"):
+        OriginList("a list of origins, or *").parse(value)

@@ -56,6 +56,7 @@ SMALL = {
     "hpwsn.durable_files": "every layer has files that must survive",
     "hpwsn.topics.directory.tree_cache": "the cache of one directory, apart from all that follow it",
     "hpwsn.matching.papers.selectable": "a table that loads every engine in it",
+    "hpwsn.door.rest.json_requests": "bodies, apart from the answers",
     "hpwsn.door.rest.openapi": "joins the data files in openapi_parts",
     "hpwsn.door.rest.authorization": "what a model of identities will replace",
     "hpwsn.topics.tree.internal_topics": "the rule for subscribers, apart from the tree that it asks",

@@ -59,7 +59,7 @@ async def errors_in_json(request: web.Request, handler: Handling) -> web.StreamR
     try:
         return await handler(request)
     except web.HTTPException as error:
-        if error.status < 400 or error.content_type == "application/json" or _speaks_soap(request):
+        if error.status < 400 or error.content_type == "application/json" or speaks_soap(request):
             raise
         response = answer({"error": _words(request, error)}, error.status)
         if "Allow" in error.headers:
@@ -68,13 +68,14 @@ async def errors_in_json(request: web.Request, handler: Handling) -> web.StreamR
     except ConnectionError:
         raise
     except Exception:
-        if _speaks_soap(request):
+        if speaks_soap(request):
             raise
         log.exception("%s %s failed", request.method, request.path)
         return answer({"error": INTERNAL}, 500)
 
 
-def _speaks_soap(request: web.Request) -> bool:
+def speaks_soap(request: web.Request) -> bool:
+    """Whether the path is that of a SOAP address, whose errors are faults."""
     return request.path.startswith(("/wsn", "/onvif"))
 
 

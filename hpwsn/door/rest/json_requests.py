@@ -1,12 +1,12 @@
-"""Requests to the JSON door that change something: where they come from, and their body as a JSON object."""
+"""The bodies of requests to the JSON door: JSON objects with known fields, of bounded size.
+
+Which web pages may send such requests is decided before, in cross_origin.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from ipaddress import ip_address
 from typing import Any
-from urllib.parse import urlsplit
 
 from aiohttp import web
 
@@ -17,40 +17,6 @@ from hpwsn_client.wsn.topics.topic import shown
 
 LARGEST_OBJECT = 1 << 20
 """The most bytes of a request with a JSON object."""
-
-
-def check_origin(request: web.Request, origins: Sequence[str]) -> None:
-    """Refuse web pages of other servers: browsers let any page open a WebSocket to any address."""
-    origin = request.headers.get("Origin")
-    if origin is None or "*" in origins or origin in origins or urlsplit(origin).netloc == request.host:
-        return
-    raise faults.SoapFault(
-        f"web pages of origin {shown(origin)} are not allowed; add it to server.websocket_origins", status=403
-    )
-
-
-def check_page(request: web.Request, origins: Sequence[str]) -> None:
-    """Refuse web pages of other servers: a page in a user's browser reaches the node's loopback address.
-
-    A page of the node itself has its address or `localhost`: by any other name, a foreign page could have
-    been given the node's address (DNS rebinding).
-    """
-    check_origin(request, origins)
-    origin = request.headers.get("Origin")
-    if origin is None or origin in origins or "*" in origins:
-        return
-    host = urlsplit(origin).hostname or ""
-    if host != "localhost" and not _is_address(host):
-        reason = f"web pages of origin {shown(origin)} may not change anything here; add it to"
-        raise faults.SoapFault(f"{reason} server.websocket_origins", status=403)
-
-
-def _is_address(host: str) -> bool:
-    try:
-        ip_address(host)
-    except ValueError:
-        return False
-    return True
 
 
 async def read_object(request: web.Request, patience: float, *known: str) -> dict[str, Any]:

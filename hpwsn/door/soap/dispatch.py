@@ -25,6 +25,7 @@ from hpwsn_client.wsn.operations.messages import Message, parse_message
 from hpwsn_client.wsn.soap import faults
 from hpwsn_client.wsn.soap.envelope import Envelope
 from hpwsn_client.wsn.soap.names import WSNT, br, rl, wsnt
+from hpwsn_client.wsn.soap.wrong_namespace import namespace_hint
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +146,7 @@ class Endpoint:
         names = sorted(name.rpartition("}")[2] for name in self.operations)
         return faults.ActionNotSupported(
             f"{body.tag} is not an operation of this address; it has {', '.join(names)}"
+            f"{namespace_hint((body,), self.operations)}"
         )
 
 

@@ -183,7 +183,7 @@ def parse_create_pull_point_subscription_response(
     element: etree._Element,
 ) -> CreatePullPointSubscriptionResponse:
     """Parse a CreatePullPointSubscriptionResponse."""
-    reference = required(element, element.find(tev("SubscriptionReference")), "SubscriptionReference")
+    reference = required(element, element.find(tev("SubscriptionReference")), "SubscriptionReference", TEV)
     now = required(element, element.find(wsnt("CurrentTime")), "CurrentTime")
     end = required(element, element.find(wsnt("TerminationTime")), "TerminationTime")
     return CreatePullPointSubscriptionResponse(
@@ -209,8 +209,8 @@ def parse_pull_messages(element: etree._Element) -> PullMessages:
     """Parse a PullMessages."""
     timeout, limit = parts_of(element, "Timeout", "MessageLimit")
     return PullMessages(
-        parse_span(required(element, timeout, "Timeout")),
-        parse_count(required(element, limit, "MessageLimit")),
+        parse_span(required(element, timeout, "Timeout", TEV)),
+        parse_count(required(element, limit, "MessageLimit", TEV)),
     )
 
 
@@ -223,8 +223,8 @@ def encode_pull_messages(message: PullMessages) -> bytes:
 
 def parse_pull_messages_response(element: etree._Element) -> PullMessagesResponse:
     """Parse a PullMessagesResponse."""
-    now = required(element, element.find(tev("CurrentTime")), "CurrentTime")
-    end = required(element, element.find(tev("TerminationTime")), "TerminationTime")
+    now = required(element, element.find(tev("CurrentTime")), "CurrentTime", TEV)
+    end = required(element, element.find(tev("TerminationTime")), "TerminationTime", TEV)
     messages = element.iterchildren(wsnt("NotificationMessage"))
     return PullMessagesResponse(
         parse_moment(now), parse_moment(end), tuple(map(parse_notification_message, messages))
@@ -247,8 +247,8 @@ def parse_pull_messages_fault(element: etree._Element) -> PullMessagesFaultRespo
     """Parse a PullMessagesFaultResponse."""
     timeout, limit = parts_of(element, "MaxTimeout", "MaxMessageLimit")
     return PullMessagesFaultResponse(
-        parse_span(required(element, timeout, "MaxTimeout")),
-        parse_count(required(element, limit, "MaxMessageLimit")),
+        parse_span(required(element, timeout, "MaxTimeout", TEV)),
+        parse_count(required(element, limit, "MaxMessageLimit", TEV)),
     )
 
 
@@ -262,7 +262,7 @@ def parse_seek(element: etree._Element) -> Seek:
     """Parse a Seek."""
     time, reverse = parts_of(element, "UtcTime", "Reverse")
     return Seek(
-        parse_moment(required(element, time, "UtcTime")),
+        parse_moment(required(element, time, "UtcTime", TEV)),
         reverse is not None and (reverse.text or "").strip(BLANKS) in ("true", "1"),
     )
 
@@ -275,7 +275,7 @@ def encode_seek(message: Seek) -> bytes:
 
 def parse_event_properties(element: etree._Element) -> GetEventPropertiesResponse:
     """Parse a GetEventPropertiesResponse."""
-    topic_set = required(element, element.find(_TOPIC_SET), "TopicSet")
+    topic_set = required(element, element.find(_TOPIC_SET), "TopicSet", WSTOP)
     fixed = required(element, element.find(wsnt("FixedTopicSet")), "FixedTopicSet")
     return GetEventPropertiesResponse(
         texts_of(element, tev("TopicNamespaceLocation")),
@@ -319,7 +319,7 @@ _CAPABILITIES = {
 
 def parse_service_capabilities(element: etree._Element) -> GetServiceCapabilitiesResponse:
     """Parse a GetServiceCapabilitiesResponse; missing capabilities are False or 0."""
-    found = required(element, element.find(tev("Capabilities")), "Capabilities")
+    found = required(element, element.find(tev("Capabilities")), "Capabilities", TEV)
     values: dict[str, Any] = {}
     for name, field in _CAPABILITIES.items():
         text = found.get(name, "").strip(BLANKS)

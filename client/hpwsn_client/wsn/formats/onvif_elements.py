@@ -13,6 +13,7 @@ from hpwsn_client.wsn.soap.names import TEV, WSNT, XSI
 from hpwsn_client.wsn.soap.sequence import children_of
 from hpwsn_client.wsn.soap.soap_faults import InvalidMessage
 from hpwsn_client.wsn.soap.times import Duration, Termination, format_time, parse_time
+from hpwsn_client.wsn.soap.wrong_namespace import namespace_hint
 from hpwsn_client.wsn.soap.xml import escape
 from hpwsn_client.wsn.topics.topic import shown
 
@@ -29,9 +30,10 @@ def parts_of(element: etree._Element, *names: str) -> list[etree._Element | None
         if name in names and name not in found:
             found[name] = child
         elif not child.tag.startswith("{") or name != child.tag:
+            hint = namespace_hint((child,), (f"{{{TEV}}}{each}" for each in names))
             raise InvalidMessage(
                 f"{element.tag} has the child {child.tag}, which is unknown or repeated; it may have"
-                f" {', '.join(names) or 'none'}"
+                f" {', '.join(names) or 'none'}{hint}"
             )
     return [found.get(name) for name in names]
 

@@ -23,6 +23,7 @@ from hpwsn_client.wsn.soap.faults import (
 from hpwsn_client.wsn.soap.names import DIALECT_PREDICATES, DIALECT_XPATH, WSNT, wsnt
 from hpwsn_client.wsn.soap.sequence import children_of
 from hpwsn_client.wsn.soap.soap_faults import InvalidMessage, SoapFault
+from hpwsn_client.wsn.soap.wrong_namespace import namespace_hint
 from hpwsn_client.wsn.soap.xml import NCNAME, escape, escape_attribute
 from hpwsn_client.wsn.topics.topic import shown
 from hpwsn_client.wsn.topics.topic_expressions import TopicExpression, encode_topic, parse_topic
@@ -81,7 +82,8 @@ def parse_filter(element: etree._Element) -> Filter:
     if unknown:
         names = ", ".join(map(shown, unknown))
         raise InvalidFilterFault(
-            f"unknown filters: {names}; use TopicExpression, MessageContent or ProducerProperties",
+            f"unknown filters: {names}; use TopicExpression, MessageContent or ProducerProperties"
+            f"{namespace_hint(children, (_TOPIC, _CONTENT, _PROPERTIES))}",
             unknown_filters=tuple(unknown),
         )
     return Filter(

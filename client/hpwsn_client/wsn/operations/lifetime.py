@@ -17,6 +17,7 @@ from hpwsn_client.wsn.soap.names import WSRF_RL, XSI, rl
 from hpwsn_client.wsn.soap.sequence import children_of, is_nil, required, text_of
 from hpwsn_client.wsn.soap.soap_faults import InvalidMessage
 from hpwsn_client.wsn.soap.times import Duration, Termination, format_time, parse_time
+from hpwsn_client.wsn.soap.wrong_namespace import namespace_hint
 from hpwsn_client.wsn.soap.xml import escape
 from hpwsn_client.wsn.topics.topic import shown
 
@@ -57,6 +58,7 @@ def parse_set_termination_time(element: etree._Element) -> SetTerminationTime:
     if len(children) != 1 or children[0].tag not in (_TIME, _DURATION):
         raise InvalidMessage(
             f"{element.tag} must have either RequestedTerminationTime or RequestedLifetimeDuration"
+            f"{namespace_hint(children, (_TIME, _DURATION))}"
         )
     return SetTerminationTime(_parse_requested(children[0]))
 
@@ -70,8 +72,8 @@ def encode_set_termination_time(message: SetTerminationTime) -> bytes:
 def parse_set_termination_time_response(element: etree._Element) -> SetTerminationTimeResponse:
     """Parse a SetTerminationTimeResponse."""
     times = {child.tag: child for child in children_of(element)}
-    now = required(element, times.get(rl("CurrentTime")), "CurrentTime")
-    end = required(element, times.get(rl("NewTerminationTime")), "NewTerminationTime")
+    now = required(element, times.get(rl("CurrentTime")), "CurrentTime", WSRF_RL)
+    end = required(element, times.get(rl("NewTerminationTime")), "NewTerminationTime", WSRF_RL)
     return SetTerminationTimeResponse(None if is_nil(end) else _parse_date_time(end), _parse_date_time(now))
 
 

@@ -17,6 +17,7 @@ from hpwsn_client.wsn.soap.names import HPWSN, WSNT, hp, wsnt
 from hpwsn_client.wsn.soap.payload_xml import encode_standalone, inherited_size
 from hpwsn_client.wsn.soap.sequence import children_of, is_extension, misplaced
 from hpwsn_client.wsn.soap.soap_faults import InvalidMessage
+from hpwsn_client.wsn.soap.wrong_namespace import is_mistaken, namespace_hint
 from hpwsn_client.wsn.soap.xml import DEFAULT_LIMITS, STORED_LIMITS, Limits, escape, parse_xml
 from hpwsn_client.wsn.topics.topic_expressions import TopicExpression, encode_topic, parse_topic
 
@@ -87,7 +88,8 @@ def parse_notify(element: etree._Element, limits: Limits = DEFAULT_LIMITS) -> tu
     """Parse the messages of a Notify."""
     messages = parse_notifications(element, limits)
     if not messages:
-        raise InvalidMessage("the Notify is empty; send at least one NotificationMessage")
+        hint = namespace_hint(element, (_NOTIFICATION,))
+        raise InvalidMessage(f"the Notify is empty; send at least one NotificationMessage{hint}")
     return messages
 
 
@@ -103,7 +105,7 @@ def parse_notifications(element: etree._Element, limits: Limits) -> tuple[Notifi
     for child in children_of(element):
         if child.tag == _NOTIFICATION and not extended:
             messages.append(parse_notification_message(child))
-        elif is_extension(child):
+        elif is_extension(child) and not is_mistaken(child, (_NOTIFICATION,)):
             extended = True
         else:
             raise misplaced(element, child, "NotificationMessage (any number)")

@@ -15,6 +15,7 @@ from hpwsn_client.wsn.soap.faults import InvalidQueryExpressionFault
 from hpwsn_client.wsn.soap.names import WSRF_RP, rp
 from hpwsn_client.wsn.soap.sequence import children_of
 from hpwsn_client.wsn.soap.soap_faults import InvalidMessage
+from hpwsn_client.wsn.soap.wrong_namespace import namespace_hint
 from hpwsn_client.wsn.soap.xml import encode_element, escape, escape_attribute, prefixed, qname_text
 
 
@@ -88,6 +89,7 @@ def parse_get_multiple(element: etree._Element) -> GetMultipleResourceProperties
     if not names or any(child.tag != rp("ResourceProperty") for child in names):
         raise InvalidMessage(
             f"{element.tag} must have one or more wsrf-rp:ResourceProperty, and nothing else"
+            f"{namespace_hint(names, (rp('ResourceProperty'),))}"
         )
     return GetMultipleResourceProperties(tuple(map(_parse_name, names)))
 
@@ -104,7 +106,8 @@ def parse_query_request(element: etree._Element) -> QueryResourceProperties:
     """Parse a QueryResourceProperties; without a Dialect the expression is in XPath 1.0."""
     children = children_of(element)
     if [child.tag for child in children] != [rp("QueryExpression")]:
-        raise InvalidMessage(f"{element.tag} must have one wsrf-rp:QueryExpression, and nothing else")
+        hint = namespace_hint(children, (rp("QueryExpression"),))
+        raise InvalidMessage(f"{element.tag} must have one wsrf-rp:QueryExpression, and nothing else{hint}")
     return QueryResourceProperties(parse_query(children[0], InvalidQueryExpressionFault))
 
 

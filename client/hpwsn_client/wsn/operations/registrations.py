@@ -22,6 +22,7 @@ from hpwsn_client.wsn.soap.names import WSN_BR, XSI, br
 from hpwsn_client.wsn.soap.sequence import children_of, required
 from hpwsn_client.wsn.soap.soap_faults import InvalidMessage
 from hpwsn_client.wsn.soap.times import Termination, format_time, parse_time
+from hpwsn_client.wsn.soap.wrong_namespace import is_mistaken, namespace_hint
 from hpwsn_client.wsn.soap.xml import encode_element
 from hpwsn_client.wsn.topics.topic import shown
 from hpwsn_client.wsn.topics.topic_expressions import TopicExpression, encode_topic, parse_topic
@@ -102,7 +103,7 @@ def parse_register_publisher_response(element: etree._Element) -> RegisterPublis
     """Parse a RegisterPublisherResponse."""
     parts, _ = _parse_parts(element, (_REGISTRATION, _CONSUMER))
     consumer = _one(parts[_CONSUMER])
-    reference = required(element, _one(parts[_REGISTRATION]), "PublisherRegistrationReference")
+    reference = required(element, _one(parts[_REGISTRATION]), "PublisherRegistrationReference", WSN_BR)
     return RegisterPublisherResponse(parse_epr(reference), None if consumer is None else parse_epr(consumer))
 
 
@@ -139,14 +140,19 @@ def _parse_parts(
         if not extensions and child.tag in expected[place:]:
             place = expected.index(child.tag) + (child.tag != repeated)
             found[child.tag].append(child)
-        elif child.tag.startswith("{") and not child.tag.startswith(f"{{{WSN_BR}}}"):
+        elif _is_extension(child) and not is_mistaken(child, expected):
             extensions.append(child)
         else:
             raise InvalidMessage(
                 f"{element.tag} has the child {child.tag}, which is unknown or misplaced; it may have, in"
                 f" this order: {', '.join(tag.rpartition('}')[2] for tag in expected) or 'other elements'}"
+                f"{namespace_hint((child,), expected)}"
             )
     return found, extensions
+
+
+def _is_extension(child: etree._Element) -> bool:
+    return child.tag.startswith("{") and not child.tag.startswith(f"{{{WSN_BR}}}")
 
 
 def _one(found: list[etree._Element]) -> etree._Element | None:

@@ -13,6 +13,7 @@ from lxml import etree
 
 from hpwsn_client.wsn.soap.names import WSA, WSA_REPLY, wsa
 from hpwsn_client.wsn.soap.soap_faults import InvalidMessage
+from hpwsn_client.wsn.soap.wrong_namespace import namespace_hint
 from hpwsn_client.wsn.soap.xml import encode_element, escape, parse_xml, prefixed
 
 
@@ -61,7 +62,10 @@ def parse_epr(element: etree._Element) -> EndpointReference:
     """Parse an endpoint reference; the element may have any name."""
     addresses = [_text(child) for child in element.iterchildren(_ADDRESS)]
     if len(addresses) != 1 or not addresses[0]:
-        raise InvalidMessage(f"endpoint reference {element.tag} must have one wsa:Address that is not empty")
+        hint = namespace_hint(element, (_ADDRESS,))
+        raise InvalidMessage(
+            f"endpoint reference {element.tag} must have one wsa:Address that is not empty{hint}"
+        )
     metadata = element.find(_METADATA)
     return EndpointReference(
         address=addresses[0],

@@ -8,6 +8,7 @@ from lxml import etree
 
 from hpwsn_client.wsn.soap.names import WSNT, XSI, wsnt
 from hpwsn_client.wsn.soap.soap_faults import InvalidMessage
+from hpwsn_client.wsn.soap.wrong_namespace import is_mistaken, namespace_hint
 
 _STANDARD = f"{{{WSNT}}}"
 _NIL = f"{{{XSI}}}nil"
@@ -24,7 +25,7 @@ def parse_sequence(
         if not extensions and child.tag in expected:
             del expected[: expected.index(child.tag) + 1]
             found[child.tag] = child
-        elif is_extension(child):
+        elif is_extension(child) and not is_mistaken(child, map(wsnt, names)):
             extensions.append(child)
         else:
             raise misplaced(element, child, *names)
@@ -52,16 +53,20 @@ def is_extension(child: etree._Element) -> bool:
 
 def misplaced(element: etree._Element, child: etree._Element, *names: str) -> InvalidMessage:
     """The fault for a child that is unknown, repeated or out of order."""
+    hint = namespace_hint((child,), (wsnt(name.split(" ")[0]) for name in names))
     order = f"each once and in this order: {', '.join(names)}" if names else "elements of other namespaces"
     return InvalidMessage(
-        f"{element.tag} has the child {child.tag}, which is unknown or misplaced; it may have {order}"
+        f"{element.tag} has the child {child.tag}, which is unknown or misplaced; it may have {order}{hint}"
     )
 
 
-def required(element: etree._Element, child: etree._Element | None, name: str) -> etree._Element:
+def required(
+    element: etree._Element, child: etree._Element | None, name: str, namespace: str = WSNT
+) -> etree._Element:
     """Return the child; InvalidMessage if it is None."""
     if child is None:
-        raise InvalidMessage(f"{element.tag} has no {name}; add one")
+        hint = namespace_hint(element, (f"{{{namespace}}}{name}",))
+        raise InvalidMessage(f"{element.tag} has no {name}{hint or '; add one'}")
     return child
 
 

@@ -9,7 +9,7 @@ token of jobs; other readers get what is public below a topic. Every error is a 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType
 
@@ -23,6 +23,7 @@ from hpwsn.broker.delivery.log_readers import Query, Readers
 from hpwsn.door.event_shapes.line_shapes import LineShapes
 from hpwsn.door.listener.http_exchange import read_body
 from hpwsn.door.rest.authorization import Accepts, reads_internal
+from hpwsn.door.rest.cross_origin import Origins
 from hpwsn.door.rest.events.event_pages import MOST_ROWS, ROWS, ROWS_BYTES, ROWS_TYPE, EventPages
 from hpwsn.door.rest.events.event_parameters import (
     accepts,
@@ -51,7 +52,6 @@ from hpwsn.door.rest.events.event_stream import wants_stream, write_stream
 from hpwsn.door.rest.events.long_connection import Forms
 from hpwsn.door.rest.events.open_streams import OpenStreams
 from hpwsn.door.rest.json_answers import answer, answers_in_json, bad, check_names
-from hpwsn.door.rest.json_requests import check_origin
 from hpwsn.door.rest.openapi import document
 from hpwsn_client.wsn.operations.filters import Filter
 from hpwsn_client.wsn.operations.notifications import NotificationMessage
@@ -88,7 +88,7 @@ class EventsDoor:
         *,
         check_filter: Callable[[Filter], None],
         accepts_token: Accepts,
-        origins: Sequence[str] = (),
+        origins: Origins,
     ) -> None:
         self._broker = broker
         self._readers = readers
@@ -204,7 +204,7 @@ class EventsDoor:
         start = after if last is None else last
         start = self._readers.head() if start is None else start
         if socket:
-            check_origin(request, self._origins)
+            self._origins.check_socket(request)
         with self.open_streams.opened(request, query.topics, "socket" if socket else "stream"):
             write = write_socket if socket else write_stream
             return await write(request, self._readers, query, start, self._forms)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
@@ -21,7 +21,6 @@ from hpwsn.background import in_thread
 from hpwsn.door.rest.authorization import Accepts, reads_internal
 from hpwsn.door.rest.events.events_door import EventsDoor
 from hpwsn.door.rest.json_answers import answer, answers_in_json, check_names
-from hpwsn.door.rest.json_requests import check_page
 from hpwsn.door.rest.list_pages import page_of
 from hpwsn.door.rest.services.service_requests import ServiceRequests
 from hpwsn.streams.agent.definition_check import CheckedService, CheckFailed
@@ -58,7 +57,6 @@ class StreamsDoor:
         check_input: Callable[[Topic, bool], None],
         accepts_token: Accepts,
         request_timeout: float,
-        origins: Sequence[str] = (),
     ) -> None:
         self._services = services
         self._store = store
@@ -69,7 +67,6 @@ class StreamsDoor:
         self._check_input = check_input
         self._accepts_token = accepts_token
         self._request_timeout = request_timeout
-        self._origins = origins
         self._writing = asyncio.Lock()
 
     def routes(self) -> list[web.RouteDef]:
@@ -123,7 +120,6 @@ class StreamsDoor:
     @answers_in_json
     async def _start(self, request: web.Request) -> web.StreamResponse:
         """Start the service of a definition."""
-        check_page(request, self._origins)
         if self._agent is None:
             return answer({"error": NO_AGENT}, 403)
         try:
@@ -210,7 +206,6 @@ class StreamsDoor:
 
     @answers_in_json
     async def _register(self, request: web.Request) -> web.StreamResponse:
-        check_page(request, self._origins)
         uri = request.match_info["uri"]
         if (request.content_length or 0) > LARGEST_REGISTRATION:
             size = request.content_length
@@ -232,7 +227,6 @@ class StreamsDoor:
     @answers_in_json
     async def _remove(self, request: web.Request) -> web.StreamResponse:
         """Forget a service; stop its job first, if the node runs it."""
-        check_page(request, self._origins)
         uri = request.match_info["uri"]
         try:
             stopped = self._agent is not None and await self._agent.remove(uri)

@@ -1,0 +1,100 @@
+"""Web pages of other origins: what a browser lets them do, by the headers that the node sends (CORS)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import aiohttp
+import pytest
+
+from tests.harness import NodeProcess
+
+MAPS = "https://maps.example"
+EVIL = "https://evil.example"
+
+
+async def ask(
+    node: NodeProcess, method: str, path: str, headers: Mapping[str, str], json: object = None
+) -> aiohttp.ClientResponse:
+    async with aiohttp.ClientSession() as session:
+        response = await session.request(method, f"{node.base}{path}", headers=headers, json=json)
+        await response.read()
+        return response
+
+
+@pytest.fixture
+def open_node(node: NodeProcess) -> NodeProcess:
+    """A node that lets the pages of one other origin in."""
+    node.terminate()
+    node.arguments += ("--set", f"server.cors_origins={MAPS}")
+    node.start()
+    return node
+
+
+async def test_a_listed_page_reads_writes_and_is_told_what_it_may_send(open_node: NodeProcess) -> None:
+    preflight = await ask(
+        open_node,
+        "OPTIONS",
+        "/topics/ring/events",
+        {
+            "Origin": MAPS,
+            "Access-Control-Request-Method": "POST",
+            "Access-Control-Request-Headers": "content-type",
+            "Access-Control-Request-Private-Network": "true",
+        },
+    )
+    assert preflight.status == 204
+    assert preflight.headers["Access-Control-Allow-Origin"] == MAPS
+    assert "POST" in preflight.headers["Access-Control-Allow-Methods"].split(", ")
+    assert "Content-Type" in preflight.headers["Access-Control-Allow-Headers"].split(", ")
+    assert preflight.headers["Access-Control-Allow-Private-Network"] == "true"
+    posted = await ask(open_node, "POST", "/topics/ring/events", {"Origin": MAPS}, {"n": 1})
+    assert (posted.status, posted.headers["Access-Control-Allow-Origin"]) == (202, MAPS)
+    read = await ask(open_node, "GET", "/topics/ring/events", {"Origin": MAPS})
+    assert [event["data"] for event in await read.json()] == [{"n": 1}]
+    assert "Hpwsn-After" in read.headers["Access-Control-Expose-Headers"].split(", ")
+    assert read.headers["Vary"] == "Origin"
+    missing = await ask(open_node, "GET", "/nothing", {"Origin": MAPS})
+    assert (missing.status, missing.headers["Access-Control-Allow-Origin"]) == (404, MAPS)
+    async with (
+        aiohttp.ClientSession() as session,
+        session.ws_connect(f"{open_node.base}/topics/ring/events", origin=MAPS),
+    ):
+        pass
+
+
+async def test_a_stream_of_events_has_the_headers_before_its_first_event(open_node: NodeProcess) -> None:
+    headers = {"Origin": MAPS, "Accept": "text/event-stream"}
+    async with (
+        aiohttp.ClientSession() as session,
+        session.get(f"{open_node.base}/topics/ring/events", headers=headers) as response,
+    ):
+        assert response.headers["Access-Control-Allow-Origin"] == MAPS
+
+
+async def test_another_page_writes_nothing_and_reads_no_answer(open_node: NodeProcess) -> None:
+    for origin in (EVIL, "null", "http://[", f"{MAPS}.evil.example"):
+        posted = await ask(open_node, "POST", "/topics/ring/events", {"Origin": origin}, {"n": 1})
+        assert (posted.status, "server.cors_origins" in (await posted.json())["error"]) == (403, True)
+        read = await ask(open_node, "GET", "/topics/ring/events", {"Origin": origin})
+        assert "Access-Control-Allow-Origin" not in read.headers
+        assert (await read.json(), read.headers["Vary"]) == ([], "Origin")
+        preflight = {"Origin": origin, "Access-Control-Request-Method": "POST"}
+        assert (await ask(open_node, "OPTIONS", "/topics/ring/events", preflight)).status == 405
+
+
+async def test_by_default_only_pages_of_the_node_itself_write(shared_node: NodeProcess) -> None:
+    path = "/topics/own-pages/events"
+    assert (await ask(shared_node, "POST", path, {"Origin": EVIL}, {"n": 1})).status == 403
+    rebound = f"evil.example:{shared_node.port}"
+    headers = {"Origin": f"http://{rebound}", "Host": rebound}
+    assert (await ask(shared_node, "POST", path, headers, {"n": 1})).status == 403
+    own = await ask(shared_node, "POST", path, {"Origin": shared_node.base}, {"n": 1})
+    assert (own.status, "Vary" in own.headers, "Access-Control-Allow-Origin" in own.headers) == (
+        202,
+        False,
+        False,
+    )
+    assert (await ask(shared_node, "POST", path, {}, {"n": 2})).status == 202
+    read = await ask(shared_node, "GET", path, {"Origin": EVIL})
+    assert "Access-Control-Allow-Origin" not in read.headers
