@@ -59,8 +59,15 @@ def _examples(kind: Resource) -> str:
 
 
 def _list(kind: Resource, arguments: argparse.Namespace) -> int:
-    answer = request("GET", address(arguments, kind.several), ca=arguments.ca)
-    found = answer.get(kind.several, [])
+    found, after = [], None
+    while True:
+        answer = request("GET", address(arguments, kind.several, after=after), ca=arguments.ca)
+        found += answer.get("items", answer.get(kind.several, []))
+        after = answer.get("next")
+        if after is None:
+            break
+    if "items" in answer:
+        answer["items"] = found
     print(dump(answer) if arguments.json else table(found, kind.columns, f"no {kind.several}"))
     return 0
 

@@ -33,6 +33,7 @@ from hpwsn.door.rest.json_answers import errors_in_json
 from hpwsn.door.rest.operations.dead_letters import DeadLettersDoor
 from hpwsn.door.rest.operations.node_status import StatusDoor
 from hpwsn.door.rest.operations.registrations import RegistrationsDoor
+from hpwsn.door.rest.operations.subscription_items import SubscriptionItems
 from hpwsn.door.rest.operations.subscriptions import SubscriptionsDoor
 from hpwsn.door.rest.services.service_requests import ServiceRequests
 from hpwsn.door.rest.services.streams import StreamsDoor
@@ -151,6 +152,7 @@ class Node:
             LeaseTimer(parts.subscriptions, parts.clock),
             LeaseTimer(parts.registrations, parts.clock),
             parts.conditions,
+            parts.delivery.rates,
             Housekeeping(
                 parts.broker,
                 RetentionPolicy.of(self.config),
@@ -185,7 +187,8 @@ class Node:
         letters = DeadLetters(parts.journal, parts.subscriptions, parts.delivery)
         app.add_routes(DeadLettersDoor(letters).routes())
         app.add_routes(TopicNamespacesDoor(parts.tree).routes())
-        app.add_routes(SubscriptionsDoor(parts.broker).routes())
+        items = SubscriptionItems(parts.broker, self.name, parts.pull_subscriptions.owns)
+        app.add_routes(SubscriptionsDoor(parts.broker, items, server.request_timeout).routes())
         app.add_routes(RegistrationsDoor(parts.broker).routes())
         app.add_routes(self._status().routes())
         events = EventsDoor(

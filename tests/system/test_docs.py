@@ -147,7 +147,7 @@ class Terminal:
     def subscriptions(self) -> set[str]:
         """The ids of the node's subscriptions."""
         with urlopen(f"{self.node.base}/subscriptions", timeout=PATIENCE) as answer:
-            return {one["id"] for one in json.load(answer)["subscriptions"]}
+            return {one["id"] for one in json.load(answer)["items"]}
 
     def clean(self) -> None:
         """Leave no process and no subscription behind."""

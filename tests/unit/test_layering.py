@@ -58,6 +58,7 @@ SMALL = {
     "hpwsn.matching.papers.selectable": "a table that loads every engine in it",
     "hpwsn.door.rest.json_requests": "bodies, apart from the answers",
     "hpwsn.door.rest.openapi": "joins the data files in openapi_parts",
+    "hpwsn.door.rest.services.service_requests": "who reads a service, apart from the addresses of services",
     "hpwsn.door.rest.authorization": "what a model of identities will replace",
     "hpwsn.topics.tree.internal_topics": "the rule for subscribers, apart from the tree that it asks",
     "hpwsn.routing.links.authentication_failures": "the log, which the pure frames must not know",

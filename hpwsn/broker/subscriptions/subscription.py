@@ -6,7 +6,7 @@ State only; `subscriptions` changes it for its owner, `delivery` moves its curso
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from operator import attrgetter
@@ -143,6 +143,15 @@ class Subscription:
 
 Subscriber = Subscription | ContentGroup[Subscription]
 """What the topic tree holds: a subscription, or those with content filters on the same topics together."""
+
+
+def subscriptions_of(subscribers: Iterable[Subscriber]) -> Iterator[Subscription]:
+    """The single subscriptions among those of the topic tree."""
+    for one in subscribers:
+        if isinstance(one, ContentGroup):
+            yield from one
+        else:
+            yield one
 
 
 def subscription_key(request: Subscribe, pull_point: str | None) -> Hashable:

@@ -16,11 +16,11 @@ from hpwsn_client.wsn.soap.names import HPWSN
 SIGNATURE = "Hpwsn-Signature"
 """The header with `sha256=` and the HMAC of the body in hexadecimal."""
 LONGEST_SECRET = 1024
-"""The most bytes of a secret in UTF-8."""
+"""The most characters of a secret."""
 
 _extension = re.compile(
     rb'<hp:Webhook xmlns:hp="%b"(?: secret="((?:[0-9a-f]{2}){1,%d})")?/>'
-    % (re.escape(HPWSN.encode()), LONGEST_SECRET)
+    % (re.escape(HPWSN.encode()), 4 * LONGEST_SECRET)
 ).fullmatch
 _HEADERS = b"Content-Type: application/json\r\n"
 

@@ -80,7 +80,11 @@ def registration_of(request: web.Request) -> str | None:
 
 def content_of(request: web.Request) -> ContentFilter | None:
     """The parameters `filter` and `dialect`; None without a filter."""
-    expression, named = request.query.get("filter", "").strip(), request.query.get("dialect")
+    return content_filter(request.query.get("filter", "").strip(), request.query.get("dialect"))
+
+
+def content_filter(expression: str, named: str | None) -> ContentFilter | None:
+    """The filter in the dialect of this name, or in the likely one; None without an expression."""
     if named is not None and named not in _DIALECTS:
         raise bad(f"dialect is {shown(named)}; give {' or '.join(_DIALECTS)}, or leave it out")
     if not expression:
