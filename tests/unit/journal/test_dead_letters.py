@@ -119,3 +119,12 @@ async def test_nul_characters_in_an_id_or_a_reason_come_back(opened: Any, note: 
         assert letter.stored.notification.message_id == "before\0after"
     async with opened() as (_, recovered):
         assert [entry.id for entry in recovered.message_ids] == ["before\0after"]
+
+
+async def test_they_are_counted_by_subscription(opened: Any, note: Any) -> None:
+    async with opened() as (journal, _):
+        assert await journal.dead_letters_by_subscription() == {}
+        await three(journal, note)
+        assert await journal.dead_letters_by_subscription() == {"s": 2, "t": 1}
+        assert await journal.dead_letters_by_subscription(["t", "u"]) == {"t": 1}
+        assert await journal.dead_letters_by_subscription([]) == {}
