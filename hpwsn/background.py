@@ -1,8 +1,9 @@
-"""Work beside the requests of a node: tasks that run until the node closes, and threads for large documents.
+"""Work beside the requests of a node: tasks that run until the node closes, slices, and threads.
 
 A task that fails is logged and restarted. The threads write documents that take long, such as a tree of a
 million topics. They are a small pool of their own: many documents at once wait for each other, and do not
-occupy the threads in which the event loop resolves host names.
+occupy the threads in which the event loop resolves host names. Work on the state of the node that a thread
+must not read runs in the event loop, in slices.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import Callable, Coroutine
+import time
+from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import ParamSpec, TypeVar
 
@@ -71,6 +73,19 @@ async def in_thread(write: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs
         _working -= 1
         if not _working:
             sys.setswitchinterval(_usual_switch)
+
+
+SLICE = 0.002
+"""Seconds that work in slices keeps the event loop for itself."""
+
+
+async def in_slices(steps: Iterable[None]) -> None:
+    """Run all steps, which must be short, and let the event loop go on after each SLICE."""
+    until = time.monotonic() + SLICE
+    for _ in steps:
+        if time.monotonic() >= until:
+            await asyncio.sleep(0)
+            until = time.monotonic() + SLICE
 
 
 LARGE_PAUSE = 0.5

@@ -10,14 +10,16 @@ import os
 from pathlib import Path
 
 
-def write_atomically(path: Path, text: str, *, hidden: bool = False, mode: int | None = None) -> None:
+def write_atomically(
+    path: Path, content: str | bytes, *, hidden: bool = False, mode: int | None = None
+) -> None:
     """Replace a file; `hidden` puts a dot before the temporary name, `mode` sets its permissions.
 
-    The rename itself survives a power failure only after `sync_folder`.
+    A text is written in UTF-8. The rename itself survives a power failure only after `sync_folder`.
     """
     temporary = path.with_name(f".{path.name}.new" if hidden else f"{path.name}.new")
-    with temporary.open("w", encoding="utf-8") as file:
-        file.write(text)
+    with temporary.open("wb") as file:
+        file.write(content.encode() if isinstance(content, str) else content)
         file.flush()
         os.fsync(file.fileno())
     if mode is not None:

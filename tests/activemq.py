@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import selectors
 import signal
 import subprocess
@@ -22,6 +21,7 @@ import pytest
 from tests.harness import ROOT, NodeProcess, quiet_port
 from tests.needs import has, need
 from tests.patience import PATIENCE, until
+from tests.scraped import scrape
 
 
 class ActiveMQ:
@@ -158,12 +158,13 @@ class BackedNode(NodeProcess):
         """Until the backbone is in a state."""
         until(lambda: self.backbone["state"] == state, lambda: f"{self.backbone}\n{self.log()}")
 
-    def metric(self, name: str) -> float:
-        """One line of /metrics."""
-        with urllib.request.urlopen(f"{self.base}/metrics", timeout=PATIENCE) as answer:
-            found = re.search(rf"^{name} (\S+)$", answer.read().decode(), re.MULTILINE)
-        assert found, name
-        return float(found[1])
+    def metric(self, name: str, **labels: str) -> float:
+        """One sample of /metrics."""
+        return scrape(self.base).value(name, **labels)
+
+    def peer_count(self, direction: str) -> float:
+        """How many notifications were sent to peers on ActiveMQ, or received from them."""
+        return self.metric("hpwsn_backbone_peer_notifications_total", direction=direction)
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from collections import OrderedDict
 from collections.abc import Coroutine
 from typing import Any
 
+from hpwsn.routing.membership.node_report import NodeReport
 from hpwsn.routing.topology.topology import Topology, changes
 from hpwsn.settings import Config
 from hpwsn_admin.probe import is_gone, is_silent
@@ -55,6 +56,7 @@ class Members:
         self._last_update_bytes = 0
         self._previous: OrderedDict[int, Topology] = OrderedDict()
         self._updates: dict[int, bytes] = {}
+        self._reports: dict[str, NodeReport] = {}
         self._probing: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -125,9 +127,21 @@ class Members:
         await self.wait_until_published()
         return record
 
-    def heartbeat(self, name: str, session: str) -> None:
-        """Record a heartbeat of a node."""
+    def heartbeat(self, name: str, session: str, report: NodeReport | None = None) -> None:
+        """Record a heartbeat of a node, and what it reports about itself."""
         self.registry.heartbeat_of(name, session, _now())
+        if report is None:
+            self._reports.pop(name, None)
+        else:
+            self._reports[name] = report
+
+    def report(self, name: str) -> NodeReport | None:
+        """The last report of a node; None if its last heartbeat had none."""
+        return self._reports.get(name)
+
+    def heartbeat_age(self, name: str) -> float | None:
+        """Seconds since a node was last heard; None if it was not heard since this process began."""
+        return self.registry.heartbeat_age(name, _now())
 
     def leave(self, name: str, session: str) -> None:
         """A node leaves; without a session, an operator removes a node that is dead or has left."""
@@ -220,11 +234,16 @@ class Members:
         if len(self._previous) > _KEPT_VERSIONS:
             self._previous.popitem(last=False)
         self._updates.clear()
+        self._forget_reports()
         self._topology = self.registry.topology()
         self._text = json.dumps(self._topology.encode(), separators=(",", ":")).encode()
         self._last_update_bytes = len(self.registry) * len(self.update_since(before))
         published, self._published = self._published, asyncio.Event()
         published.set()
+
+    def _forget_reports(self) -> None:
+        for name in [name for name in self._reports if self.registry.find(name) is None]:
+            del self._reports[name]
 
     async def wait_until_published(self) -> None:
         """Wait until the registry's present state is published."""

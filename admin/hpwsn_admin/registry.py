@@ -113,6 +113,7 @@ class Registry:
         self._limit = limit
         self._records: dict[str, Record] = {}
         self._last_heartbeat: dict[str, float] = {}
+        self._heard: dict[str, float] = {}
         self._turn = 0
         self._last_tick = now.monotonic
         # An admin node that lost its state must not repeat versions that it has published before.
@@ -125,7 +126,7 @@ class Registry:
             raise NameTaken(known)
         if known is None and len(self._records) >= self._limit and not self._drop_oldest():
             raise RegistryFull(self._limit)
-        self._last_heartbeat[announcement.name] = now.monotonic
+        self._last_heartbeat[announcement.name] = self._heard[announcement.name] = now.monotonic
         if known is not None and known.alive and _is_unchanged(known, announcement):
             return known
         self._turn += 1
@@ -136,7 +137,7 @@ class Registry:
     def heartbeat_of(self, name: str, session: str, now: Now) -> None:
         """Record a heartbeat of a node."""
         self._live(name, session)
-        self._last_heartbeat[name] = now.monotonic
+        self._last_heartbeat[name] = self._heard[name] = now.monotonic
 
     def leave(self, name: str, session: str, now: Now) -> None:
         """Mark a node as left, on its own request; a node that is marked dead may still leave."""
@@ -205,6 +206,7 @@ class Registry:
     def _drop(self, record: Record) -> None:
         del self._records[record.name]
         self._last_heartbeat.pop(record.name, None)
+        self._heard.pop(record.name, None)
         self.version += 1
 
     def _drop_oldest(self) -> bool:
@@ -217,6 +219,11 @@ class Registry:
     def find(self, name: str) -> Record | None:
         """The node with this name in any state; None if it is unknown."""
         return self._records.get(name)
+
+    def heartbeat_age(self, name: str, now: Now) -> float | None:
+        """Seconds since a node was last heard; None if it was not heard since this process began."""
+        heard = self._heard.get(name)
+        return None if heard is None else now.monotonic - heard
 
     def topology(self) -> Topology:
         """The topology that nodes receive."""

@@ -11,19 +11,27 @@ from pathlib import Path
 import uvloop
 from aiohttp import web
 
+from hpwsn.http_json.cross_origin import Origins
+from hpwsn.http_json.request_errors import errors_in_json
 from hpwsn.listening import open_listener, raise_file_limit
 from hpwsn.logs import set_up_logging
 from hpwsn.routing.membership.credentials import shared_secret
 from hpwsn.routing.membership.signing import Verifier
+from hpwsn.routing.relay.relay import Relay
+from hpwsn.routing.relay.relay_rules import ADMIN
 from hpwsn.settings import Config
-from hpwsn_admin.api import AdminApi, Topics
+from hpwsn_admin.api import AdminApi
+from hpwsn_admin.cluster_api import ClusterApi
+from hpwsn_admin.directory_topics import Topics
+from hpwsn_admin.member_api import MemberApi
 from hpwsn_admin.members import Members
+from hpwsn_admin.signed_requests import SignedRequests
 from hpwsn_admin.state_file import StateFile
 
 log = logging.getLogger(__name__)
 
 BODY_LIMIT = 64 * 1024
-"""Maximum bytes of a request; an announcement is much shorter."""
+"""Maximum bytes of a request that is not relayed; an announcement or a report is shorter."""
 
 
 class AdminNode:
@@ -37,7 +45,11 @@ class AdminNode:
         state_file = StateFile(Path(config.admin.dir))
         state_file.open()
         self._members = Members(config, state_file)
-        self._api = AdminApi(self._members, Topics(config.topics), verifier, self.base_url)
+        signed = SignedRequests(verifier)
+        self._api = AdminApi(self._members, Topics(config.topics), self.base_url)
+        self._member_api = MemberApi(self._members, signed)
+        self._cluster_api = ClusterApi(self._members, signed)
+        self._relay = Relay(ADMIN, config, lambda: self._members.topology)
 
     def base_url(self) -> str:
         """The base URL of the HTTP API."""
@@ -49,8 +61,12 @@ class AdminNode:
         listener = open_listener(self._config.admin.host, self._config.admin.port)
         self._port = listener.getsockname()[1]
         self._members.start()
-        app = web.Application(client_max_size=BODY_LIMIT)
-        app.add_routes(self._api.routes())
+        app = web.Application(client_max_size=BODY_LIMIT, middlewares=[errors_in_json])
+        server = self._config.server
+        Origins(server.cors_origins, server.websocket_origins, (self._config.admin.host,)).join(app)
+        for api in (self._api, self._member_api, self._cluster_api):
+            app.add_routes(api.routes())
+        self._relay.join(app)
         # A stream must end as soon as its connection breaks: this is how a killed node is detected.
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.5, handler_cancellation=True)
         await self._runner.setup()
@@ -58,7 +74,7 @@ class AdminNode:
 
     async def close(self) -> None:
         """End the streams to the nodes and save the state."""
-        self._api.closing = True
+        self._member_api.closing = True
         await self._runner.cleanup()
         await self._members.close()
 

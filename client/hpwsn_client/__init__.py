@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hpwsn_client.client import Client, PullPoint, Registration, Subscription
-    from hpwsn_client.demand import DemandPublisher
     from hpwsn_client.errors import (
         BadReply,
         Closed,
@@ -21,10 +20,8 @@ if TYPE_CHECKING:
         PublishFailed,
         TimedOut,
     )
-    from hpwsn_client.notification import Notification
-    from hpwsn_client.pipelined_publisher import Publisher
-    from hpwsn_client.receiver import Receiver
-    from hpwsn_client.sync import (
+    from hpwsn_client.facades.demand import DemandPublisher
+    from hpwsn_client.facades.sync import (
         SyncClient,
         SyncPublisher,
         SyncPullPoint,
@@ -32,6 +29,10 @@ if TYPE_CHECKING:
         SyncRegistration,
         SyncSubscription,
     )
+    from hpwsn_client.figures import Figures
+    from hpwsn_client.notification import Notification
+    from hpwsn_client.pipelined_publisher import Publisher
+    from hpwsn_client.receiver import Receiver
     from hpwsn_client.wsn import (
         ContentFilter,
         DeliveryPolicy,
@@ -55,6 +56,7 @@ __all__ = [
     "DemandPublisher",
     "EndpointReference",
     "FailedBatch",
+    "Figures",
     "HpwsnClientError",
     "Notification",
     "NotificationMessage",
@@ -80,7 +82,7 @@ __all__ = [
 
 _EXPORTS = {
     "client": ("Client", "PullPoint", "Registration", "Subscription"),
-    "demand": ("DemandPublisher",),
+    "facades.demand": ("DemandPublisher",),
     "errors": (
         "BadReply",
         "Closed",
@@ -90,10 +92,11 @@ _EXPORTS = {
         "PublishFailed",
         "TimedOut",
     ),
+    "figures": ("Figures",),
     "notification": ("Notification",),
     "pipelined_publisher": ("Publisher",),
     "receiver": ("Receiver",),
-    "sync": (
+    "facades.sync": (
         "SyncClient",
         "SyncPublisher",
         "SyncPullPoint",

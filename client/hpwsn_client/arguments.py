@@ -146,6 +146,14 @@ def termination(expires: Expires) -> Termination:
     return Duration(0, seconds)
 
 
+def duration(lifetime: timedelta | float | None) -> Duration | None:
+    """The duration of a timedelta or of a number of seconds; None stays None."""
+    requested = termination(lifetime)
+    if requested is not None and (not isinstance(requested, Duration) or requested.seconds <= 0):
+        raise ValueError(f"{lifetime!r} is not a lifetime; give seconds or a timedelta, longer than zero")
+    return requested
+
+
 def property_name(name: str, namespaces: Namespaces | None = None) -> str:
     """The Clark name of a property; a prefix is looked up in `namespaces`, then in the standard prefixes."""
     prefix, colon, local = name.partition(":")

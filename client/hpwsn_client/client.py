@@ -9,7 +9,7 @@ the classes of hpwsn_client.wsn.faults, other errors as those of hpwsn_client.er
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -23,12 +23,14 @@ from hpwsn_client.arguments import (
     TopicLike,
     concrete_topic,
     content_filters,
+    duration,
     endpoint,
     notification_message,
     termination,
     topic_expression,
 )
 from hpwsn_client.environment import DEFAULT_URL, bearer_token, broker_url
+from hpwsn_client.figures import Counters, Figures
 from hpwsn_client.notification import Notification, topic_text
 from hpwsn_client.pipelined_publisher import Publisher
 from hpwsn_client.publisher import LingeringPublisher, batches
@@ -124,6 +126,7 @@ class Client(ResourceCaller):
         self._soap_action = soap_action
         self._timeout = timeout
         self._last_batch: dict[str, str] = {}
+        self._counters = Counters(f"client of {self.url}")
         self._publisher = None if linger is None else LingeringPublisher(self._send_notify, linger, batch)
 
     async def __aenter__(self) -> Self:
@@ -140,7 +143,12 @@ class Client(ResourceCaller):
             if self._publisher is not None:
                 await self._publisher.close()
         finally:
+            self._counters.close()
             await self._transport.close()
+
+    def figures(self) -> Figures:
+        """What this client has published and fetched, without its publishers and receivers."""
+        return self._counters.figures()
 
     async def notify(
         self,
@@ -290,11 +298,16 @@ class Client(ResourceCaller):
             ResumeSubscriptionResponse,
         )
 
-    async def create_pull_point(self, name: str | None = None) -> PullPoint:
-        """Create a pull point, for consumers that the broker cannot reach; a known name returns its own."""
-        answer = await self._call(
-            self._broker, "CreatePullPoint", CreatePullPoint(name), CreatePullPointResponse
-        )
+    async def create_pull_point(
+        self, name: str | None = None, *, lifetime: timedelta | float | None = None
+    ) -> PullPoint:
+        """Create a pull point, for consumers that the broker cannot reach; a known name returns its own.
+
+        An HPwsn broker destroys the pull point when nobody has read it for `lifetime`, in seconds if it is a
+        number; None means never.
+        """
+        request = CreatePullPoint(name, duration(lifetime))
+        answer = await self._call(self._broker, "CreatePullPoint", request, CreatePullPointResponse)
         return PullPoint(self, answer.pull_point)
 
     async def get_messages(self, pull_point: Endpoint, maximum: int | None = None) -> list[Notification]:
@@ -306,6 +319,8 @@ class Client(ResourceCaller):
         request = GetMessages(maximum, self._last_batch.get(target.address, ""))
         answer = await self._call(target, "PullPoint", request, GetMessagesResponse)
         self._last_batch[target.address] = answer.batch or ""
+        if answer.messages:
+            self._counters.received(len(answer.messages))
         return [Notification.of(message) for message in answer.messages]
 
     async def destroy_pull_point(self, pull_point: Endpoint) -> None:
@@ -363,8 +378,13 @@ class Client(ResourceCaller):
     ) -> None:
         if message_id is not None:
             headers = (*headers, message_id_header(message_id))
-        target = consumer or self._broker
-        await self._transport.call(target, ACTION_NOTIFY, encode_notify(messages), headers)
+        target, sent_at = consumer or self._broker, self._counters.now
+        try:
+            await self._transport.call(target, ACTION_NOTIFY, encode_notify(messages), headers)
+        except Exception:
+            self._counters.add("failed", len(messages))
+            raise
+        self._counters.published(len(messages), sent_at)
 
     async def _call(
         self, target: EndpointReference, port_type: str, request: Message, expected: type[_Answer]

@@ -30,6 +30,7 @@ from hpwsn_client.errors import (
     TimedOut,
     reason_of,
 )
+from hpwsn_client.figures import Counters, Figures
 from hpwsn_client.pipeline import NotHttp, Pipeline, RawReply, request_head
 from hpwsn_client.publisher import NOTIFY_BYTES, message_size
 from hpwsn_client.transport import (
@@ -67,6 +68,8 @@ class _Batch:
     request: bytes
     first_attempt: float
     deadline: float = field(default=0.0)
+    sent_at: float = field(default=0.0)
+    """The counters' time of the first attempt; 0 before it."""
 
     @property
     def messages(self) -> tuple[NotificationMessage, ...]:
@@ -126,6 +129,7 @@ class Publisher:
         self._progress = asyncio.Event()
         self._flushing = 0
         self._closing = False
+        self._counters = Counters(f"publisher to {self.url}")
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
@@ -199,6 +203,11 @@ class Publisher:
                 await asyncio.gather(task, return_exceptions=True)
             if self._connection is not None:
                 self._connection.close()
+            self._counters.close()
+
+    def figures(self) -> Figures:
+        """What this publisher has published."""
+        return self._counters.figures()
 
     def check(self) -> None:
         """Raise PublishFailed if batches have failed since the last check."""
@@ -292,6 +301,10 @@ class Publisher:
     def _write(self, batch: _Batch) -> None:
         assert self._connection is not None
         batch.deadline = asyncio.get_running_loop().time() + self._timeout
+        if batch.sent_at:
+            self._counters.add("repeated")
+        else:
+            batch.sent_at = self._counters.now
         self._connection.write(batch.request)
 
     def _resend(self) -> None:
@@ -370,6 +383,7 @@ class Publisher:
             self._fail(_Batch(late, b"", before), error)
 
     def _accept(self, batch: _Batch) -> None:
+        self._counters.published(len(batch.entries), batch.sent_at)
         for entry in batch.entries:
             if not entry.done.done():
                 entry.done.set_result(None)
@@ -377,6 +391,7 @@ class Publisher:
 
     def _fail(self, batch: _Batch, error: Exception) -> None:
         self._failed.append(FailedBatch(batch.messages, error))
+        self._counters.add("failed", len(batch.entries))
         for entry in batch.entries:
             if not entry.done.done():
                 entry.done.set_exception(error)

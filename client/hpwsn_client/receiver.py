@@ -24,6 +24,7 @@ from aiohttp import web
 
 from hpwsn_client.environment import check_url
 from hpwsn_client.errors import Closed, HpwsnClientError, TimedOut
+from hpwsn_client.figures import Counters, Figures
 from hpwsn_client.notification import Notification
 from hpwsn_client.transport import SHUTDOWN, http_url, listen
 from hpwsn_client.wsn.operations.notifications import parse_notify
@@ -82,6 +83,7 @@ class Receiver:
         self._closed = False
         self._ends_subscriptions = port == 0 and public_url is None
         self._subscriptions: list[EndableSubscription] = []
+        self._counters = Counters("receiver")
 
     async def __aenter__(self) -> Self:
         return await self.open()
@@ -116,6 +118,11 @@ class Receiver:
         runner, self._runner = self._runner, None
         if runner is not None:
             await runner.cleanup()
+        self._counters.close()
+
+    def figures(self) -> Figures:
+        """What was delivered here."""
+        return self._counters.figures()
 
     def leads_here(self, subscription: EndableSubscription) -> None:
         """Called by a client that has subscribed this receiver."""
@@ -171,8 +178,11 @@ class Receiver:
             if envelope.body is not None and envelope.body.tag == RECEIPT:
                 await self._put(self._receipts, [parse_receipt(envelope.body)])
             else:
-                await self._deliver(_notifications(envelope, self._limits))
+                delivery = _notifications(envelope, self._limits)
+                await self._deliver(delivery)
+                self._counters.received(len(delivery))
         except SoapFault as fault:
+            self._counters.add("refused")
             return _fault_response(fault, fault.version or version, relates_to)
         return web.Response(status=202)
 

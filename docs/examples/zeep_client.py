@@ -2,7 +2,7 @@
 
 Run: python docs/examples/zeep_client.py
 Prints:
-    ['21.5']
+    examples:zeep 21.5
     {http://docs.oasis-open.org/wsrf/r-2}ResourceUnknownFault
 """
 
@@ -10,27 +10,25 @@ import os
 
 import zeep
 from lxml import etree
-from zeep import xsd
 
-WSDL = os.environ.get("HPWSN_URL", "http://127.0.0.1:8080/wsn") + "?wsdl"
-DIALECT = "http://docs.oasis-open.org/wsn/t-1/TopicExpression/"
-TopicText = xsd.ComplexType(xsd.Element("_value_1", xsd.String()), [xsd.Attribute("Dialect", xsd.AnyURI())])
+WSDL = os.environ.get("HPWSN_URL", "http://127.0.0.1:8080/wsn") + "?wsdl=plain"
 
 client = zeep.Client(WSDL)
 broker = client.bind("HPwsn", "NotificationBrokerSoap11")
 mailbox = client.bind("HPwsn", "CreatePullPointSoap11").CreatePullPoint().PullPoint.Address._value_1
 
-expression = etree.Element("{http://docs.oasis-open.org/wsn/b-2}TopicExpression", Dialect=DIALECT + "Simple")
-expression.text = "examples:zeep"
 subscribed = broker.Subscribe(
-    ConsumerReference={"Address": mailbox}, Filter={"_value_1": [expression]}, InitialTerminationTime="PT1H"
+    ConsumerReference={"Address": mailbox},
+    Filter={"TopicExpression": "examples:zeep", "MessageContent": "reading > 20"},
+    InitialTerminationTime="PT1H",
 )
-topic = TopicText("examples/zeep", Dialect=DIALECT + "Concrete")
-payload = etree.fromstring("<reading>21.5</reading>")
-broker.Notify(NotificationMessage=[{"Topic": topic, "Message": {"_value_1": payload}}])
+for value in ("19", "21.5"):
+    payload = etree.fromstring(f"<weather><reading>{value}</reading></weather>")
+    broker.Notify(NotificationMessage=[{"Topic": "examples:zeep", "Message": {"_value_1": payload}}])
 
 pull_point = client.create_service("{urn:hpwsn:1}PullPointSoap11", mailbox)
-print([message.Message._value_1.text for message in pull_point.GetMessages().NotificationMessage])
+for message in pull_point.GetMessages().NotificationMessage:
+    print(message.Topic._value_1, message.Message._value_1.findtext("reading"))
 
 address = subscribed.SubscriptionReference.Address._value_1
 manager = client.create_service("{urn:hpwsn:1}PausableSubscriptionManagerSoap11", address)

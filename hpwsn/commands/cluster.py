@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from hpwsn.commands.operator_api import add_ca_option, check_address, dump, request
+from hpwsn.commands.operations.operator_api import add_ca_option, check_address, dump, request
 from hpwsn.commands.options import add_config_options, load_config_from
 from hpwsn.configuration.sources import ADMIN_FLAGS
 from hpwsn.errors import HpwsnError

@@ -18,9 +18,9 @@ from urllib.parse import urlsplit
 
 from hpwsn.commands.bench import add_bench_parser
 from hpwsn.commands.cluster import add_admin_parser, add_cluster_parser
-from hpwsn.commands.dead_letters import add_deadletters_parser
+from hpwsn.commands.operations.dead_letters import add_deadletters_parser
+from hpwsn.commands.operations.resources import PULL_POINTS, REGISTRATIONS, SUBSCRIPTIONS, add_resource_parser
 from hpwsn.commands.options import add_config_options, load_startable_config, setting_problem
-from hpwsn.commands.resources import REGISTRATIONS, SUBSCRIPTIONS, add_resource_parser
 from hpwsn.commands.streams import add_streams_parser
 from hpwsn.commands.topics import add_topics_parser
 from hpwsn.configuration.environment import check_environment
@@ -104,6 +104,7 @@ def build_parser() -> argparse.ArgumentParser:
     add_listen_parser(commands)
     add_topics_parser(commands)
     add_resource_parser(commands, SUBSCRIPTIONS)
+    add_resource_parser(commands, PULL_POINTS)
     add_resource_parser(commands, REGISTRATIONS)
     add_deadletters_parser(commands)
     add_admin_parser(commands)

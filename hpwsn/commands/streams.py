@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hpwsn.commands.operator_api import add_command
+from hpwsn.commands.operations.operator_api import add_command
 from hpwsn.commands.streams_generate import add_generate_parser
 from hpwsn.commands.streams_list import add_list_parsers
 from hpwsn.commands.streams_pack import add_pack_parser

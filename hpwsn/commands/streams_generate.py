@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TextIO
 
-from hpwsn.commands.operator_api import add_command
+from hpwsn.commands.operations.operator_api import add_command
 from hpwsn.errors import HpwsnError
 
 KINDS = ("anpr", "gps")

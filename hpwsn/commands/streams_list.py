@@ -9,7 +9,7 @@ import sys
 import time
 from typing import Any
 
-from hpwsn.commands.operator_api import (
+from hpwsn.commands.operations.operator_api import (
     NodeRequestFailed,
     add_command,
     add_node_options,

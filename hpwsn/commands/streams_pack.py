@@ -7,7 +7,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from hpwsn.commands.operator_api import add_command
+from hpwsn.commands.operations.operator_api import add_command
 from hpwsn.errors import HpwsnError
 
 _EXAMPLES = """\

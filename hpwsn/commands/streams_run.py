@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hpwsn.commands.operator_api import add_command, base_url, table
+from hpwsn.commands.operations.operator_api import add_command, base_url, table
 from hpwsn.errors import BadArguments, HpwsnError
 from hpwsn.streams.deployment.cluster_settings import is_local, is_loopback_master, unreachable_node
 from hpwsn.streams.deployment.local_python import NO_LOOKUP, local_python

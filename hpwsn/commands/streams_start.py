@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from hpwsn.commands.operator_api import (
+from hpwsn.commands.operations.operator_api import (
     add_command,
     add_node_options,
     address,

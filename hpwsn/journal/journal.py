@@ -19,17 +19,20 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from hpwsn.errors import JournalUnavailable
+from hpwsn.histogram import Histogram
 from hpwsn.journal.channel import Channel
 from hpwsn.journal.retention.pruning import Pruning
-from hpwsn.journal.store import changes
+from hpwsn.journal.store import changes, dead_letter_groups
 from hpwsn.journal.store.data_directory import DirectoryLock
+from hpwsn.journal.store.dead_letter_groups import LetterFilter
 from hpwsn.journal.store.large_contents import LargeContents
-from hpwsn.journal.store.log_positions import count_dead_letters, find_times
+from hpwsn.journal.store.log_positions import times_of
 from hpwsn.journal.store.reader import Reader
 from hpwsn.journal.store.records import (
     Arrival,
     Backlog,
     DeadLetter,
+    DeadLetterGroup,
     Durability,
     Pruned,
     Pulled,
@@ -72,8 +75,10 @@ class Journal:
         max_bytes: int | None = None,
         max_waiting: int = MAX_WAITING,
         reserve: int = RESERVE,
+        commit_times: Histogram | None = None,
     ) -> None:
         self._path = path
+        self._commit_times = commit_times
         self._durability = durability
         self._max_bytes = max_bytes
         self._lock = DirectoryLock(path.parent)
@@ -234,15 +239,8 @@ class Journal:
         return offset
 
     async def times(self, offsets: Collection[int]) -> dict[int, float]:
-        """When the entries at these offsets were accepted, without reading their contents."""
-        found: dict[int, float] = await self._query(lambda db: find_times(db, offsets))
-        return found
-
-    async def dead_letters_by_subscription(
-        self, subscription_ids: Collection[str] | None = None
-    ) -> dict[str, int]:
-        """The number of dead letters of each of these subscriptions, or of all, that has some."""
-        found: dict[str, int] = await self._query(lambda db: count_dead_letters(db, subscription_ids))
+        """When the entries at these offsets were accepted, without offsets that were pruned."""
+        found: dict[int, float] = await self._query(partial(times_of, offsets=offsets))
         return found
 
     def put_subscription(self, record: SubscriptionRecord) -> asyncio.Future[None]:
@@ -299,6 +297,10 @@ class Journal:
         """The number of messages in a queue; it is stored, so the call is fast for a queue of any length."""
         return await self._read(self._reader.queue_length, pull_point_id)
 
+    async def queues(self, pull_point_ids: Collection[str]) -> dict[str, tuple[int, float | None]]:
+        """The length of each pull point's queue, and when its oldest message was published; None if empty."""
+        return await self._read(self._reader.queues, pull_point_ids)
+
     def trim(self, pull_point_id: str, limit: int) -> asyncio.Task[int]:
         """Remove the oldest messages beyond `limit`, in small steps; the result is how many were removed."""
         return self._in_steps(lambda _: changes.trim(pull_point_id, limit))
@@ -322,21 +324,36 @@ class Journal:
         return self._channel.change(work, grows=True)
 
     async def dead_letters(
-        self, limit: int, after: int = 0, subscription_id: str | None = None
+        self, limit: int, after: int = 0, subscription_id: str | None = None, reason: str | None = None
     ) -> list[DeadLetter]:
         """Dead letters whose id is greater than `after`, in order, of one subscription or of all.
 
-        The result is cut at 16 MiB, but has at least one dead letter.
+        `reason` is that of a group. The result is cut at 16 MiB, but has at least one dead letter.
         """
-        return await self._read(self._reader.dead_letters, limit, after, subscription_id)
+        which = LetterFilter(subscription_id, reason)
+        return await self._read(self._reader.dead_letters, limit, after, which)
 
     async def dead_letter(self, number: int) -> DeadLetter | None:
         """The dead letter with this id, or None."""
         return await self._read(self._reader.dead_letter, number)
 
-    async def dead_letter_count(self) -> int:
-        """The number of dead letters of all subscriptions."""
-        return await self._read(self._reader.dead_letter_count)
+    async def dead_letter_count(self, subscription_id: str | None = None, reason: str | None = None) -> int:
+        """The number of dead letters of one subscription or of all, with the reason of a group or any."""
+        which = LetterFilter(subscription_id, reason)
+        return int(await self._query(lambda db: dead_letter_groups.count_letters(db, which)))
+
+    async def dead_letters_by_subscription(
+        self, subscription_ids: Collection[str] | None = None
+    ) -> dict[str, int]:
+        """The number of dead letters of each of these subscriptions, or of all, that has some."""
+        count = dead_letter_groups.count_by_subscription
+        found: dict[str, int] = await self._query(lambda db: count(db, subscription_ids))
+        return found
+
+    async def dead_letter_groups(self) -> list[DeadLetterGroup]:
+        """The dead letters by subscription and reason, the largest group first."""
+        found: list[DeadLetterGroup] = await self._query(dead_letter_groups.groups)
+        return found
 
     def drop_dead_letters(self, ids: Iterable[int]) -> asyncio.Future[int]:
         """Remove dead letters; the result is how many were removed."""
@@ -393,6 +410,7 @@ class Journal:
         return State(
             last_offset=channel.last_offset,
             commits=writer.commits,
+            changes=writer.changes,
             entries=writer.entries,
             mean_group=writer.changes / writer.commits if writer.commits else 0.0,
             failures=channel.failures,
@@ -425,7 +443,14 @@ class Journal:
             recovered = recover(db, self._path, ids_since)
             self._reserve.take()
             linger = LINGER if self._durability == "none" else 0.0
-            self._writer = Writer(db, self._path, self._channel.hand_back, self._reserve, linger=linger)
+            self._writer = Writer(
+                db,
+                self._path,
+                self._channel.hand_back,
+                self._reserve,
+                linger=linger,
+                commit_times=self._commit_times,
+            )
             self._reader = Reader(
                 open_reader(self._path), self._path, self._large.read, self._large.note_missing
             )

@@ -6,7 +6,9 @@ interests. Membership receives the topology and passes it to forwarding and to t
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
+from typing import Any
 from urllib.parse import urlsplit
 
 from aiohttp import web
@@ -22,9 +24,11 @@ from hpwsn.errors import HpwsnError
 from hpwsn.journal.journal import Journal
 from hpwsn.notification import PARTIAL, RELIABLE
 from hpwsn.routing.forwarding import Forwarding
+from hpwsn.routing.links.link_traffic import LinkRates, LinkReport
 from hpwsn.routing.links.udp_sending import LinkOptions
 from hpwsn.routing.membership.credentials import shared_secret
 from hpwsn.routing.membership.membership import Membership
+from hpwsn.routing.membership.node_report import Figures, NodeReport
 from hpwsn.routing.topology.topology import Member, Topology
 from hpwsn.routing.wire.effects import RouterSettings
 from hpwsn.settings import Config
@@ -52,6 +56,9 @@ class InCluster:
         self._owner_proxy: OwnerProxy | None = None
         self._link_port = 0
         self._started = False
+        self._link_rates = LinkRates()
+        self.sample: Callable[[], Figures] = dict
+        """The node's figures of the last second, for heartbeats."""
         admission.carried |= RELIABLE | PARTIAL
         routing = config.routing
         self.forwarding = Forwarding(
@@ -63,7 +70,7 @@ class InCluster:
             settings=_router_settings(config),
             journal=journal,
             clock=clock,
-            policy=tree.routing if tree.fixed else None,
+            policy=tree.routing,
             is_internal=tree.is_internal,
             store=admission.store_from_peer,
             has_peers=bool(config.backbone.peers),
@@ -118,7 +125,7 @@ class InCluster:
             port=port,
             version=__version__,
         )
-        self._membership = Membership(self._config, me, self._follow)
+        self._membership = Membership(self._config, me, self._follow, self._report)
         self.forwarding.link_broken.add(self._membership.suspect)
         await self._membership.start()
 
@@ -131,10 +138,31 @@ class InCluster:
         self._owner_proxy.join(app)
         return self._owner_proxy
 
+    @property
+    def topology(self) -> Topology | None:
+        """The topology that is valid now; None while none is known."""
+        return self._membership.topology if self._membership else None
+
+    @property
+    def me(self) -> Member | None:
+        """This node as it registers; None before that."""
+        return self._membership.me if self._membership else None
+
+    def links(self) -> tuple[LinkReport, ...]:
+        """The traffic of the links on which this node sends."""
+        return self._link_rates.read(self.forwarding.link_traffic(), time.monotonic())
+
+    async def ask(self, path: str, *, timeout_seconds: float) -> dict[str, Any]:
+        """The admin node's answer to a GET; AdminUnreachable or AdminRefused without one."""
+        assert self._membership is not None
+        return await self._membership.ask(path, timeout_seconds=timeout_seconds)
+
+    def _report(self) -> NodeReport:
+        return NodeReport(self.sample(), self.links())
+
     def peer_urls(self) -> list[str]:
         """The base URLs of the other nodes."""
-        topology = self._membership.topology if self._membership else None
-        return [member.url for member in topology or () if member.name != self._name]
+        return [member.url for member in self.topology or () if member.name != self._name]
 
     def problem(self) -> str | None:
         """Why the node is not a member of its cluster; None if it is."""

@@ -12,8 +12,9 @@ import gc
 import logging
 import signal
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, contextmanager
+from typing import Any
 from urllib.parse import urlsplit
 
 import uvloop
@@ -24,25 +25,35 @@ from hpwsn.broker.admission.backbone_arrivals import Arrivals
 from hpwsn.broker.delivery.dead_letters import DeadLetters
 from hpwsn.broker.delivery.removed_topics import RemovedTopics
 from hpwsn.broker.housekeeping import Housekeeping, RetentionPolicy
+from hpwsn.broker.idle_pull_points import IdlePullPoints
 from hpwsn.broker.lease_timer import LeaseTimer
 from hpwsn.door.onvif.event_service import OnvifDoor
 from hpwsn.door.original.wsn_process import OriginalDoor
-from hpwsn.door.rest.cross_origin import Origins
 from hpwsn.door.rest.events.events_door import EventsDoor
 from hpwsn.door.rest.json_answers import errors_in_json
+from hpwsn.door.rest.operations.client_session import SessionDoor
 from hpwsn.door.rest.operations.dead_letters import DeadLettersDoor
+from hpwsn.door.rest.operations.metrics import MetricsDoor
+from hpwsn.door.rest.operations.monitoring_door import MonitoringDoor
 from hpwsn.door.rest.operations.node_status import StatusDoor
+from hpwsn.door.rest.operations.pull_points import PullPointsDoor
 from hpwsn.door.rest.operations.registrations import RegistrationsDoor
 from hpwsn.door.rest.operations.subscription_items import SubscriptionItems
 from hpwsn.door.rest.operations.subscriptions import SubscriptionsDoor
 from hpwsn.door.rest.services.service_requests import ServiceRequests
 from hpwsn.door.rest.services.streams import StreamsDoor
+from hpwsn.door.rest.topics.filter_check import FilterCheckDoor
+from hpwsn.door.rest.topics.topic_list import TopicListDoor
 from hpwsn.door.soap.operation import Context
 from hpwsn.door.soap.resource_operations import TopicNamespacesDoor
 from hpwsn.door.soap.soap_door import SoapDoor
+from hpwsn.histogram import Timings
+from hpwsn.http_json.cross_origin import Origins
 from hpwsn.journal.store.records import Recovered
 from hpwsn.listening import raise_file_limit
 from hpwsn.logs import counted, set_up_logging
+from hpwsn.node.cluster_doors import open_cluster_doors
+from hpwsn.node.monitor.node_monitor import NodeMonitor
 from hpwsn.node.node_parts import Parts
 from hpwsn.node.port import Port
 from hpwsn.settings import Config
@@ -63,22 +74,15 @@ class Node:
             attributes=config.server.attribute_limit,
             messages=config.server.message_limit,
         )
-        self.port = Port(config, self._limits)
-        self.parts = Parts(self.name, config, self.port.base_url, self._limits)
+        timings = Timings()
+        self.port = Port(config, self._limits, timings)
+        self.parts = Parts(self.name, config, self.port.base_url, self._limits, timings)
+        self.monitor = NodeMonitor(self.parts, self.port.connections)
         self._running = AsyncExitStack()
 
     def problems(self) -> list[str]:
         """The reasons why this node is not ready; empty if it is."""
-        parts = self.parts
-        topics = parts.topics.problem() if parts.topics else None
-        membership = parts.cluster.problem() if parts.cluster else None
-        found = (parts.backbone.problem(), parts.journal.state.unavailable, topics, membership)
-        return [problem for problem in found if problem]
-
-    def warnings(self) -> list[str]:
-        """What an operator must see to although this node is ready."""
-        problem = self.parts.journal.problem
-        return [] if problem is None or problem in self.problems() else [problem]
+        return list(self.parts.problems().values())
 
     async def start(self) -> None:
         """Open everything; the node accepts requests when this returns."""
@@ -89,23 +93,26 @@ class Node:
     async def _start(self, running: AsyncExitStack) -> None:
         parts = self.parts
         recovered = await parts.journal.open(ids_since=parts.clock() - self.config.journal.id_window)
+        running.push_async_callback(self.monitor.stopped)
         running.push_async_callback(parts.journal.close)
         self.port.listen()
         running.callback(self.port.stop)
-        if parts.topics:
-            await parts.topics.start()
-            running.push_async_callback(parts.topics.close)
+        await parts.topics.start()
+        running.push_async_callback(parts.topics.close)
         await self._recover(recovered)
         if parts.cluster:
             await parts.cluster.start(parts.subscriptions)
             running.push_async_callback(parts.cluster.close)
         await self._start_background(running)
         if parts.cluster:
+            parts.cluster.sample = lambda: self.monitor.sample.values
             await parts.cluster.register(self.port.base_url())
             running.push_async_callback(parts.cluster.leave)
         if parts.agent:
             await parts.agent.start(self.port.url_for_jobs(self.config.streams.master))
             running.push_async_callback(parts.agent.close)
+        await self.monitor.open()
+        running.push_async_callback(self.monitor.close)
         await self._open_doors()
         running.callback(self.port.stop)
         parts.demand.start()
@@ -120,6 +127,7 @@ class Node:
         parts.demand.remember(recovered.upstreams)
         parts.registrations.restore(recovered.registrations)
         parts.processor.restore_current(recovered.current)
+        parts.processor.restore_internal(recovered.internal)
         parts.admission.restore(recovered.message_ids)
         await parts.pull_subscriptions.remove_orphans()
         await parts.conditions.look()
@@ -151,8 +159,10 @@ class Node:
         for task in (
             LeaseTimer(parts.subscriptions, parts.clock),
             LeaseTimer(parts.registrations, parts.clock),
+            LeaseTimer(IdlePullPoints(parts.broker), parts.clock),
             parts.conditions,
             parts.delivery.rates,
+            parts.topic_rates,
             Housekeeping(
                 parts.broker,
                 RetentionPolicy.of(self.config),
@@ -166,7 +176,7 @@ class Node:
         parts.subscriptions.wake_all()
         removed = RemovedTopics(parts.tree, parts.subscriptions, parts.delivery, parts.backbone.holds)
         running.push_async_callback(removed.close)
-        if parts.topics and self.config.topics.on_remove == "end":
+        if self.config.topics.fixed and self.config.topics.on_remove == "end":
             parts.topics.removed.add(removed.look)
             running.callback(parts.topics.removed.remove, removed.look)
             if not parts.topics.problem():
@@ -187,10 +197,20 @@ class Node:
         letters = DeadLetters(parts.journal, parts.subscriptions, parts.delivery)
         app.add_routes(DeadLettersDoor(letters).routes())
         app.add_routes(TopicNamespacesDoor(parts.tree).routes())
+        app.add_routes(TopicListDoor(parts.tree, parts.topic_overviews).routes())
+        app.add_routes(FilterCheckDoor(parts.services.check, server.request_timeout).routes())
         items = SubscriptionItems(parts.broker, self.name, parts.pull_subscriptions.owns)
         app.add_routes(SubscriptionsDoor(parts.broker, items, server.request_timeout).routes())
+        app.add_routes(PullPointsDoor(parts.broker).routes())
         app.add_routes(RegistrationsDoor(parts.broker).routes())
-        app.add_routes(self._status().routes())
+        status = self._open_status()
+        app.add_routes(status.routes())
+        app.add_routes(self._metrics(status).routes())
+        open_cluster_doors(app, parts, lambda: self.monitor.sample.values)
+        app.add_routes(SessionDoor(self.name, parts.broker, self._editing).routes())
+        MonitoringDoor(
+            self.name, parts.broker, parts.histories, parts.alerts, parts.events_log, parts.live
+        ).join(app)
         events = EventsDoor(
             parts.broker,
             parts.readers,
@@ -217,20 +237,34 @@ class Node:
         app.add_routes(streams.routes())
         await self.port.open(app, soap, parts.admission)
 
-    def _status(self) -> StatusDoor:
+    def _editing(self) -> Mapping[str, Any]:
+        """Where the topics come from, and whether they can be edited through the node."""
+        url = self.config.topics.url
+        source = "ldap" if url.startswith("ldap") else "file" if url else "open"
+        return {"source": source, "editable": False, "why_not": "this node cannot edit topics yet"}
+
+    def _open_status(self) -> StatusDoor:
         parts = self.parts
-        status = StatusDoor(self.name, parts.broker, parts.pusher, self.problems, self.warnings)
+        status = StatusDoor(
+            self.name,
+            parts.broker,
+            parts.pusher,
+            self.problems,
+            parts.warnings,
+            self.monitor.process.figures,
+        )
+        parts.live.source("status", status.document)
+        status.reports["http"] = self.port.statistics.figures
+        status.reports["latency"] = parts.timings.latency.copy
         status.reports["backbone"] = parts.backbone.figures
         status.reports["matching"] = lambda: parts.engines.figures(parts.audience.content_subscriptions())
         if parts.receipts:
             status.reports["receipts"] = parts.receipts.figures
         if parts.outcome_plugins:
             status.reports["outcomes"] = parts.outcome_plugins.figures
-        status.metrics.append(parts.services.metrics)
         if parts.agent:
             status.reports["agent"] = parts.agent.figures
-        if parts.topics:
-            status.reports["directory"] = parts.topics.status
+        status.reports["directory"] = parts.topics.status
         if parts.cluster:
             status.reports["routing"] = parts.cluster.forwarding.figures
             status.reports["cluster"] = parts.cluster.figures
@@ -238,11 +272,21 @@ class Node:
             status.reports["originals"] = parts.originals.figures
         return status
 
+    def _metrics(self, status: StatusDoor) -> MetricsDoor:
+        parts = self.parts
+        return MetricsDoor(
+            parts.admission,
+            parts.timings,
+            status.figures,
+            lambda: parts.services,
+            lambda: {"not_ready": len(self.problems()), "warning": len(parts.warnings())},
+            self.monitor.sample,
+        )
+
     def reload(self) -> None:
         """Reload the certificate and the topics from their files."""
         self.port.reload()
-        if self.parts.topics:
-            self.parts.topics.reload()
+        self.parts.topics.reload()
 
     async def close(self) -> None:
         """Stop accepting requests, drain within `server.drain_timeout`, and write everything to disk."""
@@ -272,8 +316,7 @@ async def _serve(config: Config, ready: Callable[[str], None]) -> int:
     node = Node(config)
     with _without_garbage_collection():
         await node.start()
-    if node.parts.topics or node.port.has_certificate:
-        loop.add_signal_handler(signal.SIGHUP, node.reload)
+    loop.add_signal_handler(signal.SIGHUP, node.reload)
     log.info("node %s is ready; its state is in %s", node.name, config.data.dir)
     ready(node.port.listening_url)
     await stop.wait()

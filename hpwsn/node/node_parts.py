@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import cast
 
 from hpwsn.background import in_thread
-from hpwsn.broker.admission.admission import Admission, Limit
+from hpwsn.broker.admission.admission import Admission, Limit, Source
 from hpwsn.broker.broker import Broker
 from hpwsn.broker.delivery.backlog import Recent
 from hpwsn.broker.delivery.delivery import Delivery
@@ -38,13 +38,20 @@ from hpwsn.broker.subscriptions.pull_points import PullPoints
 from hpwsn.broker.subscriptions.resource_addresses import ResourceIds
 from hpwsn.broker.subscriptions.subscription import Subscriber
 from hpwsn.broker.subscriptions.subscriptions import Subscriptions, SubscriptionSettings
+from hpwsn.broker.topic_overview import TopicOverviews
+from hpwsn.broker.topic_rates import TopicRates
 from hpwsn.door.onvif.pull_subscriptions import PullSubscriptions
 from hpwsn.door.rest.events.event_pages import EventPages
 from hpwsn.door.soap.property_documents import broker_properties
 from hpwsn.errors import HpwsnError
+from hpwsn.histogram import Timings
 from hpwsn.journal.journal import Journal
 from hpwsn.journal.store.records import Durability
 from hpwsn.matching.content.content_filters import ContentFilters
+from hpwsn.monitoring.alerts import Alerts
+from hpwsn.monitoring.events_log import EventsLog
+from hpwsn.monitoring.histories import Histories
+from hpwsn.monitoring.live import LiveHub
 from hpwsn.node.backbones import choose_backbone
 from hpwsn.node.cluster import InCluster
 from hpwsn.node.content_engines import BrokerEngines
@@ -55,6 +62,7 @@ from hpwsn.settings import Config
 from hpwsn.streams.agent.service_agent import ServiceAgent
 from hpwsn.streams.registry.known_services import Services
 from hpwsn.streams.registry.service_file import ServiceStore
+from hpwsn.topics.directory.directory import Directory
 from hpwsn.topics.directory.live_topics import LiveTopics
 from hpwsn.topics.directory.tree_cache import TreeCache
 from hpwsn.topics.opening import access_from, open_directory
@@ -63,19 +71,32 @@ from hpwsn_client.transport import Transport
 from hpwsn_client.wsn.soap.envelope import SoapVersion
 from hpwsn_client.wsn.soap.xml import Limits
 
+ORIGINAL_NODE = Source(door="peer")
+"""A node of the original HPwsn."""
+
 
 class Parts:
     """The connected parts of one node, without its doors."""
 
-    def __init__(self, name: str, config: Config, base_url: Callable[[], str], limits: Limits) -> None:
+    def __init__(
+        self,
+        name: str,
+        config: Config,
+        base_url: Callable[[], str],
+        limits: Limits,
+        timings: Timings,
+    ) -> None:
         self.name = name
         self.config = config
         self.base_url = base_url
         self.limits = limits
         self.clock = time.time
+        self.timings = timings
+        self.started = time.time()
         self._ids = ResourceIds(name if config.cluster.admin else None)
         self._make_data_directory()
         self.job_token = load_job_token(Path(config.data.dir))
+        self._build_monitoring()
         self._build_log()
         self._build_delivery()
         self._build_resources()
@@ -93,6 +114,29 @@ class Parts:
                 " name another with --data"
             ) from error
 
+    def _build_monitoring(self) -> None:
+        """What the node remembers about itself; hpwsn.node.monitor fills it."""
+        data, settings = Path(self.config.data.dir), self.config.monitoring
+        self.histories = Histories(data / "history")
+        self.events_log = EventsLog(data / "events.log", clock=self.clock, kept=settings.events_kept)
+        self.alerts = Alerts(settings.alert_keep)
+        self.live = LiveHub(time.monotonic)
+
+    def problems(self) -> dict[str, str]:
+        """Why the node is not ready, by the part that is the reason; empty if it is ready."""
+        found = {
+            "backbone": self.backbone.problem(),
+            "journal": self.journal.unavailable,
+            "directory": self.topics.problem(),
+            "cluster": self.cluster.problem() if self.cluster else None,
+        }
+        return {part: problem for part, problem in found.items() if problem}
+
+    def warnings(self) -> list[str]:
+        """What an operator must see to although the node is ready."""
+        problem = self.journal.problem
+        return [] if problem is None or problem in self.problems().values() else [problem]
+
     def _build_log(self) -> None:
         config = self.config
         self.journal = Journal(
@@ -101,21 +145,31 @@ class Parts:
             max_bytes=config.journal.max_bytes or None,
             reserve=config.journal.reserve,
             max_waiting=max(config.journal.waiting_limit, 2 * config.server.body_limit),
+            commit_times=self.timings.commit,
         )
         topics = config.topics
+        directory = open_directory(topics.url, access_from(topics), Path(config.data.dir))
+        # A server's tree is fixed until it was read: no topic may be used that is internal there.
         self.tree: TopicTree[Subscriber] = TopicTree(
-            fixed=bool(topics.url), simple_subtree=topics.simple_subtree, limit=topics.open_limit
+            fixed=topics.fixed or directory.remote,
+            simple_subtree=topics.simple_subtree,
+            limit=topics.open_limit,
         )
         self.backbone = choose_backbone(
             config, self.name, self.journal, self.clock, self.limits, self.tree.is_internal
         )
-        self.topics = self._open_topics() if topics.url else None
+        self.topics = self._open_topics(directory)
 
-    def _open_topics(self) -> LiveTopics:
+    def _open_topics(self, directory: Directory) -> LiveTopics:
         topics = self.config.topics
-        directory = open_directory(topics.url, access_from(topics))
         cache = TreeCache(Path(self.config.data.dir) / "topics.json", directory.identity)
-        live = LiveTopics(directory, self.tree, cache if directory.remote else None, topics.start_wait)
+        live = LiveTopics(
+            directory,
+            self.tree,
+            cache if directory.remote else None,
+            topics.start_wait,
+            opens=not topics.fixed,
+        )
         live.load_file()
         return live
 
@@ -154,6 +208,7 @@ class Parts:
             retry=retry_policies(delivery, config.retry),
             overflow=self.overflow,
             clock=self.clock,
+            timings=self.timings,
         )
         self.readers = Readers(
             self.journal,
@@ -163,6 +218,8 @@ class Parts:
             content=self.content,
             subtree=config.topics.simple_subtree,
         )
+        self.topic_rates = TopicRates()
+        self.topic_overviews = TopicOverviews(self.tree, self.topic_rates, self.journal, self.clock())
         self.receipts = self._build_receipts() if delivery.receipts else None
         plugins = installed_plugins()
         self.outcome_plugins = OutcomePlugins(plugins, delivery.outcome_limit) if plugins else None
@@ -172,6 +229,7 @@ class Parts:
             recent=self.recent,
             delivery=self.delivery,
             pull_points=self.pull_points,
+            match_times=self.timings.match,
         )
 
     def _build_receipts(self) -> Receipts:
@@ -311,7 +369,7 @@ class Parts:
             self.config.routing,
             self.config.server.host,
             self.limits,
-            lambda messages, routing: admission.publish(messages, routing=routing),
+            lambda messages, routing: admission.publish(messages, source=ORIGINAL_NODE, routing=routing),
         )
 
     def _join(self) -> None:
@@ -324,6 +382,7 @@ class Parts:
             self.delivery.reports.listeners.add(self.outcome_plugins.note)
         journal.committed.add(self.processor.process)
         journal.committed.add(self.readers.committed)
+        journal.committed.add(self.topic_rates.committed)
         subscriptions.check_filter = self.services.check
         subscriptions.ended.add(self.pull_subscriptions.subscription_ended)
         subscriptions.interest_changed.add(demand.subscription_changed)

@@ -16,10 +16,12 @@ from aiohttp import web
 from hpwsn.broker.admission.admission import Admission
 from hpwsn.door.listener.gate import Gate
 from hpwsn.door.listener.http_lane import Lanes
+from hpwsn.door.listener.http_statistics import HttpStatistics
 from hpwsn.door.listener.notify_lane import NotifyLane
 from hpwsn.door.listener.tls import load_certificate, server_context
 from hpwsn.door.soap.soap_door import SoapDoor
 from hpwsn.errors import HpwsnError
+from hpwsn.histogram import Timings
 from hpwsn.listening import open_listener
 from hpwsn.settings import Config
 from hpwsn.settings.setting import ANY_HOST
@@ -32,16 +34,18 @@ log = logging.getLogger(__package__)
 class Port:
     """Binds the port before the node is ready, to reserve it, and accepts connections after `open`."""
 
-    def __init__(self, config: Config, limits: Limits) -> None:
+    def __init__(self, config: Config, limits: Limits, timings: Timings) -> None:
         self._config = config
         self._limits = limits
         self._tls = server_context(config.server)
         self._number = config.server.port
         self.base_url = cache(self._find_base_url)
         """The start of every address that the node hands out: one text, since every subscription has it."""
+        self.statistics = HttpStatistics(timings)
         self._listener: socket.socket | None = None
         self._runner: web.AppRunner | None = None
         self._lanes: Lanes | None = None
+        self._gate: Gate | None = None
         self._server: asyncio.Server | None = None
 
     def _find_base_url(self) -> str:
@@ -61,11 +65,6 @@ class Port:
         host = "127.0.0.1" if server.host == "0.0.0.0" else "::1" if server.host in ANY_HOST else server.host
         return f"{server.origin(host, self._number)}/wsn"
 
-    @property
-    def has_certificate(self) -> bool:
-        """Whether it speaks TLS."""
-        return self._tls is not None
-
     def listen(self) -> None:
         """Bind the port, without accepting connections."""
         server = self._config.server
@@ -78,7 +77,8 @@ class Port:
         assert self._listener is not None
         server = self._config.server
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=server.drain_timeout)
-        gate = Gate(limit=server.connections, head_within=server.request_timeout)
+        statistics, head_within = self.statistics, server.request_timeout
+        gate = self._gate = Gate(limit=server.connections, head_within=head_within, statistics=statistics)
         app.middlewares.append(gate.middleware)
         await self._runner.setup()
         gate.server = cast(web.Server, self._runner.server)
@@ -88,7 +88,9 @@ class Port:
             body_limit=server.body_limit,
             arrive_within=server.request_timeout,
             hand_over=gate.hand_over,
+            statistics=statistics,
         )
+        statistics.fast, statistics.full = self._lanes.__len__, gate.__len__
         if server.fast_lane:
             gate.lanes = self._lanes
         self._server = await asyncio.get_running_loop().create_server(
@@ -97,6 +99,10 @@ class Port:
             ssl=self._tls,
             ssl_handshake_timeout=server.request_timeout if self._tls else None,
         )
+
+    def connections(self) -> int:
+        """The number of open connections of clients."""
+        return 0 if self._gate is None or self._lanes is None else len(self._gate) + len(self._lanes)
 
     def reload(self) -> None:
         """Read the certificate again."""

@@ -25,7 +25,7 @@ from hpwsn.settings import Config
 from hpwsn.streams.deployment.cluster_settings import is_local
 from hpwsn.streams.deployment.worker_archive import check_archive
 from hpwsn.topics.directory.directory import TopicDirectoryError
-from hpwsn.topics.opening import access_from, open_directory
+from hpwsn.topics.opening import access_from, edit_access_from, open_directory
 
 
 def unusable_settings(config: Config) -> list[SettingError]:
@@ -81,13 +81,15 @@ def _data_directory(config: Config) -> None:
 
 
 def _topics(config: Config, remote: bool = False) -> None:
-    topics = config.topics
-    if not topics.url:
+    topics, data = config.topics, Path(config.data.dir)
+    if not topics.url and why_unusable(data):
         return
     try:
-        directory = open_directory(topics.url, access_from(topics))
+        directory = open_directory(topics.url, access_from(topics), data)
         if remote or not directory.remote:
             directory.load()
+        if directory.remote and topics.edit_bind_dn:
+            open_directory(topics.url, edit_access_from(topics))
     except TopicDirectoryError as error:
         raise SettingError("topics.url", topics.url, f"cannot be used: {error}") from None
 

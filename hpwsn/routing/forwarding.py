@@ -13,7 +13,7 @@ import asyncio
 import logging
 import secrets
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from hpwsn.background import in_thread
@@ -26,6 +26,7 @@ from hpwsn.listeners import Listeners
 from hpwsn.notification import FOREIGN, LARGE, PARTIAL, RELIABLE, Notification, Run, content_size, count_of
 from hpwsn.routing.interest.routes import Route
 from hpwsn.routing.large_arrivals import LargeArrivals
+from hpwsn.routing.links.link_traffic import LinkTraffic
 from hpwsn.routing.links.links import Links
 from hpwsn.routing.links.udp_sending import LinkOptions
 from hpwsn.routing.publications.duplicates import Repeats
@@ -448,6 +449,10 @@ class Forwarding:
         self._arrived += sum([run.size for run in runs])
         if ids:
             self._do(self._router.stored(ids, self._loop.time()))
+
+    def link_traffic(self) -> Iterator[tuple[str, LinkTraffic]]:
+        """The other nodes and the counters of the links to them."""
+        return self._links.traffic()
 
     def figures(self) -> dict[str, Any]:
         """What an operator may want to know."""

@@ -20,7 +20,7 @@ from hpwsn.settings.broker import (
 )
 from hpwsn.settings.cluster import AdminSettings, BackboneSettings, ClusterSettings, RoutingSettings
 from hpwsn.settings.config import SETTINGS, Config, sections
-from hpwsn.settings.process import DataSettings, LogSettings, NodeSettings, ServerSettings
+from hpwsn.settings.process import DataSettings, LogSettings, MonitoringSettings, NodeSettings, ServerSettings
 from hpwsn.settings.setting import Setting
 
 __all__ = [
@@ -35,6 +35,7 @@ __all__ = [
     "JournalSettings",
     "LogSettings",
     "MatchingSettings",
+    "MonitoringSettings",
     "NodeSettings",
     "OnvifSettings",
     "PullPointsSettings",

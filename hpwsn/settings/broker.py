@@ -31,14 +31,28 @@ class TopicsSettings:
 
     url: str = setting(
         "",
-        Text("a TOML file, an ldap:// or ldaps:// URL, or empty for open topics"),
-        "Topic file or LDAP directory that lists the allowed topics.",
+        Text("a TOML file, an ldap:// or ldaps:// URL, or empty for topics.toml in the data directory"),
+        "Topic file or LDAP directory that declares the topics. Only declared topics exist, unless `open`.",
+    )
+    open: bool = setting(
+        False,
+        Boolean(),
+        "Topics that are not declared appear when they are used. Without `url` they always do.",
     )
     on_remove: str = setting(
         "keep",
         Choice(choices=("keep", "end")),
-        "Keep or end subscriptions whose topics are all removed.",
+        "Keep or end subscriptions whose topics are all removed. Open topics always keep them.",
     )
+    edit: str = setting(
+        "auto",
+        Choice(choices=("auto", "never")),
+        "Who edits topics through the node: `auto` allows a topic file, and LDAP with `edit_bind_dn`.",
+    )
+    edit_bind_dn: str = setting(
+        "", Text("a DN, or empty for topics that are only read"), "DN that edits topics in LDAP."
+    )
+    edit_password_file: str = setting("", Text("a file"), "Password of `edit_bind_dn`.")
     bind_dn: str = setting("", Text("a DN, or empty for anonymous"), "DN that the node binds as.")
     password_file: str = setting("", Text("a file"), "Password of `bind_dn`.")
     start_tls: bool = setting(False, Boolean(), "Use StartTLS on an ldap:// connection.")
@@ -62,8 +76,15 @@ class TopicsSettings:
         True, Boolean(), "A Simple topic expression also matches the topics below it."
     )
     open_limit: int = setting(
-        1_000_000, Integer(1, 100_000_000), "Maximum topics without a topic file or directory."
+        1_000_000,
+        Integer(1, 100_000_000),
+        "Maximum topics of a node with open topics, declared topics included.",
     )
+
+    @property
+    def fixed(self) -> bool:
+        """Whether only declared topics exist."""
+        return bool(self.url) and not self.open
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +248,12 @@ class PullPointsSettings:
         0.0,
         Duration(0),
         "Delay after which a returned batch counts as received; 0 means never.",
+    )
+    idle_lifetime: float = setting(
+        0.0,
+        Duration(0),
+        "A pull point that nobody reads for so long is destroyed with its subscriptions, unless its creator"
+        " asked for another lifetime; 0 means never.",
     )
 
 

@@ -18,7 +18,7 @@ from hpwsn.settings.broker import (
     TopicsSettings,
 )
 from hpwsn.settings.cluster import AdminSettings, BackboneSettings, ClusterSettings, RoutingSettings
-from hpwsn.settings.process import DataSettings, LogSettings, NodeSettings, ServerSettings
+from hpwsn.settings.process import DataSettings, LogSettings, MonitoringSettings, NodeSettings, ServerSettings
 from hpwsn.settings.setting import Setting
 
 
@@ -44,6 +44,7 @@ class Config:
     cluster: ClusterSettings = field(default_factory=ClusterSettings)
     admin: AdminSettings = field(default_factory=AdminSettings)
     routing: RoutingSettings = field(default_factory=RoutingSettings)
+    monitoring: MonitoringSettings = field(default_factory=MonitoringSettings)
     log: LogSettings = field(default_factory=LogSettings)
 
 

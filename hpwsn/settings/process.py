@@ -1,4 +1,4 @@
-"""The settings of the node's process: port, name, data directory and log."""
+"""The settings of the node's process: port, name, data directory, monitoring and log."""
 
 from dataclasses import dataclass
 
@@ -87,6 +87,39 @@ class DataSettings:
         "hpwsn-data",
         Text("a directory", empty=False),
         "Data directory; created if missing.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class MonitoringSettings:
+    """The events log and the thresholds of alerts."""
+
+    events_kept: int = setting(
+        5000, Integer(100, 1_000_000), "Events in the events log; older ones go first."
+    )
+    alert_after: float = setting(
+        30.0,
+        Duration(0, 86400),
+        "How long a consumer must fail, or a threshold be exceeded, before an alert.",
+    )
+    alert_keep: float = setting(
+        60.0, Duration(0, 86400), "How long an alert stays after its cause, so that it does not flap."
+    )
+    backlog: int = setting(
+        10_000, Integer(1, 1_000_000_000), "Waiting notifications of one consumer that raise an alert."
+    )
+    queue_percent: int = setting(
+        80, Integer(1, 100), "Share of a queue limit, or of the limit of dead letters, that raises an alert."
+    )
+    journal_percent: int = setting(90, Integer(1, 100), "Share of `journal.max_bytes` that raises an alert.")
+    disk_percent: int = setting(
+        95, Integer(1, 100), "Used share of the data directory's disk that raises an alert."
+    )
+    service_lag: int = setting(
+        100_000, Integer(1, 1_000_000_000_000), "Unread events of one stream service that raise an alert."
+    )
+    cpu_percent: int = setting(
+        95, Integer(1, 1000), "CPU time of the process, in percent of one core, that raises an alert."
     )
 
 

@@ -1,14 +1,18 @@
-"""Opens the topic directory that a URL names: a TOML file, or LDAP.
+"""Opens the topic directory that a URL names: a TOML file, or LDAP; without a URL, DATA/topics.toml.
 
 Only builders and commands call this module. Everything else uses the interface in
 hpwsn.topics.directory.directory.
 """
 
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from hpwsn.settings import TopicsSettings
 from hpwsn.topics.directory.directory import Access, Directory, TopicDirectoryError
+
+DEFAULT_FILE = "topics.toml"
+"""The topic file in the data directory of a node without `topics.url`."""
 
 
 def access_from(topics: TopicsSettings) -> Access:
@@ -25,8 +29,23 @@ def access_from(topics: TopicsSettings) -> Access:
     )
 
 
-def open_directory(url: str, access: Access | None = None) -> Directory:
-    """Return the directory that a URL or a path names, without reading it."""
+def edit_access_from(topics: TopicsSettings) -> Access:
+    """Return the access with which the node edits a remote directory."""
+    return replace(
+        access_from(topics),
+        bind_dn=topics.edit_bind_dn,
+        password_file=topics.edit_password_file,
+        editing=True,
+    )
+
+
+def open_directory(url: str, access: Access | None = None, data: Path | None = None) -> Directory:
+    """Return the directory that a URL or a path names, without reading it.
+
+    An empty URL names `topics.toml` in the data directory, which need not exist.
+    """
+    if not url and data is not None:
+        return _open_file(url, data / DEFAULT_FILE, optional=True)
     scheme = urlsplit(url).scheme.lower() if "://" in url or url.startswith("file:") else ""
     if scheme in ("ldap", "ldaps"):
         return _open_ldap(url, access or Access())
@@ -37,14 +56,14 @@ def open_directory(url: str, access: Access | None = None) -> Directory:
     return _open_file(url, _file_path(url) if scheme else Path(url))
 
 
-def _open_file(url: str, path: Path) -> Directory:
+def _open_file(url: str, path: Path, optional: bool = False) -> Directory:
     from hpwsn.topics.directory.topic_file import FileDirectory
 
     if path.suffix.lower() != ".toml":
         raise TopicDirectoryError(
             f"topic directory {url!r}: the file name must end in .toml; write one such as topics.toml"
         )
-    return FileDirectory(path)
+    return FileDirectory(path, optional)
 
 
 def _file_path(url: str) -> Path:

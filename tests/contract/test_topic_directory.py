@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from hpwsn.topics.directory.directory import Declaration, Directory, TopicDirectoryError
+from hpwsn.topics.editing.edit_plan import EditPlan, plan_edits, plan_import
+from hpwsn.topics.editing.topic_edit import EditsConflict, EditsRefused, TopicEdit, etag_of
 from hpwsn.topics.opening import open_directory
 from hpwsn.topics.tree.declarations import Report, difference, internal_topics
 from hpwsn.topics.tree.tree import TopicTree
@@ -299,3 +301,160 @@ def test_watcher_that_is_told_to_reads_again(directory: Directory, again: MakeDi
         assert set(follower.known) == {T("A")}
     finally:
         follower.watch.close()
+
+
+# Edits of a plan
+
+
+def edit(directory: Directory, *edits: TopicEdit, dry_run: bool = False) -> EditPlan:
+    return directory.edit(lambda known: plan_edits(known, edits), dry_run)
+
+
+def values(directory: Directory) -> dict[str, tuple[str, str | None, str | None]]:
+    return {str(each.topic): (each.description, each.routing, each.visibility) for each in directory.load()}
+
+
+def etag(directory: Directory, topic: str) -> str:
+    return next(etag_of(each) for each in directory.load() if each.topic == T(topic))
+
+
+START = [
+    Declaration(T("A"), "first", "udp"),
+    Declaration(T("A:B"), "second", visibility="internal"),
+    Declaration(T("A:B:C")),
+    Declaration(T("{urn:x}D:E"), "theirs"),
+]
+MANY = (
+    TopicEdit("set", T("A"), description="", routing="tcp"),
+    TopicEdit("set", T("A"), description="again"),
+    TopicEdit("move", T("A:B"), T("N:M:B")),
+    TopicEdit("add", T("N:M:B:F:G"), description="new"),
+    TopicEdit("set", T("N:M:B:C"), visibility="internal"),
+    TopicEdit("move", T("{urn:x}D"), T("{urn:y}D")),
+    TopicEdit("add", T("a"), description="differs from A only in case"),
+    TopicEdit("remove", T("{urn:y}D:E")),
+    TopicEdit("move", T("N"), T("O")),
+)
+
+
+def test_a_plan_is_carried_out_whole_and_its_undo_restores_everything(directory: Directory) -> None:
+    directory.replace(START)
+    before = values(directory)
+    made = edit(directory, *MANY)
+    after = values(directory)
+    assert after == {
+        "A": ("again", "tcp", None),
+        "a": ("differs from A only in case", None, None),
+        "O": ("", None, None),
+        "O:M": ("", None, None),
+        "O:M:B": ("second", None, "internal"),
+        "O:M:B:C": ("", None, "internal"),
+        "O:M:B:F": ("", None, None),
+        "O:M:B:F:G": ("new", None, None),
+        "{urn:y}D": ("", None, None),
+    }
+    assert {str(each.topic): etag_of(each) for each in made.declarations()} == {
+        name: etag(directory, name) for name in after
+    }
+    again = edit(directory, *made.undo())
+    assert values(directory) == before
+    edit(directory, *again.undo())
+    assert values(directory) == after
+
+
+def test_a_dry_run_changes_nothing(directory: Directory) -> None:
+    directory.replace(START)
+    before = directory.load()
+    assert len(edit(directory, *MANY, dry_run=True).steps) > 5
+    assert directory.load() == before
+
+
+def test_an_edit_elsewhere_is_no_conflict_and_one_of_the_same_topic_is(
+    directory: Directory, again: MakeDirectory
+) -> None:
+    directory.replace(START)
+    seen = etag(directory, "A")
+    edit(again(), TopicEdit("set", T("A:B"), description="other"))
+    edit(directory, TopicEdit("set", T("A"), description="mine", etag=seen))
+    for op in ({"op": "set", "description": "x"}, {"op": "remove"}, {"op": "move", "to": T("Z")}):
+        with pytest.raises(EditsConflict, match="topic A was changed by others") as raised:
+            edit(directory, TopicEdit(topic=T("A"), etag=seen, **op))  # type: ignore[arg-type]
+        (conflict,) = raised.value.conflicts
+        assert (conflict.seen, conflict.theirs and conflict.theirs.description) == (seen, "mine")
+    edit(directory, TopicEdit("set", T("A"), description="last writer wins"))
+    edit(directory, TopicEdit("set", T("A"), description="any state", etag="*"))
+    assert values(directory)["A"][0] == "any state"
+
+
+def test_an_undo_is_refused_once_somebody_else_has_edited_the_topic(directory: Directory) -> None:
+    directory.replace(START)
+    undo = edit(directory, TopicEdit("set", T("A"), description="mine")).undo()
+    edit(directory, TopicEdit("set", T("A"), description="theirs"))
+    with pytest.raises(EditsConflict):
+        edit(directory, *undo)
+    undo = edit(directory, TopicEdit("add", T("N"))).undo()
+    edit(directory, TopicEdit("add", T("N:child")))
+    with pytest.raises(EditsConflict, match="topic N has 1 topics below it, and not 0"):
+        edit(directory, *undo)
+    assert values(directory)["A"][0] == "theirs"
+    assert "N:child" in values(directory)
+
+
+def test_one_edit_that_is_not_possible_refuses_all_and_every_reason_is_named(directory: Directory) -> None:
+    directory.replace(START)
+    before = directory.load()
+    with pytest.raises(EditsRefused) as refused:
+        edit(
+            directory,
+            TopicEdit("set", T("A"), description="x"),
+            TopicEdit("set", T("A"), routing="pigeon"),
+            TopicEdit("move", T("A"), T("A:X")),
+        )
+    assert [each.partition(":")[0] for each in refused.value.problems] == ["changes[1]", "changes[2]"]
+    with pytest.raises(EditsConflict) as conflict:
+        edit(directory, TopicEdit("add", T("A")), TopicEdit("remove", T("nowhere")), TopicEdit("add", T("N")))
+    assert [str(each.topic) for each in conflict.value.conflicts] == ["A", "nowhere"]
+    with pytest.raises(EditsRefused, match="topic A:B:C cannot be public"):
+        edit(directory, TopicEdit("set", T("A:B:C"), visibility="public"))
+    assert directory.load() == before
+
+
+def test_an_import_merges_or_replaces_and_can_be_undone(directory: Directory) -> None:
+    directory.replace(START)
+    before = values(directory)
+    new = [Declaration(T("A"), routing="tcp"), Declaration(T("Z:Y"), "new")]
+    for merge, there in ((True, {*before, "Z", "Z:Y"}), (False, {"A", "Z", "Z:Y"})):
+        made = directory.edit(lambda known, merge=merge: plan_import(known, new, merge))  # type: ignore[misc]
+        assert set(values(directory)) == there
+        assert values(directory)["A"] == (("first" if merge else ""), "tcp", None)
+        edit(directory, *made.undo())
+        assert values(directory) == before
+
+
+def test_editors_at_once_lose_nothing_and_each_state_has_one_winner(
+    directory: Directory, again: MakeDirectory
+) -> None:
+    directory.replace([Declaration(T("A"), "0")])
+    won: list[str] = []
+
+    def count(name: str) -> None:
+        mine = again()
+        for _ in range(15):
+            edit(mine, TopicEdit("add", T(f"{name}{len(mine.load())}:x")))
+            seen = mine.load()[0]
+            try:
+                edit(
+                    mine,
+                    TopicEdit("set", T("A"), description=f"{int(seen.description) + 1}", etag=etag_of(seen)),
+                )
+                won.append(name)
+            except EditsConflict:
+                continue
+
+    editors = [threading.Thread(target=count, args=(name,)) for name in ("E", "F", "G")]
+    for each in editors:
+        each.start()
+    for each in editors:
+        each.join(PATIENCE)
+    assert values(directory)["A"][0] == str(len(won))
+    assert len(won) >= 15

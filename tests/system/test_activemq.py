@@ -96,7 +96,7 @@ def test_a_soap_subscriber_gets_what_went_by_activemq_and_figures_say_so(node: B
     assert got == ["<x>1</x>", "two", "<x>3</x>"]
     assert node.get("/readyz") == {"ready": True, "problems": []}
     assert node.metric("hpwsn_backbone_connected") == 1
-    assert node.metric("hpwsn_backbone_frames") >= 2
+    assert node.metric("hpwsn_backbone_frames_total") >= 2
     assert node.metric("hpwsn_backbone_spooled") == 0
 
 

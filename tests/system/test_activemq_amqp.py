@@ -137,7 +137,7 @@ def test_an_amqp_body_that_is_neither_text_nor_bytes_is_counted_and_does_not_blo
     application.send(f"hpwsn.{root}", Message(body=body, inferred=inferred))
     application.send(f"hpwsn.{root}", Message(body="<x>good</x>"))
     until(lambda: node.events(root) == [{"x": "good"}], explain=node.log)
-    assert node.metric("hpwsn_backbone_peers_malformed") == 1
+    assert node.metric("hpwsn_backbone_peer_rejected_total", reason="malformed") == 1
     assert re.search(rf"is no notification: .*{kind}", node.log())
 
 
@@ -160,7 +160,7 @@ def test_a_durable_amqp_subscriber_gets_what_was_published_while_it_was_away(
     with AmqpApplication(activemq.amqp_port, name) as application:
         application.subscribe_durably(f"hpwsn.{root}.>")
     node.post(root, [{"n": 1}, {"n": 2}])
-    until(lambda: node.metric("hpwsn_backbone_peers_sent") == 2, explain=node.log)
+    until(lambda: node.peer_count("sent") == 2, explain=node.log)
     with AmqpApplication(activemq.amqp_port, name) as application:
         receiver = application.subscribe_durably(f"hpwsn.{root}.>")
         bodies = [receive(receiver).body for _ in range(2)]
@@ -185,7 +185,7 @@ def test_nodes_and_applications_of_every_protocol_hear_an_amqp_message_once(
         bodies = [receive(receiver).body for _ in range(2)]
         assert bodies[0] == "<x>1</x>"
         assert "<last>1</last>" in bodies[1]
-        assert one.metric("hpwsn_backbone_peers_sent") == 0
+        assert one.peer_count("sent") == 0
 
 
 def test_amqp_asks_for_the_password_that_stomp_asks_for(tmp_path: Path) -> None:

@@ -130,8 +130,8 @@ def test_nodes_that_share_a_topic_multiply_nothing(activemq: ActiveMQ, tmp_path:
         bodies = [application.get()[1] for _ in range(15)]
         assert len(set(bodies)) == 15
         assert application.messages.empty()
-        assert one.metric("hpwsn_backbone_peers_sent") == 8
-        assert two.metric("hpwsn_backbone_peers_received") == 9
+        assert one.peer_count("sent") == 8
+        assert two.peer_count("received") == 9
 
 
 def test_a_repeated_id_of_an_application_is_stored_once(
@@ -161,7 +161,7 @@ def test_a_malformed_message_is_counted_and_does_not_block_the_next(
         application.connection.send(f"/topic/hpwsn.{root}", body, headers=headers)
         application.connection.send(f"/topic/hpwsn.{root}", "<x>good</x>")
         until(lambda: node.events(root) == [{"x": "good"}], node.log)
-    assert node.metric("hpwsn_backbone_peers_malformed") == 1
+    assert node.metric("hpwsn_backbone_peer_rejected_total", reason="malformed") == 1
     assert "is no notification" in node.log()
 
 
@@ -198,7 +198,7 @@ def test_peers_that_were_away_are_told_what_they_missed(
         with StompApplication(own_activemq) as application:
             application.subscribe(f"/topic/hpwsn.{root}.>")
             until(lambda: node.get("/readyz")["ready"])
-            until(lambda: node.metric("hpwsn_backbone_peers_sent") == 10, node.log)
+            until(lambda: node.peer_count("sent") == 10, node.log)
         assert node.events(root) == [{"n": number} for number in range(10)]
 
 
@@ -217,7 +217,7 @@ def test_what_is_sent_again_after_a_lost_line_has_the_same_id(
         until(lambda: relay.has_cut.is_set() and node.get("/readyz")["ready"], node.log)
         relay.has_cut.clear()
         node.post(root, {"n": 1}, "the id")
-        until(lambda: node.metric("hpwsn_backbone_peers_sent") == 1, node.log)
+        until(lambda: node.peer_count("sent") == 1, node.log)
         node.post(root, {"n": 2}, "the end")
         ids = [application.get()[0]["id"]]
         while ids[-1] != "the end":
@@ -233,7 +233,7 @@ def test_a_publication_that_was_half_sent_when_the_node_ended_goes_on_counting_i
         with sharing(activemq, tmp_path / "data", root, name=f"half-{root}") as node:
             node.post(root, [{"n": number} for number in range(4)], "P")
             first = [application.get()[0]["id"] for _ in range(4)]
-            until(lambda: node.metric("hpwsn_backbone_peers_sent") == 4)
+            until(lambda: node.peer_count("sent") == 4)
             node.terminate()
         with sqlite3.connect(tmp_path / "data" / "journal.db") as journal:
             journal.execute("UPDATE cursors SET offset = 2 WHERE id = 'peers'")
@@ -251,8 +251,8 @@ def test_what_only_comes_from_peers_leaves_no_trail_that_grows(
     with sharing(activemq, data, root) as node, StompApplication(activemq) as application:
         for number in range(300):  # one at a time, so that each is stored by itself
             application.connection.send(f"/topic/hpwsn.{root}", f"<e><n>{number}</n></e>")
-            until(lambda number=number: node.metric("hpwsn_backbone_peers_received") > number)  # type: ignore[misc]
+            until(lambda number=number: node.peer_count("received") > number)  # type: ignore[misc]
         journal = sqlite3.connect(f"{(data / 'journal.db').as_uri()}?mode=ro", uri=True)
         until(lambda: journal.execute("SELECT count(*) FROM from_peers").fetchone()[0] < 200)
         journal.close()
-        assert node.metric("hpwsn_backbone_peers_sent") == 0
+        assert node.peer_count("sent") == 0

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from hpwsn_client import Client, ConnectionFailed, DemandPublisher, Receiver, SyncClient
-from hpwsn_client import demand as demand_module
+from hpwsn_client.facades import demand as demand_module
 from hpwsn_client.wsn.soap.faults import (
     PublisherRegistrationFailedFault,
     PublisherRegistrationRejectedFault,

@@ -7,7 +7,7 @@ import pytest
 
 from hpwsn_client import Closed, EndpointReference, SoapFault, SyncClient, SyncReceiver, TimedOut
 from hpwsn_client.arguments import notification_message
-from hpwsn_client.sync import _background
+from hpwsn_client.facades.sync import _background
 from hpwsn_client.wsn.operations.messages import (
     CreatePullPoint,
     CreatePullPointResponse,

@@ -196,7 +196,7 @@ async def test_comments_are_shown_in_dead_letters_sent_again_and_outlive_a_crash
 
             async def letters() -> list[dict[str, Any]]:
                 reply = await send(f"{node.base}/deadletters", b"", method="GET")
-                found: list[dict[str, Any]] = json.loads(reply.body)["deadletters"]
+                found: list[dict[str, Any]] = json.loads(reply.body)["items"]
                 return found
 
             async def one() -> bool:

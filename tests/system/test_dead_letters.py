@@ -1,5 +1,6 @@
 """Dead letters: made when retries are used up, shown with their reason, sent again, dropped."""
 
+import asyncio
 import json
 import subprocess
 from pathlib import Path
@@ -19,8 +20,13 @@ def _hpwsn(node: NodeProcess, *arguments: str) -> subprocess.CompletedProcess[st
 
 async def _letters(node: NodeProcess) -> list[dict[str, object]]:
     reply = await send(f"{node.base}/deadletters?limit=1000", b"", method="GET")
-    found: list[dict[str, object]] = json.loads(reply.body)["deadletters"]
+    found: list[dict[str, object]] = json.loads(reply.body)["items"]
     return found
+
+
+def outcomes(**figures: int) -> dict[str, int]:
+    """The answer to a replay with these figures."""
+    return {**dict.fromkeys(("sent", "ended", "delivered", "failed", "pending"), 0), **figures}
 
 
 async def test_after_the_last_attempt_a_notification_is_a_dead_letter_and_can_be_sent_again(
@@ -41,14 +47,15 @@ async def test_after_the_last_attempt_a_notification_is_a_dead_letter_and_can_be
             node.kill()
             node.start()
             listed = _hpwsn(node, "deadletters", "list", "--json")
-            first, second = json.loads(listed.stdout)["deadletters"]
+            first, second = json.loads(listed.stdout)["items"]
             assert (first["topic"], first["consumer"]) == ("A", consumer.url)
             assert "500" in first["reason"]
             assert first["subscription"] == reply.text(ADDRESS).rsplit("/", 1)[1]
             shown = _hpwsn(node, "deadletters", "show", str(second["id"]))
             assert "<n>2</n>" in shown.stdout
-            replayed = _hpwsn(node, "deadletters", "replay", str(first["id"]), str(second["id"]), "--json")
-            assert json.loads(replayed.stdout) == {"sent": 2, "ended": 0}
+            ids = (str(first["id"]), str(second["id"]))
+            replayed = await asyncio.to_thread(_hpwsn, node, "deadletters", "replay", *ids, "--json")
+            assert json.loads(replayed.stdout) == outcomes(sent=2, delivered=2)
             await consumer.wait(lambda c: set(c.payloads()[-2:]) == {"1", "2"})
 
             async def none() -> bool:
@@ -68,12 +75,15 @@ async def test_a_dead_letter_that_fails_again_stays_and_can_be_dropped(tmp_path:
                 return len(await _letters(node)) == 1
 
             await eventually(one)
-            _hpwsn(node, "deadletters", "replay", "--all")
+            again = await asyncio.to_thread(_hpwsn, node, "deadletters", "replay", "--all")
+            assert again.stdout == "replayed 1: 0 delivered, 1 failed again (still dead letters)\n"
             await consumer.wait(lambda c: len(c.requests) >= 2)
             assert await one()
             await call(reference, "<w:Unsubscribe/>")
             gone = _hpwsn(node, "deadletters", "replay", "--all", "--json")
-            assert json.loads(gone.stdout) == {"sent": 0, "ended": 1}
+            assert json.loads(gone.stdout) == outcomes(ended=1)
+            told = _hpwsn(node, "deadletters", "replay", "--all").stdout
+            assert told == ("replayed 0; 1 not sent: the subscription has ended, or the topic is internal\n")
             dropped = _hpwsn(node, "deadletters", "drop", "--all")
             assert (dropped.returncode, await _letters(node)) == (0, [])
 
@@ -90,7 +100,14 @@ async def test_bad_selections_are_refused(node: NodeProcess) -> None:
     ):
         reply = await send(f"{node.base}/deadletters/drop", body, "application/json")
         assert (reply.status, list(json.loads(reply.body))) == (400, ["error"]), body
-    assert (await send(f"{node.base}/deadletters?after=x", b"", method="GET")).status == 400
+    for query in ("after=x", "limit=0", "limit=x", "subscripton=a"):
+        reply = await send(f"{node.base}/deadletters?{query}", b"", method="GET")
+        assert (reply.status, list(json.loads(reply.body))) == (400, ["error"]), query
+    for wait in ("61", "-1", "nan", "x"):
+        reply = await send(
+            f"{node.base}/deadletters/replay?wait={wait}", b'{"all": true}', "application/json"
+        )
+        assert (reply.status, list(json.loads(reply.body))) == (400, ["error"]), wait
     large = await send(f"{node.base}/deadletters/drop", b" " * (17 << 20), "application/json")
     assert (large.status, list(json.loads(large.body))) == (413, ["error"])
     for unknown in ("7", "seven", "1" * 30):

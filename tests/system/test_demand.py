@@ -43,7 +43,8 @@ async def broker(running: NodeProcess) -> AsyncIterator[NodeProcess]:
     async with aiohttp.ClientSession(running.base) as session:
         for kind in ("subscriptions", "registrations"):
             async with session.get(f"/{kind}") as response:
-                found = (await response.json())[kind]
+                answer = await response.json()
+                found = answer["items"] if "items" in answer else answer[kind]
             for each in found:
                 async with session.delete(f"/{kind}/{each['id']}") as response:
                     assert response.status == 204

@@ -96,7 +96,7 @@ async def test_a_dead_letter_of_an_internal_topic_has_no_payload_and_is_not_sent
             await post(node, "traffic:anpr", {"vid": PLATE})
 
             async def letters() -> list[dict[str, Any]]:
-                found: list[dict[str, Any]] = json.loads((await get(node, "/deadletters"))[2])["deadletters"]
+                found: list[dict[str, Any]] = json.loads((await get(node, "/deadletters"))[2])["items"]
                 return found
 
             async def one() -> bool:
@@ -113,7 +113,8 @@ async def test_a_dead_letter_of_an_internal_topic_has_no_payload_and_is_not_sent
             seen = len(consumer.requests)
             everything = io.BytesIO(b'{"all": true}').getvalue()
             reply = await send(f"{node.base}/deadletters/replay", everything, "application/json")
-            assert json.loads(reply.body) == {"sent": 0, "ended": 1}
+            answer = json.loads(reply.body)
+            assert (answer["sent"], answer["ended"]) == (0, 1)
             await post(node, "traffic:flow", {"mark": "mark"})
             await consumer.wait(lambda c: any(b"mark" in body for body in c.requests[seen:]))
             assert not [body for body in consumer.requests[seen:] if PLATE.encode() in body]

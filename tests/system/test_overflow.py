@@ -24,7 +24,7 @@ async def _get(node: NodeProcess, path: str) -> dict[str, object]:
 
 
 async def _letters(node: NodeProcess) -> list[dict[str, object]]:
-    return (await _get(node, "/deadletters"))["deadletters"]  # type: ignore[return-value]
+    return (await _get(node, "/deadletters"))["items"]  # type: ignore[return-value]
 
 
 @pytest.fixture(params=[8, 1024])

@@ -146,6 +146,8 @@ IN_CLUSTER = ("cluster.admin=http://127.0.0.1:9",)
 SECRET = (*IN_CLUSTER, "cluster.secret=hush")
 STOMP = ("backbone.url=stomp://user@127.0.0.1",)
 BOUND = ("topics.url=ldap://127.0.0.1:9/ou=topics", "topics.bind_dn=cn=admin")
+LDAP = ("topics.url=ldap://127.0.0.1:9/ou=topics",)
+EDITED = (*LDAP, "topics.edit_bind_dn=cn=editor")
 CERTIFICATE = ("server.tls_certificate={folder}/node.pem",)
 NOT_READ = "cannot be read: No such file or directory"
 DENIED = "Permission denied"
@@ -188,6 +190,10 @@ CASES = [
     Case("topics.password_file", missing, NOT_READ, BOUND),
     Case("topics.password_file", unreadable, DENIED, BOUND, obey),
     Case("topics.password_file", empty, "is empty", BOUND),
+    Case("topics.edit_password_file", missing, NOT_READ, EDITED),
+    Case("topics.edit_password_file", unreadable, DENIED, EDITED, obey),
+    Case("topics.edit_password_file", empty, "is empty", EDITED),
+    Case("topics.edit_bind_dn", lambda _: "cn=editor", "set topics.edit_password_file", LDAP),
     Case("topics.ca_file", missing, "there is no such file", ("topics.url=ldaps://127.0.0.1:9/ou=topics",)),
     Case("delivery.ca_file", missing, "cannot be used: No such file"),
     Case("delivery.ca_file", words_in, "cannot be used: NO_CERTIFICATE_OR_CRL_FOUND"),

@@ -23,6 +23,7 @@ from tests.original_messages import NOTIFICATION
 from tests.patience import eventually
 from tests.producer import register
 from tests.raw_soap import CONCRETE, FULL, TYPES, WSA, XPATH, Reply, call, notify, send, subscribe
+from tests.scraped import scrape
 
 BR, RL = "http://docs.oasis-open.org/wsn/br-2", "http://docs.oasis-open.org/wsrf/rl-2"
 RP, XSI = "http://docs.oasis-open.org/wsrf/rp-2", "http://www.w3.org/2001/XMLSchema-instance"
@@ -444,12 +445,12 @@ async def test_operators_see_registrations_and_can_end_them(node: NodeProcess) -
     registration = await registered(node, PUBLISHER, "A", demand=True, until=ahead(3600))
     id_ = registration.rpartition("/")[2]
     listed = json.loads((await send(f"{node.base}/registrations", b"", method="GET")).body)
-    (one,) = listed["registrations"]
+    (one,) = listed["items"]
     assert (one["id"], one["publisher"], one["topics"], one["demand"]) == (id_, PUBLISHER, ["A"], True)
     assert one["upstream"][0]["state"] == "none"
-    metrics = (await send(f"{node.base}/metrics", b"", method="GET")).body.decode()
-    assert "hpwsn_registrations_live 1\n" in metrics
-    assert "hpwsn_registrations_topics_on_demand 1\n" in metrics
+    metrics = await asyncio.to_thread(scrape, node.base)
+    assert metrics.value("hpwsn_registrations") == 1
+    assert metrics.value("hpwsn_demand_topics") == 1
     assert json.loads((await send(f"{node.base}/registrations/{id_}", b"", method="GET")).body) == one
     assert (await send(f"{node.base}/registrations/{id_}", b"", method="DELETE")).status == 204
     for method in ("GET", "DELETE"):

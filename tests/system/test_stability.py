@@ -26,6 +26,7 @@ from tests.consumer import Consumer
 from tests.harness import ROOT, NodeProcess, environment
 from tests.patience import PATIENCE, until
 from tests.raw_soap import send
+from tests.scraped import scrape
 
 WAVES, MESSAGES, ROUNDS, PUBLISHERS = 4, 1500, 60, 5
 EVERYTHING = WAVES * MESSAGES
@@ -119,9 +120,11 @@ async def test_status_and_metrics_tell_what_the_process_uses(node: NodeProcess) 
     assert abs(told["memory_bytes"] - process.memory_info().rss) <= MEMORY
     used = process.cpu_times()
     assert 0 < told["cpu_seconds"] <= used.user + used.system + 0.1
-    metrics = (await send(f"{node.base}/metrics", b"", method="GET")).body.decode()
-    for name in ("cpu_seconds", "memory_bytes", "threads", "descriptors"):
-        assert re.search(rf"^hpwsn_process_{name} [\d.]+$", metrics, re.MULTILINE), name
+    metrics = await asyncio.to_thread(scrape, node.base)
+    assert metrics.value("process_threads") == process.num_threads()
+    assert abs(metrics.value("process_open_fds") - process.num_fds()) <= DESCRIPTORS
+    assert abs(metrics.value("process_resident_memory_bytes") - process.memory_info().rss) <= MEMORY
+    assert metrics.value("process_cpu_seconds_total") > 0
 
 
 async def test_stability_01_leaves_no_task_behind(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from tests.harness import NodeProcess
 from tests.needs import need
 from tests.patience import eventually, holds
 from tests.raw_soap import call, subscribe
+from tests.scraped import scrape
 from tests.spark import cheap_environment
 from tests.stream_jobs import logged, publish
 from tests.system.test_streams_door import FLOW, ask, content, socket_events, stream_events
@@ -168,8 +169,8 @@ async def test_a_job_that_keeps_crashing_fails_with_its_log_and_can_be_started_a
         assert any("nowhere" in line for line in failed["log"]), failed["log"]
         assert "hpwsn: error: " + failed["reason"] in failed["log"]
         assert failed["log_note"] is None
-        async with aiohttp.ClientSession() as session, session.get(f"{node.base}/metrics") as metrics:
-            assert "hpwsn_agent_failed 1\n" in await metrics.text()
+        metrics = await asyncio.to_thread(scrape, node.base)
+        assert metrics.value("hpwsn_agent_failed_services") == 1
         # Started again after a restart of the node, and by another POST.
         node.terminate()
         node.start()

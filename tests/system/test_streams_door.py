@@ -24,6 +24,7 @@ from tests.consumer import Consumer
 from tests.harness import NodeProcess, environment
 from tests.patience import PATIENCE, eventually, patience
 from tests.raw_soap import call, subscribe
+from tests.scraped import scrape
 from tests.stream_examples import examples
 
 FLOW = {
@@ -91,14 +92,19 @@ async def test_metrics_have_the_figures_of_every_service_with_its_uri_as_a_label
     for uri, state in (("urn%3Aa", "running"), ("urn%3A%22b%5C", "stopped")):
         document = FLOW | {"figures": figures, "state": state}
         assert (await ask("PUT", f"{node.base}/streams/{uri}", json=document))[0] == 200
-    async with aiohttp.ClientSession() as session, session.get(f"{node.base}/metrics") as answer:
-        lines = [line for line in (await answer.text()).splitlines() if line.startswith("hpwsn_stream_")]
-    of_each = [("rows_per_second", 12.5), ("lag", 3), ("state_rows", 7), ("failures", 1)]
-    assert lines == [
-        f'hpwsn_stream_{name}{{service="{label}"}} {value}'
-        for label, running in (('urn:\\"b\\\\', 0), ("urn:a", 1))
+    metrics = await asyncio.to_thread(scrape, node.base)
+    of_each = [("rows_per_second", 12.5), ("lag", 3), ("state_rows", 7), ("failures_total", 1)]
+    shown = {
+        (sample.name, sample.labels["service"], sample.value)
+        for name, family in metrics.families.items()
+        if name.startswith("hpwsn_stream_")
+        for sample in family.samples
+    }
+    assert shown == {
+        (f"hpwsn_stream_{name}", uri, value)
+        for uri, running in (('urn:"b\\', 0), ("urn:a", 1))
         for name, value in [("running", running), *of_each]
-    ]
+    }
 
 
 async def test_the_list_comes_in_pages_and_each_service_once(

@@ -36,6 +36,7 @@ PURE = (
     "hpwsn.streams.definition",
     "hpwsn.streams.operators",
     "hpwsn.streams.plan",
+    "hpwsn.topics.editing",
     "hpwsn.topics.ldap.entries",
     "hpwsn.topics.tree",
 )
@@ -52,17 +53,21 @@ FEWEST_LINES = 50
 SMALL = {
     "hpwsn.backbone.embedded": "one of the two implementations of its port",
     "hpwsn.broker.subscriptions.subscribe_policy": "what a Subscribe may ask for, apart from the registry",
+    "hpwsn.broker.idle_pull_points": "ends with subscriptions what the registry of pull points only finds",
     "hpwsn.listeners": "every layer has listeners",
     "hpwsn.durable_files": "every layer has files that must survive",
     "hpwsn.topics.directory.tree_cache": "the cache of one directory, apart from all that follow it",
     "hpwsn.matching.papers.selectable": "a table that loads every engine in it",
     "hpwsn.door.rest.json_requests": "bodies, apart from the answers",
-    "hpwsn.door.rest.openapi": "joins the data files in openapi_parts",
+    "hpwsn.broker.topic_rates": "what counts for a topic, apart from the window of all rates",
     "hpwsn.door.rest.services.service_requests": "who reads a service, apart from the addresses of services",
     "hpwsn.door.rest.authorization": "what a model of identities will replace",
     "hpwsn.topics.tree.internal_topics": "the rule for subscribers, apart from the tree that it asks",
     "hpwsn.routing.links.authentication_failures": "the log, which the pure frames must not know",
     "hpwsn.streams.examples.vehicle_pairs": "a user's function, as short as users write them",
+    "hpwsn_admin.announcements": "the form of a registration, apart from the registry that takes it",
+    "hpwsn_admin.directory_topics": "the only part of the admin node that knows topics",
+    "hpwsn_admin.cluster_api": "a view of the members for operators",
     "hpwsn_client.wsn.faults": "the public name of the faults",
 }
 """Modules under 50 lines, each with the reason for a file of its own."""

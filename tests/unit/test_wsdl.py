@@ -380,3 +380,47 @@ def test_zeep_can_describe_the_whole_contract(
 ) -> None:
     client.wsdl.dump()
     assert "GetMessages(MaximumNumber: xsd:nonNegativeInteger" in capsys.readouterr().out
+
+
+# The variant with strings
+
+
+def test_the_plain_variant_differs_in_three_types_and_names_the_node() -> None:
+    plain = contracts.plain_broker_wsdl("http://elsewhere/wsn")
+    assert addresses(plain) == addresses(contracts.broker_wsdl("http://elsewhere/wsn"))
+    types = [etree.fromstring(each) for each in (plain, contracts.broker_wsdl("http://elsewhere/wsn"))]
+    for tree in types:
+        for name_ in ("TopicExpressionType", "QueryExpressionType", "FilterType"):
+            (found,) = tree.xpath(
+                f"//xs:schema[@targetNamespace='{NS['wsnt']}']/xs:complexType[@name='{name_}']", namespaces=NS
+            )
+            found.getparent().remove(found)
+    assert etree.tostring(types[0], method="c14n") == etree.tostring(types[1], method="c14n")
+
+
+@pytest.mark.parametrize(
+    ("operation", "arguments"),
+    [
+        (
+            "Subscribe",
+            {
+                "ConsumerReference": {"Address": "http://c"},
+                "Filter": {"TopicExpression": ["a:b", "c"], "MessageContent": "speed > 60"},
+            },
+        ),
+        ("GetCurrentMessage", {"Topic": "a:b"}),
+        (
+            "Notify",
+            {"NotificationMessage": [{"Topic": "a:b", "Message": {"_value_1": etree.fromstring("<r/>")}}]},
+        ),
+    ],
+)
+def test_a_message_of_the_plain_variant_is_one_of_the_contract(
+    operation: str, arguments: dict[str, object], tmp_path: Path, our_schema: etree.XMLSchema
+) -> None:
+    file = tmp_path / "plain.wsdl"
+    file.write_bytes(contracts.plain_broker_wsdl("http://c/wsn"))
+    plain = zeep.Client(str(file))
+    sent = plain.create_message(plain.bind("HPwsn", "NotificationBrokerSoap11"), operation, **arguments)
+    (body,) = sent.xpath("//*[local-name()='Body']/*")
+    our_schema.assertValid(etree.fromstring(etree.tostring(body)))

@@ -26,8 +26,8 @@ from hpwsn_client.environment import CA, DEFAULT_URL, URL
 
 if TYPE_CHECKING:
     from hpwsn_client.arguments import Payload
+    from hpwsn_client.facades.sync import SyncClient, SyncPullPoint, SyncReceiver
     from hpwsn_client.notification import Notification
-    from hpwsn_client.sync import SyncClient, SyncPullPoint, SyncReceiver
     from hpwsn_client.wsn.operations.filters import ContentFilter
 
 _PUBLISH_EXAMPLES = """examples:
@@ -175,7 +175,7 @@ def _one_line(text: str) -> str:
 
 
 def _client(args: argparse.Namespace) -> SyncClient:
-    from hpwsn_client.sync import SyncClient
+    from hpwsn_client.facades.sync import SyncClient
 
     return SyncClient(args.url, timeout=args.timeout, tls=args.ca)
 
@@ -337,7 +337,7 @@ def _consumer(
     args: argparse.Namespace, client: SyncClient, stack: ExitStack, deadline: float | None
 ) -> tuple[SyncReceiver | SyncPullPoint, Iterator[Notification]]:
     """The consumer to subscribe, and an iterator over its notifications."""
-    from hpwsn_client.sync import SyncReceiver
+    from hpwsn_client.facades.sync import SyncReceiver
 
     if args.pull:
         pull_point = client.create_pull_point()

@@ -42,14 +42,17 @@ LONGEST_REMEMBERED = 2048
 """Bytes of a run's beginning for which a decision is cached."""
 
 ANONYMOUS = "anonymous"
+DOORS = ("soap", "json", "onvif", "original", "peer", "backbone")
+"""The ways in by which notifications are counted; `peer` is a node of the original."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Who brings runs: a principal, and the registration that the request was sent to, if any."""
+    """Who brings runs: a principal, the registration that the request was sent to, if any, and the door."""
 
     principal: str = ANONYMOUS
     registration: str | None = None
+    door: str = "soap"
 
 
 CLIENT = Source()
@@ -130,9 +133,8 @@ class Admission:
         """Asked for requests of clients, in order."""
         self.carried = 0
         """Which routing flags have a meaning here: none where this node is alone."""
-        self.accepted = 0
-        self.repeated = 0
-        self.refused = 0
+        self.counts = {door: {"accepted": 0, "repeated": 0, "refused": 0} for door in DOORS}
+        """Notifications by door and outcome."""
 
     async def publish(
         self,
@@ -149,7 +151,7 @@ class Admission:
             arguments = messages, message_id, target, routing
             runs = await in_thread(runs_of, *arguments) if large else runs_of(*arguments)
         except faults.SoapFault:
-            self.refused += len(messages)
+            self.count(source.door, "refused", len(messages))
             raise
         return await self.publish_runs(runs, source)
 
@@ -160,13 +162,13 @@ class Admission:
         try:
             first = self.admit(source, runs)
         except faults.SoapFault:
-            self.refused += count_of(runs)
+            self.count(source.door, "refused", count_of(runs))
             raise
         if first is None and runs[0].message_id is None:
-            return await self.append(runs)
+            return await self.append(runs, source)
         if first is None:
             # Others who repeat the id wait for this append, also when this caller is cancelled.
-            first = asyncio.ensure_future(self.append(runs))
+            first = asyncio.ensure_future(self.append(runs, source))
             first.add_done_callback(_retrieve)
         return await asyncio.shield(first)
 
@@ -183,7 +185,7 @@ class Admission:
         if id_ is not None:
             known = self._ids.find(id_, now)
             if known is not None:
-                self.repeated += count_of(runs)
+                self.count(source.door, "repeated", count_of(runs))
                 return known
         for check, applies, routing, large in self.limits:
             if applies and (not routing or runs[0].routing & routing):
@@ -255,23 +257,23 @@ class Admission:
                 f" {self._content_limit} are accepted (server.body_limit)"
             )
 
-    async def append(self, runs: Sequence[Run]) -> Span:
+    async def append(self, runs: Sequence[Run], source: Source = CLIENT) -> Span:
         """Store runs that were admitted; returns when they can no longer be lost, and raises Busy else."""
         try:
             first = await self._backbone.send(runs)
         except (JournalUnavailable, BackboneUnavailable) as error:
             self._note_trouble(str(error))
             fault = faults.Busy(f"nothing was stored: {error}", retry_after=RETRY_AFTER)
-            self._fail(runs, fault)
+            self._fail(runs, fault, source)
             raise fault from error
         except Exception as error:
-            self._fail(runs, error)
+            self._fail(runs, error, source)
             raise
-        return self._stored(first, runs)
+        return self._stored(first, runs, source)
 
-    def _fail(self, runs: Sequence[Run], error: Exception) -> None:
+    def _fail(self, runs: Sequence[Run], error: Exception, source: Source) -> None:
         self._ids.release(runs, error)
-        self.refused += count_of(runs)
+        self.count(source.door, "refused", count_of(runs))
 
     async def append_batch(self, runs: Sequence[Run]) -> bool:
         """Whether runs of several requests are stored; if not, each request is to be published alone.
@@ -283,14 +285,14 @@ class Admission:
         except Exception:
             self._ids.release(runs, faults.Busy("nothing was stored; try again", retry_after=RETRY_AFTER))
             return False
-        self._stored(first, runs)
+        self._stored(first, runs, CLIENT)
         return True
 
-    def _stored(self, first: int | None, runs: Sequence[Run]) -> Span:
+    def _stored(self, first: int | None, runs: Sequence[Run], source: Source) -> Span:
         if self._ids.claims:
             self._ids.settle(first, runs)
         number = sum([run.size for run in runs])
-        self.accepted += number
+        self.counts[source.door]["accepted"] += number
         if self._trouble is not None:
             self._note_trouble(None)
         return Span(first, None if first is None else first + number - 1)
@@ -321,7 +323,29 @@ class Admission:
     def settle_arrived(self, first: int, runs: Sequence[Run]) -> None:
         """Runs that came by the backbone, with claimed ids, are stored from offset `first` on."""
         self._ids.settle(first, runs)
-        self.accepted += count_of(runs)
+        self.count("backbone", "accepted", count_of(runs))
+
+    def count(self, door: str, outcome: str, number: int) -> None:
+        """Add to the counts."""
+        self.counts[door][outcome] += number
+
+    @property
+    def accepted(self) -> int:
+        """How many notifications were stored, at all doors."""
+        return self._total("accepted")
+
+    @property
+    def repeated(self) -> int:
+        """How many had the id of an earlier request."""
+        return self._total("repeated")
+
+    @property
+    def refused(self) -> int:
+        """How many were not stored."""
+        return self._total("refused")
+
+    def _total(self, outcome: str) -> int:
+        return sum([count[outcome] for count in self.counts.values()])
 
     def knows(self, message_id: str | None) -> bool:
         """Whether a request of that id would be a repetition."""

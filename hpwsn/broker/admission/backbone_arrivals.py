@@ -43,8 +43,8 @@ class Arrivals:
                 kept.append(run)
             else:
                 repeated += 1
-        self._admission.repeated += repeated
-        self._admission.refused += len(refused)
+        self._admission.count("backbone", "repeated", repeated)
+        self._admission.count("backbone", "refused", len(refused))
         return Screened(kept, refused, repeated, lambda first: self._admission.settle_arrived(first, kept))
 
     def _rebuild(self, notification: Notification) -> Run:

@@ -50,6 +50,7 @@ class Backlog:
         self._content = content
         self._recent = recent
         self._head = head
+        self._gathered: tuple[Sequence[int], Sequence[Notification]] = ((), ())
         self._public: tuple[Sequence[Notification], int] = ((), -1)
         """Notifications that all are for everybody, as of a version of the tree."""
 
@@ -67,6 +68,25 @@ class Backlog:
         if not cursor.counted:
             # A content filter makes the number unknown: too low is safe, too high would drop notifications.
             cursor.count(0 if subscription.content else await self._journal.count(cursor.seen, topics))
+
+    def gather(self, offsets: Sequence[int]) -> Sequence[Notification]:
+        """As many of the first as memory has and one send may carry.
+
+        Consumers of the same topic ask one after another for the same ones, which then are the same object.
+        """
+        known, notifications = self._gathered
+        if offsets == known:
+            return notifications
+        found: list[Notification] = []
+        size = 0
+        for notification in map(self._recent.get, offsets):
+            if notification is None or size > BATCH_BYTES:
+                break
+            found.append(notification)
+            size += len(notification.content)
+        if found:
+            self._gathered = offsets, found
+        return found
 
     def present(self, subscription: Subscription) -> list[int]:
         """The offsets of its topics' current messages, up to the acknowledged offset."""
@@ -123,7 +143,7 @@ class Recent:
     The newest notification stays even if it alone is above the limit, so that its subscribers share it.
     """
 
-    __slots__ = ("_gathered", "_kept", "get", "limit", "size")
+    __slots__ = ("_kept", "get", "limit", "size")
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -131,26 +151,6 @@ class Recent:
         self._kept: OrderedDict[int, Notification] = OrderedDict()
         self.get = self._kept.get
         """The notification at an offset, or None."""
-        self._gathered: tuple[Sequence[int], Sequence[Notification]] = ((), ())
-
-    def gather(self, offsets: Sequence[int]) -> Sequence[Notification]:
-        """As many of the first as the cache has and one send may carry.
-
-        Consumers of the same topic ask one after another for the same ones, which then are the same object.
-        """
-        known, notifications = self._gathered
-        if offsets == known:
-            return notifications
-        found: list[Notification] = []
-        size = 0
-        for notification in map(self.get, offsets):
-            if notification is None or size > BATCH_BYTES:
-                break
-            found.append(notification)
-            size += len(notification.content)
-        if found:
-            self._gathered = offsets, found
-        return found
 
     def put(self, first: int, notifications: Iterable[Notification]) -> None:
         """Add notifications and evict the oldest."""

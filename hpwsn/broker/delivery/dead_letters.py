@@ -6,6 +6,7 @@ once, before the backlog; a dead letter that fails again stays.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
@@ -13,7 +14,7 @@ from hpwsn.broker.delivery.delivery import Delivery
 from hpwsn.broker.subscriptions.subscription import State, Subscription
 from hpwsn.broker.subscriptions.subscriptions import Subscriptions
 from hpwsn.journal.journal import Journal
-from hpwsn.journal.store.records import DeadLetter
+from hpwsn.journal.store.records import DeadLetter, DeadLetterGroup
 
 PAGE = 500
 """Dead letters read from the journal at once."""
@@ -21,21 +22,56 @@ PAGE = 500
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Dead letters by id, by subscription, or all of them."""
+    """Dead letters by id, by subscription, by the reason of a group, by both, or all of them."""
 
     ids: tuple[int, ...] = ()
     subscription: str | None = None
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """The number of dead letters queued for resending, and of those that nobody gets any more.
-
-    The subscription of the latter has ended, or their topic is internal now.
-    """
+    """What became of the selected dead letters."""
 
     sent: int
+    """Queued for resending: the sum of `delivered`, `failed` and `pending`."""
     ended: int
+    """Nobody gets these any more: the subscription has ended, or the topic is internal now."""
+    delivered: int
+    failed: int
+    """Tried once more and not delivered, or deleted meanwhile."""
+    pending: int
+    """Not tried yet, as those of a paused subscription."""
+
+
+class _Outcomes:
+    """Counts the outcomes of a replay, and tells when all are known."""
+
+    def __init__(self) -> None:
+        self.sent = self.delivered = self.failed = 0
+        self._all_known = asyncio.Event()
+
+    def note(self, delivered: bool) -> None:
+        """Count one outcome."""
+        self.delivered += delivered
+        self.failed += not delivered
+        if not self.pending:
+            self._all_known.set()
+
+    @property
+    def pending(self) -> int:
+        """How many outcomes are not known yet."""
+        return self.sent - self.delivered - self.failed
+
+    async def wait(self, seconds: float) -> None:
+        """Wait until all outcomes are known, at most so long."""
+        while self.pending and seconds > 0:
+            self._all_known.clear()
+            try:
+                async with asyncio.timeout(seconds):
+                    await self._all_known.wait()
+            except TimeoutError:
+                return
 
 
 class DeadLetters:
@@ -46,9 +82,17 @@ class DeadLetters:
         self._subscriptions = subscriptions
         self._delivery = delivery
 
-    async def page(self, limit: int, after: int, subscription: str | None) -> Sequence[DeadLetter]:
-        """Dead letters with an id greater than `after`, oldest first."""
-        return await self._journal.dead_letters(limit, after, subscription)
+    async def page(self, limit: int, after: int, which: Selection) -> Sequence[DeadLetter]:
+        """Dead letters with an id greater than `after`, oldest first; `which` has no ids."""
+        return await self._journal.dead_letters(limit, after, which.subscription, which.reason)
+
+    async def count(self, which: Selection) -> int:
+        """The number of dead letters; `which` has no ids."""
+        return await self._journal.dead_letter_count(which.subscription, which.reason)
+
+    async def groups(self) -> Sequence[DeadLetterGroup]:
+        """The dead letters by subscription and reason, the largest group first."""
+        return await self._journal.dead_letter_groups()
 
     async def get(self, id_: int) -> DeadLetter | None:
         """The dead letter with this id, or None."""
@@ -58,17 +102,18 @@ class DeadLetters:
         """Whether the topic of a dead letter is internal now, so that nobody gets its payload."""
         return self._delivery.withheld(letter.stored.notification)
 
-    async def replay(self, selection: Selection) -> Replayed:
-        """Resend the selected dead letters to their subscriptions."""
-        sent = ended = 0
+    async def replay(self, selection: Selection, wait: float = 0.0) -> Replayed:
+        """Resend the selected dead letters, and wait up to `wait` seconds for the outcomes."""
+        outcomes, ended = _Outcomes(), 0
         async for letter in self._selected(selection):
             subscription = self._live(letter.subscription_id)
             if subscription is None or self.is_internal(letter):
                 ended += 1
             else:
-                self._delivery.replay(subscription, [letter.id])
-                sent += 1
-        return Replayed(sent, ended)
+                outcomes.sent += 1
+                self._delivery.replay(subscription, letter.id, outcomes.note)
+        await outcomes.wait(wait)
+        return Replayed(outcomes.sent, ended, outcomes.delivered, outcomes.failed, outcomes.pending)
 
     async def drop(self, selection: Selection) -> int:
         """Delete the selected dead letters; return their number."""
@@ -83,7 +128,7 @@ class DeadLetters:
                     yield letter
             return
         after = 0
-        while page := await self._journal.dead_letters(PAGE, after, selection.subscription):
+        while page := await self.page(PAGE, after, selection):
             for letter in page:
                 yield letter
             after = page[-1].id

@@ -12,10 +12,11 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable, Iterable, Sequence
+from time import perf_counter
 
 from hpwsn.broker.delivery.backlog import Backlog, JournalWork, Recent
 from hpwsn.broker.delivery.queue_limits import DEAD_LETTER, Overflow
-from hpwsn.broker.delivery.resend import Once, next_letters, next_present
+from hpwsn.broker.delivery.resend import Once, give_up, next_letters, next_present
 from hpwsn.broker.delivery.sending import Attempt, RetryTimers, Sender, Senders, Settling, Totals, worn_out
 from hpwsn.broker.lifetimes.message_expiry import LOOKED_AT, Sorted, sort_out
 from hpwsn.broker.lifetimes.retry import RetryPolicies
@@ -23,6 +24,7 @@ from hpwsn.broker.outcomes.outcome import Result
 from hpwsn.broker.outcomes.reports import OutcomeReports
 from hpwsn.broker.push.request import Outcome, OutcomeKind
 from hpwsn.broker.subscriptions.subscription import State, Subscriber, Subscription
+from hpwsn.histogram import Timings
 from hpwsn.journal.journal import Journal
 from hpwsn.listeners import Listeners
 from hpwsn.matching.content.content_filters import ContentFilters
@@ -55,6 +57,7 @@ class Delivery:
         retry: RetryPolicies,
         overflow: Overflow,
         clock: Callable[[], float],
+        timings: Timings | None = None,
     ) -> None:
         self._journal = journal
         self._recent = recent
@@ -64,6 +67,7 @@ class Delivery:
         self._retry = retry
         self._overflow = overflow
         self._clock = clock
+        self._timings = timings or Timings()
         self._timers = RetryTimers(self.wake)
         self._work = JournalWork(lambda subscription: self._proceed_later(subscription, JOURNAL_PAUSE))
         self._in_background = self._work.start
@@ -115,6 +119,7 @@ class Delivery:
 
     def forget(self, subscription: Subscription) -> None:
         """Drop the timer and whoever waits for it."""
+        give_up(subscription)
         self._timers.cancel(subscription)
         self._overflow.forget(subscription)
         self._settled(subscription)
@@ -161,7 +166,7 @@ class Delivery:
         sender = self._sender(subscription)
         count = 1 if subscription.progress.alone else sender.batch(subscription)
         offsets = subscription.cursor.batch(count if subscription.expires is None else max(count, LOOKED_AT))
-        notifications = self._recent.gather(offsets)
+        notifications = self._backlog.gather(offsets)
         if not notifications:
             self._in_background(subscription, self._read(subscription, sender, offsets))
             return
@@ -186,11 +191,14 @@ class Delivery:
             return
         subscription.progress.busy = True
         self.totals.sends += 1
+        if subscription.progress.first_failure is None:
+            self._timings.queue_wait.observe(self._clock() - notifications[0].time)
+        began = perf_counter()
         sender.send(
             subscription,
             offsets,
             notifications,
-            lambda outcome: self._done(subscription, offsets, notifications, outcome),
+            lambda outcome: self._done(subscription, offsets, notifications, outcome, began),
         )
 
     def _done(
@@ -199,6 +207,7 @@ class Delivery:
         offsets: Sequence[int],
         notifications: Sequence[Notification],
         outcome: Outcome,
+        began: float,
     ) -> None:
         progress = subscription.progress
         progress.busy = False
@@ -208,6 +217,8 @@ class Delivery:
             progress.attempt, progress.same, progress.first_failure = 0, 0, None
             if progress.alone:
                 progress.alone = max(0, progress.alone - len(offsets))
+            if subscription.pull_point is None:
+                self._timings.delivery.observe(perf_counter() - began)
             self._count_delivered(subscription, len(offsets))
             self._advance(subscription, offsets[-1])
             self._proceed(subscription)
@@ -383,10 +394,15 @@ class Delivery:
 
     # What goes out once, beside the queue
 
-    def replay(self, subscription: Subscription, letters: Iterable[int]) -> None:
-        """Send dead letters, by id, once more, before what waits; those that fail again stay dead letters."""
+    def replay(self, subscription: Subscription, letter: int, note: Callable[[bool], None]) -> None:
+        """Send a dead letter, by id, once more, before what waits; if it fails again, it stays a dead letter.
+
+        `note` is told whether it was delivered.
+        """
         progress = subscription.progress
-        progress.replays = (progress.replays or {}) | dict.fromkeys(letters)
+        if progress.replays is None:
+            progress.replays = {}
+        progress.replays.setdefault(letter, []).append(note)
         self.wake(subscription)
 
     def synchronize(self, subscription: Subscription) -> None:

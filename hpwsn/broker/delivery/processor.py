@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, groupby
+from time import perf_counter
 from typing import Any
 
 from hpwsn.broker.delivery.backlog import Recent
@@ -16,6 +17,7 @@ from hpwsn.broker.delivery.delivery import Delivery
 from hpwsn.broker.subscriptions.audience import Audience
 from hpwsn.broker.subscriptions.pull_points import PullPoints
 from hpwsn.broker.subscriptions.subscription import Subscriber
+from hpwsn.histogram import Histogram
 from hpwsn.notification import INTERNAL, Notification, Run
 from hpwsn.topics.tree.tree import Node, TopicTree
 from hpwsn_client.wsn.soap.faults import SoapFault
@@ -38,15 +40,18 @@ class Processor:
         recent: Recent,
         delivery: Delivery,
         pull_points: PullPoints,
+        match_times: Histogram | None = None,
     ) -> None:
         self._tree = tree
         self._audience = audience
         self._recent = recent
         self._delivery = delivery
         self._pull_points = pull_points
+        self._match_times = match_times or Histogram()
 
     def process(self, first: int, runs: Sequence[Run]) -> None:
         """Offer the runs of one commit to their subscribers, in order."""
+        began = perf_counter()
         for topic, group in groupby(runs, _topic_of):
             together = list(group)
             size = sum([run.size for run in together])
@@ -57,6 +62,7 @@ class Processor:
                 log.exception("notification %d could not be matched", first)
             first += size
             self._delivery.head = first - 1
+        self._match_times.observe(perf_counter() - began)
 
     def _process(self, first: int, topic: Any, runs: Sequence[Run], size: int) -> None:
         """Offer runs on one topic: most of a commit are on one, and have the same subscribers."""
@@ -75,7 +81,10 @@ class Processor:
 
     def _fill(self, run: Run) -> None:
         assert run.target is not None
-        if run.target != INTERNAL:
+        if run.target == INTERNAL:
+            if run.topic is not None:
+                self._tree.keep(run.topic)
+        else:
             self._pull_points.filled(run.target)
             self._pull_points.arrived(run.target)
 
@@ -104,6 +113,11 @@ class Processor:
                 "notification %d on %s is stored, and its topic has no place: %s", offset, topic, fault
             )
             return None
+
+    def restore_internal(self, topics: Iterable[str]) -> None:
+        """Take up the topics of which the log has events for jobs, after a restart."""
+        for key in topics:
+            self._tree.keep(Topic.parse(key))
 
     def restore_current(self, current: Mapping[str, int] | Iterable[tuple[str, int]]) -> None:
         """Take up each topic's current message after a restart."""

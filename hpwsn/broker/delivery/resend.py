@@ -29,15 +29,13 @@ class Once:
 
 async def next_letters(journal: Journal, backlog: Backlog, subscription: Subscription, size: int) -> Once:
     """The next dead letters to resend; deleted ones, and those of internal topics, are skipped."""
-    replays = subscription.progress.replays or {}
-    letters = [
-        letter
-        for id_ in list(replays)[:size]
-        if (letter := await journal.dead_letter(id_)) is not None or replays.pop(id_, None)
-    ]
-    for letter in [letter for letter in letters if backlog.withheld(letter.stored.notification)]:
-        letters.remove(letter)
-        replays.pop(letter.id, None)
+    letters = []
+    for id_ in list(subscription.progress.replays or ())[:size]:
+        letter = await journal.dead_letter(id_)
+        if letter is None or backlog.withheld(letter.stored.notification):
+            _end(subscription, id_, delivered=False)
+        else:
+            letters.append(letter)
     ids = [letter.id for letter in letters]
     return Once(
         [letter.stored for letter in letters],
@@ -54,7 +52,7 @@ def _note_letters(
     if delivered:
         journal.drop_dead_letters(letters)
     if not delivered and outcome.status is None:
-        progress.replays = None
+        give_up(subscription)
         log.warning(
             "subscription %s: the dead letters were not delivered: %s", subscription.id, outcome.reason
         )
@@ -62,8 +60,20 @@ def _note_letters(
         progress.alone = len(letters)
     else:
         for id_ in letters:
-            (progress.replays or {}).pop(id_, None)
+            _end(subscription, id_, delivered)
         progress.alone = max(0, progress.alone - len(letters))
+
+
+def _end(subscription: Subscription, letter: int, delivered: bool) -> None:
+    for note in (subscription.progress.replays or {}).pop(letter, ()):
+        note(delivered)
+
+
+def give_up(subscription: Subscription) -> None:
+    """Send no more dead letters; those that were to be sent were not delivered."""
+    for letter in list(subscription.progress.replays or ()):
+        _end(subscription, letter, delivered=False)
+    subscription.progress.replays = None
 
 
 async def next_present(journal: Journal, backlog: Backlog, subscription: Subscription, size: int) -> Once:

@@ -68,9 +68,11 @@ class Audience:
         if group is None or wanted is None:
             return
         group.discard(subscription, wanted)
-        if not group:
-            del self._groups[topics]
-            self._tree.unsubscribe(topics, group)
+        if group:
+            self._tree.interest_version += 1  # the tree knows only the group, which stays
+            return
+        del self._groups[topics]
+        self._tree.unsubscribe(topics, group)
 
     def content_subscriptions(self) -> int:
         """How many subscriptions have a content filter."""

@@ -2,6 +2,11 @@
 
 A pull point is a consumer: subscriptions deliver into its queue, and a Notify can be sent to its address. The
 queue itself is in the journal; this module has the registry and the unacknowledged batches.
+
+A pull point with a lifetime ends when nobody has read it for that long. A read only notes its time; when a
+lifetime may have passed, `idle` looks whether there was a read. The journal has the end of a pull point that
+is never read, from which a restart learns the lifetime. A restart counts as a read, since nobody can read
+while the node is down.
 """
 
 from __future__ import annotations
@@ -10,14 +15,22 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
+from hpwsn.broker.lifetimes.leases import Lifetimes
 from hpwsn.broker.subscriptions.resource_addresses import PLAIN_IDS, ResourceIds
 from hpwsn.journal.journal import Journal
 from hpwsn.journal.store.records import Pulled, PullPointRecord
+from hpwsn.listeners import Listeners
 from hpwsn.settings import PullPointsSettings
 from hpwsn_client.wsn.soap import faults
+from hpwsn_client.wsn.soap.times import Duration
 
 log = logging.getLogger(__name__)
+
+
+RESERVED = "\x1f"
+"""The first character of names that doors give; XML cannot contain it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -38,6 +51,12 @@ class PullPoint:
     id: str
     name: str | None
     created: float
+    lifetime: float | None = None
+    """Seconds without a read after which it is destroyed; None means never."""
+    last_read: float | None = None
+    """When a client last asked for messages; None if not since the node has started."""
+    leased: float = 0.0
+    """When the lifetime began, unless there was a read since."""
     confirmed: int = 0
     """The last sequence number that a client has confirmed by name."""
     handed_out: int = 0
@@ -48,6 +67,16 @@ class PullPoint:
     """One event for each waiting client, set when a message may have arrived."""
     confirming: asyncio.Future[int] | None = None
     """The last removal of received messages, which may still run."""
+
+    @property
+    def terminates(self) -> float | None:
+        """When it ends if nobody reads it; None means never."""
+        return None if self.lifetime is None else max(self.leased, self.last_read or 0.0) + self.lifetime
+
+    @property
+    def is_reserved(self) -> bool:
+        """Whether a door has created it for a protocol of its own; no client can choose such a name."""
+        return (self.name or "").startswith(RESERVED)
 
     async def settled(self) -> None:
         """Wait until the received messages are removed from the queue, or the removal has failed."""
@@ -87,6 +116,9 @@ class PullPoints:
         self._max_messages = settings.max_messages
         self._queue_limit = settings.queue_limit
         self._confirm_after = settings.confirm_after
+        self._idle_lifetime = settings.idle_lifetime or None
+        self._lifetimes: Lifetimes[str] = Lifetimes()
+        self.lifetimes_changed: Listeners[()] = Listeners("lifetimes of pull points")
         self._filled: set[str] = set()
         self._naming = asyncio.Lock()
         self.dropped = 0
@@ -95,21 +127,41 @@ class PullPoints:
         self._by_id: dict[str, PullPoint] = {}
         self._by_name: dict[str, PullPoint] = {}
 
-    async def create(self, name: str | None = None) -> PullPoint:
-        """Create a pull point, or return the existing one with this name."""
+    async def create(self, name: str | None = None, lifetime: Duration | None = None) -> PullPoint:
+        """Create a pull point, or return the existing one with this name, with its lifetime begun anew."""
+        now = self._clock()
+        try:
+            seconds = None if lifetime is None else _seconds(lifetime, now)
+        except ValueError as error:
+            raise faults.UnableToCreatePullPointFault(f"hp:lifetime: {error}") from None
         async with self._naming:
-            return self._by_name.get(name or "") or await self._create(name)
+            existing = self._by_name.get(name or "")
+            if existing is None:
+                return await self._create(name, seconds)
+            existing.leased = now
+            if seconds is not None:
+                await self._set_lifetime(existing, seconds)
+            return existing
 
-    async def _create(self, name: str | None) -> PullPoint:
+    async def _set_lifetime(self, point: PullPoint, seconds: float) -> None:
+        before, point.lifetime = point.lifetime, seconds
+        try:
+            await self._journal.put_pull_point(_record(point, seconds))
+        except BaseException:
+            point.lifetime = before
+            raise
+        self._watch(point)
+
+    async def _create(self, name: str | None, lifetime: float | None) -> PullPoint:
         if len(self._by_id) >= self._limit:
             raise faults.UnableToCreatePullPointFault(
                 f"this node holds its limit of {self._limit} pull points (pull_points.limit);"
                 " destroy some or raise it"
             )
         point = PullPoint(self._ids(), name or None, self._clock())
-        self._admit(point)
+        self._admit(point, lifetime)
         try:
-            await self._journal.put_pull_point(PullPointRecord(point.id, point.name, point.created))
+            await self._journal.put_pull_point(_record(point, lifetime))
         except BaseException:
             self._remove(point)
             raise
@@ -138,6 +190,7 @@ class PullPoints:
         Expired messages are removed from the queue instead.
         """
         point = self.get(id_)
+        point.last_read = self._clock()
         limit = self._max_messages if maximum is None else min(maximum, self._max_messages)
         async with point.reading:
             if confirm is None:
@@ -237,16 +290,44 @@ class PullPoints:
     def restore(self, records: Iterable[PullPointRecord]) -> int:
         """Restore the pull points of the journal; return their number."""
         for record in records:
-            self._admit(PullPoint(record.id, record.name, record.created))
+            own = None if record.terminates is None else record.terminates - record.created
+            self._admit(PullPoint(record.id, record.name, record.created), own)
         return len(self._by_id)
 
-    def _admit(self, point: PullPoint) -> None:
+    def _admit(self, point: PullPoint, lifetime: float | None) -> None:
+        point.leased = self._clock()
+        point.lifetime = None if point.is_reserved else lifetime or self._idle_lifetime
         self._by_id[point.id] = point
         if point.name:
             self._by_name[point.name] = point
+        self._watch(point)
+
+    def _watch(self, point: PullPoint) -> None:
+        self._lifetimes.set(point.id, point.terminates)
+        self.lifetimes_changed()
+
+    def next_due(self) -> float | None:
+        """When to look next for pull points that nobody reads; None if none has a lifetime."""
+        return self._lifetimes.next_due()
+
+    def idle(self, now: float) -> list[PullPoint]:
+        """The pull points whose lifetime has passed without a read; each is returned once."""
+        found = []
+        for point in map(self.get, self._lifetimes.due(now)):
+            if point.terminates is not None and point.terminates <= now:
+                found.append(point)
+            else:
+                self._lifetimes.set(point.id, point.terminates)
+        return found
+
+    def keep(self, point: PullPoint, until: float) -> None:
+        """Look again at a pull point that could not be destroyed."""
+        if point.id in self._by_id:
+            self._lifetimes.set(point.id, until)
 
     def _remove(self, point: PullPoint) -> None:
         self._by_id.pop(point.id, None)
+        self._lifetimes.discard(point.id)
         point.wake()
         if point.name:
             self._by_name.pop(point.name, None)
@@ -259,6 +340,19 @@ class PullPoints:
 
     def __len__(self) -> int:
         return len(self._by_id)
+
+
+def _seconds(lifetime: Duration, now: float) -> float:
+    """The seconds of a duration that begins now; a month has no fixed length."""
+    start = datetime.fromtimestamp(now, UTC)
+    return (lifetime.after(start) - start).total_seconds()
+
+
+def _record(point: PullPoint, lifetime: float | None) -> PullPointRecord:
+    """The record of a pull point; `lifetime` is what its creator asked for, not the default of the node."""
+    return PullPointRecord(
+        point.id, point.name, point.created, None if lifetime is None else point.created + lifetime
+    )
 
 
 def _note_failure(ended: asyncio.Future[int]) -> None:

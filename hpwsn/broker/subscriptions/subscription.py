@@ -58,8 +58,11 @@ class Progress:
     failures: int = 0
     last_error: str | None = None
     expired: int = 0
-    replays: dict[int, None] | None = None
-    """Dead letters, by id, that an operator wants sent again; None rather than empty, as with most."""
+    replays: dict[int, list[Callable[[bool], None]]] | None = None
+    """Dead letters, by id, that an operator wants sent again, and who is told whether each was delivered.
+
+    None rather than empty, as with most subscriptions.
+    """
     present: Sequence[int] = ()
     """Offsets of current messages that the subscriber wants sent once more."""
 

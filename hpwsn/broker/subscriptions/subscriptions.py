@@ -99,6 +99,8 @@ class Subscriptions:
         self._by_pull_point: dict[str, set[Subscription]] = {}
         self._lifetimes: Lifetimes[str] = Lifetimes()
         self.lifetimes_changed: Listeners[()] = Listeners("lifetimes of subscriptions")
+        self.created: Listeners[Subscription] = Listeners("a new subscription")
+        """Called once a subscription is stored; not for those that a restart restores."""
         self.ended: Listeners[Subscription] = Listeners("the end of a subscription")
         self.interest_changed: Listeners[Subscription] = Listeners("the interest of a subscription")
         """Called for each subscription that starts or stops to want notifications."""
@@ -152,6 +154,7 @@ class Subscriptions:
         except BaseException:
             self._remove(subscription)
             raise
+        self.created(subscription)
         return subscription
 
     def _build(

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable
 from typing import cast
 
 from aiohttp import web
 
 from hpwsn.door.listener.http_lane import Lanes
+from hpwsn.door.listener.http_statistics import HttpStatistics
 from hpwsn.errors import JournalUnavailable
 
 log = logging.getLogger(__name__)
@@ -35,8 +37,9 @@ class Gate:
     server: web.Server
     lanes: Lanes | None = None
 
-    def __init__(self, *, limit: int, head_within: float) -> None:
+    def __init__(self, *, limit: int, head_within: float, statistics: HttpStatistics) -> None:
         self._limit = limit
+        self._statistics = statistics
         self._head_within = head_within
         self._silent: set[asyncio.Protocol] = set()
         self._full = False
@@ -67,6 +70,7 @@ class Gate:
         return protocol
 
     def _note_full(self) -> None:
+        self._statistics.refused += 1
         if not self._full:
             self._full = True
             log.warning("the limit of %d connections is reached (server.connections)", self._limit)
@@ -80,11 +84,26 @@ class Gate:
 
     @web.middleware
     async def middleware(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Record that a head is complete, and turn JournalUnavailable into a 503.
+        """Record that a head is complete, count the answer, and turn JournalUnavailable into a 503.
 
         A client that disconnects before its answer is not an error of this node and is not logged.
         """
         self._silent.discard(request.protocol)
+        began, status = time.perf_counter(), LEFT
+        try:
+            response = await self._answer(request, handler)
+            status = response.status
+        except web.HTTPException as error:
+            status = error.status
+            raise
+        except Exception:
+            status = 500
+            raise
+        finally:
+            self._statistics.answered(request.path, status, time.perf_counter() - began)
+        return response
+
+    async def _answer(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         try:
             return await handler(request)
         except JournalUnavailable as error:

@@ -14,10 +14,12 @@ import asyncio
 import contextlib
 from collections import deque
 from collections.abc import Callable, Sequence
+from time import perf_counter
 from typing import cast
 
 from hpwsn.background import switch_sooner
 from hpwsn.door.listener.http_exchange import BrokerDoor, Post, Responses
+from hpwsn.door.listener.http_statistics import HttpStatistics
 from hpwsn.door.listener.pending_requests import PendingRequests
 from hpwsn.door.listener.request_head import Head, Heads, may_be_ordinary
 from hpwsn.notification import LARGE
@@ -57,8 +59,10 @@ class Lanes:
         body_limit: int,
         arrive_within: float,
         hand_over: Callable[[asyncio.Transport, bytes], None],
+        statistics: HttpStatistics,
     ) -> None:
         self.soap = soap
+        self.statistics = statistics
         self.offer = offer
         self.heads = Heads(body_limit)
         self.responses = Responses()
@@ -342,9 +346,12 @@ class Lane(asyncio.Protocol):
         """Write the answers that are next in order, and start the next full request."""
         self._proceeding = False
         answers, waiting = [], self._unanswered
+        now = perf_counter()
         while waiting and (reply := waiting[0].reply) is not None:
             answers.append(reply)
             pending = waiting.popleft()
+            if not pending.full:
+                self._lanes.statistics.accepted(now - pending.since, len(pending.heads))
             self._count -= len(pending.heads)
             self._bytes -= pending.size
         if answers and not self._transport.is_closing():
@@ -373,6 +380,7 @@ class Lane(asyncio.Protocol):
         self._task = None
         self._full -= 1
         request.reply = self.responses.encode(reply, head.close)
+        self._lanes.statistics.answered(post.path, reply.status, perf_counter() - request.since)
         self.proceed()
         if reply.tell is not None:
             await reply.tell(not self._transport.is_closing())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from time import perf_counter
 from typing import Protocol
 
 from hpwsn.background import in_thread
@@ -28,7 +29,7 @@ class PendingRequests:
     The body of a large request is still in the parts that it arrived in.
     """
 
-    __slots__ = ("_parts", "bodies", "full", "heads", "lane", "reply")
+    __slots__ = ("_parts", "bodies", "full", "heads", "lane", "reply", "since")
 
     def __init__(
         self,
@@ -37,12 +38,15 @@ class PendingRequests:
         bodies: list[bytes],
         full: bool = False,
         parts: Sequence[bytes] = (),
+        since: float | None = None,
     ) -> None:
         self.lane = lane
         self.heads = heads
         self.bodies = bodies
         self.full = full
         self.reply: bytes | None = None
+        self.since = perf_counter() if since is None else since
+        """When they were complete."""
         self._parts = parts
 
     @property
@@ -60,7 +64,7 @@ class PendingRequests:
     def singly(self) -> list[PendingRequests]:
         """Split into single requests for the full door."""
         return [
-            PendingRequests(self.lane, [head], [body], full=True)
+            PendingRequests(self.lane, [head], [body], full=True, since=self.since)
             for head, body in zip(self.heads, self.bodies, strict=True)
         ]
 

@@ -122,7 +122,7 @@ class NotificationProducer(OperationGroup):
     @operation(contract.Notify)
     async def notify(ctx: OnvifSpyneContext, call: Call) -> None:  # noqa: N805
         """Publish the messages of a Notify; a camera can have this address as its consumer."""
-        await publish(ctx.udc, call)
+        await publish(ctx.udc, call, door="onvif")
 
 
 class PullPointSubscription(OperationGroup):

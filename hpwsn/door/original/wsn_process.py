@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from aiohttp import web
 
 from hpwsn.background import in_thread
+from hpwsn.broker.admission.admission import Source
 from hpwsn.contracts import process_wsdl
 from hpwsn.door.original.push_endpoints import PushEndpoints
 from hpwsn.door.soap.dispatch import Answer, Call
@@ -43,6 +44,8 @@ from hpwsn_client.wsn.operations.notifications import NotificationMessage
 from hpwsn_client.wsn.soap import faults
 from hpwsn_client.wsn.soap.addressing import EndpointReference
 from hpwsn_client.wsn.soap.envelope import Envelope, SoapVersion
+
+_SOURCE = Source(door="original")
 
 
 class OriginalDoor:
@@ -125,7 +128,9 @@ class OriginalDoor:
         if message is not None:
             broker = self._context.broker
             messages = broker.ask_for_receipts([message], receipt_to(envelope))
-            await broker.admission.publish(messages, message_id=message_id(envelope), routing=flags)
+            await broker.admission.publish(
+                messages, source=_SOURCE, message_id=message_id(envelope), routing=flags
+            )
 
     def _reassemble(self, request: PackedNotification) -> NotificationMessage | None:
         """Add a fragment; return the message if it is complete now."""

@@ -5,10 +5,8 @@ Every error is a JSON object with `error`; for invalid JSON it also has `line` a
 
 from __future__ import annotations
 
-import json
 import logging
-from collections.abc import Awaitable, Callable, Mapping
-from datetime import UTC, datetime
+from collections.abc import Awaitable, Callable
 from functools import wraps
 from typing import Any, TypeVar
 
@@ -16,18 +14,25 @@ from aiohttp import web
 
 from hpwsn.door.rest.authorization import CHALLENGE, NotAuthorized
 from hpwsn.errors import JournalUnavailable
+from hpwsn.http_json.request_errors import INTERNAL, errors_in_json
+from hpwsn.http_json.responses import answer, bad, check_names, moment
 from hpwsn.topics.tree.internal_topics import InternalTopic
 from hpwsn_client.wsn.formats.json_text import MalformedJson
 from hpwsn_client.wsn.soap import faults
-from hpwsn_client.wsn.topics.topic import shown
+
+__all__ = [
+    "answer",
+    "answers_in_json",
+    "bad",
+    "check_names",
+    "errors_in_json",
+    "moment",
+]
 
 log = logging.getLogger(__name__)
 
 Door = TypeVar("Door")
 Handler = Callable[[Door, web.Request], Awaitable[web.StreamResponse]]
-Handling = Callable[[web.Request], Awaitable[web.StreamResponse]]
-
-INTERNAL = "internal error; the node's log has the details"
 
 
 def answers_in_json(handler: Handler[Door]) -> Handler[Door]:
@@ -48,53 +53,6 @@ def answers_in_json(handler: Handler[Door]) -> Handler[Door]:
             return answer({"error": INTERNAL}, 500)
 
     return handle
-
-
-@web.middleware
-async def errors_in_json(request: web.Request, handler: Handling) -> web.StreamResponse:
-    """Answer errors that no handler has put into words, such as an unknown path, with a JSON object.
-
-    The SOAP addresses answer with faults instead.
-    """
-    try:
-        return await handler(request)
-    except web.HTTPException as error:
-        if error.status < 400 or error.content_type == "application/json" or speaks_soap(request):
-            raise
-        response = answer({"error": _words(request, error)}, error.status)
-        if "Allow" in error.headers:
-            response.headers["Allow"] = error.headers["Allow"]
-        return response
-    except ConnectionError:
-        raise
-    except Exception:
-        if speaks_soap(request):
-            raise
-        log.exception("%s %s failed", request.method, request.path)
-        return answer({"error": INTERNAL}, 500)
-
-
-def speaks_soap(request: web.Request) -> bool:
-    """Whether the path is that of a SOAP address, whose errors are faults."""
-    return request.path.startswith(("/wsn", "/onvif"))
-
-
-def _words(request: web.Request, error: web.HTTPException) -> str:
-    if isinstance(error, web.HTTPMethodNotAllowed):
-        return f"{request.path} has no {request.method}; it has {', '.join(sorted(error.allowed_methods))}"
-    if error.status == 404:
-        return f"{shown(request.path)} is not an address of this node; /openapi.json lists all of them"
-    return error.text or error.reason
-
-
-def moment(time: float | None) -> str | None:
-    """A time in seconds since 1970 as ISO 8601 in UTC; None stays None."""
-    return None if time is None else datetime.fromtimestamp(time, UTC).isoformat()
-
-
-def answer(told: Mapping[str, Any], status: int) -> web.Response:
-    """A JSON object with a newline at its end, for terminals."""
-    return web.json_response(text=json.dumps(told, ensure_ascii=False) + "\n", status=status)
 
 
 def _refuse(fault: faults.SoapFault) -> web.Response:
@@ -119,18 +77,3 @@ def _status(fault: faults.SoapFault) -> int:
     if isinstance(fault, faults.PublisherRegistrationRejectedFault | faults.ResourceUnknownFault):
         return 403
     return fault.status or (400 if fault.code is faults.FaultCode.SENDER else 500)
-
-
-def check_names(request: web.Request, *known: str) -> None:
-    """Reject unknown query parameters: with a mistyped `filter`, all events would match.
-
-    Names that start with `_` are ignored, since scripts add them to bypass caches.
-    """
-    for name in request.query:
-        if name not in known and not name.startswith("_"):
-            raise bad(f"parameter {shown(name)} is unknown; known parameters are {', '.join(known)}")
-
-
-def bad(words: str) -> faults.SoapFault:
-    """The fault for a parameter that is not valid."""
-    return faults.SoapFault(words, status=400)

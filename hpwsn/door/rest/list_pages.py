@@ -47,13 +47,13 @@ def key_of(cursor: str) -> bytes:
 
 def page_of(request: web.Request, names: Iterable[str]) -> tuple[list[str], str | None]:
     """The names of the requested page in their order, and the cursor of the next page; None if it is last."""
-    limit = _limit(request)
+    limit = limit_of(request)
     after = request.query.get("after")
     if after is not None:
         try:
             last = key_of(after)
         except ValueError:
-            raise _bad_cursor(after) from None
+            raise bad_cursor(after) from None
         names = (name for name in names if _key(name) > last)
     found = nsmallest(limit + 1, names, key=_key)
     return found[:limit], cursor_of(found[limit - 1]) if len(found) > limit else None
@@ -75,7 +75,7 @@ def sorted_page(
     descending, value = sort.startswith("-"), orders.get(sort.removeprefix("-"))
     if value is None:
         raise bad(f"sort is {shown(sort)}; give {', '.join(orders)}, with - before it for the reverse order")
-    limit, after = _limit(request), request.query.get("after")
+    limit, after = limit_of(request), request.query.get("after")
     placed = ((_place(value(item), name(item)), item) for item in items)
     if after is not None:
         last = _last_place(after, sort)
@@ -108,10 +108,11 @@ def _last_place(after: str, sort: str) -> Place:
                     return _place(value, name)
     except (ValueError, RecursionError):
         pass
-    raise _bad_cursor(after)
+    raise bad_cursor(after)
 
 
-def _limit(request: web.Request) -> int:
+def limit_of(request: web.Request) -> int:
+    """The requested number of items of a page, at most LARGEST_PAGE."""
     text = request.query.get("limit", str(PAGE))
     if not (text.isascii() and text.isdecimal()) or len(text) > 18 or not int(text):
         raise bad(f"limit is {shown(text)}; give a number of items, from 1 to {LARGEST_PAGE}")
@@ -127,5 +128,6 @@ def _written(key: bytes) -> str:
     return urlsafe_b64encode(key).decode().rstrip("=")
 
 
-def _bad_cursor(after: str) -> Exception:
+def bad_cursor(after: str) -> Exception:
+    """The fault for a parameter `after` that is not a cursor of the list."""
     return bad(f"after is {shown(after)}; give the value of next from the page before, in the same order")

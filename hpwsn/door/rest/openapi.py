@@ -16,7 +16,18 @@ from typing import Any
 
 from hpwsn_client import __version__
 
-PARTS = ("events", "node", "subscriptions", "dead_letters", "topics", "streams")
+PARTS = (
+    "events",
+    "node",
+    "monitoring",
+    "subscriptions",
+    "pull_points",
+    "registrations",
+    "dead_letters",
+    "topics",
+    "streams",
+    "cluster",
+)
 """The subjects, one file each, in the order of the document."""
 
 

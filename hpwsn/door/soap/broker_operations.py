@@ -59,7 +59,7 @@ class NotificationBroker(OperationGroup):
         """Create a pull point, or return the existing one of the requested name."""
         request = read(ctx, call, wsn.CreatePullPoint)
         broker = ctx.udc.broker
-        point = await broker.pull_points.create(request.name)
+        point = await broker.pull_points.create(request.name, request.lifetime)
         return wsn.CreatePullPointResponse(EndpointReference(broker.pull_point_address(point.id)))
 
 

@@ -54,7 +54,12 @@ def read(ctx: SpyneContext, call: Call, expected: type[_Request]) -> _Request:
 
 
 async def publish(
-    context: Context, call: Call, *, target: str | None = None, registration: str | None = None
+    context: Context,
+    call: Call,
+    *,
+    target: str | None = None,
+    registration: str | None = None,
+    door: str = "soap",
 ) -> None:
     """Publish the messages of a Notify; an id in the header hp:MessageId is that of the whole Notify."""
     envelope = call.envelope
@@ -68,7 +73,7 @@ async def publish(
         messages,
         message_id=message_id(envelope),
         target=target,
-        source=Source(registration=registration),
+        source=Source(registration=registration, door=door),
         routing=routing(envelope),
     )
 

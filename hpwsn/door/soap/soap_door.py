@@ -16,7 +16,7 @@ from aiohttp import web
 from lxml import etree
 
 from hpwsn.background import in_thread
-from hpwsn.contracts import broker_wsdl
+from hpwsn.contracts import broker_wsdl, plain_broker_wsdl
 from hpwsn.door.listener.http_exchange import Post, Refusals, Reply, read_body
 from hpwsn.door.soap.broker_operations import endpoints
 from hpwsn.door.soap.dispatch import Answer, Call, Operations
@@ -83,9 +83,10 @@ class SoapDoor(Refusals):
         return await self.handle(request, self._endpoints["registrations"])
 
     async def _describe(self, request: web.Request) -> web.Response:
+        contract = plain_broker_wsdl if request.query.get("wsdl") == "plain" else broker_wsdl
         return describe(
             request,
-            lambda: broker_wsdl(f"{self._context.broker.base_url()}/wsn"),
+            lambda: contract(f"{self._context.broker.base_url()}/wsn"),
             "This is a WS-Notification broker: POST SOAP 1.1 or 1.2 here; its contract is at ?wsdl",
         )
 

@@ -5,7 +5,7 @@ The queries read the index, or rows without their contents. They run on a snapsh
 
 import json
 import sqlite3
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable, Sequence
 
 from hpwsn.journal.store.append import micros
 from hpwsn.journal.store.log_rows import FIRST
@@ -31,13 +31,11 @@ _SINCE = (
     f"SELECT max(offset), min({FIRST}) FILTER (WHERE time >= :time), count(*)"
     " FROM (SELECT offset, tail, time FROM log WHERE offset > :after ORDER BY offset LIMIT :step)"
 )
-# An entry has the time of its row, which is the first row that ends at or after its offset.
+# The row of an offset is the first row that ends at or after it, unless that row begins after it.
 _TIMES = (
-    "SELECT value, (SELECT time FROM log WHERE log.offset >= value ORDER BY log.offset LIMIT 1)"
-    " FROM json_each(?)"
+    f"SELECT json_group_array(json_array(j.value, (SELECT CASE WHEN {FIRST} <= j.value THEN time END FROM log"
+    " WHERE offset >= j.value ORDER BY offset LIMIT 1))) FROM json_each(?) AS j"
 )
-_DEAD_LETTERS = "SELECT subscription, count(*) FROM dead_letters {} GROUP BY subscription"
-_OF_SOME = "WHERE subscription IN (SELECT value FROM json_each(?))"
 
 
 def measure(db: sqlite3.Connection, streams: Sequence[int], after: int, limit: int, head: int) -> Backlog:
@@ -68,14 +66,7 @@ def find_since(db: sqlite3.Connection, time: float, after: int) -> tuple[int, bo
     return max(after, last or 0, db.execute("SELECT upto FROM removed").fetchone()[0]), True
 
 
-def find_times(db: sqlite3.Connection, offsets: Collection[int]) -> dict[int, float]:
-    """When the entries at these offsets were accepted, in seconds since 1970."""
-    found = db.execute(_TIMES, (json.dumps(list(offsets)),))
+def times_of(db: sqlite3.Connection, offsets: Iterable[int]) -> dict[int, float]:
+    """When the entries at these offsets were accepted, in seconds since 1970; without removed entries."""
+    found = json.loads(db.execute(_TIMES, (json.dumps(list(offsets)),)).fetchone()[0])
     return {offset: time / 1e6 for offset, time in found if time is not None}
-
-
-def count_dead_letters(db: sqlite3.Connection, subscriptions: Collection[str] | None) -> dict[str, int]:
-    """The dead letters of each of these subscriptions, or of all, that has some."""
-    if subscriptions is None:
-        return dict(db.execute(_DEAD_LETTERS.format("")))
-    return dict(db.execute(_DEAD_LETTERS.format(_OF_SOME), (json.dumps(list(subscriptions)),)))

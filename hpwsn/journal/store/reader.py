@@ -12,6 +12,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from hpwsn.journal.store import dead_letter_groups
+from hpwsn.journal.store.dead_letter_groups import LetterFilter
 from hpwsn.journal.store.log_positions import find_since, measure
 from hpwsn.journal.store.log_rows import FIRST, SIZE, Row, parse_rows, read_row, read_run
 from hpwsn.journal.store.records import NO_TOPIC, Backlog, DeadLetter, Pulled, RunScan, Scan, Stored
@@ -50,18 +52,17 @@ _PULL = (
     " FROM (SELECT offset, seq, subscription FROM queue"
     " WHERE pull_point = (SELECT number FROM pull_points WHERE id = ?) AND seq > ? ORDER BY seq LIMIT ?)"
 )
+# An entry has the time of its row, which is the first row that ends at or after its offset.
+_QUEUES = (
+    "SELECT p.id, p.length, (SELECT log.time FROM log WHERE log.offset >= (SELECT queue.offset FROM queue"
+    " WHERE queue.pull_point = p.number ORDER BY queue.seq LIMIT 1) ORDER BY log.offset LIMIT 1)"
+    " FROM pull_points AS p WHERE p.id IN (SELECT value FROM json_each(?))"
+)
 _LENGTH = "SELECT coalesce(max(length), 0) FROM pull_points WHERE id = ?"
 _COUNT = (
     f"SELECT coalesce(sum((SELECT sum(min({SIZE}, offset - :after)) FROM log"
     " WHERE log.stream = s.value AND log.offset > :after)), 0) FROM json_each(:streams) AS s"
 )
-_DEAD = (
-    "SELECT json_group_array(json_array(offset, id, subscription, reason, time, consumer))"
-    " FROM (SELECT * FROM dead_letters WHERE {} ORDER BY id LIMIT ?)"
-)
-_DEAD_ALL = _DEAD.format("id > ?")
-_DEAD_OF = _DEAD.format("id > ? AND subscription = ?")
-_DEAD_ONE = _DEAD.format("id = ?")
 _STREAMS = (
     "SELECT json_group_array(json_array(id, topic, target))"
     " FROM (SELECT id, topic, target FROM streams WHERE id > ? OR id < ?)"
@@ -197,28 +198,27 @@ class Reader:
         with self._snapshot():
             return int(self._one(_LENGTH, pull_point_id))
 
-    def dead_letters(self, limit: int, after: int, subscription_id: str | None) -> list[DeadLetter]:
+    def queues(self, pull_point_ids: Collection[str]) -> dict[str, tuple[int, float | None]]:
+        """The length of each queue, and when its oldest message was published; None if it is empty."""
+        with self._snapshot():
+            found = self._db.execute(_QUEUES, (json.dumps(list(pull_point_ids)),))
+            return {id_: (length, None if time is None else time / 1e6) for id_, length, time in found}
+
+    def dead_letters(self, limit: int, after: int, which: LetterFilter) -> list[DeadLetter]:
         """Dead letters in the order of their ids."""
-        if subscription_id is None:
-            return self._dead(_DEAD_ALL, after, limit)
-        return self._dead(_DEAD_OF, after, subscription_id, limit)
+        with self._snapshot():
+            return self._with_contents(dead_letter_groups.letters(self._db, which, limit, after))
 
     def dead_letter(self, number: int) -> DeadLetter | None:
         """One dead letter, or None."""
-        return next(iter(self._dead(_DEAD_ONE, number, 1)), None)
-
-    def dead_letter_count(self) -> int:
-        """The number of dead letters."""
         with self._snapshot():
-            return int(self._one("SELECT count(*) FROM dead_letters"))
+            return next(iter(self._with_contents(dead_letter_groups.letter(self._db, number))), None)
 
-    def _dead(self, statement: str, *values: Any) -> list[DeadLetter]:
-        with self._snapshot():
-            rows = json.loads(self._one(statement, *values))
-            return [
-                DeadLetter(number, origin, stored, reason, time / 1e6, consumer)
-                for (_, number, origin, reason, time, consumer), stored in self._join(rows)
-            ]
+    def _with_contents(self, rows: list[Noted]) -> list[DeadLetter]:
+        return [
+            DeadLetter(number, origin, stored, reason, time / 1e6, consumer)
+            for (_, number, origin, reason, time, consumer), stored in self._join(rows)
+        ]
 
     @contextmanager
     def _snapshot(self) -> Iterator[None]:

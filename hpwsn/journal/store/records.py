@@ -129,6 +129,18 @@ class DeadLetter:
 
 
 @dataclass(frozen=True, slots=True)
+class DeadLetterGroup:
+    """Dead letters of one subscription with the same normal form of the reason; times are first and last."""
+
+    subscription_id: str
+    reason: str
+    count: int
+    first: float
+    last: float
+    consumer: str
+
+
+@dataclass(frozen=True, slots=True)
 class FrameRange:
     """Backbone frames of one source, from number `first` to `last`, both included."""
 
@@ -180,6 +192,8 @@ class Recovered:
     message_ids: list[MessageId]
     registrations: list[RegistrationRecord] = field(default_factory=list)
     upstreams: list[UpstreamRecord] = field(default_factory=list)
+    internal: list[str] = field(default_factory=list)
+    """The topics with notifications that were accepted while the topic was internal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +230,7 @@ class State:
 
     last_offset: int
     commits: int
+    changes: int
     entries: int
     mean_group: float
     failures: int

@@ -17,6 +17,7 @@ from hpwsn.journal.store.records import (
     UpstreamRecord,
 )
 from hpwsn.journal.store.tables import open_reader, opening_error
+from hpwsn.notification import INTERNAL
 
 _NEXT = """
 SELECT 1 + max((SELECT coalesce(max(offset), 0) FROM log), (SELECT upto FROM removed),
@@ -39,6 +40,9 @@ SELECT json_group_array(json_array(topic, last)) FROM (
   SELECT topic, forgotten, (SELECT max(offset) FROM log WHERE stream = streams.id) AS last FROM streams)
 WHERE last > forgotten
 """
+_INTERNAL = """
+SELECT topic FROM streams WHERE target = ? AND EXISTS (SELECT 1 FROM log WHERE stream = streams.id)
+"""
 _IDS = """
 SELECT json_group_array(json_array(id, time, first, last))
 FROM (SELECT * FROM message_ids WHERE time >= ? ORDER BY first LIMIT -1)
@@ -59,6 +63,7 @@ def recover(db: sqlite3.Connection, path: Path, ids_since: float) -> Recovered:
             UpstreamRecord(registration, place, reference, bool(paused), terminates)
             for registration, place, reference, paused, terminates in db.execute(_UPSTREAMS)
         ],
+        internal=[topic for (topic,) in db.execute(_INTERNAL, (INTERNAL,))],
     )
 
 

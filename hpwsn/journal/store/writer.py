@@ -21,6 +21,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from hpwsn.errors import JournalUnavailable
+from hpwsn.histogram import Histogram
 from hpwsn.journal.store.append import Streams, insert_appends, queue_targeted
 from hpwsn.journal.store.reserve import Reserve
 from hpwsn.journal.store.tables import (
@@ -78,12 +79,14 @@ class Writer:
         reserve: Reserve,
         *,
         linger: float = 0.0,
+        commit_times: Histogram | None = None,
     ) -> None:
         self._db = db
         self._path = path
         self._settled = settled
         self._reserve = reserve
         self._linger = linger
+        self._commit_times = commit_times or Histogram()
         self._max_pages = max_pages(db)
         if not reserve.held:
             freeze_size(db)
@@ -226,11 +229,13 @@ class Writer:
     def _attempt(self, group: list[Change]) -> Exception | None:
         if not group:
             return None
+        began = time.perf_counter()
         try:
             self._transact(group)
         except Exception as error:
             self._roll_back()
             return error
+        self._commit_times.observe(time.perf_counter() - began)
         self._count(group)
         return None
 

@@ -12,10 +12,12 @@ import contextlib
 import errno
 import logging
 import socket
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from hpwsn.errors import HpwsnError
+from hpwsn.routing.links.link_traffic import LinkTraffic
 from hpwsn.routing.links.tcp import OnLarge, OnState, TcpLinks
 from hpwsn.routing.links.udp import OnMessage, UdpLinks
 from hpwsn.routing.links.udp_sending import Address, LinkOptions
@@ -170,6 +172,10 @@ class Links:
     def waiting(self, member: str) -> int:
         """Return the bytes in the queues for a member."""
         return self._udp.waiting(member) + self._tcp.waiting(member)
+
+    def traffic(self) -> Iterator[tuple[str, LinkTraffic]]:
+        """Yield the member and the counters of each link over which something was sent."""
+        return chain(self._udp.traffic(), self._tcp.traffic())
 
     def figures(self) -> dict[str, Any]:
         """Return the counters for /status and /metrics."""

@@ -12,13 +12,14 @@ import asyncio
 import logging
 import secrets
 import socket
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
 from hpwsn.background import switch_sooner
 from hpwsn.notification import LARGE
 from hpwsn.routing.links.authentication_failures import AuthenticationFailures
+from hpwsn.routing.links.link_traffic import LinkTraffic
 from hpwsn.routing.links.tcp_sending import GREETING_TIMEOUT, TcpLink, tune
 from hpwsn.routing.links.udp import OnMessage
 from hpwsn.routing.links.udp_sending import Address, LinkOptions
@@ -264,6 +265,11 @@ class TcpLinks:
         """Return the bytes that a member has not confirmed yet."""
         link = self._links.get(member)
         return 0 if link is None else link.waiting_bytes
+
+    def traffic(self) -> Iterator[tuple[str, LinkTraffic]]:
+        """Yield each member to which something was sent, with the counters of its link."""
+        for member, link in self._links.items():
+            yield member, link.traffic()
 
     def stream(self, member: str, number: int, first: int) -> _Stream:
         """Return the stream of a greeting; it becomes current with its first frame."""

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, cast
 
 from hpwsn.background import switch_sooner
 from hpwsn.routing.links.bulk import BulkQueue
+from hpwsn.routing.links.link_traffic import LinkTraffic
 from hpwsn.routing.links.udp_sending import Address
 from hpwsn.routing.wire.fragments import split_message
 from hpwsn.routing.wire.frames import (
@@ -133,6 +134,7 @@ class TcpLink:
         self.up = False
         self.waiting_bytes = 0
         self.reconnects = 0
+        self.messages = self.bytes_sent = 0
         self.bulk = BulkQueue()
         self._bodies: deque[bytes] = deque()
         self._next = 0  # the number of the next frame to write
@@ -156,6 +158,7 @@ class TcpLink:
             self.waiting_bytes += len(entry)
             if self._next_body_bytes >= FRAME_BYTES:
                 self._close_body()
+        self.messages += 1
         self._flush_soon()
         return True
 
@@ -163,6 +166,7 @@ class TcpLink:
         """Queue a message that others may overtake; False if it is in the queue already."""
         if not self.bulk.add(self.links.identify(), parts, FRAGMENT_BYTES, topic, key):
             return False
+        self.messages += 1
         self._flush_soon()
         return True
 
@@ -191,6 +195,7 @@ class TcpLink:
             body = self._bodies[self._next - self.first]
             connection.write(Kind.DATA, self._next, body, connection.key)
             self.links.frames_sent += 1
+            self.bytes_sent += len(body)
             self._next += 1
 
     def _add_bulk(self) -> bool:
@@ -202,6 +207,11 @@ class TcpLink:
         self._bodies.append(body)
         self.waiting_bytes += len(body)
         return True
+
+    def traffic(self) -> LinkTraffic:
+        """Return the counters of the link; repeated frames count again."""
+        unconfirmed = max(self.waiting_bytes, self.bulk.bytes)
+        return LinkTraffic("tcp", self.up, self.messages, self.bytes_sent, unconfirmed)
 
     def confirmed(self, upto: int) -> None:
         """Remove the frames before this number, which the member has received."""

@@ -12,11 +12,12 @@ import asyncio
 import logging
 import secrets
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from hpwsn.notification import LARGE
 from hpwsn.routing.links.authentication_failures import AuthenticationFailures
+from hpwsn.routing.links.link_traffic import LinkTraffic
 from hpwsn.routing.links.udp_sending import GREETING_INTERVAL, Address, LinkOptions, OutgoingSession
 from hpwsn.routing.wire.fragments import LAST_INDEX, CompleteMessage, Reassembly, split_message
 from hpwsn.routing.wire.frames import (
@@ -140,6 +141,12 @@ class UdpLinks(asyncio.DatagramProtocol):
         """Return the bytes in the queue for a member."""
         outgoing = self._outgoing.get(member)
         return 0 if outgoing is None else outgoing.waiting_bytes
+
+    def traffic(self) -> Iterator[tuple[str, LinkTraffic]]:
+        """Yield each member to which something was sent, with the counters of its link."""
+        for member, outgoing in self._outgoing.items():
+            if outgoing.messages:
+                yield member, outgoing.traffic()
 
     def greeting_to(self, member: str) -> bytes:
         """Return the key of this node's greetings to a member."""

@@ -13,6 +13,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from hpwsn.routing.links.link_traffic import LinkTraffic
 from hpwsn.routing.wire.frames import Frame, Kind, encode_pair, parse_pair, session_key
 from hpwsn.routing.wire.pacing import Pacer
 
@@ -35,6 +36,7 @@ class OutgoingSession:
         self.address = address
         self._waiting: deque[bytes] = deque()
         self.waiting_bytes = 0
+        self.messages = self.bytes_sent = 0
         self._flushing = False
         self._timer: asyncio.TimerHandle | None = None
         self._begin()
@@ -52,6 +54,7 @@ class OutgoingSession:
             return False
         self._waiting += entries
         self.waiting_bytes += size
+        self.messages += 1
         if not self._flushing:
             self._flushing = True
             self._links.loop.call_soon(self.flush)
@@ -81,6 +84,7 @@ class OutgoingSession:
         self.waiting_bytes -= size
         data = self._links.write(Kind.DATA, self.session, self._counter, b"".join(parts), key, self.address)
         self._pacer.sent(self._counter, data)
+        self.bytes_sent += data
         self._counter += 1
 
     def _greet(self) -> None:
@@ -127,6 +131,11 @@ class OutgoingSession:
         self._stop_timer()
         self._begin()
         self.flush()
+
+    def traffic(self) -> LinkTraffic:
+        """Return the counters of the link; bytes that the member has not confirmed may be lost."""
+        unconfirmed = self.waiting_bytes + self._pacer.in_flight
+        return LinkTraffic("udp", self._key is not None, self.messages, self.bytes_sent, unconfirmed)
 
     def _stop_timer(self) -> None:
         if self._timer is not None:

@@ -68,7 +68,9 @@ class AdminClient:
         self, method: str, path: str, body: object = None, *, timeout_seconds: float
     ) -> dict[str, Any]:
         """Send a request, and return the JSON object of the answer."""
-        data = b"" if body is None else json.dumps(body).encode()
+        data = b""
+        if body is not None:
+            data = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
         try:
             return await self._send(method, path, data, timeout_seconds)
         except _ClockBehind:

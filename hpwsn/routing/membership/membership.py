@@ -22,6 +22,7 @@ from hpwsn.errors import HpwsnError
 from hpwsn.routing.membership.admin_client import AdminClient, AdminRefused, AdminUnreachable, node_path
 from hpwsn.routing.membership.credentials import peer_context, shared_secret
 from hpwsn.routing.membership.last_topology import LastTopology, identity_of
+from hpwsn.routing.membership.node_report import NodeReport
 from hpwsn.routing.topology.topology import MalformedTopology, Member, Topology, apply_changes
 from hpwsn.settings import Config
 
@@ -39,11 +40,18 @@ _NAME_TAKEN = 409
 class Membership:
     """Keeps this node registered."""
 
-    def __init__(self, config: Config, me: Member, on_topology: Callable[[Topology], None]) -> None:
+    def __init__(
+        self,
+        config: Config,
+        me: Member,
+        on_topology: Callable[[Topology], None],
+        report: Callable[[], NodeReport] = NodeReport,
+    ) -> None:
         directory = Path(config.data.dir)
         self.me = me
         self.topology: Topology | None = None
         self._on_topology = on_topology
+        self._make_report = report
         self._settings = config.cluster
         # Loading the system's authorities takes longer than the rest of a registration.
         tls = peer_context(config) if config.cluster.admin.lower().startswith("https:") else None
@@ -110,6 +118,10 @@ class Membership:
             "topology_version": topology.version,
             "nodes_alive": sum(member.alive for member in topology),
         }
+
+    async def ask(self, path: str, *, timeout_seconds: float) -> dict[str, Any]:
+        """Return the admin node's answer to a GET; AdminUnreachable or AdminRefused without one."""
+        return await self._client.call("GET", path, timeout_seconds=timeout_seconds)
 
     def suspect(self, name: str) -> None:
         """Ask the admin node to check a peer that seems dead, at most once per heartbeat."""
@@ -191,11 +203,12 @@ class Membership:
         self._accept(topology)
 
     async def _send_heartbeats(self) -> None:
-        """Send heartbeats until the admin node refuses one."""
+        """Send heartbeats, each with a report, until the admin node refuses one."""
         path = node_path(self.me.name, "heartbeat", session=self._session)
         while True:
             await asyncio.sleep(self._heartbeat)
-            await self._client.call("PUT", path, timeout_seconds=self._timeout)
+            report = self._make_report().encode()
+            await self._client.call("PUT", path, report, timeout_seconds=self._timeout)
 
     async def _follow(self) -> None:
         """Use each pushed topology, until the stream ends or is silent."""

@@ -22,7 +22,6 @@ from hpwsn.streams.registry.service import (
     Service,
     ServiceRefused,
     iso_time,
-    metric_lines,
     parse_figures,
     parse_service,
 )
@@ -118,10 +117,6 @@ class Services:
         """When the last heartbeat of a service as running came; None if it is not running."""
         known = self._known.get(uri)
         return known.seen if known is not None and known.service.state == "running" else None
-
-    def metrics(self) -> Iterator[str]:
-        """The lines of all services in `/metrics`."""
-        return metric_lines(self)
 
     def __len__(self) -> int:
         return len(self._known)

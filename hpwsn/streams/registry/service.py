@@ -7,7 +7,7 @@ service, only its result: topic, attributes, constraints. Pure; the time is an a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -24,21 +24,6 @@ MAX_TEXT = 4096
 MAX_ENTRIES = 1000
 """Maximum attributes, constraints, inputs or figures of one service."""
 STATES = ("running", "stopped")
-FIGURES = (
-    "batch",
-    "rows_in",
-    "rows_out",
-    "rows_per_second",
-    "lag",
-    "backlog",
-    "batch_seconds",
-    "state_rows",
-    "state_bytes",
-    "failures",
-    "restarts",
-)
-"""The figures that /metrics has of every service; a job may report others, which only /streams shows."""
-_ESCAPED = {"\\": r"\\", '"': r"\"", "\n": r"\n"}
 _WEB_ADDRESS = re.compile(r"https?://[!-~]+")
 _MAPS = ("attributes", "constraints", "inputs")
 
@@ -113,16 +98,6 @@ def parse_figures(given: object) -> dict[str, float]:
         if isinstance(value, bool) or not isinstance(value, int | float) or len(name) > MAX_TEXT:
             raise ServiceRefused(f"the figure {shown(name)} must be a number")
     return found
-
-
-def metric_lines(services: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """The services of `/streams` in the text format of Prometheus, with the uri as the label `service`."""
-    for one in services:
-        label = "".join(_ESCAPED.get(character, character) for character in str(one["uri"]))
-        values = {"running": int(one["state"] == "running"), **one["figures"]}
-        for name in ("running", *FIGURES):
-            if name in values:
-                yield f'hpwsn_stream_{name}{{service="{label}"}} {values[name]}'
 
 
 def _text(given: Mapping[str, Any], name: str) -> str:

@@ -5,18 +5,21 @@ server (hpwsn.topics.ldap); hpwsn.topics.opening chooses the implementation. A n
 open tree.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 from hpwsn.errors import HpwsnError
+from hpwsn.topics.editing.edit_plan import EditPlan
 from hpwsn.topics.tree.declarations import Declaration, Report
 from hpwsn_client.wsn.topics.topic_expressions import Topic
 
-__all__ = ["Access", "Declaration", "Directory", "Progress", "TopicDirectoryError", "Watch"]
+__all__ = ["Access", "Declaration", "Directory", "Planner", "Progress", "TopicDirectoryError", "Watch"]
 
 Progress = Callable[[int, int], None]
 """Called with the number of completed steps and the total."""
+Planner = Callable[[Mapping[Topic, Declaration]], EditPlan]
+"""Called with the topics of now; raises EditsRefused or EditsConflict."""
 
 
 def no_progress(done: int, total: int) -> None:
@@ -35,6 +38,8 @@ class Access:
     page_size: int = 1000
     poll: float = 5.0
     retry_max: float = 30.0
+    editing: bool = False
+    """Whether this is the access of topics.edit_bind_dn; errors name its settings."""
 
 
 class TopicDirectoryError(HpwsnError):
@@ -47,8 +52,9 @@ class Watch(Protocol):
     def start(self) -> None:
         """Start; the first report contains all topics, or why they cannot be read."""
 
-    def reload(self) -> None:
-        """Read the directory now."""
+    def reload(self) -> int:
+        """Read the directory now; the report of this or a later read has at least the returned `request`."""
+        ...
 
     def close(self) -> None:
         """Stop the thread and wait for it; no report follows."""
@@ -66,6 +72,11 @@ class Directory(Protocol):
 
     @property
     def identity(self) -> str: ...
+
+    @property
+    def source(self) -> str:
+        """The path or URL of the directory, for people."""
+        ...
 
     def load(self) -> list[Declaration]:
         """Return all declared topics, breadth-first, each after its parent."""
@@ -87,6 +98,14 @@ class Directory(Protocol):
         self, declarations: Iterable[Declaration], merge: bool = False, progress: Progress = no_progress
     ) -> None:
         """Declare exactly these topics, or with `merge` add them to the existing ones."""
+        ...
+
+    def edit(self, plan: Planner, dry_run: bool = False) -> EditPlan:
+        """Carry out the plan that `plan` makes for the topics of now: all of its steps or none.
+
+        Retried with a new plan if others edit the same topics meanwhile. The returned plan has the new
+        versions, with `dry_run` that of now.
+        """
         ...
 
     def watch(self, report: Callable[[Report], None]) -> Watch:

@@ -2,7 +2,8 @@
 
 A watcher thread reads the directory. The event loop applies its reports in order and in slices, so that a
 large change does not block other work. New topics are added before old ones are removed, so a moved topic is
-never missing. While the directory is unreachable the tree stays; at start the saved tree is used.
+never missing. While the directory is unreachable the tree stays; at start the saved tree is used. A tree that
+accepts undeclared topics is fixed until it has its first declarations: only these say which are internal.
 `on_removed` is called after topics were removed; its owner decides about subscriptions.
 """
 
@@ -34,12 +35,18 @@ class LiveTopics:
     """Connects one directory with one tree."""
 
     def __init__(
-        self, directory: Directory, tree: TopicTree[Any], cache: TreeCache | None, wait: float
+        self,
+        directory: Directory,
+        tree: TopicTree[Any],
+        cache: TreeCache | None,
+        wait: float,
+        opens: bool = False,
     ) -> None:
         self._directory = directory
         self._tree: TopicTree[Hashable] = tree
         self._cache = cache
         self._wait = wait
+        self._opens = opens
         self._known: dict[Topic, Declaration] = {}
         self._reports: asyncio.Queue[Report] = asyncio.Queue()
         self._first_report = asyncio.Event()
@@ -54,7 +61,7 @@ class LiveTopics:
         """Load the topics of a file; an unreadable file fails the start of the node."""
         if not self._directory.remote:
             self._take(self._directory.load())
-            self._source = "directory"
+            self._set_source("directory")
 
     async def start(self) -> None:
         """Follow the directory; returns with its topics in the tree, or with the saved ones."""
@@ -75,7 +82,7 @@ class LiveTopics:
             saved = await asyncio.to_thread(self._cache.load)
             if saved is not None and self._source is None:
                 self._take(saved)
-                self._source = "saved"
+                self._set_source("saved")
                 log.warning("using the %d saved topics in %s", len(saved), self._cache.path)
 
     def reload(self) -> None:
@@ -151,15 +158,21 @@ class LiveTopics:
         if report.change is None:
             return
         change = difference(self._known, report.change.declared) if report.whole else report.change
-        first, self._source = self._source != "directory", "directory"
+        first = self._source != "directory"
         if change:
             await self._change_tree(change)
             self._changes += 1
             log.info("topics: %d declared, %d removed", len(change.declared), len(change.removed))
+        self._set_source("directory")
         if change or first:
             self._save_later()
         if change.removed or first:
             self.removed()
+
+    def _set_source(self, source: str) -> None:
+        self._source = source
+        if self._opens and self._tree.fixed:
+            self._tree.open_up()
 
     def _note(self, report: Report) -> None:
         last, self._last = self._last, report

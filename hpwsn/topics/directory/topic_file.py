@@ -2,7 +2,8 @@
 
 Reading needs no lock, since a change replaces the whole file atomically: write a temporary file, flush it to
 disk, rename it. Changes are serialised by an flock on a `.lock` file beside it, which is kept. An edit
-rewrites the file, so comments are lost. A change creates a missing file; reading a missing file is an error.
+rewrites the file, so comments are lost. A change creates a missing file. Reading a missing file is an error,
+unless the file is optional and was never there: a file that disappears has not lost its topics on purpose.
 """
 
 import fcntl
@@ -11,8 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from hpwsn.durable_files import sync_folder, write_atomically
-from hpwsn.topics.directory.directory import Progress, TopicDirectoryError, no_progress
-from hpwsn.topics.directory.topic_file_watch import FileWatch
+from hpwsn.topics.directory.directory import Planner, Progress, TopicDirectoryError, no_progress
+from hpwsn.topics.directory.topic_file_watch import FileWatch, Stamp, stamp_of
+from hpwsn.topics.editing.edit_plan import EditPlan
 from hpwsn.topics.tree.declarations import (
     Declaration,
     EditError,
@@ -30,12 +32,14 @@ _Edit = Callable[[tuple[Declaration, ...]], list[Declaration]]
 
 
 class FileDirectory:
-    """Declared topics in one TOML file; nothing is kept in memory between calls."""
+    """Declared topics in one TOML file; its last content stays in memory, to spare parsing it again."""
 
     remote = False
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, optional: bool = False) -> None:
         self.path = path
+        self._optional = optional
+        self._last: tuple[Stamp, Document] = (None, Document(()))
 
     def load(self) -> list[Declaration]:
         """Return all declared topics, breadth-first, each after its parent."""
@@ -58,6 +62,26 @@ class FileDirectory:
         """The path of the file."""
         return str(self.path)
 
+    @property
+    def source(self) -> str:
+        """The path of the file."""
+        return str(self.path)
+
+    def edit(self, plan: Planner, dry_run: bool = False) -> EditPlan:
+        """Carry out a plan with one replacement of the file."""
+        with self._errors("change"):
+            if dry_run:
+                return plan(_by_topic(self._read_or_empty()))
+            with self._lock():
+                old = self._read_or_empty()
+                made = plan(_by_topic(old))
+                if made.steps:
+                    self._write(Document(tuple(made.declarations()), old.namespace))
+                return made
+
+    def _read_or_empty(self) -> Document:
+        return self._read() if self.path.exists() else Document(())
+
     def watch(self, report: Callable[[Report], None]) -> FileWatch:
         """Return a watcher that reads the file again when it changes."""
         return FileWatch(self.path, self.load, report)
@@ -75,17 +99,23 @@ class FileDirectory:
         with self._errors("change"), self._lock():
             missing = create and not self.path.exists()
             old = Document(()) if missing else self._read()
-            self._write(encode_document(Document(tuple(edit(old.declarations)), old.namespace)))
+            self._write(Document(tuple(edit(old.declarations)), old.namespace))
 
     def _read(self) -> Document:
         with self._errors("read"):
-            return parse_document(self.path.read_text(encoding="utf-8"))
+            if self._optional and not self.path.exists():
+                return Document(())
+            stamp = stamp_of(self.path)
+            if stamp is None or stamp != self._last[0]:
+                self._last = stamp, parse_document(self.path.read_text(encoding="utf-8"))
+            self._optional = False
+            return self._last[1]
 
-    def _write(self, text: str) -> None:
+    def _write(self, document: Document) -> None:
         # Replace the target of a symbolic link, not the link.
         path = self.path.resolve()
         mode = path.stat().st_mode & 0o7777 if path.exists() else None
-        write_atomically(path, text, hidden=True, mode=mode)
+        write_atomically(path, encode_document(document), hidden=True, mode=mode)
         sync_folder(path.parent)
 
     @contextmanager
@@ -114,3 +144,7 @@ class FileDirectory:
             raise TopicDirectoryError(f"topic file {self.path}: it must be UTF-8 text: {error}") from None
         except OSError as error:
             raise TopicDirectoryError(f"topic file {self.path}: cannot {verb} it: {error.strerror}") from None
+
+
+def _by_topic(document: Document) -> dict[Topic, Declaration]:
+    return {each.topic: each for each in document.declarations}

@@ -29,10 +29,13 @@ class FileWatch(threading.Thread):
         self._report = report
         self._wake = threading.Event()
         self._closing = False
+        self._requests = 0
 
-    def reload(self) -> None:
+    def reload(self) -> int:
         """Read the file now, even if it has not changed."""
+        self._requests += 1
         self._wake.set()
+        return self._requests
 
     def close(self) -> None:
         """Stop the thread and wait for it."""
@@ -46,7 +49,7 @@ class FileWatch(threading.Thread):
         seen: Stamp = None
         first = True
         while not self._closing:
-            stamp = self._stamp()
+            stamp = stamp_of(self._path)
             if first or stamp != seen:
                 self._read()
             first, seen = False, stamp
@@ -54,17 +57,20 @@ class FileWatch(threading.Thread):
                 self._wake.clear()
                 first = True
 
-    def _stamp(self) -> Stamp:
-        try:
-            found = self._path.stat()
-        except OSError:
-            return None
-        return found.st_mtime_ns, found.st_size, found.st_ino
-
     def _read(self) -> None:
+        request = self._requests
         try:
-            report = Report(Change(tuple(self._load())), whole=True)
+            report = Report(Change(tuple(self._load())), whole=True, request=request)
         except HpwsnError as error:
-            report = Report(problem=str(error))
+            report = Report(problem=str(error), request=request)
         if not self._closing:
             self._report(report)
+
+
+def stamp_of(path: Path) -> Stamp:
+    """Return what changes when a file is written or replaced; None if it does not exist."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino

@@ -42,7 +42,7 @@ class TreeCache:
     def save(self, declarations: Iterable[Declaration]) -> None:
         """Write the tree; each topic must come after its parent."""
         topics = [
-            [str(each.topic), each.description, each.routing, each.path, each.visibility]
+            [str(each.topic), each.description, each.routing, each.path, each.visibility, each.version]
             for each in declarations
         ]
         text = json.dumps({"version": VERSION, "directory": self._identity, "topics": topics})

@@ -22,7 +22,7 @@ from hpwsn.topics.ldap.entries.dn import DnError, dn_key
 from hpwsn.topics.ldap.entries.topic_entry import ATTRIBUTES, CLASS, Entry, parse_entry
 
 FILTER = f"(objectClass={CLASS})"
-READ_ATTRIBUTES = [*ATTRIBUTES, "entryUUID"]
+READ_ATTRIBUTES = [*ATTRIBUTES, "entryUUID", "entryCSN"]
 KEEPALIVE = 30
 """Seconds of silence after which the operating system probes the server."""
 
@@ -80,8 +80,10 @@ def read_password(access: Access) -> str:
     if not access.bind_dn:
         return ""
     if not access.password_file:
+        prefix = "edit_" if access.editing else ""
         raise TopicDirectoryError(
-            f"topics.bind_dn is {access.bind_dn}, but it has no password; set topics.password_file"
+            f"topics.{prefix}bind_dn is {access.bind_dn}, but it has no password;"
+            f" set topics.{prefix}password_file"
         )
     try:
         password = Path(access.password_file).read_text("utf-8").rstrip("\r\n")

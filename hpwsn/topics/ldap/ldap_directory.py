@@ -14,18 +14,12 @@ from itertools import groupby
 from typing import Any
 
 import ldap
-from ldap.controls import RequestControl
 
-from hpwsn.topics.directory.directory import Access, Progress, TopicDirectoryError, no_progress
+from hpwsn.topics.directory.directory import Access, Planner, Progress, TopicDirectoryError, no_progress
+from hpwsn.topics.editing.edit_plan import EditPlan
 from hpwsn.topics.ldap.entries.dn import split_dn
 from hpwsn.topics.ldap.entries.mirror import Mirror
-from hpwsn.topics.ldap.entries.topic_entry import (
-    VISIBILITY_CLASS,
-    attributes_of,
-    caseless,
-    own_namespace,
-    rdn_of,
-)
+from hpwsn.topics.ldap.entries.topic_entry import attributes_of, caseless, own_namespace, rdn_of
 from hpwsn.topics.ldap.ldap_connection import (
     Location,
     check_files,
@@ -34,6 +28,7 @@ from hpwsn.topics.ldap.ldap_connection import (
     parse_location,
     read_entries,
 )
+from hpwsn.topics.ldap.ldap_editing import CONFLICTS, PERMISSIVE, LdapEditing, modifications
 from hpwsn.topics.ldap.ldap_watch import LdapWatch
 from hpwsn.topics.tree.declarations import (
     Declaration,
@@ -51,9 +46,6 @@ ATTEMPTS = 8
 IN_FLIGHT = 64
 """Maximum number of requests without a response."""
 
-_PERMISSIVE = "1.2.840.113556.1.4.1413"
-"""The control by which adding a value that exists is not an error."""
-_CONFLICTS = (ldap.ALREADY_EXISTS, ldap.NO_SUCH_OBJECT)
 _Known = dict[Topic, Declaration]
 _Send = Callable[[Any], int]
 
@@ -90,6 +82,29 @@ class LdapDirectory:
         connection = self._connect()
         try:
             return list(self._read(connection).values())
+        finally:
+            _close(connection)
+
+    @property
+    def source(self) -> str:
+        """The URL."""
+        return str(self.location)
+
+    def edit(self, plan: Planner, dry_run: bool = False) -> EditPlan:
+        """Carry out a plan step by step; if one fails, those before it are undone."""
+        connection = self._connect()
+        try:
+            for attempt in range(1, ATTEMPTS + 1):
+                made = plan(self._read(connection))
+                if dry_run:
+                    return made
+                try:
+                    LdapEditing(connection, self.location, self.access, made).carry_out()
+                    return made
+                except TopicDirectoryError as error:
+                    if attempt == ATTEMPTS or not isinstance(error.__cause__, CONFLICTS):
+                        raise
+            raise AssertionError("every attempt returns or raises")
         finally:
             _close(connection)
 
@@ -147,7 +162,9 @@ class LdapDirectory:
                 except EditError as error:
                     raise TopicDirectoryError(f"topic directory {self.location}: {error}") from None
                 except TopicDirectoryError as error:
-                    if attempt == ATTEMPTS or not isinstance(error.__cause__, _CONFLICTS):
+                    if attempt == ATTEMPTS or not isinstance(
+                        error.__cause__, (ldap.ALREADY_EXISTS, ldap.NO_SUCH_OBJECT)
+                    ):
                         raise
         finally:
             _close(connection)
@@ -241,25 +258,10 @@ def _deletion(path: str) -> _Send:
 
 def _change(old: Declaration, new: Declaration) -> _Send | None:
     """Return the request that updates an entry; None if nothing changes."""
-    values = {
-        "description": (old.description, new.description),
-        "hpwsnRouting": (old.routing, new.routing),
-        "hpwsnVisibility": (old.visibility, new.visibility),
-    }
-    changes: list[tuple[int, str, list[bytes] | None]] = [
-        (ldap.MOD_REPLACE, name, [after.encode()] if after else None)
-        for name, (before, after) in values.items()
-        if before != after
-    ]
-    if new.visibility and not old.visibility:
-        # The entry may have the class already, from a visibility that was removed.
-        changes.insert(0, (ldap.MOD_ADD, "objectClass", [VISIBILITY_CLASS.encode()]))
-    controls = [RequestControl(_PERMISSIVE, criticality=True)]
-    return (
-        (lambda connection: connection.modify_ext(old.path, changes, serverctrls=controls))
-        if changes
-        else None
-    )
+    changes = modifications(old, new)
+    if not changes:
+        return None
+    return lambda connection: connection.modify_ext(old.path, changes, serverctrls=[PERMISSIVE])
 
 
 def _close(connection: Any) -> None:

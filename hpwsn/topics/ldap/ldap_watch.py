@@ -77,13 +77,16 @@ class LdapWatch(threading.Thread):
         self._first = True
         self._failures = 0
         self._closing = False
+        self._requests = self._read_requests = 0
         self._again = threading.Event()
         self._wake_read, self._wake_write = os.pipe()
 
-    def reload(self) -> None:
+    def reload(self) -> int:
         """Reconnect, and read the tree again."""
+        self._requests += 1
         self._again.set()
         os.write(self._wake_write, b"!")
+        return self._requests
 
     def close(self) -> None:
         """Stop the thread and wait for it; a thread that waits for a silent server ends later by itself."""
@@ -125,6 +128,7 @@ class LdapWatch(threading.Thread):
 
     def _read_all(self, connection: SyncConnection) -> str | None:
         """Read the tree and report the differences; return the cookie from which changes continue."""
+        requests = self._requests
         with errors(self._location):
             cookie = self._cookie(connection)
         found = set()
@@ -133,6 +137,7 @@ class LdapWatch(threading.Thread):
             self._mirror.put(entry)
         self._mirror.keep(found)
         self._failures = 0
+        self._read_requests = requests
         self._report(self._mirror.changes(), whole=self._first)
         self._first = False
         return cookie
@@ -201,7 +206,7 @@ class LdapWatch(threading.Thread):
     def _report(self, change: Change | None = None, whole: bool = False, problem: str | None = None) -> None:
         self._reported_skipped = self._mirror.skipped()
         if not self._closing:
-            self._on_report(Report(change, whole, problem, self._reported_skipped))
+            self._on_report(Report(change, whole, problem, self._reported_skipped, self._read_requests))
 
     def _pause(self) -> None:
         self._failures += 1

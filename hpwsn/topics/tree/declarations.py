@@ -23,7 +23,8 @@ PUBLIC, INTERNAL = VISIBILITIES = ("public", "internal")
 class Declaration:
     """One declared topic; `routing` None leaves the choice to the routing layer, `path` is its LDAP DN.
 
-    `visibility` None is that of the topic above it, and for a root public.
+    `visibility` None is that of the topic above it, and for a root public. `version` is the state of its LDAP
+    entry (entryCSN), which changes with each edit of the entry; None in other directories.
     """
 
     topic: Topic
@@ -31,6 +32,7 @@ class Declaration:
     routing: str | None = None
     path: str | None = None
     visibility: str | None = None
+    version: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +52,14 @@ class Report:
 
     `change` is relative to the previous report, or the complete content if `whole`; None says nothing about
     topics. `problem` is why the directory cannot be read now, and `skipped` are its entries that are not
-    topics.
+    topics. `request` is the number of the last `Watch.reload` before the directory was read.
     """
 
     change: Change | None = None
     whole: bool = False
     problem: str | None = None
     skipped: tuple[str, ...] = ()
+    request: int = 0
 
 
 def difference(old: Mapping[Topic, Declaration], new: Iterable[Declaration]) -> Change:

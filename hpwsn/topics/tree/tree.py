@@ -1,61 +1,39 @@
 """The topic tree: work moves from publish to subscribe.
 
 A subscription visits the topics that its expressions can match, and attaches its subscriber group to each
-match. A publication needs one lookup. All trees are below one virtual root.
+match. A publication needs one lookup.
 
-- An open tree creates topics when a publication or a subscription names them. It drops a topic that no
-  subscription names and that has no current message and no children.
-- A fixed tree contains what a directory declares, and refuses other topics with TopicNotSupportedFault. When
-  the directory changes, subscriptions stay, and match topics that return. A removed topic keeps its current
-  message until then, and messages accepted before the removal still reach its subscribers.
+- An open tree creates topics when a publication or a subscription names them, beside the topics that a
+  directory declares. It drops an undeclared topic that no subscription names and that has no stored message
+  and no children.
+- A fixed tree contains only what a directory declares, and refuses other topics with TopicNotSupportedFault.
+  When the directory changes, subscriptions stay, and match topics that return. A removed topic keeps its
+  current message until then, and messages accepted before the removal still reach its subscribers.
 - An internal topic has no subscribers for a publication, and no keys, unless the caller asks for those of
-  internal topics too. Only a directory marks topics internal, so an open tree has none.
+  internal topics too. Only a directory marks topics internal.
 
 The semantics of topic expressions are in hpwsn_client.wsn.topics.topic_expressions; the broker owns current
 messages, lifetimes and delivery.
 """
 
 from collections.abc import Collection, Iterable, Iterator
-from typing import Generic
 
-from hpwsn.topics.tree.declarations import Declaration, EditError, missing_topics, rebase, with_parents
+from hpwsn.topics.tree.declarations import Declaration
+from hpwsn.topics.tree.declared_topics import DeclaredTopics
 from hpwsn.topics.tree.internal_topics import refuse_internal
-from hpwsn.topics.tree.subscriber_groups import (
-    Expressions,
-    S,
-    Scope,
-    SubscriberGroup,
-    SubscriberGroupIndex,
-    SubscriberSet,
-)
-from hpwsn.topics.tree.topic_node import Branch, Node, similar_topics
+from hpwsn.topics.tree.subscriber_groups import Expressions, S, SubscriberGroup, SubscriberSet
+from hpwsn.topics.tree.topic_node import Node
+from hpwsn.topics.tree.topic_store import DEFAULT_LIMIT
 from hpwsn_client.wsn.soap.faults import TopicNotSupportedFault
 from hpwsn_client.wsn.topics.topic_expressions import Topic, TopicExpression
 
 __all__ = ["DEFAULT_LIMIT", "Node", "TopicTree"]
 
-DEFAULT_LIMIT = 1_000_000
 
-
-class TopicTree(Generic[S]):
+class TopicTree(DeclaredTopics[S]):
     """Topics and their subscribers; S is any hashable type of subscriber."""
 
-    __slots__ = (
-        "_index",
-        "_multiple",
-        "_nodes",
-        "_outside",
-        "_simple_subtree",
-        "_subscription_counts",
-        "_unfiltered",
-        "_usage",
-        "fixed",
-        "has_internal",
-        "interest_version",
-        "limit",
-        "root",
-        "version",
-    )
+    __slots__ = ("_multiple", "_simple_subtree", "_subscription_counts", "_unfiltered", "interest_version")
 
     def __init__(
         self,
@@ -65,21 +43,10 @@ class TopicTree(Generic[S]):
         simple_subtree: bool = True,
         limit: int = DEFAULT_LIMIT,
     ) -> None:
-        self.root: Branch[S] = Branch()
-        self.fixed = fixed
-        self.limit = limit
+        super().__init__(fixed, limit)
         self._simple_subtree = simple_subtree
-        self.has_internal = False
-        """Whether a topic is, or once was, internal; callers need not look for internal topics before."""
-        self.version = 0
-        """Changes with the topics and their visibility."""
         self.interest_version = 0
         """Changes with the subscribers."""
-        self._usage = 0
-        self._nodes: dict[Topic, Node[S]] = {}
-        # The current messages of topics that are not, or no longer, in a fixed tree.
-        self._outside: dict[Topic, int] = {}
-        self._index: SubscriberGroupIndex[S] = SubscriberGroupIndex()
         self._unfiltered: SubscriberSet[S] = SubscriberSet()
         # The number of subscriptions of each subscriber, and of subscribers with several: only then can
         # a match find a subscriber twice.
@@ -87,27 +54,7 @@ class TopicTree(Generic[S]):
         self._multiple = 0
         self.replace_all(declarations)
 
-    def __len__(self) -> int:
-        return len(self._nodes)
-
-    def __contains__(self, topic: object) -> bool:
-        return topic in self._nodes
-
-    @property
-    def open(self) -> bool:
-        """Whether topics are created when they are used."""
-        return not self.fixed
-
-    @property
-    def revision(self) -> tuple[int, int]:
-        """Changes whenever the documents about this tree can change: with topics, and with their use."""
-        return self.version, self._usage
-
     # Publishing
-
-    def find(self, topic: Topic) -> Node[S] | None:
-        """Return the topic's node; None if it is unknown."""
-        return self._nodes.get(topic)
 
     def publish(self, topic: Topic) -> Node[S]:
         """Return the topic's node for a publisher; an open tree creates it, a fixed tree raises a fault."""
@@ -147,57 +94,6 @@ class TopicTree(Generic[S]):
             found += members.as_tuple() if members.cached is None else members.cached
         return tuple(dict.fromkeys(found)) if self._multiple else found
 
-    def retain(self, topic: Topic, offset: int) -> Node[S] | None:
-        """Set the topic's current message, which keeps an open topic alive; return the topic's node.
-
-        A removed topic stays removed, and has none.
-        """
-        node = self._nodes.get(topic)
-        if node is None and not self.fixed:
-            node = self._create(topic)
-        if node is not None:
-            self._usage += node.current is None
-            node.current = offset
-        elif topic not in self._outside:
-            self._outside[topic] = offset
-            self.version += 1
-        else:
-            self._outside[topic] = offset
-        return node
-
-    def routing(self, topic: Topic) -> str | None:
-        """Return the routing policy of the topic or of its nearest ancestor with one; None if none is set."""
-        branch: Branch[S] | None = self._nodes.get(topic)
-        while isinstance(branch, Node):
-            if branch.routing is not None:
-                return branch.routing
-            branch = branch.parent
-        return None
-
-    def is_internal(self, topic: Topic) -> bool:
-        """Whether only jobs read the topic; a topic outside the tree is as the nearest one above it."""
-        if not self.has_internal:
-            return False
-        node = self._nodes.get(topic)
-        if node is None:
-            node = next((found for each in topic.ancestors() if (found := self._nodes.get(each))), None)
-        return node is not None and node.internal
-
-    def release(self, topic: Topic) -> None:
-        """Clear the topic's current message; an open topic that is no longer used is dropped."""
-        node = self._nodes.get(topic)
-        if node is not None:
-            node.current = None
-            self._usage += 1
-            self._prune(node)
-        elif self._outside.pop(topic, None) is not None:
-            self.version += 1
-
-    def current(self, topic: Topic) -> int | None:
-        """Return the offset of the topic's current message, also for a removed topic."""
-        node = self._nodes.get(topic)
-        return self._outside.get(topic) if node is None else node.current
-
     # Subscribing
 
     def subscribe(self, expressions: Expressions, subscriber: S, *, restore: bool = False) -> None:
@@ -232,13 +128,9 @@ class TopicTree(Generic[S]):
 
     # Queries
 
-    def topics(self) -> Iterator[Topic]:
-        """All topics, breadth-first."""
-        return (node.topic for node in self.nodes())
-
-    def nodes(self) -> Iterator[Node[S]]:
-        """All nodes without the virtual root, breadth-first."""
-        return self.root.below()
+    def groups(self) -> Iterator[SubscriberGroup[S]]:
+        """All subscriber groups, also those that match no existing topic."""
+        return iter(self._index)
 
     def concrete(self, expression: TopicExpression) -> tuple[Topic, ...]:
         """Return the existing topics that an expression names; a Simple one without its subtree."""
@@ -284,89 +176,6 @@ class TopicTree(Generic[S]):
         found = map(self.find, self._matches(group))
         return (node for node in found if node is not None and not node.internal)
 
-    def unsupported(self, topic: Topic) -> TopicNotSupportedFault:
-        """Return the fault for a topic outside this fixed tree, with suggestions."""
-        similar = ", ".join(str(found) for found in similar_topics(self.root, topic))
-        hint = f"; did you mean {similar}?" if similar else ""
-        return TopicNotSupportedFault(f"topic {topic} is not among the fixed topics of this broker{hint}")
-
-    # Editing
-
-    def add(
-        self,
-        topic: Topic,
-        *,
-        description: str = "",
-        routing: str | None = None,
-        path: str | None = None,
-        visibility: str | None = None,
-    ) -> Node[S]:
-        """Declare a topic and its missing parents, or replace the values of a declared topic."""
-        node = self._nodes.get(topic) or self._create(topic)
-        self._usage += 1
-        branch: Branch[S] = node
-        while isinstance(branch, Node) and not branch.declared:
-            branch.declared = True
-            branch = branch.parent
-        node.description, node.routing, node.path = description, routing, path
-        self._set_visibility(node, visibility)
-        return node
-
-    def _set_visibility(self, node: Node[S], visibility: str | None) -> None:
-        if node.set_visibility(visibility):
-            self.version += 1
-        self.has_internal = self.has_internal or node.internal
-
-    def remove(self, topic: Topic) -> bool:
-        """Undeclare a topic and its subtree; an open tree keeps topics in use. False if it is unknown."""
-        node = self._nodes.get(topic)
-        if node is None:
-            return False
-        for each in reversed(list(node.walk())):
-            self._undeclare(each)
-        return True
-
-    def move(self, topic: Topic, new: Topic) -> Node[S]:
-        """Move a topic's declared subtree; subscriptions and current messages stay at the old place."""
-        node, target = self._nodes.get(topic), self._nodes.get(new)
-        if node is None or not node.declared:
-            raise EditError(f"topic {topic} cannot move to {new}: {topic} is not declared")
-        if topic.covers(new) or (target is not None and target.declared):
-            raise EditError(
-                f"topic {topic} cannot move to {new}, which exists or is below it; choose another place"
-            )
-        declared = (each for each in node.walk() if each.declared)
-        moved = [
-            Declaration(
-                rebase(each.topic, topic, new), each.description, each.routing, visibility=each.visibility
-            )
-            for each in declared
-        ]
-        self.remove(topic)
-        for item in moved:
-            self.declare(item)
-        return self._nodes[new]
-
-    def declare(self, item: Declaration) -> None:
-        """Declare a topic with all its values."""
-        self.add(
-            item.topic,
-            description=item.description,
-            routing=item.routing,
-            path=item.path,
-            visibility=item.visibility,
-        )
-
-    def replace_all(self, declarations: Iterable[Declaration]) -> None:
-        """Declare exactly these topics and their parents; kept topics keep code and current message."""
-        wanted = with_parents(declarations)
-        names = {declaration.topic for declaration in wanted}
-        for node in reversed(list(self.nodes())):
-            if node.declared and node.topic not in names:
-                self._undeclare(node)
-        for item in wanted:
-            self.declare(item)
-
     # Internals
 
     def _groups_for(self, topic: Topic, accepted: bool) -> Iterable[SubscriberGroup[S]]:
@@ -407,72 +216,6 @@ class TopicTree(Generic[S]):
         for topic in group.named:
             if topic in self._nodes:
                 self._prune(self._nodes[topic])
-
-    def _nodes_in(self, scope: Scope) -> Iterator[Node[S]]:
-        """Yield the nodes in a scope."""
-        for anchor in scope.anchors:
-            node = self._nodes.get(anchor)
-            if node is not None:
-                yield from (node,) if scope.exact else node.walk()
-        if scope.namespaces:
-            for tree in self.root.children.values():
-                if tree.topic.namespace in scope.namespaces:
-                    yield from tree.walk()
-
-    def _create(self, topic: Topic) -> Node[S]:
-        parent = topic.parent
-        branch: Branch[S] | None = self.root if parent is None else self._nodes.get(parent)
-        if branch is None:
-            assert parent is not None
-            branch = self._create(parent)
-        node = Node(topic, branch)
-        self.version += 1
-        self._nodes[topic] = node
-        if self._outside:
-            node.current = self._outside.pop(topic, None)
-        if len(self._index):
-            for group in self._index.matching(topic, node.ancestors):
-                node.attach(group)
-        return node
-
-    def _undeclare(self, node: Node[S]) -> None:
-        if node.topic not in self._nodes:
-            return  # already dropped with its last child
-        node.declared = False
-        self._usage += 1
-        if self.fixed:
-            if node.current is not None:
-                self._outside[node.topic] = node.current
-            self._drop(node)
-        else:
-            node.description, node.routing, node.path = "", None, None
-            self._set_visibility(node, None)
-            self._prune(node)
-
-    def _prune(self, node: Node[S]) -> None:
-        """Drop an open topic that is not in use, and then its parents."""
-        while not self.fixed and not self._is_in_use(node):
-            self._drop(node)
-            if not isinstance(node.parent, Node):
-                break
-            node = node.parent
-
-    def _is_in_use(self, node: Node[S]) -> bool:
-        in_use = node.declared or node.current is not None or bool(node.children)
-        return in_use or self._index.names(node.topic)
-
-    def _drop(self, node: Node[S]) -> None:
-        self.version += 1
-        del self._nodes[node.topic]
-        node.unlink()
-
-    def _check_room(self, *topics: Topic) -> None:
-        new = {place for topic in topics for place in missing_topics(topic, self._nodes)}
-        if len(self._nodes) + len(new) > self.limit:
-            raise TopicNotSupportedFault(
-                f"topic {topics[0]} is new, and this broker holds no more than {self.limit} topics; "
-                "use an existing topic, or raise the setting topics.open_limit"
-            )
 
     def _unmatched(self, expressions: Expressions) -> TopicNotSupportedFault:
         for expression in expressions:

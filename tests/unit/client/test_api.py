@@ -34,6 +34,7 @@ API = {
     "DemandPublisher",
     "EndpointReference",
     "FailedBatch",
+    "Figures",
     "HpwsnClientError",
     "Notification",
     "NotificationMessage",

@@ -11,7 +11,7 @@ import pytest
 
 import hpwsn.commands.main
 from hpwsn.commands.main import build_parser, main
-from hpwsn.commands.operator_api import base_url, fields
+from hpwsn.commands.operations.operator_api import base_url, fields
 from hpwsn.errors import BadArguments, HpwsnError
 from hpwsn.settings import SETTINGS
 

@@ -128,3 +128,45 @@ async def test_they_are_counted_by_subscription(opened: Any, note: Any) -> None:
         assert await journal.dead_letters_by_subscription() == {"s": 2, "t": 1}
         assert await journal.dead_letters_by_subscription(["t", "u"]) == {"t": 1}
         assert await journal.dead_letters_by_subscription([]) == {}
+
+
+async def test_groups_join_reasons_that_differ_in_the_address_or_in_long_numbers(
+    opened: Any, note: Any
+) -> None:
+    async with opened() as (journal, _):
+        await journal.append([note("A", str(i)) for i in range(1, 8)])
+        for offset, (subscription, reason) in enumerate(
+            [
+                ("s", "POST http://one/: status 500"),
+                ("s", "POST http://two/?n=1: status  500"),
+                ("s", "POST http://one/: status 404"),
+                ("t", "more than 10000 notifications waited"),
+                ("t", "more than 20000 notifications waited"),
+                ("t", "POST http://one/: status 500"),
+                ("s", "POST http://one/: status 500"),
+            ],
+            1,
+        ):
+            await journal.bury(
+                subscription, [offset], reason, float(offset), consumer=f"http://{subscription}/"
+            )
+        groups = await journal.dead_letter_groups()
+        assert [(g.subscription_id, g.reason, g.count, g.first, g.last, g.consumer) for g in groups] == [
+            ("s", "status 500", 3, 1.0, 7.0, "http://s/"),
+            ("t", "more than # notifications waited", 2, 4.0, 5.0, "http://t/"),
+            ("s", "status 404", 1, 3.0, 3.0, "http://s/"),
+            ("t", "status 500", 1, 6.0, 6.0, "http://t/"),
+        ]
+        assert sum(group.count for group in groups) == await journal.dead_letter_count()
+        for group in groups:
+            which = group.subscription_id, group.reason
+            letters = await journal.dead_letters(10, 0, *which)
+            assert len(letters) == group.count == await journal.dead_letter_count(*which)
+            assert {letter.subscription_id for letter in letters} == {group.subscription_id}
+        assert [d.stored.offset for d in await journal.dead_letters(10, 0, None, "status 500")] == [
+            1,
+            2,
+            6,
+            7,
+        ]
+        assert await journal.dead_letters(10, 0, "s", "status 50") == []

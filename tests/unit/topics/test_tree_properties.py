@@ -167,6 +167,23 @@ def test_tree_after_edits_equals_one_built_anew(fixed: bool, steps: list) -> Non
     assert _shape(tree) == _shape(anew)
 
 
+@settings(max_examples=100, deadline=None)
+@given(STEPS)
+def test_a_fixed_tree_that_opens_equals_an_open_one_built_anew(steps: list) -> None:  # type: ignore[type-arg]
+    tree: TopicTree[int] = TopicTree(fixed=True)
+    naive = Naive(True, True)
+    for step in steps:
+        run(tree, naive, step)
+    tree.open_up()
+    anew: TopicTree[int] = TopicTree(naive.declared)
+    for expressions, who in naive.subscriptions:
+        anew.subscribe(expressions, who)
+    for topic in naive.current:
+        anew.retain(topic, 1)
+    assert _shape(tree) == _shape(anew)
+    assert all(tree.current(topic) == 1 for topic in naive.current)
+
+
 def _shape(tree: TopicTree[int]) -> dict[Topic, tuple[bool, frozenset[int], int]]:
     return {
         node.topic: (node.declared, frozenset(node.subscribers), node.parent.code.count("."))

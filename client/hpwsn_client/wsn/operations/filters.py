@@ -44,8 +44,8 @@ _FUNCTIONS = frozenset((
 # fmt: on
 _literals = re.compile(r"\"[^\"]*\"|'[^']*'").sub
 # Each match consumes a whole name, so that a scan takes time linear in the text.
-_prefixes = re.compile(rf"({NCNAME}+)(:(?!:)|)").findall
-_calls = re.compile(rf"((?:{NCNAME}+:(?!:))?{NCNAME}+)(\s*+\(|)").findall
+_prefixes = re.compile(rf"({NCNAME}+)(:(?!:)|)").finditer
+_calls = re.compile(rf"((?:{NCNAME}+:(?!:))?{NCNAME}+)(\s*+\(|)").finditer
 # Operators may precede a parenthesis too, as in `a and (b or c)`.
 _OPERATORS = frozenset(["and", "or", "div", "mod"])
 # Syntax that only XPath has, outside of quotes: paths, positions, prefixes, the context node.
@@ -53,6 +53,14 @@ _is_path = re.compile(r"[/@\[$|*]|::|[^\W\d][\w.\-]*:[^\W\d]|(?:^|[\s(,=<>])\.{1
 _quoted = re.compile(r"`[^`]*`|\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'", re.S).sub
 _TRIAL = etree.fromstring("<trial at='1'><leaf>1</leaf></trial>")
 _number_of_elements = etree.XPath("count(//*)")
+
+
+class XPathPlace(ValueError):
+    """Where an XPath expression is wrong: `column` counts characters from 1. It is the cause of a fault."""
+
+    def __init__(self, column: int) -> None:
+        super().__init__(f"column {column}")
+        self.column = column
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +169,7 @@ def parse_query(element: etree._Element, fault: Callable[[str], SoapFault]) -> C
 def likely_dialect(expression: str) -> str:
     """The dialect of an expression without one: predicates, unless it uses syntax that only XPath has."""
     code = _quoted("''", expression)
-    calls = {name for name, call in _calls(code) if call} - {"not"}
+    calls = {found[1] for found in _calls(code) if found[2]} - {"not"}
     return DIALECT_XPATH if _is_path(code) or calls & _FUNCTIONS else DIALECT_PREDICATES
 
 
@@ -171,7 +179,7 @@ def _too_long(expression: str) -> str:
 
 def _used_bindings(expression: str, namespaces: Mapping[str | None, str]) -> tuple[tuple[str, str], ...]:
     """The bindings that an expression uses, so that equal filters from different envelopes are equal."""
-    prefixes = {name for name, colon in _prefixes(_literals("''", expression)) if colon}
+    prefixes = {found[1] for found in _prefixes(_literals("''", expression)) if found[2]}
     return tuple(sorted((prefix, uri) for prefix in prefixes if (uri := namespaces.get(prefix))))
 
 
@@ -191,29 +199,54 @@ def _element_count(payload: etree._Element) -> int:
 
 def _check_names(content: ContentFilter) -> None:
     """Reject unknown prefixes and functions, which libxml2 reports only when it evaluates them."""
-    code = _literals("''", content.expression)
+    # Blanks keep the places of what follows a literal.
+    code = _literals(lambda literal: f"'{' ' * (len(literal[0]) - 2)}'", content.expression)
     if "$" in code:
-        raise _invalid(content, "variables are not supported; write the value itself")
+        place = XPathPlace(code.index("$") + 1)
+        raise _invalid(content, "variables are not supported; write the value itself") from place
     bound = dict(content.namespaces)
-    for prefix, colon in _prefixes(code):
+    for found in _prefixes(code):
+        prefix, colon = found.groups()
         if colon and prefix not in bound and prefix != "xml":
-            raise _invalid(content, f"the prefix {prefix!r} is not bound; declare xmlns:{prefix}")
-    for name, call in _calls(code):
+            remedy = f"the prefix {prefix!r} is not bound; declare xmlns:{prefix}"
+            raise _invalid(content, remedy) from XPathPlace(found.start() + 1)
+    for found in _calls(code):
+        name, call = found.groups()
         if call and name not in _FUNCTIONS and name not in _NODE_TYPES and name not in _OPERATORS:
-            raise _invalid(content, f"the function {shown(name)} is unknown; use only functions of XPath 1.0")
+            remedy = f"the function {shown(name)} is unknown; use only functions of XPath 1.0"
+            raise _invalid(content, remedy) from XPathPlace(found.start() + 1)
 
 
 def _compile(content: ContentFilter) -> etree.XPath:
+    # Compile it alone first, so that unbalanced parentheses cannot pair with those of boolean().
+    _try(content, "", "")
+    return _try(content, "boolean(", ")")
+
+
+def _try(content: ContentFilter, before: str, after: str) -> etree.XPath:
+    """Compile the expression between two texts, and evaluate it once; raise the fault if that fails."""
     try:
-        # Compile it alone first, so that unbalanced parentheses cannot pair with those of boolean().
-        etree.XPath(content.expression, namespaces=dict(content.namespaces), regexp=False)
         selects = etree.XPath(
-            f"boolean({content.expression})", namespaces=dict(content.namespaces), regexp=False
+            f"{before}{content.expression}{after}", namespaces=dict(content.namespaces), regexp=False
         )
-        selects(_TRIAL)
+        if before:
+            selects(_TRIAL)
+    except etree.XPathError as error:
+        column = _column_of(error, content.expression, len(before))
+        raise _invalid(content, f"{error}") from (XPathPlace(column) if column else None)
     except (etree.LxmlError, ValueError, TypeError) as error:
         raise _invalid(content, f"{error}") from None
     return selects
+
+
+def _column_of(error: etree.XPathError, expression: str, before: int) -> int | None:
+    """Where libxml2 has found an error, counted from 1; None if it has no place in the expression."""
+    for entry in error.error_log:
+        if entry.type == etree.ErrorTypes.XPATH_EXPR_ERROR or entry.column > 0:
+            # libxml2 counts bytes from 0.
+            read = expression.encode()[: max(entry.column - before, 0)]
+            return len(read.decode(errors="ignore")) + 1
+    return None
 
 
 def _invalid(content: ContentFilter, remedy: str) -> InvalidMessageContentExpressionFault:

@@ -1,7 +1,8 @@
 """The messages of pull points: WS-BaseNotification 1.3 section 5 (schema b-2).
 
 They are CreatePullPoint, GetMessages, DestroyPullPoint and their responses. The name of a pull point is in
-the attribute wsnt:pullPointQueueName, as in Apache CXF and ServiceMix.
+the attribute wsnt:pullPointQueueName, as in Apache CXF and ServiceMix. The attribute hp:lifetime, an
+extension of HPwsn, asks for a pull point that ends when nobody reads it for so long.
 """
 
 import re
@@ -19,19 +20,25 @@ from hpwsn_client.wsn.soap.addressing import EndpointReference, encode_epr, pars
 from hpwsn_client.wsn.soap.names import HPWSN, WSNT, hp, wsnt
 from hpwsn_client.wsn.soap.sequence import encode_sequence, parse_sequence, required
 from hpwsn_client.wsn.soap.soap_faults import InvalidMessage
+from hpwsn_client.wsn.soap.times import Duration, format_time, parse_time
+from hpwsn_client.wsn.soap.wsn_faults import UnableToCreatePullPointFault
 from hpwsn_client.wsn.soap.xml import DEFAULT_LIMITS, Limits, escape, escape_attribute
 from hpwsn_client.wsn.topics.topic import shown
 
-_NAME = wsnt("pullPointQueueName")
+_NAME, _LIFETIME = wsnt("pullPointQueueName"), hp("lifetime")
 _CONFIRM, _BATCH = hp("Confirm"), hp("Batch")
 _is_count = re.compile(r"\+?[0-9]{1,18}|-0{1,18}").fullmatch
 
 
 @dataclass(frozen=True, slots=True)
 class CreatePullPoint:
-    """A request for a pull point; a name that exists returns its pull point."""
+    """A request for a pull point; a name that exists returns its pull point.
+
+    `lifetime` is how long the pull point may be unread before the broker destroys it; None means for ever.
+    """
 
     name: str | None = None
+    lifetime: Duration | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +81,35 @@ class DestroyPullPointResponse:
 def parse_create_pull_point(element: etree._Element) -> CreatePullPoint:
     """Parse a CreatePullPoint."""
     parse_sequence(element)
-    return CreatePullPoint(element.get(_NAME, "").strip(" \t\r\n") or None)
+    name = element.get(_NAME, "").strip(" \t\r\n") or None
+    return CreatePullPoint(name, _parse_lifetime(element.get(_LIFETIME)))
+
+
+def _parse_lifetime(text: str | None) -> Duration | None:
+    if text is None:
+        return None
+    try:
+        lifetime = parse_time(text)
+    except ValueError as error:
+        raise UnableToCreatePullPointFault(f"hp:lifetime: {error}") from None
+    if (
+        not isinstance(lifetime, Duration)
+        or lifetime.months < 0
+        or lifetime.seconds < 0
+        or lifetime == Duration()
+    ):
+        raise UnableToCreatePullPointFault(
+            f"hp:lifetime is {shown(text)}; give a duration that is longer than zero, such as PT5M"
+        )
+    return lifetime
 
 
 def encode_create_pull_point(message: CreatePullPoint) -> bytes:
     """Encode a CreatePullPoint."""
     name = f' wsnt:pullPointQueueName="{escape_attribute(message.name)}"' if message.name else ""
-    return f'<wsnt:CreatePullPoint xmlns:wsnt="{WSNT}"{name}/>'.encode()
+    lifetime = message.lifetime
+    idle = "" if lifetime is None else f' xmlns:hp="{HPWSN}" hp:lifetime="{format_time(lifetime)}"'
+    return f'<wsnt:CreatePullPoint xmlns:wsnt="{WSNT}"{name}{idle}/>'.encode()
 
 
 def parse_create_pull_point_response(element: etree._Element) -> CreatePullPointResponse:

@@ -22,7 +22,7 @@ RECEIPT_HEADER = "Hpwsn-Receipt-To"
 LONGEST_WAIT = 300.0
 MOST_TOPICS = 1000
 
-_DIALECTS = {"predicates": DIALECT_PREDICATES, "xpath": DIALECT_XPATH}
+DIALECTS = {"predicates": DIALECT_PREDICATES, "xpath": DIALECT_XPATH}
 _is_id = re.compile(r"[^\x00-\x1f\x7f\ud800-\udfff]{1,1024}").fullmatch
 _is_refusal = re.compile(r"q\s*=\s*0(?:\.0*)?").fullmatch
 _is_seconds = re.compile(r"[0-9]{1,400}(?:\.[0-9]{1,400})?(?:[eE][+-]?[0-9]{1,3})?").fullmatch
@@ -80,16 +80,17 @@ def registration_of(request: web.Request) -> str | None:
 
 def content_of(request: web.Request) -> ContentFilter | None:
     """The parameters `filter` and `dialect`; None without a filter."""
-    return content_filter(request.query.get("filter", "").strip(), request.query.get("dialect"))
+    return content_filter(request.query.get("filter", ""), request.query.get("dialect"))
 
 
 def content_filter(expression: str, named: str | None) -> ContentFilter | None:
-    """The filter in the dialect of this name, or in the likely one; None without an expression."""
-    if named is not None and named not in _DIALECTS:
-        raise bad(f"dialect is {shown(named)}; give {' or '.join(_DIALECTS)}, or leave it out")
+    """The filter with this expression and the name of a dialect, if any; None if the expression is blank."""
+    if named is not None and named not in DIALECTS:
+        raise bad(f"dialect is {shown(named)}; give {' or '.join(DIALECTS)}, or leave it out")
+    expression = expression.strip()
     if not expression:
         return None
-    dialect = likely_dialect(expression) if named is None else _DIALECTS[named]
+    dialect = likely_dialect(expression) if named is None else DIALECTS[named]
     return ContentFilter(dialect, expression, (("hp", HPWSN),))
 
 

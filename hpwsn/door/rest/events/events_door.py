@@ -23,7 +23,6 @@ from hpwsn.broker.delivery.log_readers import Query, Readers
 from hpwsn.door.event_shapes.line_shapes import LineShapes
 from hpwsn.door.listener.http_exchange import read_body
 from hpwsn.door.rest.authorization import Accepts, reads_internal
-from hpwsn.door.rest.cross_origin import Origins
 from hpwsn.door.rest.events.event_pages import MOST_ROWS, ROWS, ROWS_BYTES, ROWS_TYPE, EventPages
 from hpwsn.door.rest.events.event_parameters import (
     accepts,
@@ -53,6 +52,7 @@ from hpwsn.door.rest.events.long_connection import Forms
 from hpwsn.door.rest.events.open_streams import OpenStreams
 from hpwsn.door.rest.json_answers import answer, answers_in_json, bad, check_names
 from hpwsn.door.rest.openapi import document
+from hpwsn.http_json.cross_origin import Origins
 from hpwsn_client.wsn.operations.filters import Filter
 from hpwsn_client.wsn.operations.notifications import NotificationMessage
 from hpwsn_client.wsn.soap import faults
@@ -158,7 +158,7 @@ class EventsDoor:
         (message,) = self._broker.ask_for_receipts((opening,), receipt_to_of(request))
         run = open_run(message, message_id, routing=routing_of(request))
         run.payloads, run.size = payloads, count
-        source = Source(registration=registration_of(request))
+        source = Source(registration=registration_of(request), door="json")
         span = await self._broker.admission.publish_runs([run], source)
         return answer({"first": span.first, "last": span.last}, 202)
 

@@ -1,16 +1,13 @@
-"""Health, readiness, status and metrics of a node.
+"""Health, readiness and status of a node.
 
-It reads the counters of the broker and keeps none of its own. /metrics answers in the text format of
-Prometheus, /healthz and / in plain text, and all other paths in JSON.
+It reads the counters of the broker and keeps none of its own. /healthz and / answer in plain text, the other
+paths in JSON.
 """
 
 from __future__ import annotations
 
-import os
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from aiohttp import web
@@ -20,9 +17,6 @@ from hpwsn.broker.push.pool import Pusher
 from hpwsn_client import __version__
 
 Problems = Callable[[], list[str]]
-
-_PROCESS = Path("/proc/self")
-_PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 class StatusDoor:
@@ -35,17 +29,17 @@ class StatusDoor:
         pusher: Pusher,
         problems: Problems,
         warnings: Problems,
+        process: Callable[[], Mapping[str, float]],
     ) -> None:
         self._name = name
         self._broker = broker
         self._pusher = pusher
         self._problems = problems
         self._warnings = warnings
+        self._process = process
         self._started = broker.now()
         self.reports: dict[str, Callable[[], Mapping[str, Any]]] = {}
         """The counters of other parts of the node, by their name in /status."""
-        self.metrics: list[Callable[[], Iterable[str]]] = []
-        """Further lines of /metrics, for figures with labels."""
 
     def routes(self) -> list[web.RouteDef]:
         """Return the routes for the node's web application."""
@@ -54,7 +48,6 @@ class StatusDoor:
             web.get("/healthz", self._health),
             web.get("/readyz", self._ready),
             web.get("/status", self._status),
-            web.get("/metrics", self._metrics),
         ]
 
     async def _welcome(self, request: web.Request) -> web.Response:
@@ -76,22 +69,25 @@ class StatusDoor:
         )
 
     async def _status(self, request: web.Request) -> web.Response:
-        now = self._broker.now()
-        return web.json_response(
-            {
-                "node": self._name,
-                "version": __version__,
-                "started": self._started.isoformat(),
-                "uptime": round((now - self._started).total_seconds(), 3),
-                "problems": [*self._problems(), *self._warnings()],
-                **self._figures(),
-            }
-        )
+        return web.json_response(self.document())
 
-    def _figures(self) -> dict[str, Any]:
+    def document(self) -> dict[str, Any]:
+        """The answer of /status; the live stream has it too."""
+        now = self._broker.now()
+        return {
+            "node": self._name,
+            "version": __version__,
+            "started": self._started.isoformat(),
+            "uptime": round((now - self._started).total_seconds(), 3),
+            "problems": [*self._problems(), *self._warnings()],
+            **self.figures(),
+        }
+
+    def figures(self) -> dict[str, Any]:
+        """All figures of /status; /metrics shows them too."""
         broker = self._broker
         return {
-            "process": process_figures(),
+            "process": dict(self._process()),
             "topics": len(broker.tree),
             "subscriptions": len(broker.subscriptions),
             "pull_points": len(broker.pull_points),
@@ -108,27 +104,3 @@ class StatusDoor:
             "journal": asdict(broker.journal.state),
             **{name: dict(report()) for name, report in self.reports.items()},
         }
-
-    async def _metrics(self, request: web.Request) -> web.Response:
-        lines = [f"hpwsn_{name} {value}" for name, value in _flatten(self._figures())]
-        lines += [line for more in self.metrics for line in more()]
-        return web.Response(text="\n".join(lines) + "\n", content_type="text/plain")
-
-
-def process_figures() -> dict[str, float]:
-    """Return the seconds of CPU time since the start, resident bytes, threads and open descriptors."""
-    resident_pages = int((_PROCESS / "statm").read_text().split()[1])
-    return {
-        "cpu_seconds": round(time.process_time(), 3),
-        "memory_bytes": resident_pages * _PAGE,
-        "threads": sum(1 for _ in (_PROCESS / "task").iterdir()),
-        "descriptors": sum(1 for _ in (_PROCESS / "fd").iterdir()),
-    }
-
-
-def _flatten(figures: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, float]]:
-    for name, value in figures.items():
-        if isinstance(value, dict):
-            yield from _flatten(value, f"{prefix}{name}_")
-        elif isinstance(value, int | float):
-            yield f"{prefix}{name}", value

@@ -8,8 +8,9 @@ from aiohttp import web
 
 from hpwsn.broker.broker import Broker
 from hpwsn.broker.registrations.registered_publisher import Registration
-from hpwsn.door.rest.json_answers import moment
-from hpwsn_client.wsn.soap.faults import ResourceUnknownFault
+from hpwsn.door.rest.json_answers import answer, answers_in_json, check_names, moment
+from hpwsn.door.rest.list_pages import page_of
+from hpwsn_client.wsn.soap.faults import ResourceUnknownFault, SoapFault
 
 
 class RegistrationsDoor:
@@ -26,22 +27,28 @@ class RegistrationsDoor:
             web.delete("/registrations/{id}", self._end_registration),
         ]
 
+    @answers_in_json
     async def _registrations(self, request: web.Request) -> web.Response:
-        found = [self._describe_registration(each) for each in self._broker.registrations]
-        return web.json_response({"registrations": found})
+        check_names(request, "limit", "after")
+        live = {registration.id: registration for registration in self._broker.registrations}
+        page, following = page_of(request, live)
+        found = [self._describe_registration(live[id_]) for id_ in page]
+        return answer({"items": found, "next": following, "total": len(live)}, 200)
 
+    @answers_in_json
     async def _registration(self, request: web.Request) -> web.Response:
         try:
             registration = self._broker.registrations.get(request.match_info["id"])
         except ResourceUnknownFault as fault:
-            return web.json_response({"error": fault.description}, status=404)
-        return web.json_response(self._describe_registration(registration))
+            raise SoapFault(fault.description, status=404) from None
+        return answer(self._describe_registration(registration), 200)
 
+    @answers_in_json
     async def _end_registration(self, request: web.Request) -> web.Response:
         try:
             await self._broker.registrations.destroy(request.match_info["id"])
         except ResourceUnknownFault as fault:
-            return web.json_response({"error": fault.description}, status=404)
+            raise SoapFault(fault.description, status=404) from None
         return web.Response(status=204)
 
     def _describe_registration(self, registration: Registration) -> dict[str, Any]:

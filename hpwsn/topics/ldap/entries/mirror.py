@@ -160,7 +160,7 @@ class Mirror:
                 raise ValueError("the entry above it is not a topic")
         topic = topic_of(entry, None if above is None else above.topic)
         path = f"{entry.rdn},{self.base if above is None else above.path}"
-        return Declaration(topic, entry.description, entry.routing, path, entry.visibility)
+        return Declaration(topic, entry.description, entry.routing, path, entry.visibility, entry.version)
 
     def _name(self, entry: Entry) -> str:
         return ",".join([*(each.rdn for each in self._path_to_root(entry)), self.base])

@@ -48,6 +48,8 @@ class Entry(NamedTuple):
     code: int | None = None
     visibility: str | None = None
     fault: str | None = None
+    version: str | None = None
+    """The entryCSN, which changes with the entry; None if it is not visible."""
 
     @property
     def parent(self) -> Key:
@@ -101,6 +103,7 @@ def _parse(id_: str, rdn: str, key: Key, own: Mapping[str, str], values: Attribu
         routing,
         None if code is None else int(code),
         visibility,
+        version=_single(values, "entrycsn"),
     )
 
 

@@ -11,6 +11,8 @@ import pytest
 from hpwsn.door.listener import http_lane as module
 from hpwsn.door.listener.http_exchange import Post, Reply
 from hpwsn.door.listener.http_lane import Lane, Lanes
+from hpwsn.door.listener.http_statistics import HttpStatistics
+from hpwsn.histogram import Timings
 
 ORDINARY = b"POST /wsn HTTP/1.1\r\nHost: x\r\nContent-Type: text/xml\r\nContent-Length: 5\r\n\r\n"
 OTHER = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -99,12 +101,15 @@ class Bench:
     def __init__(self, together: int = module.TOGETHER) -> None:
         self.wire, self.notify, self.soap = Wire(), Notify(together), Soap()
         self.handed_over: list[bytes] = []
+        self.timings = Timings()
+        self.statistics = HttpStatistics(self.timings)
         self.lanes = Lanes(
             self.soap,  # type: ignore[arg-type]
             self.notify.offer,
             body_limit=1000,
             arrive_within=10.0,
             hand_over=lambda transport, data: self.handed_over.append(data),
+            statistics=self.statistics,
         )
         self.lane: Lane = self.lanes()
         self.lane.connection_made(self.wire)
@@ -376,3 +381,15 @@ async def test_a_client_that_never_reads_has_as_much_time_as_for_a_request() -> 
     assert not bench.wire.closed
     bench.lane.check_time(asyncio.get_running_loop().time() + 11, 10)
     assert bench.wire.closed
+
+
+async def test_answers_are_counted_and_timed_once_for_each_request() -> None:
+    bench = Bench()
+    bench.feed(ORDINARY + b"n0000" + ORDINARY + b"n1111")
+    await turns()
+    assert (sum(bench.timings.accept.counts), bench.statistics.requests) == (0, {"soap": {"2xx": 0}})
+    await bench.notify.store()
+    assert (sum(bench.timings.accept.counts), bench.statistics.requests) == (2, {"soap": {"2xx": 2}})
+    bench.feed(ORDINARY + b"other")
+    await turns()
+    assert (sum(bench.timings.accept.counts), bench.statistics.requests) == (2, {"soap": {"2xx": 3}})

@@ -80,11 +80,18 @@ def test_a_topic_has_the_limits_of_the_code() -> None:
     assert numbers(described) == [topic.MAX_STEPS, topic.MAX_CHARACTERS]
 
 
-def test_a_page_of_dead_letters_has_the_limit_of_the_code() -> None:
-    assert numbers(parameter("/deadletters", "get", "limit")["description"]) == [
-        dead_letters.DEFAULT_PAGE,
-        dead_letters.LARGEST_PAGE,
-    ]
+@pytest.mark.parametrize(
+    "path", ["/deadletters", "/deadletters/groups", "/pullpoints", "/registrations", "/streams"]
+)
+def test_a_page_of_a_list_has_the_limit_of_the_code(path: str) -> None:
+    limit = parameter(path, "get", "limit")
+    assert limit["schema"]["default"] == list_pages.PAGE
+    assert numbers(limit["description"]) == [list_pages.LARGEST_PAGE]
+
+
+def test_a_replay_waits_as_long_as_the_code_allows() -> None:
+    wait = parameter("/deadletters/replay", "post", "wait")
+    assert numbers(wait["description"]) == [wait["schema"]["maximum"]] == [dead_letters.LONGEST_WAIT]
 
 
 @pytest.mark.parametrize("name", ["StreamRegistration", "Stream"])
@@ -98,10 +105,7 @@ def test_the_states_of_a_service_are_those_of_the_code() -> None:
         assert set(SCHEMAS[name]["properties"]["state"]["enum"]) == {*service.STATES, *job_rules.JobState}
 
 
-def test_a_page_of_services_and_a_definition_have_the_limits_of_the_code() -> None:
-    limit = parameter("/streams", "get", "limit")
-    assert limit["schema"]["default"] == list_pages.PAGE
-    assert numbers(limit["description"]) == [list_pages.LARGEST_PAGE]
+def test_the_page_of_a_service_and_a_definition_have_the_limits_of_the_code() -> None:
     body = DOCUMENT["paths"]["/streams"]["post"]["requestBody"]
     assert numbers(body["description"]) == [posted_definition.MAX_DEFINITION]
     details = SCHEMAS["StreamDetails"]["properties"]

@@ -19,6 +19,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 from hpwsn_client.arguments import Endpoint, Namespaces, Payload, TopicLike, notification_message
 from hpwsn_client.client import Client, PullPoint, Registration, Subscription
 from hpwsn_client.errors import Closed, TimedOut
+from hpwsn_client.figures import Figures
 from hpwsn_client.notification import Notification
 from hpwsn_client.pipelined_publisher import Publisher
 from hpwsn_client.receiver import Receiver
@@ -255,6 +256,10 @@ class SyncClient(_ClosableWrapper[Client]):
         """Create a publisher for a stream of notifications; see Client.publisher for the options."""
         return SyncPublisher(self._inner.publisher(**options))
 
+    def figures(self) -> Figures:
+        """The counts of the asynchronous object."""
+        return self._inner.figures()
+
     @property
     def url(self) -> str:
         """The broker's URL."""
@@ -295,6 +300,10 @@ class SyncPublisher(_ClosableWrapper[Publisher]):
             _background.run(self._enqueue_and_check())
         elif count == 1:
             _background.run_later(self._inner.linger, self._enqueue_buffer)
+
+    def figures(self) -> Figures:
+        """The counts of the asynchronous object."""
+        return self._inner.figures()
 
     def flush(self) -> None:
         """Wait until all notifications are accepted; PublishFailed if some were not."""
@@ -347,6 +356,10 @@ class SyncReceiver(_ClosableWrapper[Receiver]):
     get_receipt = _blocking(Receiver.get_receipt)
     _open = _blocking(Receiver.open)
     _close = _blocking(Receiver.close)
+
+    def figures(self) -> Figures:
+        """The counts of the asynchronous object."""
+        return self._inner.figures()
 
     @property
     def url(self) -> str:

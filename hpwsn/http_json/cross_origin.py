@@ -17,7 +17,8 @@ from urllib.parse import urlsplit
 
 from aiohttp import web
 
-from hpwsn.door.rest.json_answers import Handling, answer, speaks_soap
+from hpwsn.http_json.request_errors import speaks_soap
+from hpwsn.http_json.responses import Handling, answer
 from hpwsn_client.wsn.soap.soap_faults import SoapFault
 from hpwsn_client.wsn.topics.topic import shown
 

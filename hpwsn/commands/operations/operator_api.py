@@ -26,8 +26,16 @@ REMEDY = "start one with `hpwsn serve`, or give --url"
 WHERE = f"The address of the node is --url, else ${URL}, else {DEFAULT_URL}."
 
 
+PAGE = 500
+"""Items of a list that are requested at once."""
+
+
 class NodeRequestFailed(HpwsnError):
-    """The operator API of the node did not answer, or rejected the request."""
+    """The operator API of the node did not answer, or rejected the request; `status` is None without HTTP."""
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 def add_command(
@@ -95,9 +103,27 @@ def request(
     body: object = None,
     remedy: str = REMEDY,
     ca: str | None = None,
+    timeout: float = TIMEOUT,
 ) -> dict[str, Any]:
     """Send a request and return the JSON object of the response; `ca` is the value of `--ca`."""
-    return send(method, url, None if body is None else json.dumps(body).encode(), remedy=remedy, ca=ca)
+    data = None if body is None else json.dumps(body).encode()
+    return send(method, url, data, remedy=remedy, ca=ca, timeout=timeout)
+
+
+def items(
+    arguments: argparse.Namespace, *path: str, most: int | None = None, **query: object
+) -> dict[str, Any]:
+    """A list of the node in one object, from as many pages as it takes; at most `most` items."""
+    found: list[Any] = []
+    after = None
+    while True:
+        limit = PAGE if most is None else min(PAGE, most - len(found))
+        url = address(arguments, *path, limit=limit, after=after, **query)
+        page = request("GET", url, ca=arguments.ca)
+        found += page.get("items", page.get(path[-1], []))
+        after = page.get("next")
+        if after is None or (most is not None and len(found) >= most):
+            return {**page, "items": found}
 
 
 def send(
@@ -122,14 +148,14 @@ def send(
         with _opener(url, ca).open(http_request, timeout=timeout) as response:
             answer = json.loads(response.read() or b"{}")
     except HTTPError as error:
-        raise NodeRequestFailed(_refusal(url, error)) from None
+        raise NodeRequestFailed(_refusal(url, error), error.code) from None
     except (URLError, OSError) as error:
         reason = getattr(error, "reason", error)
         raise NodeRequestFailed(_unreachable(url, reason, remedy)) from None
     except (HTTPException, ValueError):
         answer = None
     if not isinstance(answer, dict):
-        raise NodeRequestFailed(f"the server at {url} is not an HPwsn node; check --url")
+        raise NodeRequestFailed(f"the server at {url.partition('?')[0]} is not an HPwsn node; check --url")
     return answer
 
 

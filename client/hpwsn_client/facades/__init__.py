@@ -1,0 +1,1 @@
+"""Built on the client: the blocking classes, and publishers on demand."""

@@ -1,0 +1,1 @@
+"""Commands that show and change what a running node has: resources, dead letters, figures."""

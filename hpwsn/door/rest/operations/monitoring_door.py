@@ -1,0 +1,127 @@
+"""What a node remembers and tells about itself: /history, /alerts, /events-log and the stream /live.
+
+hpwsn.monitoring owns the content; this module owns the parameters. `node` of /history is this node's name or
+absent.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aiohttp import web
+
+from hpwsn.background import in_thread
+from hpwsn.broker.broker import Broker
+from hpwsn.door.rest.json_answers import answer, answers_in_json, bad, check_names
+from hpwsn.door.rest.list_pages import limit_of, page_of
+from hpwsn.monitoring.alerts import Alerts
+from hpwsn.monitoring.events_log import EventsLog
+from hpwsn.monitoring.histories import Histories
+from hpwsn.monitoring.live import LiveHub
+from hpwsn.monitoring.live_stream import kinds_of, seconds_of, write_live
+from hpwsn.monitoring.node_history import FIGURES, RANGES
+from hpwsn_client.wsn.soap import faults
+from hpwsn_client.wsn.topics.topic import shown
+
+DEFAULT_RANGE = "5m"
+
+
+class MonitoringDoor:
+    """The request handlers for history, alerts, events log and live stream."""
+
+    def __init__(
+        self,
+        name: str,
+        broker: Broker,
+        histories: Histories,
+        alerts: Alerts,
+        events: EventsLog,
+        live: LiveHub,
+    ) -> None:
+        self._name = name
+        self._broker = broker
+        self._histories = histories
+        self._alerts = alerts
+        self._events = events
+        self._live = live
+
+    def join(self, app: web.Application) -> None:
+        """Add the routes to the node's web application, and end the streams when it ends."""
+        app.add_routes(
+            [
+                web.get("/history", self._history),
+                web.get("/alerts", self._list_alerts),
+                web.get("/events-log", self._list_events),
+                web.get("/live", self._follow, allow_head=False),
+            ]
+        )
+        app.on_shutdown.append(self._close)
+
+    async def _close(self, app: web.Application) -> None:
+        self._live.close()
+
+    @answers_in_json
+    async def _history(self, request: web.Request) -> web.StreamResponse:
+        check_names(request, "node", "range", "metrics")
+        node = request.query.get("node", self._name)
+        if node != self._name:
+            raise faults.SoapFault(
+                f"the history of {shown(node)} is not here; this is node {self._name}", status=404
+            )
+        range_ = request.query.get("range", DEFAULT_RANGE)
+        if range_ not in RANGES:
+            raise bad(f"range is {shown(range_)}; give {', '.join(RANGES)}")
+        history, metrics = self._histories.of(self._name), _metrics_of(request)
+        text = await in_thread(history.answer, range_, metrics, self._broker.clock())
+        return web.json_response(text=text + "\n")
+
+    @answers_in_json
+    async def _list_alerts(self, request: web.Request) -> web.StreamResponse:
+        check_names(request, "limit", "after")
+        # Their order is by severity and age, and the names of a page must have an order: their place.
+        alerts = {f"{place:06d}": alert for place, alert in enumerate(self._alerts.described())}
+        names, following = page_of(request, alerts)
+        items = [alerts[name] for name in names]
+        return answer({"items": items, "next": following, "total": len(alerts)}, 200)
+
+    @answers_in_json
+    async def _list_events(self, request: web.Request) -> web.StreamResponse:
+        check_names(request, "limit", "after")
+        items, following = self._events.page(limit_of(request), _number_of(request))
+        told: dict[str, Any] = {
+            "items": [event.described() for event in items],
+            "next": None if following is None else str(following),
+            "total": len(self._events),
+        }
+        return answer(told, 200)
+
+    @answers_in_json
+    async def _follow(self, request: web.Request) -> web.StreamResponse:
+        check_names(request, "kinds", "seconds")
+        try:
+            kinds, seconds = kinds_of(request), seconds_of(request)
+        except ValueError as error:
+            raise bad(str(error)) from error
+        return await write_live(request, self._live, kinds, seconds)
+
+
+def _metrics_of(request: web.Request) -> tuple[str, ...]:
+    """The figures in `metrics`, separated by commas, or all."""
+    text = request.query.get("metrics")
+    if text is None:
+        return FIGURES
+    wanted = tuple(dict.fromkeys(text.split(",")))
+    for name in wanted:
+        if name not in FIGURES:
+            raise bad(f"metrics has {shown(name)}; give some of {', '.join(FIGURES)}, with commas between")
+    return wanted
+
+
+def _number_of(request: web.Request) -> int | None:
+    """The number of the last event of the page before."""
+    text = request.query.get("after")
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdecimal()) or len(text) > 18:
+        raise bad(f"after is {shown(text)}; give the value of next from the page before")
+    return int(text)

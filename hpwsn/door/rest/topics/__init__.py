@@ -1,0 +1,1 @@
+"""Topics over HTTP: the list of topics, and checks of content filters."""

@@ -1,0 +1,372 @@
+"""`/nodes/NAME/…` at nodes and at the admin node: requests to another node, signed, answered by that node."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from aiohttp import ClientSession, web
+from yarl import URL
+
+from hpwsn.routing.membership.signing import Signer
+from hpwsn.routing.relay.relay_rules import ADMIN, RELAYED_BY, signed_target
+from hpwsn_client import Client
+from tests.cluster import SECRET, AdminProcess, Member
+from tests.harness import NodeProcess, quiet_port
+from tests.patience import eventually, patience
+
+ODD = "hall 2 ü"
+"""A name with characters that a URL and a header cannot have as they are."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("relay")
+
+
+@pytest.fixture(scope="module")
+def admin(folder: Path) -> Iterator[AdminProcess]:
+    with AdminProcess(folder / "admin") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def members(folder: Path, admin: AdminProcess) -> Iterator[dict[str, Member]]:
+    with ExitStack() as stack:
+        yield {
+            name: stack.enter_context(
+                Member(folder / str(number), name, "plant", admin.base, "--set", "server.body_limit=1000000")
+            )
+            for number, name in enumerate(("one", "two", ODD))
+        }
+
+
+@pytest.fixture
+async def http() -> AsyncIterator[ClientSession]:
+    async with ClientSession() as session:
+        yield session
+
+
+@pytest.fixture(params=["one", "admin"])
+async def entry(
+    request: pytest.FixtureRequest, admin: AdminProcess, members: dict[str, Member], http: ClientSession
+) -> str:
+    """The address of a process that relays: a node that knows all others, and the admin node."""
+    base = admin.base if request.param == "admin" else members[request.param].base
+
+    async def knows_all() -> bool:
+        async with http.get(f"{base}/cluster") as answer:
+            found = await answer.json()
+        return sum(len(cluster["nodes"]) for cluster in found["clusters"]) == len(members)
+
+    await eventually(knows_all)
+    return base
+
+
+async def get(http: ClientSession, url: str) -> tuple[int, Any]:
+    async with http.get(url) as answer:
+        return answer.status, await answer.json(content_type=None)
+
+
+class TestWhatIsRelayed:
+    @pytest.mark.parametrize("name", ["two", ODD])
+    async def test_the_named_node_answers(
+        self, http: ClientSession, entry: str, members: dict[str, Member], name: str
+    ) -> None:
+        status, told = await get(http, f"{entry}/nodes/{quote(name)}/status")
+        assert (status, told["node"]) == (200, name)
+
+    async def test_events_are_posted_and_read_there(
+        self, http: ClientSession, entry: str, members: dict[str, Member]
+    ) -> None:
+        topic = f"relayed:t{secrets.token_hex(4)}"
+        url = f"{entry}/nodes/two/topics/{topic}/events"
+        async with http.post(url, json={"speed": 61.5}) as answer:
+            assert answer.status == 202
+            span = await answer.json()
+        assert span == {"first": span["last"], "last": span["last"]}
+        status, events = await get(http, f"{url}?after={span['first'] - 1}")
+        assert (status, [event["data"] for event in events]) == (200, [{"speed": 61.5}])
+        _, direct = await get(http, f"{members['two'].base}/topics/{topic}/events?after={span['first'] - 1}")
+        assert direct == events
+
+    async def test_a_subscription_is_ended_there(
+        self, http: ClientSession, entry: str, members: dict[str, Member]
+    ) -> None:
+        async with Client(f"{members['two'].base}/wsn") as client:
+            made = await client.subscribe("relayed", "http://127.0.0.1:9/")
+        id_ = made.epr.address.rpartition("/")[2]
+        status, shown = await get(http, f"{entry}/nodes/two/subscriptions/{id_}")
+        assert (status, shown["id"]) == (200, id_)
+        async with http.delete(f"{entry}/nodes/two/subscriptions/{id_}") as answer:
+            assert answer.status == 204
+        status, _ = await get(http, f"{members['two'].base}/subscriptions/{id_}")
+        assert status == 404
+
+    async def test_the_pages_of_a_list_follow_each_other(
+        self, http: ClientSession, entry: str, members: dict[str, Member]
+    ) -> None:
+        uris = {f"urn:relayed:{number}" for number in range(3)}
+        for uri in uris:
+            service = {"topic": "relayed", "instance": "i", "state": "running"}
+            async with http.put(f"{members['two'].base}/streams/{uri}", json=service) as answer:
+                assert answer.status in (200, 201, 204), await answer.text()
+        found, url = [], f"{entry}/nodes/two/streams?limit=2"
+        after: str | None = ""
+        while after is not None:
+            status, page = await get(http, f"{url}&after={after}" if after else url)
+            assert (status, len(page["items"]) <= 2) == (200, True)
+            found += [each["uri"] for each in page["items"]]
+            after = page["next"]
+        assert (len(found), set(found)) == (3, uris)
+
+    async def test_server_sent_events_arrive_while_the_stream_is_open(
+        self, http: ClientSession, entry: str, members: dict[str, Member]
+    ) -> None:
+        topic = f"streamed:t{secrets.token_hex(4)}"
+        accept = {"Accept": "text/event-stream"}
+        async with patience(), http.get(f"{entry}/nodes/two/topics/{topic}/events", headers=accept) as stream:
+            assert (stream.status, stream.content_type) == (200, "text/event-stream")
+            assert (await stream.content.readline()).startswith(b": after")
+            for number in range(3):
+                async with http.post(f"{members['two'].base}/topics/{topic}/events", json={"n": number}):
+                    pass
+                await stream.content.readuntil(b"data: ")
+                assert json.loads(await stream.content.readline())["data"] == {"n": number}
+
+    async def test_errors_of_the_node_come_back_as_they_are(self, http: ClientSession, entry: str) -> None:
+        status, told = await get(http, f"{entry}/nodes/two/topics/a/events?filtre=x")
+        assert status == 400 and "filtre" in told["error"]
+
+    async def test_the_own_name_is_answered_without_a_relay(
+        self, http: ClientSession, members: dict[str, Member]
+    ) -> None:
+        base = members["one"].base
+        status, told = await get(http, f"{base}/nodes/one/status")
+        assert (status, told["node"]) == (200, "one")
+        async with http.post(f"{base}/nodes/one/topics/own/events", json=[{"n": 1}]) as answer:
+            assert answer.status == 202
+        status, told = await get(http, f"{base}/nodes/one/nowhere")
+        assert status == 404 and "error" in told
+
+    async def test_a_node_alone_answers_by_its_name(
+        self, http: ClientSession, shared_node: NodeProcess
+    ) -> None:
+        _, status = await get(http, f"{shared_node.base}/status")
+        found = await get(http, f"{shared_node.base}/nodes/{quote(status['node'])}/readyz")
+        assert found == (200, {"ready": True, "problems": []})
+        code, told = await get(http, f"{shared_node.base}/nodes/other/status")
+        assert code == 404 and status["node"] in told["error"]
+
+
+class TestWhatIsNot:
+    @pytest.mark.parametrize(
+        "path", ["wsn", "wsn/subscriptions/x", "onvif/events", "nodes/one/status", "cluster/taken/x", ""]
+    )
+    async def test_other_addresses_are_not(self, http: ClientSession, entry: str, path: str) -> None:
+        status, told = await get(http, f"{entry}/nodes/two/{path}")
+        assert status == 404 and "not relayed" in told["error"]
+
+    async def test_an_unknown_node_is_not_found(self, http: ClientSession, entry: str) -> None:
+        status, told = await get(http, f"{entry}/nodes/nobody/status")
+        assert status == 404 and "nobody" in told["error"] and "two" in told["error"]
+
+    async def test_another_method_is_told_which_there_are(self, http: ClientSession, entry: str) -> None:
+        async with http.put(f"{entry}/nodes/two/streams/urn:x", json={}) as answer:
+            assert answer.status == 405
+            assert "POST" in (await answer.json())["error"]
+
+    async def test_a_body_above_the_limit_is_too_large(
+        self, http: ClientSession, members: dict[str, Member]
+    ) -> None:
+        url = f"{members['one'].base}/nodes/two/topics/large/events"
+        for size, status in ((1_000_000, 202), (1_000_001, 413)):
+            body = b'{"n": 1}'.ljust(size)
+            async with http.post(url, data=body, headers={"Content-Type": "application/json"}) as answer:
+                assert answer.status == status, await answer.text()
+
+    async def test_a_web_socket_is_not(self, http: ClientSession, entry: str) -> None:
+        headers = {"Upgrade": "websocket", "Connection": "Upgrade"}
+        async with http.get(f"{entry}/nodes/two/topics/a/events", headers=headers) as answer:
+            assert answer.status == 400
+            assert "WebSockets" in (await answer.json())["error"]
+
+    async def test_a_page_of_another_origin_may_not_write_through_it(
+        self, http: ClientSession, entry: str
+    ) -> None:
+        headers = {"Origin": "http://evil.example"}
+        async with http.post(f"{entry}/nodes/two/topics/a/events", json={}, headers=headers) as answer:
+            assert answer.status == 403
+            assert "evil.example" in (await answer.json())["error"]
+
+
+class TestWhoMayRelay:
+    def headers(self, by: str, target: str, body: bytes = b"", secret: str = SECRET) -> dict[str, str]:
+        signed = Signer(secret.encode()).headers(
+            "POST", signed_target(by, target), body, now=time.time(), nonce=secrets.token_hex(16)
+        )
+        return {**signed, RELAYED_BY: quote(by, safe=""), "Content-Type": "application/json"}
+
+    async def post(
+        self, http: ClientSession, node: NodeProcess, target: str, headers: dict[str, str], body: bytes
+    ) -> tuple[int, Any]:
+        async with http.post(f"{node.base}{target}", data=body, headers=headers) as answer:
+            return answer.status, await answer.json()
+
+    async def test_a_signed_relay_is_accepted_once(
+        self, http: ClientSession, members: dict[str, Member]
+    ) -> None:
+        target, body = "/topics/signed/events", b'{"n": 1}'
+        headers = self.headers(ADMIN, target, body)
+        status, _ = await self.post(http, members["two"], target, headers, body)
+        assert status == 202
+        status, told = await self.post(http, members["two"], target, headers, body)
+        assert status == 403 and "received before" in told["error"]
+
+    @pytest.mark.parametrize("part", ["by", "target", "body", "secret", "nothing"])
+    async def test_a_forged_relay_is_refused(
+        self, http: ClientSession, members: dict[str, Member], part: str
+    ) -> None:
+        target, body = "/topics/forged/events", b'{"n": 1}'
+        headers = {
+            "by": {**self.headers("one", target, body), RELAYED_BY: "two"},
+            "target": self.headers("one", "/topics/other/events", body),
+            "body": self.headers("one", target, b'{"n": 2}'),
+            "secret": self.headers("one", target, body, secret="that of another cluster"),
+            "nothing": {RELAYED_BY: "one", "Content-Type": "application/json"},
+        }[part]
+        status, told = await self.post(http, members["two"], target, headers, body)
+        assert status == 403 and "refused" in told["error"]
+        status, events = await get(http, f"{members['two'].base}{target}")
+        assert events == [] or status == 404
+
+    async def test_a_relay_does_not_lead_to_another(
+        self, http: ClientSession, members: dict[str, Member]
+    ) -> None:
+        target = "/nodes/one/topics/looped/events"
+        status, told = await self.post(
+            http, members["two"], target, self.headers("one", target, b"{}"), b"{}"
+        )
+        assert status == 403 and "not relayed" in told["error"]
+
+    async def test_a_node_alone_refuses_relays(self, http: ClientSession, shared_node: NodeProcess) -> None:
+        target = "/topics/signed/events"
+        status, told = await self.post(http, shared_node, target, self.headers("one", target, b"{}"), b"{}")
+        assert status == 403 and "no cluster" in told["error"]
+
+
+class TestNodesThatDoNotAnswer:
+    async def test_a_dead_node_is_named_with_a_remedy(self, http: ClientSession, tmp_path: Path) -> None:
+        with (
+            AdminProcess(tmp_path / "admin") as admin,
+            Member(tmp_path / "a", "a", "c", admin.base) as alive,
+            Member(tmp_path / "b", "b", "c", admin.base) as dying,
+        ):
+            await admin.comes_to(lambda: admin.states() == {"a": "alive", "b": "alive"})
+            dying.kill()
+            await admin.comes_to(lambda: admin.states()["b"] == "dead")
+            await eventually(lambda: is_dead(http, alive.base, "b"))
+            for base in (admin.base, alive.base):
+                async with http.get(f"{base}/nodes/b/status") as answer:
+                    told = await answer.json()
+                    assert (answer.status, answer.headers["Retry-After"]) == (503, "2")
+                assert "b is dead since" in told["error"] and "start it again" in told["error"]
+
+    async def test_a_node_that_is_gone_but_not_yet_known_to_be_dead(
+        self, http: ClientSession, admin: AdminProcess
+    ) -> None:
+        await pretend(http, admin, "gone", f"http://127.0.0.1:{quiet_port()}")
+        async with http.get(f"{admin.base}/nodes/gone/status") as answer:
+            told = await answer.json()
+            assert answer.status in (502, 503), told
+        assert "gone" in told["error"]
+
+
+class TestHeaders:
+    """A node that is played by this test, to see what a relay sends and what it makes of the answer."""
+
+    async def test_only_what_belongs_to_the_request_and_the_answer_passes(
+        self, http: ClientSession, admin: AdminProcess
+    ) -> None:
+        seen: list[web.Request] = []
+
+        async def handle(request: web.Request) -> web.Response:
+            seen.append(request)
+            return web.Response(
+                status=302 if request.path == "/streams" else 201,
+                headers={
+                    "Location": "http://other.example:8080/subscriptions/a%2Fb?x=1"
+                    if request.path == "/subscriptions"
+                    else "http://other.example/",
+                    "Set-Cookie": "a=b",
+                    "Connection": "close, X-Hop",
+                    "X-Hop": "1",
+                    "Etag": '"e"',
+                    "Access-Control-Allow-Origin": "*",
+                },
+            )
+
+        app = web.Application()
+        app.router.add_route("*", "/{path:.*}", handle)
+        runner = web.AppRunner(app)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        try:
+            base = f"http://127.0.0.1:{runner.addresses[0][1]}"
+            await pretend(http, admin, "played", base)
+            headers = {"Cookie": "c=d", "X-Other": "1", "Accept": "text/x", "Origin": admin.base, "TE": "x"}
+            async with http.post(
+                URL(f"{admin.base}/nodes/played/subscriptions?a=%2F", encoded=True), json={}, headers=headers
+            ) as answer:
+                assert answer.status == 201
+                assert answer.headers["Location"] == "/nodes/played/subscriptions/a%2Fb?x=1"
+                assert answer.headers["Etag"] == '"e"'
+                for name in ("Set-Cookie", "X-Hop", "Access-Control-Allow-Origin"):
+                    assert name not in answer.headers
+            assert seen[0].raw_path == "/subscriptions?a=%2F"
+            assert seen[0].headers["Accept"] == "text/x"
+            assert seen[0].headers[RELAYED_BY] == quote(ADMIN, safe="")
+            for name in ("Cookie", "X-Other", "Origin", "TE"):
+                assert name not in seen[0].headers
+            async with http.get(f"{admin.base}/nodes/played/streams", allow_redirects=False) as answer:
+                assert answer.status == 302
+                assert "Location" not in answer.headers
+            assert [each.path for each in seen] == ["/subscriptions", "/streams"]
+        finally:
+            await runner.cleanup()
+
+
+async def is_dead(http: ClientSession, base: str, name: str) -> bool:
+    _, found = await get(http, f"{base}/cluster")
+    return any(
+        node["state"] == "dead" for one in found["clusters"] for node in one["nodes"] if node["name"] == name
+    )
+
+
+async def pretend(http: ClientSession, admin: AdminProcess, name: str, url: str) -> None:
+    """Register a node that this test plays."""
+    body = json.dumps(
+        {
+            "name": name,
+            "cluster": "played",
+            "url": url,
+            "host": "127.0.0.1",
+            "port": int(url.rpartition(":")[2]),
+            "version": "0",
+            "identity": name,
+            "session": name,
+        }
+    ).encode()
+    signed = Signer(SECRET.encode()).headers(
+        "POST", "/api/nodes", body, now=time.time(), nonce=secrets.token_hex(8)
+    )
+    async with http.post(f"{admin.base}/api/nodes", data=body, headers=signed) as answer:
+        assert answer.status == 200, await answer.text()
