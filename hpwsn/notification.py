@@ -8,15 +8,21 @@ it alone: where nobody does, a hundred notifications cost little more than one.
 The content of a notification is the wire form that deliveries are joined from: Topic, ProducerReference and
 Message (hpwsn_client.wsn.operations.notifications). A run keeps it in two parts: what stands before each
 payload, and all payloads with END behind each. MESSAGE_CLOSE follows every payload.
+
+A trace is the publisher's W3C trace context (hpwsn_client.wsn.soap.trace_context). Where a notification is
+stored or travels, its trace is a *mark*: an XML comment in front of the content. So no format has a field
+for it, and an earlier version, which does not know the mark, hands it on as a comment.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
 
 from hpwsn_client.wsn.operations.notifications import MESSAGE_CLOSE
+from hpwsn_client.wsn.soap.trace_context import TRACE
 from hpwsn_client.wsn.topics.topic_expressions import Topic
 
 RELIABLE = 1
@@ -42,6 +48,9 @@ LARGE = 1 << 20
 """Bytes of a payload from which on a notification is large: threads work on it, and it has a file."""
 
 _new = tuple.__new__
+_mark = re.compile(rb"<!--(%b) -->" % TRACE.encode()).match
+LONGEST_MARK = 1024
+"""Bytes in which a mark has its end."""
 
 
 class Notification(NamedTuple):
@@ -56,6 +65,7 @@ class Notification(NamedTuple):
     target: str | None = None
     routing: int = 0
     """How it travels between nodes: the sum of RELIABLE, PARTIAL, ORIGINAL and FOREIGN."""
+    trace: str | None = None
 
     @property
     def payload(self) -> bytes:
@@ -81,6 +91,7 @@ class Run:
         "target",
         "time",
         "topic",
+        "trace",
     )
     large = False
     """Whether this is a LargeRun."""
@@ -95,6 +106,7 @@ class Run:
         message_id: str | None = None,
         target: str | None = None,
         routing: int = 0,
+        trace: str | None = None,
     ) -> None:
         self.topic = topic
         self.before = before
@@ -104,22 +116,24 @@ class Run:
         self.message_id = message_id
         self.target = target
         self.routing = routing
+        self.trace = trace
         self._members: list[Notification] | None = None
 
     @classmethod
     def of(cls, notification: Notification) -> Run:
         """A single notification as a run; its content must end with MESSAGE_CLOSE (ValueError)."""
-        topic, content, start, end, time, message_id, target, routing = notification
+        topic, content, start, end, time, message_id, target, routing, trace = notification
         if content[end:] != MESSAGE_CLOSE or END in content:
             raise ValueError("the content of a notification does not end with its payload and </Message>")
-        return cls(topic, content[:start], content[start:end] + END, 1, time, message_id, target, routing)
+        before, payloads = content[:start], content[start:end] + END
+        return cls(topic, before, payloads, 1, time, message_id, target, routing, trace)
 
     @property
     def members(self) -> list[Notification]:
         """The single notifications; made once, when first asked for."""
         if self._members is None:
             topic, before, start = self.topic, self.before, len(self.before)
-            rest = self.time, self.message_id, self.target, self.routing
+            rest = self.time, self.message_id, self.target, self.routing, self.trace
             self._members = [
                 _new(Notification, (topic, before + each + MESSAGE_CLOSE, start, start + len(each), *rest))
                 for each in split_payloads(self.payloads)
@@ -151,6 +165,7 @@ class Run:
             and self.target is run.target
             and (run.target is None or run.target is INTERNAL)
             and self.routing == run.routing
+            and self.trace == run.trace
             and self.before == run.before
         )
 
@@ -176,6 +191,7 @@ class LargeRun(Run):
         message_id: str | None = None,
         target: str | None = None,
         routing: int = 0,
+        trace: str | None = None,
     ) -> None:
         self.topic = topic
         self.before = content[:start]
@@ -185,6 +201,7 @@ class LargeRun(Run):
         self.message_id = message_id
         self.target = target
         self.routing = routing
+        self.trace = trace
         self._members = None
         self.file: str | None = None
         """The name of the file that the journal has written the content to."""
@@ -203,7 +220,7 @@ class LargeRun(Run):
     def members(self) -> list[Notification]:
         """The notification; made once, when first asked for."""
         if self._members is None:
-            rest = self.time, self.message_id, self.target, self.routing
+            rest = self.time, self.message_id, self.target, self.routing, self.trace
             start, end = len(self.before), self.end
             self._members = [_new(Notification, (self.topic, self.content, start, end, *rest))]
         return self._members
@@ -226,7 +243,7 @@ def with_large_apart(runs: Iterable[Run]) -> list[Run]:
 
 
 def _parts(run: Run) -> Iterator[Run]:
-    rest = run.time, run.message_id, run.target, run.routing
+    rest = run.time, run.message_id, run.target, run.routing, run.trace
     small: list[bytes] = []
     for payload in split_payloads(run.payloads):
         if len(payload) < LARGE:
@@ -262,3 +279,34 @@ def members(runs: Iterable[Run]) -> Iterator[Notification]:
 def split_payloads(payloads: bytes) -> list[bytes]:
     """The payloads of a run, which has END behind each."""
     return payloads[:-1].split(END)
+
+
+def mark_of(trace: str | None) -> bytes:
+    """What stands in front of a content that is stored or travels; nothing without a trace."""
+    return b"" if trace is None else f"<!--{trace} -->".encode()
+
+
+def read_mark(content: bytes) -> tuple[str | None, int]:
+    """The trace in front of a content, and the length of its mark."""
+    if content[:4] != b"<!--":
+        return None, 0
+    found = _mark(content[:LONGEST_MARK])
+    return (None, 0) if found is None else (found[1].decode(), found.end())
+
+
+def marked(notification: Notification) -> Notification:
+    """The notification with its mark in the content."""
+    mark = mark_of(notification.trace)
+    if not mark:
+        return notification
+    start, end = notification.start + len(mark), notification.end + len(mark)
+    return notification._replace(content=mark + notification.content, start=start, end=end)
+
+
+def unmarked(notification: Notification) -> Notification:
+    """The notification with the trace of its mark, and without the mark."""
+    trace, length = read_mark(notification.content)
+    if not length:
+        return notification
+    start, end = notification.start - length, notification.end - length
+    return notification._replace(content=notification.content[length:], start=start, end=end, trace=trace)

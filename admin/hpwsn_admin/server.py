@@ -20,6 +20,7 @@ from hpwsn.routing.membership.signing import Verifier
 from hpwsn.routing.relay.relay import Relay
 from hpwsn.routing.relay.relay_rules import ADMIN
 from hpwsn.settings import Config
+from hpwsn.settings_reload import Reread, SettingsReload
 from hpwsn_admin.api import AdminApi
 from hpwsn_admin.cluster_api import ClusterApi
 from hpwsn_admin.directory_topics import Topics
@@ -79,17 +80,21 @@ class AdminNode:
         await self._members.close()
 
 
-def serve_admin(config: Config) -> int:
-    """Run an admin node until SIGTERM or SIGINT; return the exit status."""
+def serve_admin(config: Config, reread: Reread) -> int:
+    """Run an admin node until SIGTERM or SIGINT; return the exit status.
+
+    `reread` loads the settings again, after SIGHUP.
+    """
     set_up_logging(config.log)
-    return uvloop.run(_serve(config))
+    return uvloop.run(_serve(config, SettingsReload(config, reread)))
 
 
-async def _serve(config: Config) -> int:
+async def _serve(config: Config, settings: SettingsReload) -> int:
     stop = asyncio.Event()
     raise_file_limit()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, settings.reload)
     node = AdminNode(config)
     await node.start()
     log.info("the admin node is ready; its state is in %s", config.admin.dir)

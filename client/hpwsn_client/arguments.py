@@ -7,11 +7,12 @@ InvalidTopicExpressionFault, as the broker would.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from functools import lru_cache
 from math import isfinite
-from typing import Protocol
+from typing import Any, Protocol
 
 from lxml import etree
 
@@ -22,6 +23,7 @@ from hpwsn_client.wsn.soap.addressing import EndpointReference
 from hpwsn_client.wsn.soap.faults import InvalidTopicExpressionFault, SoapFault
 from hpwsn_client.wsn.soap.names import DIALECT_PREDICATES, DIALECT_SIMPLE, DIALECT_XPATH, PREFIXES
 from hpwsn_client.wsn.soap.times import Duration, Termination
+from hpwsn_client.wsn.soap.trace_context import parse_traceparent
 from hpwsn_client.wsn.soap.xml import DEFAULT_LIMITS, Limits, encode_element, parse_xml
 from hpwsn_client.wsn.topics.topic import Topic
 from hpwsn_client.wsn.topics.topic_expressions import TopicExpression, parse_topic_expression
@@ -181,3 +183,24 @@ def content_filter(content: str | ContentFilter, namespaces: Namespaces | None =
     if isinstance(content, ContentFilter):
         return content
     return ContentFilter(DIALECT_XPATH, content, tuple(sorted((namespaces or {}).items())))
+
+
+def trace_of_caller(traceparent: str | None = None) -> str | None:
+    """The traceparent given, or that of the current span if the application has loaded OpenTelemetry.
+
+    ValueError for a malformed one; None without a span. This never imports OpenTelemetry.
+    """
+    if traceparent is not None:
+        found = parse_traceparent(traceparent)
+        if found is None:
+            raise ValueError(
+                f"traceparent is {traceparent!r}; write 00-TRACE-PARENT-FLAGS with 32, 16 and 2 hex digits"
+            )
+        return found
+    api: Any = sys.modules.get("opentelemetry.trace")
+    if api is None:
+        return None
+    context = api.get_current_span().get_span_context()
+    if not context.is_valid:
+        return None
+    return f"00-{context.trace_id:032x}-{context.span_id:016x}-{int(context.trace_flags):02x}"

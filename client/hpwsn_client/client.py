@@ -28,6 +28,7 @@ from hpwsn_client.arguments import (
     notification_message,
     termination,
     topic_expression,
+    trace_of_caller,
 )
 from hpwsn_client.environment import DEFAULT_URL, bearer_token, broker_url
 from hpwsn_client.figures import Counters, Figures
@@ -36,7 +37,14 @@ from hpwsn_client.pipelined_publisher import Publisher
 from hpwsn_client.publisher import LingeringPublisher, batches
 from hpwsn_client.resources import ResourceCaller
 from hpwsn_client.tls import Tls, tls_context
-from hpwsn_client.transport import Transport, message_id_header, receipt_headers, routing_headers
+from hpwsn_client.transport import (
+    Transport,
+    message_id_header,
+    receipt_headers,
+    reply_traces,
+    routing_headers,
+    trace_headers,
+)
 from hpwsn_client.wsn.operations.filters import ContentFilter, Filter
 from hpwsn_client.wsn.operations.messages import (
     CreatePullPoint,
@@ -161,6 +169,7 @@ class Client(ResourceCaller):
         reliable: bool = False,
         partial: bool = False,
         receipt_to: Endpoint | None = None,
+        traceparent: str | None = None,
     ) -> None:
         """Publish one notification; when this returns, the broker has stored it.
 
@@ -168,16 +177,19 @@ class Client(ResourceCaller):
         cluster, `reliable` guarantees delivery to the other nodes, and `partial` allows their subscribers to
         receive the notification in fragments. The broker sends a receipt to `receipt_to`, a Receiver or a
         URL, for each consumer that gets it or fails to. `linger` does not apply with these options.
+        `traceparent` is the W3C trace context that consumers get with it; without it, that of the current
+        span where the application uses OpenTelemetry.
         """
+        trace = trace_of_caller(traceparent)
         message = notification_message(
             topic, payload, producer=producer, namespaces=namespaces, limits=self._limits
         )
         if self._publisher is None or reliable or partial or receipt_to is not None:
             wanted = None if receipt_to is None else endpoint(receipt_to)
             headers = routing_headers(reliable, partial) + receipt_headers(wanted)
-            await self._send_notify([message], message_id, headers=headers)
+            await self._send_notify([message], message_id, (trace,), headers=headers)
         else:
-            await self._publisher.publish(message, message_id)
+            await self._publisher.publish(message, message_id, trace)
 
     async def notify_many(
         self,
@@ -190,7 +202,7 @@ class Client(ResourceCaller):
 
         If a request fails, the exception has a note that says how many notifications were accepted before.
         """
-        accepted = 0
+        accepted, traces = 0, (trace_of_caller(),)
         messages = (
             i if isinstance(i, NotificationMessage) else notification_message(*i, limits=self._limits)
             for i in items
@@ -198,9 +210,9 @@ class Client(ResourceCaller):
         try:
             for batch in batches(messages, self._batch):
                 if self._publisher is None or reliable or partial:
-                    await self._send_notify(batch, None, headers=routing_headers(reliable, partial))
+                    await self._send_notify(batch, None, traces, headers=routing_headers(reliable, partial))
                 else:
-                    await self._publisher.send(batch)
+                    await self._publisher.send(batch, traces)
                 accepted += len(batch)
         except Exception as error:
             error.add_note(f"{self.url} accepted {accepted} notifications before this error")
@@ -317,11 +329,13 @@ class Client(ResourceCaller):
         """
         target = endpoint(pull_point)
         request = GetMessages(maximum, self._last_batch.get(target.address, ""))
-        answer = await self._call(target, "PullPoint", request, GetMessagesResponse)
+        action_uri = action("PullPoint", "GetMessages")
+        answer, body = await self._exchange(target, action_uri, request, GetMessagesResponse)
         self._last_batch[target.address] = answer.batch or ""
         if answer.messages:
             self._counters.received(len(answer.messages))
-        return [Notification.of(message) for message in answer.messages]
+        pairs = zip(answer.messages, reply_traces(body, len(answer.messages)), strict=True)
+        return [Notification.of(message, traceparent=trace) for message, trace in pairs]
 
     async def destroy_pull_point(self, pull_point: Endpoint) -> None:
         """Remove a pull point and its notifications."""
@@ -373,9 +387,12 @@ class Client(ResourceCaller):
         self,
         messages: Sequence[NotificationMessage],
         message_id: str | None,
+        traces: Sequence[str | None] = (),
+        *,
         consumer: EndpointReference | None = None,
         headers: tuple[bytes, ...] = (),
     ) -> None:
+        headers = (*headers, *trace_headers(traces))
         if message_id is not None:
             headers = (*headers, message_id_header(message_id))
         target, sent_at = consumer or self._broker, self._counters.now
@@ -465,7 +482,8 @@ class Registration:
     ) -> None:
         """Publish one notification as this publisher."""
         message = notification_message(topic, payload, limits=self._client._limits)
-        await self._client._send_notify([message], message_id, self.consumer)
+        trace = trace_of_caller()
+        await self._client._send_notify([message], message_id, (trace,), consumer=self.consumer)
 
     async def destroy(self) -> None:
         """End the registration."""

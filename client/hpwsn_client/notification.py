@@ -27,12 +27,16 @@ class Notification:
     subscription: EndpointReference | None = None
     producer: EndpointReference | None = None
     message_id: str | None = None
+    traceparent: str | None = None
+    """The W3C trace context that it was published with, or that of the broker's span; None without one."""
 
     @classmethod
-    def of(cls, message: NotificationMessage, message_id: str | None = None) -> Notification:
+    def of(
+        cls, message: NotificationMessage, message_id: str | None = None, traceparent: str | None = None
+    ) -> Notification:
         """The notification in a NotificationMessage; `message_id` is the id of its delivery."""
         topic = None if message.topic is None else topic_text(message.topic)
-        return cls(topic, message.payload, message.subscription, message.producer, message_id)
+        return cls(topic, message.payload, message.subscription, message.producer, message_id, traceparent)
 
     @cached_property
     def element(self) -> etree._Element:

@@ -19,7 +19,14 @@ from types import TracebackType
 from typing import Self
 from uuid import uuid4
 
-from hpwsn_client.arguments import Endpoint, Namespaces, Payload, TopicLike, notification_message
+from hpwsn_client.arguments import (
+    Endpoint,
+    Namespaces,
+    Payload,
+    TopicLike,
+    notification_message,
+    trace_of_caller,
+)
 from hpwsn_client.environment import authorization, check_url
 from hpwsn_client.errors import (
     BadReply,
@@ -40,6 +47,7 @@ from hpwsn_client.transport import (
     check_soap_action,
     message_id_header,
     tls_failed,
+    trace_headers,
 )
 from hpwsn_client.wsn.operations.notifications import NotificationMessage, encode_notify
 from hpwsn_client.wsn.soap.addressing import EndpointReference
@@ -58,6 +66,7 @@ class _Entry:
     message: NotificationMessage
     done: asyncio.Future[None]
     put_at: float
+    trace: str | None
 
 
 @dataclass(slots=True, eq=False)
@@ -157,20 +166,22 @@ class Publisher:
             topic, payload, producer=producer, namespaces=namespaces, limits=self.limits
         )
         self.check()
-        (done,) = await self.enqueue([message])
+        (done,) = await self.enqueue([(message, trace_of_caller())])
         return done
 
-    async def enqueue(self, messages: Iterable[NotificationMessage]) -> list[asyncio.Future[None]]:
-        """Queue messages, without raising PublishFailed for earlier ones."""
+    async def enqueue(
+        self, messages: Iterable[tuple[NotificationMessage, str | None]]
+    ) -> list[asyncio.Future[None]]:
+        """Queue messages, each with its traceparent, without raising PublishFailed for earlier ones."""
         loop = asyncio.get_running_loop()
         futures = []
-        for message in messages:
+        for message, trace in messages:
             while len(self._waiting) >= self._max_waiting and not self._closing:
                 self._progress.clear()
                 await self._progress.wait()
             if self._closing:
                 raise Closed("this publisher is closed; create a new one", self.url)
-            entry = _Entry(message, loop.create_future(), loop.time())
+            entry = _Entry(message, loop.create_future(), loop.time(), trace)
             self._waiting.append(entry)
             futures.append(entry.done)
             if len(self._waiting) in (1, self.batch):
@@ -283,14 +294,16 @@ class Publisher:
         # While the broker is unreachable, the time in the queue counts as retry time. Otherwise each batch
         # would start its own retry period after the previous one had failed.
         first = now if self._last_error is None else max(entries[0].put_at, self._unreachable_since)
-        return _Batch(entries, self._request([entry.message for entry in entries]), first)
+        return _Batch(entries, self._request(entries), first)
 
-    def _request(self, messages: list[NotificationMessage]) -> bytes:
+    def _request(self, entries: list[_Entry]) -> bytes:
         headers = [
             *addressing_headers(EndpointReference(self.url), ACTION_NOTIFY),
             message_id_header(next(self._ids)),
+            *trace_headers([entry.trace for entry in entries]),
         ]
-        body = encode_envelope(self._soap, encode_notify(messages), headers)
+        notify = encode_notify([entry.message for entry in entries])
+        body = encode_envelope(self._soap, notify, headers)
         return b"%sContent-Length: %d\r\n\r\n%s" % (self._head, len(body), body)
 
     def _send(self, batch: _Batch) -> None:

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 from hpwsn_client.wsn.operations.notifications import NotificationMessage
 
-Send = Callable[[Sequence[NotificationMessage], str | None], Awaitable[None]]
+Send = Callable[[Sequence[NotificationMessage], str | None, Sequence[str | None]], Awaitable[None]]
+"""Sends messages with a message id, or None, and the traceparent of each, or one for all, or nothing."""
 
 NOTIFY_BYTES = 1 << 20
 """Target size of a Notify: larger requests are not faster, and brokers limit the size."""
@@ -55,6 +56,7 @@ class _Pending:
     message_id: str | None
     done: asyncio.Future[None]
     deadline: float
+    trace: str | None
 
 
 class LingeringPublisher:
@@ -70,21 +72,23 @@ class LingeringPublisher:
         self._task: asyncio.Task[None] | None = None
         self._closing = False
 
-    async def publish(self, message: NotificationMessage, message_id: str | None = None) -> None:
+    async def publish(
+        self, message: NotificationMessage, message_id: str | None = None, trace: str | None = None
+    ) -> None:
         """Publish one message and wait for the reply; a message with an id gets its own request."""
         loop = asyncio.get_running_loop()
         done: asyncio.Future[None] = loop.create_future()
-        self._pending.append(_Pending(message, message_id, done, loop.time() + self._linger))
+        self._pending.append(_Pending(message, message_id, done, loop.time() + self._linger, trace))
         if len(self._pending) >= self._batch:
             self._ready.set()
         if self._task is None:
             self._task = loop.create_task(self._run())
         await done
 
-    async def send(self, messages: Sequence[NotificationMessage]) -> None:
+    async def send(self, messages: Sequence[NotificationMessage], traces: Sequence[str | None] = ()) -> None:
         """Send a complete batch, after the request in flight."""
         async with self._sending:
-            await self._send(messages, None)
+            await self._send(messages, None, traces)
 
     async def close(self) -> None:
         """Send all pending messages without lingering."""
@@ -135,7 +139,8 @@ class LingeringPublisher:
             return
         try:
             async with self._sending:
-                await self._send([entry.message for entry in entries], entries[0].message_id)
+                traces = [entry.trace for entry in entries]
+                await self._send([entry.message for entry in entries], entries[0].message_id, traces)
         except BaseException as error:
             _complete(entries, error)
             if not isinstance(error, Exception):

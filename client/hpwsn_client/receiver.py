@@ -33,6 +33,7 @@ from hpwsn_client.wsn.soap.addressing import EndpointReference
 from hpwsn_client.wsn.soap.envelope import Envelope, SoapVersion, check_must_understand, parse_envelope
 from hpwsn_client.wsn.soap.faults import Busy, FaultCode, InvalidMessage, SoapFault, TooLarge, encode_fault
 from hpwsn_client.wsn.soap.names import hp, wsa, wsnt
+from hpwsn_client.wsn.soap.trace_context import TRACEPARENT, parse_traceparent, parse_traces
 from hpwsn_client.wsn.soap.xml import DEFAULT_LIMITS, Limits, encode_element
 
 Callback = Callable[[Notification], Awaitable[object] | object]
@@ -45,7 +46,7 @@ _MAX_WAIT_FOR_ROOM = 10.0
 _RETRY_AFTER = 1
 _UNDERSTOOD = {
     *map(wsa, ("Action", "To", "MessageID", "RelatesTo", "ReplyTo", "FaultTo", "From")),
-    *map(hp, ("MessageId", "Routing")),
+    *map(hp, ("MessageId", "Routing", "Traceparent")),
 }
 
 
@@ -178,7 +179,8 @@ class Receiver:
             if envelope.body is not None and envelope.body.tag == RECEIPT:
                 await self._put(self._receipts, [parse_receipt(envelope.body)])
             else:
-                delivery = _notifications(envelope, self._limits)
+                sent = request.headers.get("traceparent", "")
+                delivery = _notifications(envelope, self._limits, parse_traceparent(sent))
                 await self._deliver(delivery)
                 self._counters.received(len(delivery))
         except SoapFault as fault:
@@ -278,15 +280,25 @@ async def _unsubscribe(subscription: EndableSubscription) -> None:
             await subscription.unsubscribe()
 
 
-def _notifications(envelope: Envelope, limits: Limits) -> list[Notification]:
+def _notifications(envelope: Envelope, limits: Limits, traceparent: str | None) -> list[Notification]:
+    """The notifications of a request; `traceparent` is that of its HTTP header, after the SOAP header."""
     references = {h.tag for h in envelope.headers if h.get(wsa("IsReferenceParameter")) in ("true", "1")}
     check_must_understand(envelope, _UNDERSTOOD | references)
     if envelope.body is None:
         raise InvalidMessage("the SOAP body is empty; send wsnt:Notify or one raw payload")
     message_id = _message_id(envelope)
     if envelope.body.tag == wsnt("Notify"):
-        return [Notification.of(message, message_id) for message in parse_notify(envelope.body, limits)]
-    return [Notification(None, encode_element(envelope.body), message_id=message_id)]
+        messages = parse_notify(envelope.body, limits)
+        traces = _traces(envelope, len(messages)) or [traceparent] * len(messages)
+        pairs = zip(messages, traces, strict=True)
+        return [Notification.of(message, message_id, trace) for message, trace in pairs]
+    (trace,) = _traces(envelope, 1) or [traceparent]
+    return [Notification(None, encode_element(envelope.body), message_id=message_id, traceparent=trace)]
+
+
+def _traces(envelope: Envelope, count: int) -> list[str | None]:
+    header = envelope.header(TRACEPARENT) if envelope.headers else None
+    return [] if header is None else parse_traces(header.text or "", count)
 
 
 def _message_id(envelope: Envelope) -> str | None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import io
 import ssl
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 from urllib.parse import urljoin, urlsplit
@@ -43,6 +43,7 @@ from hpwsn_client.wsn.soap.addressing import (
 from hpwsn_client.wsn.soap.envelope import SoapVersion, encode_envelope, parse_envelope
 from hpwsn_client.wsn.soap.faults import Busy, SoapFault, TooLarge, parse_fault
 from hpwsn_client.wsn.soap.names import HPWSN, WSA_ANONYMOUS
+from hpwsn_client.wsn.soap.trace_context import TRACEPARENT, encode_traces, parse_traces
 from hpwsn_client.wsn.soap.version import SOAP_ACTIONS, SoapAction, request_headers
 from hpwsn_client.wsn.soap.xml import DEFAULT_LIMITS, Limits, escape
 
@@ -174,6 +175,12 @@ class Caller:
     async def _request(
         self, target: EndpointReference, action: str, request: Message, expected: type[_Answer]
     ) -> _Answer:
+        return (await self._exchange(target, action, request, expected))[0]
+
+    async def _exchange(
+        self, target: EndpointReference, action: str, request: Message, expected: type[_Answer]
+    ) -> tuple[_Answer, etree._Element]:
+        """The reply, and its body element, by which the headers of its envelope can be found."""
         body = await self._transport.call(target, action, encode_message(request))
         try:
             answer = None if body is None else parse_message(body, self._limits)
@@ -181,12 +188,12 @@ class Caller:
             raise BadReply(
                 f"{target.address} sent an invalid reply to {action}: {error.reason}", target.address
             ) from None
-        if not isinstance(answer, expected):
+        if body is None or not isinstance(answer, expected):
             found = "nothing" if body is None else body.tag
             raise BadReply(
                 f"{target.address} replied with {found!r}; expected {expected.__name__}", target.address
             )
-        return answer
+        return answer, body
 
 
 async def listen(app: web.Application, host: str, port: int, path: str) -> tuple[web.AppRunner, int]:
@@ -236,6 +243,18 @@ def routing_headers(reliable: bool, partial: bool) -> tuple[bytes, ...]:
 def receipt_headers(receipt_to: EndpointReference | None) -> tuple[bytes, ...]:
     """The hp:ReceiptTo header, which asks the broker for receipts; none without an address."""
     return () if receipt_to is None else (encode_receipt_to(ReceiptTo(receipt_to)),)
+
+
+def trace_headers(traces: Sequence[str | None]) -> tuple[bytes, ...]:
+    """The hp:Traceparent header for messages with these traces, or for all with one; none without any."""
+    return (encode_traces(traces),) if any(traces) else ()
+
+
+def reply_traces(body: etree._Element, count: int) -> list[str | None]:
+    """The traceparent of each of `count` messages in a reply with this body element."""
+    header = body.getroottree().getroot().find(f"*/{TRACEPARENT}")
+    found = parse_traces(header.text or "", count) if header is not None else []
+    return found or [None] * count
 
 
 def check_soap_action(soap_action: SoapAction) -> SoapAction:

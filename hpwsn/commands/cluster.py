@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from hpwsn.commands.operations.operator_api import add_ca_option, check_address, dump, request
-from hpwsn.commands.options import add_config_options, load_config_from
+from hpwsn.commands.options import add_config_options, ignore_hangup, load_config_from
 from hpwsn.configuration.sources import ADMIN_FLAGS
 from hpwsn.errors import HpwsnError
 
@@ -61,10 +61,11 @@ def add_cluster_parser(commands: "argparse._SubParsersAction[argparse.ArgumentPa
 
 
 def _admin(arguments: argparse.Namespace) -> int:
+    ignore_hangup()
     config = load_config_from(arguments, ADMIN_FLAGS).config
     from hpwsn_admin.server import serve_admin
 
-    return serve_admin(config)
+    return serve_admin(config, lambda: load_config_from(arguments, ADMIN_FLAGS).config)
 
 
 def _cluster(arguments: argparse.Namespace) -> int:

@@ -20,7 +20,13 @@ from hpwsn.commands.bench import add_bench_parser
 from hpwsn.commands.cluster import add_admin_parser, add_cluster_parser
 from hpwsn.commands.operations.dead_letters import add_deadletters_parser
 from hpwsn.commands.operations.resources import PULL_POINTS, REGISTRATIONS, SUBSCRIPTIONS, add_resource_parser
-from hpwsn.commands.options import add_config_options, load_startable_config, setting_problem
+from hpwsn.commands.options import (
+    add_config_options,
+    ignore_hangup,
+    load_config_from,
+    load_startable_config,
+    setting_problem,
+)
 from hpwsn.commands.streams import add_streams_parser
 from hpwsn.commands.topics import add_topics_parser
 from hpwsn.configuration.environment import check_environment
@@ -29,7 +35,8 @@ from hpwsn.errors import BadArguments, ConfigError, HpwsnError, SettingError
 from hpwsn.settings import SETTINGS
 from hpwsn_client import __version__
 from hpwsn_client.commands.completion import CommandParser, add_completion_parser, print_error
-from hpwsn_client.commands.main import add_listen_parser, add_publish_parser
+from hpwsn_client.commands.listen import add_listen_parser
+from hpwsn_client.commands.publish import add_publish_parser
 
 Subparsers = argparse._SubParsersAction
 DEFAULT_URL = "http://127.0.0.1:8080/wsn"
@@ -46,7 +53,7 @@ examples:
 """
 _SERVE_EXAMPLES = """\
 Prints `ready http://HOST:PORT/wsn` once it accepts requests. On SIGTERM it finishes in-flight
-requests and exits with status 0.
+requests and exits with status 0. On SIGHUP it reloads the certificate, the topics and the log settings.
 
 examples:
   hpwsn serve
@@ -156,6 +163,7 @@ def _add_check_config_parser(commands: Subparsers[argparse.ArgumentParser]) -> N
 
 
 def _serve(arguments: argparse.Namespace) -> int:
+    ignore_hangup()
     config = load_startable_config(arguments, FLAGS).config
     from hpwsn.node import serve
 
@@ -164,7 +172,7 @@ def _serve(arguments: argparse.Namespace) -> int:
         if arguments.next_steps:
             print(next_steps(url, Path(config.data.dir)), file=sys.stderr, flush=True)
 
-    return serve(config, ready)
+    return serve(config, ready, lambda: load_config_from(arguments, FLAGS).config)
 
 
 def _check_config(arguments: argparse.Namespace) -> int:

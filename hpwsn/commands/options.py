@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import signal
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -37,6 +38,11 @@ def add_config_options(parser: argparse.ArgumentParser, flags: Mapping[str, str]
         metavar="SECTION.KEY=VALUE",
         help="any other setting; may be repeated (see `hpwsn check-config --reference`)",
     )
+
+
+def ignore_hangup() -> None:
+    """Ignore SIGHUP until the process handles it: a reload must not end a node that is starting."""
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
 
 def load_config_from(arguments: argparse.Namespace, flags: Mapping[str, str]) -> LoadedConfig:

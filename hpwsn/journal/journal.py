@@ -54,7 +54,7 @@ from hpwsn.journal.store.spool import Spool
 from hpwsn.journal.store.tables import check_unclosed, is_damage, open_reader, open_writer, opening_error
 from hpwsn.journal.store.writer import Work, Writer, repeat
 from hpwsn.listeners import Listeners
-from hpwsn.notification import LargeRun, Run
+from hpwsn.notification import LargeRun, Run, mark_of
 
 MAX_WAITING = 64 << 20
 RESERVE = 16 << 20
@@ -151,7 +151,7 @@ class Journal:
                 if isinstance(run, LargeRun):
                     run.file = self._large.new_name()
                     names.append(run.file)
-                    await self._in_file(self._large.write, run.file, run.content)
+                    await self._in_file(self._large.write, run.file, run.content, mark_of(run.trace))
         except BaseException:
             self._drop_files(names)
             raise

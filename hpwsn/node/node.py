@@ -57,6 +57,7 @@ from hpwsn.node.monitor.node_monitor import NodeMonitor
 from hpwsn.node.node_parts import Parts
 from hpwsn.node.port import Port
 from hpwsn.settings import Config
+from hpwsn.settings_reload import Reread, SettingsReload
 from hpwsn_client.wsn.soap.xml import Limits
 
 log = logging.getLogger(__package__)
@@ -92,6 +93,8 @@ class Node:
 
     async def _start(self, running: AsyncExitStack) -> None:
         parts = self.parts
+        if parts.spans:
+            running.push_async_callback(in_thread, parts.spans.close)
         recovered = await parts.journal.open(ids_since=parts.clock() - self.config.journal.id_window)
         running.push_async_callback(self.monitor.stopped)
         running.push_async_callback(parts.journal.close)
@@ -298,16 +301,16 @@ class Node:
         await asyncio.gather(self.port.drained(), pushes)
 
 
-def serve(config: Config, ready: Callable[[str], None]) -> int:
+def serve(config: Config, ready: Callable[[str], None], reread: Reread) -> int:
     """Run a node until SIGTERM or SIGINT, and call `ready` with its address once it accepts requests.
 
-    Returns the exit status.
+    `reread` loads the settings again, after SIGHUP. Returns the exit status.
     """
     set_up_logging(config.log)
-    return uvloop.run(_serve(config, ready))
+    return uvloop.run(_serve(config, ready, SettingsReload(config, reread)))
 
 
-async def _serve(config: Config, ready: Callable[[str], None]) -> int:
+async def _serve(config: Config, ready: Callable[[str], None], settings: SettingsReload) -> int:
     stop = asyncio.Event()
     raise_file_limit()
     loop = asyncio.get_running_loop()
@@ -316,7 +319,8 @@ async def _serve(config: Config, ready: Callable[[str], None]) -> int:
     node = Node(config)
     with _without_garbage_collection():
         await node.start()
-    loop.add_signal_handler(signal.SIGHUP, node.reload)
+    # Before, the command ignores SIGHUP: a node that has just started has read everything.
+    loop.add_signal_handler(signal.SIGHUP, _reload, node, settings, stop)
     log.info("node %s is ready; its state is in %s", node.name, config.data.dir)
     ready(node.port.listening_url)
     await stop.wait()
@@ -324,6 +328,14 @@ async def _serve(config: Config, ready: Callable[[str], None]) -> int:
     await node.close()
     log.info("stopped")
     return 0
+
+
+def _reload(node: Node, settings: SettingsReload, stop: asyncio.Event) -> None:
+    if stop.is_set():
+        return
+    log.info("SIGHUP: reloading the settings, the certificate and the topics")
+    settings.reload()
+    node.reload()
 
 
 @contextmanager

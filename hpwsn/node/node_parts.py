@@ -22,6 +22,7 @@ from hpwsn.broker.delivery.log_readers import Readers
 from hpwsn.broker.delivery.processor import Processor
 from hpwsn.broker.delivery.queue_limits import Overflow, QueueLimits
 from hpwsn.broker.delivery.senders import PullSender, PushSender, SenderRegistry
+from hpwsn.broker.delivery.traced_pushes import NO_SPANS, SpannedDeliveries
 from hpwsn.broker.delivery.webhook_sender import WebhookSender
 from hpwsn.broker.job_token import load_job_token
 from hpwsn.broker.lifetimes.retry import RetryPolicy, retry_policies
@@ -58,7 +59,7 @@ from hpwsn.node.content_engines import BrokerEngines
 from hpwsn.node.engine_choice import EngineChoice
 from hpwsn.notification import ORIGINAL, PARTIAL
 from hpwsn.routing.original_peers import OriginalPeers
-from hpwsn.settings import Config
+from hpwsn.settings import Config, TracingSettings
 from hpwsn.streams.agent.service_agent import ServiceAgent
 from hpwsn.streams.registry.known_services import Services
 from hpwsn.streams.registry.service_file import ServiceStore
@@ -67,6 +68,7 @@ from hpwsn.topics.directory.live_topics import LiveTopics
 from hpwsn.topics.directory.tree_cache import TreeCache
 from hpwsn.topics.opening import access_from, open_directory
 from hpwsn.topics.tree.tree import TopicTree
+from hpwsn.tracing.span_hooks import Spans
 from hpwsn_client.transport import Transport
 from hpwsn_client.wsn.soap.envelope import SoapVersion
 from hpwsn_client.wsn.soap.xml import Limits
@@ -94,6 +96,7 @@ class Parts:
         self.timings = timings
         self.started = time.time()
         self._ids = ResourceIds(name if config.cluster.admin else None)
+        self.spans = open_spans(config.tracing, name) if config.tracing.enabled else None
         self._make_data_directory()
         self.job_token = load_job_token(Path(config.data.dir))
         self._build_monitoring()
@@ -187,6 +190,7 @@ class Parts:
             ssl_context=consumer_context(delivery.ca_file),
         )
         self.event_pages = EventPages()
+        self.tracing = NO_SPANS if self.spans is None else SpannedDeliveries(self.spans)
         self.pull_points = PullPoints(
             self.journal, settings=config.pull_points, clock=self.clock, ids=self._ids
         )
@@ -197,9 +201,9 @@ class Parts:
             content=self.content,
             recent=self.recent,
             senders=SenderRegistry(
-                PushSender(self.pusher, delivery.batch, delivery.soap_action),
+                PushSender(self.pusher, delivery.batch, delivery.soap_action, self.tracing),
                 PullSender(self.journal, self.pull_points),
-                WebhookSender(self.pusher, delivery.batch, self.event_pages.json_events),
+                WebhookSender(self.pusher, delivery.batch, self.event_pages.json_events, self.tracing),
                 self.pull_points,
                 self.base_url,
                 self._ids,
@@ -334,6 +338,7 @@ class Parts:
             content_limit=config.server.body_limit,
             registrations=self.registrations,
         )
+        self.admission.spans = self.spans
         self.broker = Broker(
             self.admission,
             self.subscriptions,
@@ -391,6 +396,14 @@ class Parts:
         if self.config.delivery.on_gone == "end":
             self.delivery.consumer_gone.add(subscriptions.consumer_gone)
         if self.cluster:
+            self.cluster.forwarding.spans = self.spans
             self.cluster.join(self.admission, journal, subscriptions, self.readers, demand)
         if self.originals:
             journal.committed.add(self.originals.committed)
+
+
+def open_spans(settings: TracingSettings, name: str) -> Spans:
+    """The spans of a node; OpenTelemetry is loaded here, and nowhere else."""
+    from hpwsn.tracing.opentelemetry_spans import OpenTelemetrySpans
+
+    return OpenTelemetrySpans(settings, name)

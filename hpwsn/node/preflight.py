@@ -129,6 +129,20 @@ def _agent(config: Config) -> None:
         raise SettingError("streams.archive", streams.archive, f"cannot be used: {error}") from None
 
 
+def _tracing(config: Config) -> None:
+    if not config.tracing.enabled:
+        return
+    if not config.tracing.otlp_url:
+        raise SettingError("tracing.otlp_url", "", "must be the URL of a collector while tracing is enabled")
+    try:
+        found = find_spec("opentelemetry.sdk") and find_spec("opentelemetry.exporter.otlp.proto.http")
+    except ModuleNotFoundError:
+        found = None
+    if found is None:
+        remedy = "requires OpenTelemetry; pip install 'hpwsn[tracing]', or unset it"
+        raise SettingError("tracing.enabled", "true", remedy)
+
+
 def _is_pipe(file: str) -> bool:
     """Whether a file is a pipe, such as `<(command)` of a shell, which only the node may read."""
     try:
@@ -149,4 +163,5 @@ _CHECKS: tuple[Callable[[Config], object], ...] = (
     _cluster,
     _links,
     _agent,
+    _tracing,
 )

@@ -35,7 +35,7 @@ from hpwsn.routing.topology.topology import Topology
 from hpwsn.routing.wire.effects import Deliver, Effect, RouterSettings, Send
 from hpwsn.routing.wire.patterns import expressions_of
 from hpwsn.routing.wire.payloads import encode_payload, parse_large_payload, parse_payload, pieces
-from hpwsn.routing.wire.publication import LargePayload
+from hpwsn.routing.wire.publication import LargePayload, Payload
 from hpwsn.routing.wire.router_messages import (
     Flag,
     MalformedMessage,
@@ -47,6 +47,7 @@ from hpwsn.routing.wire.router_messages import (
     parse_large,
     parse_messages,
 )
+from hpwsn.tracing.span_hooks import Spans
 from hpwsn_client.wsn.soap.faults import Busy
 from hpwsn_client.wsn.soap.names import DIALECT_SIMPLE
 from hpwsn_client.wsn.topics.topic_expressions import Topic, TopicExpression
@@ -109,6 +110,7 @@ class Forwarding:
         """Told of a node whose link broke or cannot be had."""
         self.interest_changed: Listeners[()] = Listeners("the interest of other nodes")
         """Told when what other nodes want may have changed."""
+        self.spans: Spans | None = None
         self._router: Router
         self._repeats = Repeats()
         self._number = round(clock() * 1e6)
@@ -284,7 +286,7 @@ class Forwarding:
     def _publish_reliable(self, offset: int, notification: Notification, now: float) -> None:
         flags = Flag(notification.routing & (RELIABLE | PARTIAL))
         self._forwarded += 1
-        payload = encode_payload(notification)
+        payload = self._encode(notification)
         self._do(self._router.publish(notification.topic, offset, payload, now, flags))
 
     def _publish_once(self, offset: int, notification: Notification, route: Route, now: float) -> None:
@@ -306,7 +308,10 @@ class Forwarding:
 
     def _publish_part(self, part: Notification, route: Route, now: float, flags: int) -> None:
         self._number += 1
-        self._do(self._router.publish(part.topic, self._number, encode_payload(part), now, flags, route))
+        self._do(self._router.publish(part.topic, self._number, self._encode(part), now, flags, route))
+
+    def _encode(self, notification: Notification) -> Payload:
+        return encode_payload(notification if self.spans is None else self.spans.forwarded(notification))
 
     async def _publish_pieces(self, notification: Notification, identification: str, flags: int) -> None:
         """Publish the pieces of a large notification, no faster than other nodes take them."""

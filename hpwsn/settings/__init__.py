@@ -20,7 +20,14 @@ from hpwsn.settings.broker import (
 )
 from hpwsn.settings.cluster import AdminSettings, BackboneSettings, ClusterSettings, RoutingSettings
 from hpwsn.settings.config import SETTINGS, Config, sections
-from hpwsn.settings.process import DataSettings, LogSettings, MonitoringSettings, NodeSettings, ServerSettings
+from hpwsn.settings.process import (
+    DataSettings,
+    LogSettings,
+    MonitoringSettings,
+    NodeSettings,
+    ServerSettings,
+    TracingSettings,
+)
 from hpwsn.settings.setting import Setting
 
 __all__ = [
@@ -47,5 +54,6 @@ __all__ = [
     "StreamsSettings",
     "SubscriptionsSettings",
     "TopicsSettings",
+    "TracingSettings",
     "sections",
 ]

@@ -18,7 +18,14 @@ from hpwsn.settings.broker import (
     TopicsSettings,
 )
 from hpwsn.settings.cluster import AdminSettings, BackboneSettings, ClusterSettings, RoutingSettings
-from hpwsn.settings.process import DataSettings, LogSettings, MonitoringSettings, NodeSettings, ServerSettings
+from hpwsn.settings.process import (
+    DataSettings,
+    LogSettings,
+    MonitoringSettings,
+    NodeSettings,
+    ServerSettings,
+    TracingSettings,
+)
 from hpwsn.settings.setting import Setting
 
 
@@ -46,6 +53,7 @@ class Config:
     routing: RoutingSettings = field(default_factory=RoutingSettings)
     monitoring: MonitoringSettings = field(default_factory=MonitoringSettings)
     log: LogSettings = field(default_factory=LogSettings)
+    tracing: TracingSettings = field(default_factory=TracingSettings)
 
 
 def sections() -> dict[str, type]:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from hpwsn.settings.quantities import Boolean, Choice, Duration, Integer, OriginList, Size, Text, Url
+from hpwsn.settings.quantities import Boolean, Choice, Duration, Integer, OriginList, Share, Size, Text, Url
 from hpwsn.settings.setting import ANY_HOST, MIB, setting
 
 
@@ -131,3 +131,18 @@ class LogSettings:
         "info", Choice(choices=("debug", "info", "warning", "error")), "Minimum level of records."
     )
     format: str = setting("text", Choice(choices=("text", "json")), "Format of each line.")
+
+
+@dataclass(frozen=True, slots=True)
+class TracingSettings:
+    """Spans of the node's own work, by OpenTelemetry; the publisher's trace goes on without them."""
+
+    enabled: bool = setting(False, Boolean(), "Make spans; requires `pip install 'hpwsn[tracing]'`.")
+    otlp_url: str = setting(
+        "http://127.0.0.1:4318/v1/traces",
+        Url("an http or https URL"),
+        "Address of the collector that gets the spans, by OTLP over HTTP.",
+    )
+    sample: float = setting(
+        0.0, Share(), "Share of the publications without a traceparent for which the node begins a trace."
+    )

@@ -180,6 +180,29 @@ class Integer:
 
 
 @dataclass(frozen=True, slots=True)
+class Share:
+    """A share of all, from 0 (none) to 1 (all)."""
+
+    def parse(self, value: object) -> float:
+        """The number; a text of digits is accepted, a boolean is not."""
+        try:
+            share = float(value) if isinstance(value, int | float | str) else -1.0
+        except ValueError:
+            share = -1.0
+        if isinstance(value, bool) or not 0 <= share <= 1:
+            raise ValueError(self.describe())
+        return share
+
+    def describe(self) -> str:
+        """The allowed range."""
+        return "a number from 0 to 1"
+
+    def format(self, value: object) -> str:
+        """The number in digits."""
+        return str(value)
+
+
+@dataclass(frozen=True, slots=True)
 class Size:
     """A number of bytes, written with or without a unit."""
 

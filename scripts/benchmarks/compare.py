@@ -55,6 +55,7 @@ from benchmarks.tools.raw_load import (
     measure,
     notify_requests,
     request,
+    traced_requests,
 )
 
 ROUNDS = 20
@@ -96,9 +97,13 @@ class Workload:
 WORKLOADS = {
     "notify": Workload("one notification to a Notify, fast lane", notify_requests),
     "notify-100": Workload("100 notifications to a Notify, fast lane", notify_requests, 100),
+    "traced": Workload("one notification to a Notify, each with another traceparent", traced_requests),
     "json": Workload("one JSON object to a POST", event_requests),
     "json-100": Workload("an array of 100 JSON objects to a POST", event_requests, 100),
     "fan-out": Workload("one notification to a Notify, 10 push consumers", notify_requests, consumers=10),
+    "fan-out-traced": Workload(
+        "the same, each with another traceparent, 10 push consumers", traced_requests, consumers=10
+    ),
     "cluster": Workload(
         "one to a Notify, alone and in a cluster of one", notify_requests, kinds=(ALONE, MEMBER)
     ),

@@ -13,6 +13,7 @@ import pytest
 import hpwsn_client
 from hpwsn_client import Client, EndpointReference
 from hpwsn_client.arguments import notification_message
+from hpwsn_client.wsn.formats.json_events import decode_event
 from hpwsn_client.wsn.operations.messages import (
     CreatePullPoint,
     CreatePullPointResponse,
@@ -122,6 +123,47 @@ async def test_publish_repeats(broker):
     assert broker.asked[0].message[0].topic is None
 
 
+async def test_publish_sends_json_as_json(broker):
+    for payload in ('{"speed": 61.5}', ' [{"speed": 61.5}, {"vid": "21", "tags": ["a"]}]'):
+        assert await run("publish", "A", payload, url=broker.url) == (0, "", "")
+    events = [[decode_event(message.payload) for message in asked.message] for asked in broker.asked]
+    assert events == [[{"speed": 61.5}], [{"speed": 61.5}, {"vid": "21", "tags": ["a"]}]]
+
+
+async def test_publish_lines_and_repeats_of_json(broker):
+    lines = b'{"n": 1}\nplain\n<x/>\n'
+    assert await run("publish", "A", "-", "--lines", url=broker.url, stdin=lines) == (0, "", "")
+    assert [message.payload for message in broker.asked[0].message][2] == b"<x/>"
+    assert decode_event(broker.asked[0].message[0].payload) == {"n": 1}
+    assert await run("publish", "A", '[{"n": 1}, {"n": 2}]', "--repeat", "2", url=broker.url) == (0, "", "")
+    assert [decode_event(message.payload)["n"] for message in broker.asked[1].message] == [1, 2, 1, 2]
+
+
+async def test_a_payload_that_only_looks_like_json_is_text_with_a_warning(broker):
+    for payload in ('{"speed": ', "[3] is the third", "[1, 2]"):
+        code, out, err = await run("publish", "A", payload, url=broker.url)
+        assert (code, out) == (0, "")
+        assert err.startswith("hpwsn: warning: published as text, since it is not JSON: ")
+        assert broker.notified()[-1] == [payload]
+        code, _, err = await run("publish", "A", payload, "--as", "json", url=broker.url)
+        assert (code, err.startswith("hpwsn: error: ")) == (2, True)
+    assert len(broker.asked) == 3
+
+
+@pytest.mark.parametrize(
+    ("form", "payload", "sent"),
+    [
+        ("text", '{"speed": 61.5}', b'<hp:text xmlns:hp="urn:hpwsn:1">{"speed": 61.5}</hp:text>'),
+        ("text", "<a/>", b'<hp:text xmlns:hp="urn:hpwsn:1">&lt;a/&gt;</hp:text>'),
+        ("xml", " <a/>", b"<a/>"),
+        ("json", '{"a": null}', b'<hp:event xmlns:hp="urn:hpwsn:1"><a hp:type="null"/></hp:event>'),
+    ],
+)
+async def test_as_says_what_a_payload_is(broker, form, payload, sent):
+    assert await run("publish", "A", payload, "--as", form, url=broker.url) == (0, "", "")
+    assert broker.asked[0].message[0].payload == sent
+
+
 async def test_a_fault_is_one_line_and_status_1(broker):
     broker.script[tuple] = TopicNotSupportedFault("no topic A:B here; see hpwsn topics list")
     code, out, err = await run("publish", "A:B", "x", url=broker.url)
@@ -145,6 +187,10 @@ async def test_nobody_at_the_url_is_one_line_and_status_1():
         ["publish", "A", "x", "--lines"],
         ["publish", "A", "x", "--repeat", "2", "--message-id", "i"],
         ["publish", "A", "x", "--message-id", ""],
+        ["publish", "A", '[{"n": 1}, {"n": 2}]', "--message-id", "i"],
+        ["publish", "A", "x", "--as", "xml"],
+        ["publish", "A", "x", "--as", "yaml"],
+        ["publish", "A", "x", "--as", "json", "--text"],
         ["publish", "A", "x", "--repeat", "0"],
         ["publish", "A", "x", "--url", "here"],
         ["publish", "A"],

@@ -55,7 +55,16 @@ AGENT = ("streams.agent=true",)
 
 def without_spark(folder: Path) -> tuple[str, ...]:
     """A Python that does not find PySpark."""
-    (folder / "sitecustomize.py").write_text("import sys\nsys.modules['pyspark'] = None\n")
+    return without("pyspark", folder)
+
+
+def without_opentelemetry(folder: Path) -> tuple[str, ...]:
+    """A Python that does not find OpenTelemetry."""
+    return without("opentelemetry", folder)
+
+
+def without(package: str, folder: Path) -> tuple[str, ...]:
+    (folder / "sitecustomize.py").write_text(f"import sys\nsys.modules['{package}'] = None\n")
     return ("env", f"PYTHONPATH={folder}{os.pathsep}{environment()['PYTHONPATH']}")
 
 
@@ -216,6 +225,13 @@ CASES = [
     Case("routing.host", lambda _: "192.0.2.1", "is not an address to listen on", SECRET),
     Case("routing.public", lambda _: "nowhere", "must be host:port", SECRET),
     Case("streams.agent", lambda _: "true", "requires Spark", prefix=without_spark),
+    Case(
+        "tracing.enabled",
+        lambda _: "true",
+        "requires OpenTelemetry; pip install 'hpwsn[tracing]'",
+        prefix=without_opentelemetry,
+    ),
+    Case("tracing.otlp_url", lambda _: "", "must be the URL of a collector", ("tracing.enabled=true",)),
     Case("streams.agent_folder", lambda _: "here", "must be an absolute path", AGENT),
     Case("streams.archive", words_in, "is for the workers of a cluster", AGENT),
     Case("streams.archive", missing, "cannot be read: No such file", (*AGENT, "streams.master=spark://a:1")),

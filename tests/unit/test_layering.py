@@ -65,6 +65,8 @@ SMALL = {
     "hpwsn.topics.tree.internal_topics": "the rule for subscribers, apart from the tree that it asks",
     "hpwsn.routing.links.authentication_failures": "the log, which the pure frames must not know",
     "hpwsn.streams.examples.vehicle_pairs": "a user's function, as short as users write them",
+    "hpwsn.tracing.span_hooks": "what the broker and routing know of tracing, without OpenTelemetry",
+    "hpwsn_client.commands.main": "the program, apart from its commands",
     "hpwsn_admin.announcements": "the form of a registration, apart from the registry that takes it",
     "hpwsn_admin.directory_topics": "the only part of the admin node that knows topics",
     "hpwsn_admin.cluster_api": "a view of the members for operators",
@@ -363,7 +365,11 @@ def test_the_contracts_are_found_as_a_package() -> None:
     [
         ("import hpwsn", {"pyspark", "ldap", "stomp", "spyne", "aiohttp", "sqlite3"}),
         ("import hpwsn_client", {"aiohttp", "hpwsn"}),
-        ("import hpwsn.node, hpwsn.backbone.activemq.internal_publisher", {"stomp", "ldap", "pyspark"}),
+        ("import hpwsn_client.client", {"opentelemetry", "hpwsn"}),
+        (
+            "import hpwsn.node.node, hpwsn.backbone.activemq.internal_publisher",
+            {"stomp", "ldap", "pyspark", "opentelemetry"},
+        ),
         ("import hpwsn_client.wsn", {"asyncio", "aiohttp", "hpwsn"}),
         (
             "import hpwsn.streams.definition_files, hpwsn.streams.plan.plan, hpwsn.streams.plan.plan_drawing",

@@ -1,9 +1,24 @@
 """A run is its notifications, made when somebody asks for one."""
 
 import pytest
+from lxml import etree
 
-from hpwsn.notification import END, RELIABLE, Notification, Run, content_size, count_of, members
+from hpwsn.notification import (
+    END,
+    LONGEST_MARK,
+    RELIABLE,
+    Notification,
+    Run,
+    content_size,
+    count_of,
+    mark_of,
+    marked,
+    members,
+    read_mark,
+    unmarked,
+)
 from hpwsn_client.wsn.operations.notifications import MESSAGE_CLOSE
+from hpwsn_client.wsn.soap.trace_context import LONGEST_TRACESTATE, parse_trace
 from hpwsn_client.wsn.topics.topic_expressions import Topic
 from tests.runs import run_of
 
@@ -71,3 +86,39 @@ def test_a_run_that_differs_in_more_than_its_payloads_does_not_continue_another(
 
 def test_end_is_a_character_that_xml_does_not_allow() -> None:
     assert END == b"\x1e"
+
+
+TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+
+@pytest.mark.parametrize("state", ["", "congo=t61rcWkgMzE,rojo=a b", "a=" + "-x" * 127 + ",b=" + "x" * 253])
+def test_a_mark_is_a_comment_with_the_trace(state: str) -> None:
+    trace = parse_trace([TRACE], [state])
+    mark = mark_of(trace)
+    assert len(state) <= LONGEST_TRACESTATE
+    assert read_mark(mark + b"<t/>" + b"x" * LONGEST_MARK) == (trace, len(mark))
+    assert etree.fromstring(b"<a>" + mark + b"</a>")[0].text == f"{trace} "
+
+
+@pytest.mark.parametrize("content", [b"", b"<t/>", b"<!--", b"<!-- a comment -->", b"<!--" + b"0" * 2000])
+def test_what_is_not_a_mark_is_content(content: bytes) -> None:
+    assert read_mark(content) == (None, 0)
+
+
+def test_a_marked_notification_is_read_back() -> None:
+    plain = Notification(TOPIC, b"<t/><x/>" + MESSAGE_CLOSE, 4, 8, 5.0)
+    traced = plain._replace(trace=TRACE)
+    assert marked(plain) is plain
+    assert unmarked(plain) is plain
+    assert marked(traced).payload == b"<x/>"
+    assert unmarked(marked(traced)._replace(trace=None)) == traced
+
+
+def test_runs_of_different_traces_are_not_joined() -> None:
+    first, second = run_of(TOPIC, b"<x/>"), run_of(TOPIC, b"<x/>")
+    assert second.continues(first)
+    second.trace = TRACE
+    assert not second.continues(first)
+    first.trace = TRACE
+    assert second.continues(first)
+    assert [each.trace for each in second] == [TRACE]

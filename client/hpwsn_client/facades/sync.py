@@ -16,7 +16,14 @@ from functools import wraps
 from types import TracebackType
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
-from hpwsn_client.arguments import Endpoint, Namespaces, Payload, TopicLike, notification_message
+from hpwsn_client.arguments import (
+    Endpoint,
+    Namespaces,
+    Payload,
+    TopicLike,
+    notification_message,
+    trace_of_caller,
+)
 from hpwsn_client.client import Client, PullPoint, Registration, Subscription
 from hpwsn_client.errors import Closed, TimedOut
 from hpwsn_client.figures import Figures
@@ -276,7 +283,7 @@ class SyncPublisher(_ClosableWrapper[Publisher]):
     def __init__(self, inner: Publisher) -> None:
         super().__init__(inner)
         self._lock = threading.Lock()
-        self._buffer: list[NotificationMessage] = []
+        self._buffer: list[tuple[NotificationMessage, str | None]] = []
         self._enqueue_lock = asyncio.Lock()
 
     def put(
@@ -293,8 +300,9 @@ class SyncPublisher(_ClosableWrapper[Publisher]):
         message = notification_message(
             topic, payload, producer=producer, namespaces=namespaces, limits=self._inner.limits
         )
+        trace = trace_of_caller()
         with self._lock:
-            self._buffer.append(message)
+            self._buffer.append((message, trace))
             count = len(self._buffer)
         if count >= self._inner.batch:
             _background.run(self._enqueue_and_check())

@@ -1,9 +1,9 @@
 """Converts notifications to messages for applications on ActiveMQ, and back. Pure.
 
 The body is the payload: an XML element, or plain text if the payload is text. The headers are `topic`, `id`,
-`producer` (the address of the ProducerReference) and `origin` (the node that sent the message). All headers
-are optional in messages of applications: the defaults are the topic of the destination and the message id
-that ActiveMQ assigns.
+`producer` (the address of the ProducerReference), `traceparent` (if the publisher gave one) and `origin`
+(the node that sent the message). All headers are optional in messages of applications: the defaults are the
+topic of the destination and the message id that ActiveMQ assigns.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from hpwsn_client.wsn.operations.notifications import (
 )
 from hpwsn_client.wsn.soap.addressing import EndpointReference
 from hpwsn_client.wsn.soap.soap_faults import SoapFault
+from hpwsn_client.wsn.soap.trace_context import http_headers, parse_trace
 from hpwsn_client.wsn.soap.xml import STORED_LIMITS, Limits, encode_element, parse_xml
 from hpwsn_client.wsn.topics.topic_expressions import Topic, TopicExpression
 
@@ -37,6 +38,8 @@ def encode_peer(notification: Notification, id_: str, origin: str, persistent: b
     headers = {"topic": str(notification.topic), "id": id_, "origin": origin}
     if b"ProducerReference" in notification.content[: notification.start]:
         headers["producer"] = _producer(notification.content)
+    if notification.trace is not None:
+        headers |= http_headers(notification.trace)
     if persistent:
         headers["persistent"] = "true"
     body, kind = _body(notification.payload)
@@ -67,7 +70,8 @@ def decode_peer(headers: Mapping[str, str], body: bytes, now: float, limits: Lim
         EndpointReference(producer) if producer else None,
     )
     content, start, end = encode_content(message)
-    return Notification(topic, content, start, end, now, _id(headers))
+    trace = parse_trace([headers.get("traceparent", "")], [headers.get("tracestate", "")])
+    return Notification(topic, content, start, end, now, _id(headers), trace=trace)
 
 
 def _check_amqp_body(headers: Mapping[str, str]) -> None:

@@ -7,8 +7,9 @@ hpwsn/1 [[topic, length, start, end, time, id, target, routing], …] LF content
 The line is JSON in UTF-8. An entry has the topic as text (null for none), the length of the content, the
 start and the end of the payload in it, the time in microseconds since the epoch, the message id, the pull
 point that the notification was posted to (null for none), and the routing flags (omitted if there are none).
-A content is the output of encode_content. Neither part can contain a NUL, which STOMP clients treat as the
-end of a message. Rejects any other version, and lengths that do not fit the body.
+A content is the output of encode_content, after the mark of a trace (hpwsn/notification.py). Neither part can
+contain a NUL, which STOMP clients treat as the end of a message. Rejects any other version, and
+lengths that do not fit the body.
 
 `Seen` remembers which frames are stored, so that repeated frames are dropped. A source numbers its frames
 without gaps, so nearly all of its frames form one range of numbers. A frame that arrives late through another
@@ -24,7 +25,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hpwsn.journal.store.records import FrameRange
-from hpwsn.notification import Notification
+from hpwsn.notification import Notification, marked, unmarked
 from hpwsn_client.wsn.soap.soap_faults import SoapFault
 from hpwsn_client.wsn.topics.topic_expressions import Topic
 
@@ -82,7 +83,7 @@ class FrameId:
 
 def encode_frame(notifications: Iterable[Notification]) -> bytes:
     """Encode some notifications as the body of a frame."""
-    notifications = list(notifications)
+    notifications = list(map(marked, notifications))
     entries = [
         (
             None if n.topic is None else str(n.topic),
@@ -130,16 +131,8 @@ def _notifications(entries: Any, body: bytes, at: int) -> Any:
             topics[topic] = Topic.parse(topic)
         content = body[at : at + length]
         at += length
-        yield Notification(
-            None if topic is None else topics[topic],
-            content,
-            start,
-            end,
-            time / 1e6,
-            message_id,
-            target,
-            routing,
-        )
+        found = None if topic is None else topics[topic]
+        yield unmarked(Notification(found, content, start, end, time / 1e6, message_id, target, routing))
     if at != len(body):
         raise MalformedFrame(f"{len(body) - at} bytes are left over")
 

@@ -19,6 +19,7 @@ import logging
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import NamedTuple, Protocol
 
 from hpwsn.backbone.interface import Backbone
@@ -29,6 +30,7 @@ from hpwsn.errors import BackboneUnavailable, JournalUnavailable
 from hpwsn.journal.store.records import Arrival, MessageId
 from hpwsn.notification import END, INTERNAL, LARGE, Run, count_of, split_payloads, with_large_apart
 from hpwsn.topics.tree.tree import TopicTree
+from hpwsn.tracing.span_hooks import Spans
 from hpwsn_client.wsn.operations.notifications import MESSAGE_CLOSE, NotificationMessage, encode_content
 from hpwsn_client.wsn.soap import faults
 from hpwsn_client.wsn.topics.topic_expressions import Topic
@@ -131,6 +133,7 @@ class Admission:
         self._trouble: str | None = None
         self.limits: list[Limit] = []
         """Asked for requests of clients, in order."""
+        self.spans: Spans | None = None
         self.carried = 0
         """Which routing flags have a meaning here: none where this node is alone."""
         self.counts = {door: {"accepted": 0, "repeated": 0, "refused": 0} for door in DOORS}
@@ -144,11 +147,15 @@ class Admission:
         message_id: str | None = None,
         target: str | None = None,
         routing: int = 0,
+        traces: Sequence[str | None] = (),
     ) -> Span:
-        """Where the notifications are, once they can no longer be lost; raises a fault if none was taken."""
+        """Where the notifications are, once they can no longer be lost; raises a fault if none was taken.
+
+        `traces` has that of each message, or nothing.
+        """
         large = any(len(message.payload) >= LARGE for message in messages)
         try:
-            arguments = messages, message_id, target, routing
+            arguments = messages, message_id, target, routing, traces
             runs = await in_thread(runs_of, *arguments) if large else runs_of(*arguments)
         except faults.SoapFault:
             self.count(source.door, "refused", len(messages))
@@ -194,6 +201,8 @@ class Admission:
                 check(runs)
         if id_ is not None:
             self._ids.claim(id_, now)
+        if self.spans is not None:
+            self.spans.received(runs)
         return None
 
     def _check(self, source: Source, run: Run, now: float) -> None:
@@ -272,6 +281,8 @@ class Admission:
         return self._stored(first, runs, source)
 
     def _fail(self, runs: Sequence[Run], error: Exception, source: Source) -> None:
+        if self.spans is not None:
+            self.spans.stored(runs, str(error))
         self._ids.release(runs, error)
         self.count(source.door, "refused", count_of(runs))
 
@@ -282,7 +293,9 @@ class Admission:
         """
         try:
             first = await self._backbone.send(runs)
-        except Exception:
+        except Exception as error:
+            if self.spans is not None:
+                self.spans.stored(runs, str(error))
             self._ids.release(runs, faults.Busy("nothing was stored; try again", retry_after=RETRY_AFTER))
             return False
         self._stored(first, runs, CLIENT)
@@ -291,6 +304,8 @@ class Admission:
     def _stored(self, first: int | None, runs: Sequence[Run], source: Source) -> Span:
         if self._ids.claims:
             self._ids.settle(first, runs)
+        if self.spans is not None:
+            self.spans.stored(runs)
         number = sum([run.size for run in runs])
         self.counts[source.door]["accepted"] += number
         if self._trouble is not None:
@@ -301,11 +316,20 @@ class Admission:
         """Store what another node accepted and sent here; the future has the offset of the first."""
         for run in runs:
             self.conceal(run)
+        if self.spans is not None:
+            self.spans.received(runs, from_node=True)
         stored = self._store(runs, arrival)
+        if self.spans is not None:
+            stored.add_done_callback(lambda ended: self._end_spans(runs, ended))
         ids = {run.message_id for run in runs if run.message_id is not None}
         if ids:
             stored.add_done_callback(lambda ended: self._note_ids(ended, ids))
         return stored
+
+    def _end_spans(self, runs: Sequence[Run], ended: asyncio.Future[int]) -> None:
+        assert self.spans is not None
+        error = "cancelled" if ended.cancelled() else ended.exception()
+        self.spans.stored(runs, "" if error is None else str(error))
 
     def _note_ids(self, ended: asyncio.Future[int], ids: Iterable[str]) -> None:
         if not ended.cancelled() and ended.exception() is None:
@@ -369,15 +393,16 @@ def runs_of(
     message_id: str | None = None,
     target: str | None = None,
     routing: int = 0,
+    traces: Sequence[str | None] = (),
 ) -> list[Run]:
     """Parsed messages as runs: those in a row that differ in their payloads only are one."""
     runs: list[Run] = []
     payloads: list[bytes] = []
     before: NotificationMessage | None = None
-    for message in messages:
-        if before is None or not _opens_alike(message, before):
+    for message, trace in zip(messages, traces or repeat(None), strict=False):
+        if before is None or not _opens_alike(message, before) or trace != runs[-1].trace:
             _close(runs, payloads)
-            runs.append(open_run(message, message_id, target, routing))
+            runs.append(open_run(message, message_id, target, routing, trace))
             before = message
         payloads.append(message.payload)
     _close(runs, payloads)
@@ -394,6 +419,7 @@ def open_run(
     message_id: str | None = None,
     target: str | None = None,
     routing: int = 0,
+    trace: str | None = None,
 ) -> Run:
     """A run without payloads, for notifications that differ from this one only in the payload."""
     topic = None if message.topic is None else message.topic.topic
@@ -402,7 +428,7 @@ def open_run(
             f"a notification is on one topic, and {message.topic.text!r} may mean several; name one"
         )
     content, start, _ = encode_content(message)
-    return Run(topic, content[:start], b"", 0, 0.0, message_id, target, routing)
+    return Run(topic, content[:start], b"", 0, 0.0, message_id, target, routing, trace)
 
 
 def _close(runs: list[Run], payloads: list[bytes]) -> None:

@@ -51,7 +51,8 @@ class Arrivals:
         """Parse it as a door would; what the sender says of topic and payload counts for nothing."""
         element = parse_message_xml(join_notification(notification.content), self._limits)
         message = parse_notification_message(element)
-        (run,) = runs_of((message,), notification.message_id, notification.target)
+        traces = (notification.trace,)
+        (run,) = runs_of((message,), notification.message_id, notification.target, traces=traces)
         run.time = min(notification.time, self._clock())
         self._admission.check_form(run)
         return run

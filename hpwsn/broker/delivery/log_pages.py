@@ -64,7 +64,7 @@ class Stretch:
     def _with(self, offsets: Sequence[int], payloads: Sequence[bytes]) -> Stretch:
         """Some of the entries."""
         run = self.run
-        rest = run.time, run.message_id, run.target, run.routing
+        rest = run.time, run.message_id, run.target, run.routing, run.trace
         return Stretch(offsets, Run(run.topic, run.before, END.join((*payloads, b"")), len(payloads), *rest))
 
     def between(self, after: int, upto: int | None) -> Iterator[Stretch]:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 
 from hpwsn.broker.delivery.sending import Done, Sender, batch_of
+from hpwsn.broker.delivery.traced_pushes import NO_SPANS, DeliveryTracing, with_soap_header
 from hpwsn.broker.push.pool import Pusher
 from hpwsn.broker.push.request import Outcome, OutcomeKind, parse_target
 from hpwsn.broker.subscriptions.pull_points import PullPoints
@@ -58,13 +59,22 @@ PULL_BATCH = 1000
 class PushSender:
     """Posts Notify messages; the consumer's 2xx is the acknowledgement."""
 
-    def __init__(self, pusher: Pusher, batch: int, soap_action: SoapAction = "empty") -> None:
+    def __init__(
+        self,
+        pusher: Pusher,
+        batch: int,
+        soap_action: SoapAction = "empty",
+        tracing: DeliveryTracing = NO_SPANS,
+    ) -> None:
         self._pusher = pusher
+        self._tracing = tracing
         self._soap_action = soap_action
         self._batch = batch
         self._sent: Sequence[Notification] = ()
         self._content: Callable[[Notification], bytes] | None = None
         self._contents: Sequence[bytes] = ()
+        self._traced = False
+        """Whether one of the contents has a trace."""
         self._ids = itertools.count(1)
         # The prefix is unique to this process; the number makes each id unique.
         self._id_form = f"urn:uuid:{str(uuid.uuid4())[:24]}%012x".encode()
@@ -87,14 +97,20 @@ class PushSender:
             # Consecutive sends often have the same notifications, so cache their encoded contents.
             self._sent, self._content = notifications, prepared.content
             self._contents = tuple(map(prepared.content, notifications))
+            self._traced = any(map(_trace, notifications))
+        headers, before_first = prepared.headers, prepared.before_first
+        if self._traced:
+            before_first = with_soap_header(prepared, notifications)
+            lines, done = self._tracing.begin(subscription.id, prepared.url, notifications, done)
+            headers += lines
         body = (
             prepared.before_id,
             self._id_form % next(self._ids),
-            prepared.before_first,
+            before_first,
             prepared.between.join(self._contents),
             prepared.after_last,
         )
-        self._pusher.post(prepared.url, prepared.headers, body, done)
+        self._pusher.post(prepared.url, headers, body, done)
 
     def _prepare(self, subscription: Subscription) -> Prepared:
         prepared = subscription.prepared = prepare(subscription, self._soap_action)
@@ -103,6 +119,7 @@ class PushSender:
 
 _standard = attrgetter("content")
 _raw = attrgetter("payload")
+_trace = attrgetter("trace")
 
 
 def _original(notification: Notification) -> bytes:
@@ -123,6 +140,7 @@ def prepare(subscription: Subscription, soap_action: SoapAction) -> Prepared:
         headers=_header_lines(version, soap_action),
         before_id=before_id,
         before_first=before_body + notify + opening,
+        header_end=None if original else before_body.rfind(b"</", 0, before_body.rfind(b"Header>")),
         between=closing + opening,
         after_last=closing + (b"" if raw else NOTIFY_CLOSE) + after,
         content=_raw if raw else _original if original else _standard,

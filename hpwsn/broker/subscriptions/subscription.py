@@ -76,6 +76,8 @@ class Prepared:
     before_id: bytes
     before_first: bytes
     """From the id to the first notification's own content."""
+    header_end: int | None
+    """Where in `before_first` the SOAP headers end; None for consumers that get no further header."""
     between: bytes
     """From one content to the next."""
     after_last: bytes

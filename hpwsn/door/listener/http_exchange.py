@@ -23,6 +23,7 @@ from hpwsn.notification import LARGE
 from hpwsn_client.wsn.soap import faults
 from hpwsn_client.wsn.soap.envelope import SoapVersion, parse_envelope
 from hpwsn_client.wsn.soap.faults import encode_fault
+from hpwsn_client.wsn.soap.trace_context import parse_trace
 from hpwsn_client.wsn.soap.xml import Limits
 
 BUSY = 503
@@ -43,6 +44,8 @@ class Post:
     resource: str = ""
     gone: Callable[[], bool] = lambda: False
     """Whether the client has disconnected."""
+    trace: str | None = None
+    """The trace in the HTTP headers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +142,12 @@ class Responses:
         self._common = f"Date: {date}\r\nServer: {SERVER_SOFTWARE}\r\n".encode()
         accepted = Reply(HTTPStatus.ACCEPTED)
         self._accepted = (self.encode(accepted, close=False), self.encode(accepted, close=True))
+
+
+def trace_of(request: web.Request) -> str | None:
+    """The trace in the HTTP headers of a request; None without a valid one."""
+    traceparents = request.headers.getall("traceparent", None)
+    return parse_trace(traceparents, request.headers.getall("tracestate", ())) if traceparents else None
 
 
 async def read_body(request: web.Request) -> bytes:

@@ -41,8 +41,10 @@ DRAIN_LINGER = 1.0
 
 _END = b"\r\n\r\n"
 
-Offer = Callable[[Sequence[bytes], Callable[[bool], None]], int]
+Offer = Callable[[Sequence[bytes], Callable[[bool], None], Sequence[str | None]], int]
 """Accepts bodies in order and returns how many it took; 0 if the first needs the full lane.
+
+The last argument has the trace of each body in the HTTP headers, or nothing if no body has one.
 
 All bodies taken are stored, or none. The callback is called later, never during the call, with the outcome.
 """
@@ -150,6 +152,8 @@ class Lane(asyncio.Protocol):
         self._task: asyncio.Task[None] | None = None
         self._buffer = b""
         self._reads = 0
+        self._traced = False
+        """Whether a request of this connection had a trace."""
         self._usual: tuple[bytes, Head] | None = None
         """The bytes and the meaning of the last head; most heads are equal to it."""
         self._head: Head | None = None
@@ -271,7 +275,11 @@ class Lane(asyncio.Protocol):
     def _read_head(self, data: bytes, at: int) -> tuple[bytes, Head] | None:
         end = data.find(_END, at)
         head = self._find_head(data[at:end]) if end >= 0 else None
-        return None if head is None else (data[at : end + len(_END)], head)
+        if head is None:
+            return None
+        if head.trace is not None:
+            self._traced = True
+        return data[at : end + len(_END)], head
 
     def _await_rest(self, data: bytes) -> None:
         """Wait for the rest of an incomplete request, or hand over one that is not ordinary."""
@@ -304,7 +312,8 @@ class Lane(asyncio.Protocol):
         """Start the first request and those in its batch; return their number."""
         self._begun = True
         pending = PendingRequests(self, heads, bodies)
-        taken = 0 if self._full else self._offer(bodies, pending.stored)
+        traces = [head.trace for head in heads] if self._traced else ()
+        taken = 0 if self._full else self._offer(bodies, pending.stored, traces)
         full, taken = not taken, taken or 1
         if taken < len(bodies):
             pending.heads, pending.bodies = heads[:taken], bodies[:taken]
@@ -371,7 +380,7 @@ class Lane(asyncio.Protocol):
 
     async def _answer(self, request: PendingRequests) -> None:
         head = request.heads[0]
-        post = Post(await request.body(), head.charset, head.hint)
+        post = Post(await request.body(), head.charset, head.hint, trace=head.trace)
         if any(not other.full for other in self._unanswered):
             # A retry would reorder it after later requests without the client knowing.
             reply = self._lanes.soap.overtaken(post)

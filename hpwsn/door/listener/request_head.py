@@ -3,6 +3,8 @@
 httptools parses a head once; the result is cached by its bytes, since clients repeat their heads. Ordinary
 means HTTP/1.1 with one Content-Length within the limit, and no header that changes framing, encoding or the
 answer. All other requests, including malformed ones, go to the full lane. RFC 9112.
+
+The trace of a request is different each time. So its lines are cut out of a head before the cache is asked.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from dataclasses import dataclass
 import httptools
 
 from hpwsn_client.wsn.soap.envelope import SoapVersion
+from hpwsn_client.wsn.soap.trace_context import parse_trace
 
 LONGEST = 4096
 """Maximum bytes of an ordinary head."""
@@ -40,6 +43,8 @@ _ONCE = (b"content-length", b"content-type", b"connection", b"host")
 _is_name = re.compile(rb"[A-Za-z0-9-]+").fullmatch
 _is_value = re.compile(rb"[\x20-\x7e]*").fullmatch
 _is_length = re.compile(rb"[0-9]{1,18}").fullmatch
+_trace_line = re.compile(rb"\r\n(traceparent|tracestate):[ \t]*([\x20-\x7e\t]*)(?=\r\n|\Z)", re.IGNORECASE)
+_trace_lines, _without_trace = _trace_line.findall, _trace_line.sub
 _content_type = re.compile(
     rb"""(text/xml|application/xml|application/soap\+xml)"""
     rb"""(?:; ?(?:charset=("?)(utf-8|utf8)\2|action="[^"\\;,]*"))*""",
@@ -55,6 +60,7 @@ class Head:
     close: bool
     charset: str | None
     hint: SoapVersion
+    trace: str | None = None
 
 
 class Heads:
@@ -69,12 +75,29 @@ class Heads:
         try:
             return self._known[head]
         except KeyError:
-            found = read_head(head, self._body_limit)
-            if len(head) <= REMEMBERED:
-                if len(self._known) >= REMEMBERED:
-                    self._known.clear()
-                self._known[head] = found
-            return found
+            lines = _trace_lines(head)
+            return self._find_traced(head, lines) if lines else self._learn(head)
+
+    def _find_traced(self, head: bytes, lines: list[tuple[bytes, bytes]]) -> Head | None:
+        if len(head) > LONGEST:
+            return None
+        rest = _without_trace(b"", head)
+        known = self._known[rest] if rest in self._known else self._learn(rest)
+        if known is None:
+            return None
+        values: dict[bytes, list[str]] = {b"traceparent": [], b"tracestate": []}
+        for name, value in lines:
+            values[name.lower()].append(value.decode("latin-1"))
+        trace = parse_trace(values[b"traceparent"], values[b"tracestate"])
+        return Head(known.length, known.close, known.charset, known.hint, trace)
+
+    def _learn(self, head: bytes) -> Head | None:
+        found = read_head(head, self._body_limit)
+        if len(head) <= REMEMBERED:
+            if len(self._known) >= REMEMBERED:
+                self._known.clear()
+            self._known[head] = found
+        return found
 
 
 class _Collector:

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from hpwsn.door.notify.parts import (
-    NO_ROUTING,
+    NO_HEADERS,
     Frame,
+    Headers,
     Opening,
-    Routing,
     Unusual,
     match_envelope,
     read_frame,
@@ -24,7 +24,7 @@ from hpwsn.door.notify.parts import (
     read_opening,
 )
 from hpwsn.door.notify.scan import LEVELS
-from hpwsn.notification import END, PARTIAL, RELIABLE, LargeRun
+from hpwsn.notification import END, LargeRun
 from hpwsn_client.wsn.operations.notifications import MESSAGE_CLOSE
 from hpwsn_client.wsn.soap.names import HPWSN
 from hpwsn_client.wsn.soap.soap_faults import SoapFault
@@ -63,11 +63,10 @@ def _read(data: bytes, limits: Limits) -> LargeRun:
     if _occurs(data, (opening.close,), start, end):
         raise Unusual
     check_well_formed(data, limits)
-    message_id, (reliable, partial) = _headers(envelope.group("headers"), frame, limits)
+    message_id, routing, trace = _headers(envelope.group("headers"), frame, limits)
     parts = _payload_parts(data, start, end, opening, limits)
     content = b"".join((opening.before, *parts, MESSAGE_CLOSE))
-    routing = RELIABLE * reliable + PARTIAL * partial
-    return LargeRun(opening.topic, content, len(opening.before), 0.0, message_id, None, routing)
+    return LargeRun(opening.topic, content, len(opening.before), 0.0, message_id, None, routing, trace)
 
 
 def _end_of_payload(data: bytes, start: int, frame: Frame, opening: Opening) -> int:
@@ -78,9 +77,9 @@ def _end_of_payload(data: bytes, start: int, frame: Frame, opening: Opening) -> 
     return end
 
 
-def _headers(written: bytes | None, frame: Frame, limits: Limits) -> tuple[str | None, Routing]:
+def _headers(written: bytes | None, frame: Frame, limits: Limits) -> Headers:
     if not written:
-        return None, NO_ROUTING
+        return NO_HEADERS
     return read_headers(parse_header(written, limits, LEVELS, frame.header.declarations))
 
 

@@ -14,9 +14,11 @@ from typing import NamedTuple
 from lxml import etree
 
 from hpwsn.door.notify.scope import ATTRIBUTES, EMPTY, PREFIX, Scope, read_attributes
+from hpwsn.notification import PARTIAL, RELIABLE
 from hpwsn_client.wsn.operations.notifications import MESSAGE_OPEN
 from hpwsn_client.wsn.soap.addressing import EndpointReference, encode_epr
 from hpwsn_client.wsn.soap.names import HPWSN, SOAP11, SOAP12, WSA, WSNT, hp, wsa, wsnt
+from hpwsn_client.wsn.soap.trace_context import TRACEPARENT, parse_traceparent
 from hpwsn_client.wsn.topics.topic_expressions import Topic, encode_topic, parse_topic_expression
 
 _BLANK = b" \t\r\n"
@@ -26,10 +28,18 @@ _REFERENCES = frozenset(map(wsa, ("ReplyTo", "FaultTo", "From")))
 _MESSAGE_ID = hp("MessageId")
 _ROUTING = hp("Routing")
 _TRUTH = {"true": True, "1": True, "false": False, "0": False}
-Routing = tuple[bool, bool]
-"""Whether a notification is sent to other nodes reliably, and whether fragments may be delivered."""
-NO_ROUTING: Routing = (False, False)
 _ADDRESS = wsa("Address")
+
+
+class Headers(NamedTuple):
+    """What our headers say: the id, the routing flags, and the trace of all messages."""
+
+    message_id: str | None = None
+    routing: int = 0
+    trace: str | None = None
+
+
+NO_HEADERS = Headers()
 _PARTS: Mapping[bytes, bytes] = {
     b"xml": rb"""<\?xml\s+version=["']1\.0["'](?:\s+encoding=["'][Uu][Tt][Ff]-8["'])?\s*\?>""",
     b"p": PREFIX,
@@ -109,18 +119,24 @@ def _closing(*names: bytes) -> re.Pattern[bytes]:
     return re.compile(b"".join(end % re.escape(name) for name in names))
 
 
-def read_headers(header: etree._Element) -> tuple[str | None, Routing]:
-    """The MessageId, or None, and the Routing header; valid WS-Addressing headers are ignored."""
-    message_id = routing = None
+def read_headers(header: etree._Element) -> Headers:
+    """Our headers; valid WS-Addressing headers are ignored."""
+    message_id = routing = trace = None
     for child in header:
         tag = child.tag
         if tag == _MESSAGE_ID and message_id is None and not len(child):
             message_id = (child.text or "").strip() or None
         elif tag == _ROUTING and routing is None:
             routing = _TRUTH[child.get("reliable", "false")], _TRUTH[child.get("partial", "false")]
+        elif tag == TRACEPARENT and trace is None and not len(child):
+            trace = (child.text or "").strip()
+            if len(trace.split()) > 1:
+                raise Unusual
         elif tag not in _PLAIN_HEADERS and not (tag in _REFERENCES and _has_address(child)):
             raise Unusual
-    return message_id, routing or NO_ROUTING
+    reliable, partial = routing or (False, False)
+    flags = RELIABLE * reliable + PARTIAL * partial
+    return Headers(message_id, flags, parse_traceparent(trace) if trace else None)
 
 
 def _has_address(reference: etree._Element) -> bool:

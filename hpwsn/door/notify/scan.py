@@ -23,10 +23,10 @@ from typing import NamedTuple
 from lxml import etree
 
 from hpwsn.door.notify.parts import (
-    NO_ROUTING,
+    NO_HEADERS,
     Frame,
+    Headers,
     Opening,
-    Routing,
     Unusual,
     find_after,
     match_envelope,
@@ -37,7 +37,7 @@ from hpwsn.door.notify.parts import (
 )
 from hpwsn.door.notify.scope import Scope
 from hpwsn.door.notify.shapes import Shapes
-from hpwsn.notification import END, PARTIAL, RELIABLE, Run, split_payloads
+from hpwsn.notification import END, Run, split_payloads
 from hpwsn_client.wsn.soap.soap_faults import SoapFault
 from hpwsn_client.wsn.soap.xml import (
     Limits,
@@ -83,7 +83,7 @@ class NotifyScan:
         self._shapes = Shapes(lambda element: parse_content(element, limits, LEVELS))
 
     def read(self, data: bytes) -> list[Run] | None:
-        """The runs of a UTF-8 envelope, with id and routing; None if the full parser is needed."""
+        """The runs of a UTF-8 envelope, with id, routing and trace; None if the full parser is needed."""
         # A search for one byte is much faster than one for two, and few messages have these bytes.
         begun = data.find(b"?>") + 2 if data.startswith(b"<?") else 0
         if END in data:
@@ -166,14 +166,11 @@ class NotifyScan:
             return None
         rows = [self._ready_row(*each) for each in found]
         self._check_size(data, rows)
-        message_id, (reliable, partial) = self._check(frame, data, data[start:stop], rows)
+        message_id, routing, trace = self._check(frame, data, data[start:stop], rows)
         if start == stop and len(rows) == 1 and rows[0].size == 1:
             self._remember_single(data, at, rows[0].opening)
-        routing = RELIABLE * reliable + PARTIAL * partial
-        return [
-            Run(row.opening.topic, row.opening.before, row.payloads, row.size, 0.0, message_id, None, routing)
-            for row in rows
-        ]
+        rest = 0.0, message_id, None, routing, trace
+        return [Run(row.opening.topic, row.opening.before, row.payloads, row.size, *rest) for row in rows]
 
     def _rows(self, data: bytes, at: int, end: int, frame: Frame) -> list[tuple[Opening, list[bytes]]] | None:
         """The payloads in order, grouped by opening; None if an opening is not cached."""
@@ -204,13 +201,11 @@ class NotifyScan:
         tried = unused and ready == payloads
         return Row(opening, ready, len(raw), fits=not tried and self._shapes.fit(ready))
 
-    def _check(
-        self, frame: Frame, data: bytes, headers: bytes, rows: Sequence[Row]
-    ) -> tuple[str | None, Routing]:
+    def _check(self, frame: Frame, data: bytes, headers: bytes, rows: Sequence[Row]) -> Headers:
         """Check payloads of unknown shape and the headers; return the headers' values."""
         unknown = [split_payloads(row.payloads) for row in rows if not row.fits]
         if not unknown and not headers:
-            return None, NO_ROUTING
+            return NO_HEADERS
         if not unknown:
             return read_headers(parse_header(headers, self._limits, LEVELS, frame.header.declarations))
         if headers and len(rows) == 1 and len(unknown[0]) == 1:

@@ -18,7 +18,7 @@ from hpwsn.door.onvif.pull_subscriptions import PullSubscriptions
 from hpwsn.door.soap import contract
 from hpwsn.door.soap.broker_operations import PausableSubscriptionManager
 from hpwsn.door.soap.dispatch import Answer, Call, Endpoint, OperationGroup, operation
-from hpwsn.door.soap.operation import Context, publish, read
+from hpwsn.door.soap.operation import Context, publish, read, trace_headers
 from hpwsn.door.soap.resource_operations import SubscriptionLifetime, SubscriptionProperties
 from hpwsn.journal.store.records import Pulled
 from hpwsn.settings import OnvifSettings
@@ -144,9 +144,9 @@ class PullPointSubscription(OperationGroup):
         reference = EndpointReference(context.address(call.resource))
         messages = (join_notification(each.stored.notification.content, reference) for each in pulled)
         body = onvif.join_pull_messages_response(context.broker.now(), end, messages)
-        return Answer(
-            body, _delivery_report(context, subscription.pull_point, pulled), response_action("PullMessages")
-        )
+        report = _delivery_report(context, subscription.pull_point, pulled)
+        traced = trace_headers(each.stored.notification for each in pulled)
+        return Answer(body, report, response_action("PullMessages"), traced)
 
     @operation(contract.SetSynchronizationPoint)
     async def synchronize(ctx: OnvifSpyneContext, call: Call) -> onvif.SetSynchronizationPointResponse:  # noqa: N805

@@ -20,7 +20,7 @@ from hpwsn.broker.admission.admission import Source
 from hpwsn.contracts import process_wsdl
 from hpwsn.door.original.push_endpoints import PushEndpoints
 from hpwsn.door.soap.dispatch import Answer, Call
-from hpwsn.door.soap.operation import Context, message_id, receipt_to, routing
+from hpwsn.door.soap.operation import Context, message_id, receipt_to, routing, traces
 from hpwsn.door.soap.owner_proxy import OwnerProxy
 from hpwsn.door.soap.soap_door import SoapDoor, describe
 from hpwsn.notification import PARTIAL
@@ -92,7 +92,7 @@ class OriginalDoor:
         request = await in_thread(parse_process, *arguments) if call.large else parse_process(*arguments)
         answer = None
         if isinstance(request, PackedNotification):
-            await self._publish(request, envelope)
+            await self._publish(request, call)
         else:
             answer = await self._run(request)
         if is_string(envelope.body):
@@ -118,7 +118,8 @@ class OriginalDoor:
             None if terminates is None else datetime.fromtimestamp(terminates, UTC),
         )
 
-    async def _publish(self, request: PackedNotification, envelope: Envelope) -> None:
+    async def _publish(self, request: PackedNotification, call: Call) -> None:
+        envelope = call.envelope
         flags = routing(envelope)
         message: NotificationMessage | None = request.message
         if request.package is not None:
@@ -129,7 +130,11 @@ class OriginalDoor:
             broker = self._context.broker
             messages = broker.ask_for_receipts([message], receipt_to(envelope))
             await broker.admission.publish(
-                messages, source=_SOURCE, message_id=message_id(envelope), routing=flags
+                messages,
+                source=_SOURCE,
+                message_id=message_id(envelope),
+                routing=flags,
+                traces=traces(call, 1),
             )
 
     def _reassemble(self, request: PackedNotification) -> NotificationMessage | None:

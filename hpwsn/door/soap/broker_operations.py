@@ -14,7 +14,7 @@ from hpwsn.broker.broker import Broker
 from hpwsn.broker.subscriptions.pull_points import batch_name
 from hpwsn.door.soap import contract
 from hpwsn.door.soap.dispatch import Answer, Call, Endpoint, OperationGroup, operation
-from hpwsn.door.soap.operation import Context, SpyneContext, publish, read
+from hpwsn.door.soap.operation import Context, SpyneContext, publish, read, trace_headers
 from hpwsn.door.soap.registration_operations import (
     PublisherRegistrationManager,
     RegisterPublisher,
@@ -108,7 +108,8 @@ class PullPoint(OperationGroup):
             return Answer(join_get_messages_response(messages))
         name = None if request.confirm is None else batch_name(pulled[-1].seq)
         body = join_get_messages_response(messages, name)
-        return Answer(body, partial(broker.pull_points.handed_out, call.resource, pulled))
+        report = partial(broker.pull_points.handed_out, call.resource, pulled)
+        return Answer(body, report, headers=trace_headers(each.stored.notification for each in pulled))
 
     @operation(contract.DestroyPullPoint)
     async def destroy(ctx: SpyneContext, call: Call) -> wsn.DestroyPullPointResponse:  # noqa: N805

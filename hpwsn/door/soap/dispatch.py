@@ -38,6 +38,8 @@ class Call:
     """Returns whether the client has closed its connection; for operations that wait."""
     large: bool = False
     """Whether the request is so large that a thread must work on it."""
+    trace: str | None = None
+    """The trace in the HTTP headers; None without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,8 @@ class Answer:
     """Called once with whether the answer was written to the client's connection."""
     action: str | None = None
     """The wsa:Action of the answer; None for the action that the standard gives the response."""
+    headers: tuple[bytes, ...] = ()
+    """SOAP headers beside those of WS-Addressing."""
 
 
 class Operations(Protocol):

@@ -1,10 +1,11 @@
 """What the SOAP operations share: their context, the parser of a request, and the Notify operation.
 
-The headers hp:MessageId, hp:Routing and hp:ReceiptTo are read here too.
+The headers hp:MessageId, hp:Routing, hp:ReceiptTo and hp:Traceparent are read here too.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -14,7 +15,7 @@ from hpwsn.background import in_thread
 from hpwsn.broker.admission.admission import Source
 from hpwsn.broker.broker import Broker
 from hpwsn.door.soap.dispatch import Call
-from hpwsn.notification import PARTIAL, RELIABLE
+from hpwsn.notification import PARTIAL, RELIABLE, Notification
 from hpwsn_client.wsn.operations.messages import parse_message
 from hpwsn_client.wsn.operations.notifications import parse_notify
 from hpwsn_client.wsn.operations.receipts import RECEIPT_TO, ReceiptTo
@@ -22,6 +23,7 @@ from hpwsn_client.wsn.soap.addressing import parse_epr
 from hpwsn_client.wsn.soap.envelope import Envelope
 from hpwsn_client.wsn.soap.names import hp
 from hpwsn_client.wsn.soap.soap_faults import InvalidMessage
+from hpwsn_client.wsn.soap.trace_context import TRACEPARENT, encode_traces, parse_traces
 from hpwsn_client.wsn.soap.xml import Limits
 from hpwsn_client.wsn.topics.topic import shown
 
@@ -75,7 +77,26 @@ async def publish(
         target=target,
         source=Source(registration=registration, door=door),
         routing=routing(envelope),
+        traces=traces(call, len(messages)),
     )
+
+
+def traces(call: Call, count: int) -> list[str | None]:
+    """Return the trace of each of `count` messages; empty if none has one.
+
+    The header hp:Traceparent goes before the HTTP header; without a valid value the HTTP header counts.
+    """
+    header = call.envelope.header(TRACEPARENT) if call.envelope.headers else None
+    found = parse_traces(header.text or "", count) if header is not None else []
+    if not any(found):
+        found = [call.trace] * count
+    return found if any(found) else []
+
+
+def trace_headers(notifications: Iterable[Notification]) -> tuple[bytes, ...]:
+    """Return the SOAP headers of an answer with these notifications."""
+    found = [each.trace for each in notifications]
+    return (encode_traces(found),) if any(found) else ()
 
 
 def routing(envelope: Envelope) -> int:

@@ -17,7 +17,7 @@ from lxml import etree
 
 from hpwsn.background import in_thread
 from hpwsn.contracts import broker_wsdl, plain_broker_wsdl
-from hpwsn.door.listener.http_exchange import Post, Refusals, Reply, read_body
+from hpwsn.door.listener.http_exchange import Post, Refusals, Reply, read_body, trace_of
 from hpwsn.door.soap.broker_operations import endpoints
 from hpwsn.door.soap.dispatch import Answer, Call, Operations
 from hpwsn.door.soap.operation import Context
@@ -36,6 +36,7 @@ from hpwsn_client.wsn.soap.envelope import (
     parse_envelope,
 )
 from hpwsn_client.wsn.soap.names import hp, response_action, wsa
+from hpwsn_client.wsn.soap.trace_context import TRACEPARENT
 from hpwsn_client.wsn.soap.xml import Limits
 
 log = logging.getLogger(__name__)
@@ -46,6 +47,7 @@ UNDERSTOOD = frozenset(
         hp("MessageId"),
         hp("Routing"),
         RECEIPT_TO,
+        TRACEPARENT,
     ]
 )
 """The headers that a request may mark with mustUnderstand."""
@@ -110,6 +112,7 @@ class SoapDoor(Refusals):
             request.path,
             request.match_info.get("id", ""),
             lambda: request.transport is None,
+            trace_of(request),
         )
         reply = await self.answer(post, endpoint, understood)
         response = response_of(reply)
@@ -138,7 +141,7 @@ class SoapDoor(Refusals):
                 envelope = parse_envelope(post.data, self._context.limits, post.charset)
             version, relates_to = envelope.version, envelope.addressing.message_id
             check_must_understand(envelope, understood)
-            call = Call(envelope, post.resource, post.gone, large=len(post.data) >= LARGE)
+            call = Call(envelope, post.resource, post.gone, len(post.data) >= LARGE, post.trace)
             return _answer(envelope, await endpoint.call(call))
         except faults.SoapFault as fault:
             return self.refuse(fault, fault.version or version, relates_to)
@@ -159,6 +162,7 @@ class SoapDoor(Refusals):
         run = await in_thread(_read_large, post.data, self._context.limits)
         if run is None:
             return False
+        run.trace = run.trace or post.trace
         await self._context.broker.admission.publish_runs([run])
         return True
 
@@ -188,7 +192,7 @@ def _answer(envelope: Envelope, result: Message | Answer | None) -> Reply:
     if result is None:
         return Reply(202)
     answer = result if isinstance(result, Answer) else Answer(encode_message(result))
-    headers = _reply_headers(envelope, answer.action)
+    headers = (*_reply_headers(envelope, answer.action), *answer.headers)
     body = encode_envelope(envelope.version, answer.body, headers)
     return Reply(200, body, {"Content-Type": envelope.version.content_type}, answer.report_delivery)
 

@@ -13,7 +13,7 @@ from typing import Any
 from hpwsn.journal.store.log_rows import rows_of
 from hpwsn.journal.store.records import NO_TOPIC
 from hpwsn.journal.store.tables import NEVER_CURRENT
-from hpwsn.notification import INTERNAL, RELIABLE, LargeRun, Run
+from hpwsn.notification import INTERNAL, RELIABLE, LargeRun, Run, mark_of
 from hpwsn_client.wsn.topics.topic_expressions import Topic
 
 _CHUNKS = (256, 64)
@@ -106,12 +106,13 @@ class _Rows:
         if run.large:
             assert isinstance(run, LargeRun)
             last = first
-            place = stream, moment, len(run.before), run.end
-            self.large += (first, *place, run.message_id, run.file, len(run.content))
+            mark = len(mark_of(run.trace))
+            place = stream, moment, mark + len(run.before), mark + run.end
+            self.large += (first, *place, run.message_id, run.file, mark + len(run.content))
         else:
-            for content, tail, size in rows_of(run):
+            for content, head, tail, size in rows_of(run):
                 last += size
-                self.log += (last, stream, moment, len(run.before), tail, run.message_id, content)
+                self.log += (last, stream, moment, head, tail, run.message_id, content)
         if run.message_id is not None:
             self._add_id(first, last, run.message_id, moment)
         if run.routing & RELIABLE:

@@ -13,6 +13,7 @@ import logging
 import os
 import secrets
 from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 
 from hpwsn.durable_files import sync_folder
@@ -44,27 +45,27 @@ class LargeContents:
         self._unstored.add(name)
         return name
 
-    def write(self, name: str, content: bytes) -> None:
-        """Write a content to a new file; JournalUnavailable without space."""
+    def write(self, name: str, content: bytes, mark: bytes = b"") -> None:
+        """Write a content, with a mark before it, to a new file; JournalUnavailable without space."""
         if self._limit is not None and self.bytes + len(content) > self._limit:
             raise JournalUnavailable(
                 f"a notification of {len(content)} bytes does not fit into the journal's limit of"
                 f" {self._limit} bytes (journal.max_bytes), of which large notifications use {self.bytes}"
             )
         try:
-            self._write(self._directory / name, content)
+            self._write(self._directory / name, content, mark)
         except OSError as error:
             raise JournalUnavailable(
                 f"a notification of {len(content)} bytes cannot be written to {self._directory}:"
                 f" {error.strerror}; free space there"
             ) from error
-        self.bytes += len(content)
+        self.bytes += len(mark) + len(content)
 
-    def _write(self, path: Path, content: bytes) -> None:
+    def _write(self, path: Path, content: bytes, mark: bytes) -> None:
         self._make_directory()
         with open(path, "xb", buffering=0, opener=_open_private) as file, memoryview(content) as left:
-            for at in range(0, len(content), _PIECE):
-                piece = left[at : at + _PIECE]
+            pieces = (left[at : at + _PIECE] for at in range(0, len(content), _PIECE))
+            for piece in chain((memoryview(mark),), pieces):
                 while piece:
                     piece = piece[file.write(piece) or 0 :]
             if self._sync:

@@ -3,7 +3,8 @@
 The offset of a row is that of its last notification. So queries for "after an offset", the greatest offset
 and a topic's current message work for both kinds of rows. The column `tail` of a single notification is the
 end of its payload; `tail` of a run is its negative size. The content of a run is the bytes before each
-payload, then all payloads with END after each, then the bytes after each payload. Pure: no database here.
+payload, then all payloads with END after each, then the bytes after each payload. The mark of a trace is in
+front of the content (hpwsn/notification.py). Pure: no database here.
 """
 
 from collections.abc import Container, Iterator, Sequence
@@ -17,7 +18,10 @@ from hpwsn.notification import (
     LargeRun,
     Notification,
     Run,
+    mark_of,
+    read_mark,
     split_payloads,
+    unmarked,
 )
 from hpwsn_client.wsn.operations.notifications import MESSAGE_CLOSE
 from hpwsn_client.wsn.topics.topic_expressions import Topic
@@ -58,19 +62,20 @@ class Row(NamedTuple):
         return self.offset - max(self.first - 1, offset)
 
 
-def rows_of(run: Run) -> Iterator[tuple[bytes, int, int]]:
-    """The rows of a run: content, `tail`, and number of notifications of each."""
-    start = len(run.before)
+def rows_of(run: Run) -> Iterator[tuple[bytes, int, int, int]]:
+    """The rows of a run: content, `head`, `tail`, and number of notifications of each."""
+    before = run.before if run.trace is None else mark_of(run.trace) + run.before
+    start = len(before)
     if run.size == 1:
-        content = run.before + run.payloads[:-1] + MESSAGE_CLOSE
-        yield content, len(content) - len(MESSAGE_CLOSE), 1
+        content = before + run.payloads[:-1] + MESSAGE_CLOSE
+        yield content, start, len(content) - len(MESSAGE_CLOSE), 1
         return
     if run.target not in (None, INTERNAL):
         for payload in split_payloads(run.payloads):
-            yield run.before + payload + MESSAGE_CLOSE, start + len(payload), 1
+            yield before + payload + MESSAGE_CLOSE, start, start + len(payload), 1
         return
     for payloads, size in _cut(run):
-        yield run.before + payloads + MESSAGE_CLOSE, -size, size
+        yield before + payloads + MESSAGE_CLOSE, start, -size, size
 
 
 def _cut(run: Run) -> Iterator[tuple[bytes, int]]:
@@ -105,9 +110,12 @@ def read_row(
     """The notifications of a row with their offsets; from a run, only the wanted offsets."""
     offset, _, time, head, tail, message_id, _, _ = row
     if tail >= 0:
-        return ((offset, Notification(topic, content, head, tail, time / 1e6, message_id, target)),)
-    before, (*payloads, after) = content[:head], content[head:].split(END)
-    rest = time / 1e6, message_id, target, 0
+        one = Notification(topic, content, head, tail, time / 1e6, message_id, target)
+        return ((offset, unmarked(one)),)
+    trace, mark = read_mark(content)
+    before, (*payloads, after) = content[mark:head], content[head:].split(END)
+    head -= mark
+    rest = time / 1e6, message_id, target, 0, trace
     return [
         (at, _new(Notification, (topic, before + each + after, head, head + len(each), *rest)))
         for at, each in enumerate(payloads, row.first)
@@ -123,8 +131,10 @@ def read_run(
     The row must have an entry there, and be for no pull point. Payloads are split only where the row is cut.
     """
     first, last = max(row.first, after + 1), min(row.offset, upto)
+    trace, mark = read_mark(content)
+    rest = row.time / 1e6, row.message_id, target, 0, trace
     if row.outside:
-        return first, LargeRun(topic, content, row.head, row.time / 1e6, row.message_id, target)
+        return first, LargeRun(topic, content[mark:], row.head - mark, *rest)
     if row.tail >= 0:
         payloads = content[row.head : row.tail] + END
     else:
@@ -132,8 +142,7 @@ def read_run(
         if last - first < row.offset - row.first:
             kept = split_payloads(payloads)[first - row.first : last - row.first + 1]
             payloads = END.join((*kept, b""))
-    before, size = content[: row.head], last - first + 1
-    return first, Run(topic, before, payloads, size, row.time / 1e6, row.message_id, target)
+    return first, Run(topic, content[mark : row.head], payloads, last - first + 1, *rest)
 
 
 def parse_rows(rows: Sequence[Sequence[Any]]) -> list[Row]:

@@ -23,7 +23,7 @@ _NAMES = {
     "cluster": "the cluster",
 }
 
-_TOLD = frozenset((*(name for name, _, _ in AWAY.values()), "NodeDead"))
+_TOLD = frozenset((*(name for name, _, _ in AWAY.values()), "DirectoryStale", "NodeDead"))
 """Alerts whose beginning and end are events of their own."""
 
 
@@ -48,6 +48,7 @@ class NodeEvents:
         parts.alerts.raised.add(self._raised)
         parts.alerts.cleared.add(self._cleared)
         self._changes = self._directory_changes()
+        self._look_at_members()
 
     def look(self) -> None:
         """Compare with the second before."""
@@ -75,6 +76,9 @@ class NodeEvents:
 
     def _look_at_problems(self) -> None:
         before, self._problems = self._problems, self._parts.problems()
+        # A node whose directory was read once is ready without it, but does not follow its changes.
+        if problem := self._parts.topics.status()["problem"]:
+            self._problems.setdefault("directory", problem)
         note = self._parts.events_log.note
         for part in self._problems.keys() - before.keys():
             note("problem", f"{_NAMES[part]} is away: {self._problems[part]}")

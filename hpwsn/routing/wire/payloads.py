@@ -1,10 +1,11 @@
 """A notification as the payload of a publication between nodes (version 1), and its pieces. Pure.
 
-    version:1 start:4 end:4 time:8 length:2 id  content
+    version:1 start:4 end:4 time:8 length:2 id  mark  content
 
 The time is in microseconds since the epoch. The id is that of the publisher's MessageId header, and empty
-without one. The topic is not in the payload. The parser rejects other versions, and a start or end outside
-the content.
+without one. The topic is not in the payload. The mark has the trace (hpwsn/notification.py); start and end
+count from its beginning, so that it is a part of the content for a node that does not know it. The parser
+rejects other versions, and a start or end outside the content.
 """
 
 from __future__ import annotations
@@ -13,7 +14,17 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from hpwsn.notification import END, FOREIGN, LARGE, LargeRun, Notification
+from hpwsn.notification import (
+    END,
+    FOREIGN,
+    LARGE,
+    LONGEST_MARK,
+    LargeRun,
+    Notification,
+    mark_of,
+    read_mark,
+    unmarked,
+)
 from hpwsn.routing.wire.binary import MalformedMessage
 from hpwsn.routing.wire.original_fragments import piece_payloads
 from hpwsn.routing.wire.publication import LargePayload, Payload
@@ -23,7 +34,7 @@ from hpwsn_client.wsn.topics.topic_expressions import Topic
 
 _HEAD = struct.Struct(">BIIqH")
 _VERSION = 1
-_LONGEST_HEAD = _HEAD.size + 0xFFFF
+_LONGEST_HEAD = _HEAD.size + 0xFFFF + LONGEST_MARK
 _TEXT = text_payload("").partition(b">")[0]
 PIECE_HEADERS = 320
 """Bytes of a datagram reserved for the frame, the publication and the names of a piece."""
@@ -32,12 +43,12 @@ PIECE_HEADERS = 320
 def encode_payload(notification: Notification) -> Payload:
     """Encode a notification without its topic; the content of a large one is not copied."""
     id_ = (notification.message_id or "").encode("utf-8", "replace")[:65535]
-    head = _HEAD.pack(
-        _VERSION, notification.start, notification.end, round(notification.time * 1e6), len(id_)
-    )
+    mark = mark_of(notification.trace)
+    start, end = notification.start + len(mark), notification.end + len(mark)
+    head = _HEAD.pack(_VERSION, start, end, round(notification.time * 1e6), len(id_))
     if len(notification.content) >= LARGE:
-        return LargePayload((head + id_, notification.content))
-    return b"".join((head, id_, notification.content))
+        return LargePayload((head + id_ + mark, notification.content))
+    return b"".join((head, id_, mark, notification.content))
 
 
 def parse_payload(topic: str | None, payload: bytes) -> Notification:
@@ -45,7 +56,8 @@ def parse_payload(topic: str | None, payload: bytes) -> Notification:
     head = _parse_head(topic, payload)
     content = payload[head.length :]
     _check_content(head, content)
-    return Notification(head.topic, content, head.start, head.end, head.time, head.message_id, None, FOREIGN)
+    rest = head.time, head.message_id, None, FOREIGN
+    return unmarked(Notification(head.topic, content, head.start, head.end, *rest))
 
 
 def parse_large_payload(topic: str | None, payload: LargePayload) -> LargeRun:
@@ -54,9 +66,11 @@ def parse_large_payload(topic: str | None, payload: LargePayload) -> LargeRun:
     while rest and len(beginning) < _LONGEST_HEAD:
         beginning, rest = beginning + rest[0], rest[1:]
     head = _parse_head(topic, beginning)
-    content = b"".join((beginning[head.length :], *rest))
+    trace, mark = read_mark(beginning[head.length :])
+    content = b"".join((beginning[head.length + mark :], *rest))
+    head = head._replace(start=head.start - mark, end=head.end - mark)
     _check_content(head, content)
-    return LargeRun(head.topic, content, head.start, head.time, head.message_id, None, FOREIGN)
+    return LargeRun(head.topic, content, head.start, head.time, head.message_id, None, FOREIGN, trace)
 
 
 class _Head(NamedTuple):
@@ -96,7 +110,8 @@ def _check_content(head: _Head, content: bytes) -> None:
 def pieces(notification: Notification, identification: str, fragment_size: int) -> Iterator[Notification]:
     """Yield the pieces of a notification, one per datagram; a small notification is not split."""
     content, start, end = notification.content, notification.start, notification.end
-    room = max(fragment_size - PIECE_HEADERS - start - (len(content) - end), fragment_size // 4)
+    around = len(mark_of(notification.trace)) + start + (len(content) - end)
+    room = max(fragment_size - PIECE_HEADERS - around, fragment_size // 4)
     cut = piece_payloads(_message_content(notification), identification, room)
     if not cut:
         yield notification

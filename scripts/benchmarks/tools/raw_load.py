@@ -83,6 +83,14 @@ def notify_requests(messages: int) -> tuple[bytes, ...]:
     return tuple(request("POST", "/wsn", headers, _ENVELOPE.format(_NOTIFY.format(body))) for body in bodies)
 
 
+def traced_requests(messages: int) -> tuple[bytes, ...]:
+    """The same requests, each with another W3C traceparent, as an instrumented client sends them."""
+    traces = (f"00-{number:032x}-{number:016x}-01" for number in range(1, DIFFERENT + 1))
+    lines = (f"\r\ntraceparent: {trace}\r\nContent-Length".encode() for trace in traces)
+    requests = zip(notify_requests(messages), lines, strict=True)
+    return tuple(plain.replace(b"\r\nContent-Length", line, 1) for plain, line in requests)
+
+
 def event_requests(messages: int) -> tuple[bytes, ...]:
     """The same readings as JSON: an object, or an array where there are several."""
     path = f"/topics/{TOPIC.replace('/', ':')}/events"

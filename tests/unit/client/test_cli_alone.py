@@ -2,7 +2,8 @@
 
 import pytest
 
-from hpwsn_client.commands.main import _column_marked, main
+from hpwsn_client.commands.listen import _column_marked
+from hpwsn_client.commands.main import main
 from hpwsn_client.wsn.soap.faults import InvalidMessageContentExpressionFault
 
 

@@ -26,7 +26,7 @@ class Recorder:
         self.arrived = asyncio.Event()
         self.error = None
 
-    async def send(self, messages, message_id):
+    async def send(self, messages, message_id, traces):
         self.under_way += 1
         self.most_under_way = max(self.most_under_way, self.under_way)
         self.sent.append([m.text for m in messages])

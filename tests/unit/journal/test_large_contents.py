@@ -191,10 +191,10 @@ async def test_an_append_that_is_cancelled_during_its_write_leaves_nothing(
     writing, go_on = threading.Event(), threading.Event()
     write = LargeContents._write
 
-    def slow(self: LargeContents, file: Path, content: bytes) -> None:
+    def slow(self: LargeContents, file: Path, content: bytes, mark: bytes) -> None:
         writing.set()
         assert go_on.wait(60)
-        write(self, file, content)
+        write(self, file, content, mark)
 
     monkeypatch.setattr(LargeContents, "_write", slow)
     async with opened() as (journal, _), patience():

@@ -102,7 +102,7 @@ class JournalMachine(RuleBasedStateMachine):
 
     def note_rows(self, first: int, appended: Sequence[Run]) -> None:
         for run in appended:
-            for _, _, size in rows_of(run):
+            for _, _, _, size in rows_of(run):
                 self.ends |= dict.fromkeys(range(first, first + size), first + size - 1)
                 first += size
 

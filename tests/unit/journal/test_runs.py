@@ -211,3 +211,21 @@ async def test_what_is_pulled_of_runs_is_bounded_by_its_contents(
             met += [each.stored.offset for each in pulled]
             await journal.confirm("p", pulled[-1].seq)
         assert met == [1, 2, 3, 4, 5, 6]
+
+
+@pytest.mark.parametrize("size", [1, 3, rows.ROW_MEMBERS + 1])
+@pytest.mark.parametrize("target", [None, "point"])
+async def test_a_run_keeps_its_trace(opened: Any, size: int, target: str | None) -> None:
+    trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01 congo=t61rcWkgMzE"
+    sent = run(size, target=target)
+    sent.trace = trace
+    async with opened() as (journal, _):
+        first = await journal.append([run(2), sent, run(2)])
+        found = await journal.read(range(first, first + size + 4))
+    expected = [*run(2), *sent, *run(2)]
+    assert [entry.notification for entry in found] == expected
+    assert [entry.notification.trace for entry in found] == [None, None, *[trace] * size, None, None]
+    async with opened() as (journal, _):
+        assert [
+            entry.notification for entry in await journal.read(range(first, first + size + 4))
+        ] == expected

@@ -19,6 +19,7 @@ from hpwsn.broker.delivery.log_pages import Page, Stretch
 from hpwsn.door.event_shapes.learned_shapes import LearnedShapes
 from hpwsn.door.event_shapes.payload_shapes import SEPARATOR, WHOLE, JsonForm, RowsForm
 from hpwsn.notification import Run
+from hpwsn_client.wsn.soap.trace_context import traceparent_of
 
 ROWS_TYPE = "application/vnd.hpwsn.rows"
 ROWS, MOST_ROWS = 10_000, 50_000
@@ -87,7 +88,8 @@ def _middle(run: Run) -> bytes:
     time = datetime.fromtimestamp(run.time, UTC).isoformat(timespec="milliseconds")
     id_ = "null" if run.message_id is None else json.dumps(run.message_id, ensure_ascii=False)
     topic = "null" if run.topic is None else _quoted(str(run.topic))
-    return f'"topic": {topic}, "time": "{time}", "id": {id_}, "data": '.encode()
+    trace = "" if run.trace is None else f'"traceparent": "{traceparent_of(run.trace)}", '
+    return f'"topic": {topic}, "time": "{time}", "id": {id_}, {trace}"data": '.encode()
 
 
 @lru_cache(maxsize=10_000)

@@ -21,7 +21,7 @@ from hpwsn.broker.broker import Broker
 from hpwsn.broker.delivery.log_pages import Page, encode_once, off_loop
 from hpwsn.broker.delivery.log_readers import Query, Readers
 from hpwsn.door.event_shapes.line_shapes import LineShapes
-from hpwsn.door.listener.http_exchange import read_body
+from hpwsn.door.listener.http_exchange import read_body, trace_of
 from hpwsn.door.rest.authorization import Accepts, reads_internal
 from hpwsn.door.rest.events.event_pages import MOST_ROWS, ROWS, ROWS_BYTES, ROWS_TYPE, EventPages
 from hpwsn.door.rest.events.event_parameters import (
@@ -156,7 +156,7 @@ class EventsDoor:
             payloads, count = await off_loop(len(data), self._payloads, data, content_type)
         opening = NotificationMessage(TopicExpression.of_message(topic), b"")
         (message,) = self._broker.ask_for_receipts((opening,), receipt_to_of(request))
-        run = open_run(message, message_id, routing=routing_of(request))
+        run = open_run(message, message_id, routing=routing_of(request), trace=trace_of(request))
         run.payloads, run.size = payloads, count
         source = Source(registration=registration_of(request), door="json")
         span = await self._broker.admission.publish_runs([run], source)

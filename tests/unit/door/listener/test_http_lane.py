@@ -64,7 +64,9 @@ class Notify:
         self.bodies: list[bytes] = []
         self.waiting: list[Callable[[bool], None]] = []
 
-    def offer(self, bodies: Sequence[bytes], stored: Callable[[bool], None]) -> int:
+    def offer(
+        self, bodies: Sequence[bytes], stored: Callable[[bool], None], traces: Sequence[str | None]
+    ) -> int:
         taken = list(takewhile(lambda data: data.startswith(b"n"), bodies[: self.together]))
         if taken:
             self.bodies += taken

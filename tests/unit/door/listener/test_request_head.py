@@ -1,5 +1,7 @@
 """Which heads are ordinary, and that nothing else is taken for one."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -108,3 +110,50 @@ def test_what_is_remembered_is_bounded() -> None:
     for number in range(heads.REMEMBERED * 2):
         assert known.find(head(*PLAIN, f"X-Number: {number}")) is not None
     assert len(known._known) <= heads.REMEMBERED
+
+
+TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+UNTRACED = Head(12, False, "utf-8", SoapVersion.SOAP11)
+
+
+@pytest.mark.parametrize(
+    ("lines", "trace"),
+    [
+        ((f"traceparent: {TRACE}",), TRACE),
+        ((f"TraceParent:{TRACE}  ",), TRACE),
+        ((f"traceparent: {TRACE}", "tracestate: a=1", "Tracestate: b=2"), f"{TRACE} a=1,b=2"),
+        ((f"traceparent: {TRACE}", f"traceparent: {TRACE}"), None),
+        (("traceparent: nonsense", "tracestate: a=1"), None),
+        (("traceparent:",), None),
+        (("tracestate: a=1",), None),
+    ],
+)
+def test_a_head_with_a_trace_stays_in_the_lane(lines: tuple[str, ...], trace: str | None) -> None:
+    known = Heads(LIMIT)
+    for place in range(len(PLAIN) + 1):
+        found = known.find(head(*PLAIN[:place], *lines, *PLAIN[place:]))
+        assert found == replace(UNTRACED, trace=trace)
+    assert known.find(head(*PLAIN)) == UNTRACED
+
+
+def test_heads_that_differ_in_the_trace_only_are_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[bytes] = []
+    monkeypatch.setattr(heads, "read_head", lambda head, limit: parsed.append(head) or UNTRACED)
+    known = Heads(LIMIT)
+    traces = [f"00-{number:032x}-{number:016x}-01" for number in range(1, 100)]
+    found = [known.find(head(*PLAIN, f"traceparent: {trace}")) for trace in traces]
+    assert [each and each.trace for each in found] == traces
+    assert parsed == [head(*PLAIN)]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"traceparent: {TRACE}\r\n folded",
+        "traceparent: caf\xe9",
+        "tracestate: " + "a" * heads.LONGEST,
+        "traceparent : x",
+    ],
+)
+def test_an_odd_trace_line_leaves_the_lane(line: str) -> None:
+    assert Heads(LIMIT).find(head(*PLAIN, line)) is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
 
 import pytest
@@ -9,10 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from hpwsn.notification import FOREIGN, PARTIAL, Notification, Run
+from hpwsn.notification import FOREIGN, LARGE, PARTIAL, Notification, Run
 from hpwsn.routing.publications.duplicates import Repeats
 from hpwsn.routing.wire.binary import MalformedMessage
-from hpwsn.routing.wire.payloads import PIECE_HEADERS, encode_payload, parse_payload, pieces
+from hpwsn.routing.wire.payloads import (
+    PIECE_HEADERS,
+    encode_payload,
+    parse_large_payload,
+    parse_payload,
+    pieces,
+)
+from hpwsn.routing.wire.publication import LargePayload
 from hpwsn_client.wsn.operations.notifications import (
     NotificationMessage,
     encode_content,
@@ -27,16 +35,26 @@ TOPIC = Topic.parse("ALL:ALARM")
 texts = st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cc")), max_size=300)
 
 
-def notification(payload: bytes, message_id: str | None = None, time: float = 1.5) -> Notification:
+TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01 congo=t61rcWkgMzE"
+
+
+def notification(
+    payload: bytes, message_id: str | None = None, time: float = 1.5, trace: str | None = None
+) -> Notification:
     content, start, end = encode_content(NotificationMessage(TopicExpression.of(TOPIC), payload))
-    return Notification(TOPIC, content, start, end, time, message_id, routing=PARTIAL)
+    return Notification(TOPIC, content, start, end, time, message_id, routing=PARTIAL, trace=trace)
 
 
 @given(
-    texts, st.none() | st.text(st.characters(codec="utf-8"), min_size=1, max_size=20), st.integers(0, 2**50)
+    texts,
+    st.none() | st.text(st.characters(codec="utf-8"), min_size=1, max_size=20),
+    st.integers(0, 2**50),
+    st.sampled_from((None, TRACE)),
 )
-def test_a_notification_comes_back_as_it_was_and_as_foreign(text: str, id_: str | None, time: int) -> None:
-    sent = notification(text_payload(text), id_, time / 1e6)
+def test_a_notification_comes_back_as_it_was_and_as_foreign(
+    text: str, id_: str | None, time: int, trace: str | None
+) -> None:
+    sent = notification(text_payload(text), id_, time / 1e6, trace)
     assert parse_payload(str(TOPIC), encode_payload(sent)) == sent._replace(routing=FOREIGN)
 
 
@@ -105,3 +123,27 @@ def test_a_content_that_no_run_can_hold_is_malformed(harm: Callable[[bytes], byt
     assert Run.of(parse_payload(str(TOPIC), encode_payload(sent))).size == 1
     with pytest.raises(MalformedMessage, match="does not end"):
         parse_payload(str(TOPIC), encode_payload(sent._replace(content=harm(sent.content))))
+
+
+def test_a_node_that_knows_no_traces_delivers_the_mark_as_a_comment() -> None:
+    """The previous version reads version, start, end, time, id and content, as here."""
+    payload = encode_payload(notification(b"<a/>", "id", trace=TRACE))
+    assert isinstance(payload, bytes)
+    version, start, end, _, length = struct.unpack_from(">BIIqH", payload)
+    content = payload[struct.calcsize(">BIIqH") + length :]
+    assert version == 1
+    assert content[start:end] == b"<a/>"
+    read = parse_notification_message(parse_xml(join_notification(content)))
+    assert read.topic is not None
+    assert (read.topic.topic, read.payload) == (TOPIC, b"<a/>")
+
+
+def test_a_large_notification_keeps_its_trace() -> None:
+    sent = notification(b"<a>" + b"x" * LARGE + b"</a>", "id", trace=TRACE)
+    payload = encode_payload(sent)
+    assert isinstance(payload, LargePayload)
+    joined = b"".join(payload.parts)
+    for size in (7, 100, len(joined)):
+        parts = [joined[:size], joined[size:]]
+        run = parse_large_payload(str(TOPIC), LargePayload(parts))
+        assert run.first == sent._replace(routing=FOREIGN)
