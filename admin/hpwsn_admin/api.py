@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from aiohttp import web
 
@@ -60,18 +60,20 @@ class AdminApi:
         return web.json_response(document(self._base_url()))
 
     async def _status(self, request: web.Request) -> web.Response:
+        return web.json_response(self.status())
+
+    def status(self) -> dict[str, Any]:
+        """The numbers of clusters and nodes."""
         topology = self._members.topology
         states = [member.state for member in topology]
-        return web.json_response(
-            {
-                "version": __version__,
-                "uptime": round(time.time() - self._started, 3),
-                "topology": topology.version,
-                "heartbeat": self._members.registry.heartbeat,
-                "clusters": len(topology.clusters),
-                "nodes": {state: states.count(state) for state in ("alive", "dead", "left")},
-            }
-        )
+        return {
+            "version": __version__,
+            "uptime": round(time.time() - self._started, 3),
+            "topology": topology.version,
+            "heartbeat": self._members.registry.heartbeat,
+            "clusters": len(topology.clusters),
+            "nodes": {state: states.count(state) for state in ("alive", "dead", "left")},
+        }
 
     async def _topology(self, request: web.Request) -> web.Response:
         """The topology; with `after`, wait up to `wait` seconds for another version."""

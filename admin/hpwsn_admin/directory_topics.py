@@ -14,6 +14,13 @@ TOPICS_CACHE_SECONDS = 1.0
 """Seconds for which a loaded tree is used again."""
 
 
+def topics_source(url: str) -> dict[str, Any]:
+    """Where topics come from, and that they are edited elsewhere, as /session tells it."""
+    source = "ldap" if url.startswith("ldap") else "file" if url else "none"
+    why_not = "edit topics at a node: /nodes/NAME/topics, or `hpwsn topics`"
+    return {"source": source, "editable": False, "why_not": why_not}
+
+
 class Topics:
     """The topic tree of a topic directory, cached for a second; settings without a URL give no directory."""
 

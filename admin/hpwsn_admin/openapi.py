@@ -1,58 +1,77 @@
-"""The OpenAPI document of the admin node's HTTP API, served at /openapi.json."""
+"""The OpenAPI document of the admin node's HTTP API, served at /openapi.json.
+
+The addresses that nodes have too are described in hpwsn.http_json; /history needs the name of a node here.
+"""
 
 from __future__ import annotations
 
+from typing import Any
+
+from hpwsn.http_json.shared_openapi import shared_parts
 from hpwsn.routing.membership.node_report import MAX_FIGURES, MAX_LINKS
-from hpwsn_admin.openapi_operators import (
-    MEASURED,
-    NAME,
-    SCHEMAS,
-    TEXT,
-    Schema,
-    cluster_schema,
-    json_answer,
-    list_of,
-    node_schema,
-    paths,
-    record,
-    reference,
-)
 from hpwsn_client import __version__
 
+Schema = dict[str, Any]
+
+_TEXT: Schema = {"type": "string", "maxLength": 2048}
+_NAME: Schema = {"type": "string", "minLength": 1, "maxLength": 255}
 _KEY: Schema = {"type": "string", "maxLength": 64}
 _PORT: Schema = {"type": "integer", "minimum": 1, "maximum": 65535}
 _VERSION: Schema = {"type": "integer", "minimum": 0, "maximum": 2**63 - 1}
 
 
+def _object(**properties: Schema) -> Schema:
+    return {"type": "object", "required": list(properties), "properties": properties}
+
+
 _SCHEMAS: dict[str, Schema] = {
-    **SCHEMAS,
-    "Node": node_schema(),
-    "Cluster": cluster_schema("Node"),
-    "Topology": record(version=_VERSION, clusters=list_of("Cluster")),
-    "Announcement": record(
-        name=NAME,
-        cluster=NAME,
-        url=TEXT,
-        host={**TEXT, "description": "Empty means the address from which the request comes."},
+    "Node": _object(
+        name=_NAME,
+        url={**_TEXT, "description": "The base URL of the node's HTTP API."},
+        host={**_TEXT, "description": "The host of the node's UDP and TCP links."},
         port=_PORT,
-        version=TEXT,
+        version={**_TEXT, "description": "The version of the node's software."},
+        state={"type": "string", "enum": ["alive", "dead", "left"]},
+        since={
+            "type": "number",
+            "description": "The time of the last change of `state`, in seconds since 1970.",
+        },
+    ),
+    "Cluster": _object(
+        name=_NAME,
+        representative={
+            "type": ["string", "null"],
+            "description": "The node that represents the cluster; null if no node is alive.",
+        },
+        nodes={"type": "array", "items": {"$ref": "#/components/schemas/Node"}},
+    ),
+    "Topology": _object(
+        version=_VERSION, clusters={"type": "array", "items": {"$ref": "#/components/schemas/Cluster"}}
+    ),
+    "Announcement": _object(
+        name=_NAME,
+        cluster=_NAME,
+        url=_TEXT,
+        host={**_TEXT, "description": "Empty means the address from which the request comes."},
+        port=_PORT,
+        version=_TEXT,
         identity={**_KEY, "description": "The same for the life of the node's data directory."},
         session={**_KEY, "description": "The same for the life of the node's process."},
     ),
-    "Registered": record(
+    "Registered": _object(
         heartbeat={"type": "number", "description": "Seconds between two heartbeats."},
         missed={"type": "integer", "description": "Missed heartbeats after which a node is dead."},
-        topology=reference("Topology"),
+        topology={"$ref": "#/components/schemas/Topology"},
     ),
-    "Topics": record(
+    "Topics": _object(
         topics={
             "type": "array",
-            "items": record(topic=TEXT, description=TEXT, routing={"enum": ["udp", "tcp", None]}),
+            "items": _object(topic=_TEXT, description=_TEXT, routing={"enum": ["udp", "tcp", None]}),
         }
     ),
-    "Heard": record(topology=_VERSION),
-    "Status": record(
-        version=TEXT,
+    "Heard": _object(topology=_VERSION),
+    "Status": _object(
+        version=_TEXT,
         uptime={"type": "number"},
         topology=_VERSION,
         heartbeat={"type": "number"},
@@ -66,13 +85,13 @@ _SCHEMAS: dict[str, Schema] = {
             "figures": {
                 "type": "object",
                 "maxProperties": MAX_FIGURES,
-                "additionalProperties": MEASURED,
+                "additionalProperties": {"type": ["number", "null"]},
                 "description": "Figures of the node; those that the admin node does not know are ignored.",
             },
             "links": {
                 "type": "array",
                 "maxItems": MAX_LINKS,
-                "items": {"type": "object", "description": "As `Link`, without `from`."},
+                "items": {"type": "object", "description": "As `ClusterLink`, without `from`."},
             },
         },
         "description": "What a node reports about itself; earlier versions send no body.",
@@ -98,19 +117,26 @@ _REASONS = {
     413: "The body is too large.",
     503: "The limit of registered nodes is reached, or the topic directory is unreachable.",
 }
-_NAMED: Schema = {"name": "name", "in": "path", "required": True, "schema": NAME}
+_NAMED: Schema = {"name": "name", "in": "path", "required": True, "schema": _NAME}
 _SIGNED: list[Schema] = [{"time": [], "nonce": [], "signature": []}]
 
 
 def document(base_url: str) -> Schema:
     """The OpenAPI document of the admin node at `base_url`."""
+    shared_paths: Schema = {}
+    shared_schemas: Schema = {}
+    for part in shared_parts():
+        shared_paths |= part["paths"]
+        shared_schemas |= part["schemas"]
+    for parameter in shared_paths["/history"]["get"]["parameters"]:
+        parameter["required"] = parameter["name"] == "node"
     return {
         "openapi": "3.1.0",
         "info": {"title": "HPwsn: the admin node of a cluster", "version": __version__},
         "servers": [{"url": base_url}],
-        "paths": _paths(),
+        "paths": {**shared_paths, **_paths()},
         "components": {
-            "schemas": _SCHEMAS,
+            "schemas": {**shared_schemas, **_SCHEMAS},
             "securitySchemes": {
                 name: {"type": "apiKey", "in": "header", "name": f"Hpwsn-{name.title()}"}
                 for name in ("time", "nonce", "signature")
@@ -125,26 +151,15 @@ def _paths() -> Schema:
         "session", _KEY, "The node's session; without it, a node that is dead or has left is removed."
     )
     return {
-        **paths(),
         "/api/topology": {"get": _topology()},
-        "/api/status": {
-            "get": _operation("status", "The numbers of clusters and nodes.", json_answer("Status"))
-        },
-        "/api/topics": {"get": _operation("topics", "The topic tree.", json_answer("Topics"), 404, 503)},
+        "/api/status": {"get": _operation("status", "The numbers of clusters and nodes.", _json("Status"))},
+        "/api/topics": {"get": _operation("topics", "The topic tree.", _json("Topics"), 404, 503)},
         "/api/nodes": {
             "post": {
                 **_operation(
-                    "register",
-                    "Register a node.",
-                    json_answer("Registered"),
-                    400,
-                    401,
-                    409,
-                    413,
-                    503,
-                    signed=True,
+                    "register", "Register a node.", _json("Registered"), 400, 401, 409, 413, 503, signed=True
                 ),
-                "requestBody": {"required": True, "content": json_answer("Announcement")["content"]},
+                "requestBody": {"required": True, "content": _json("Announcement")["content"]},
             }
         },
         "/api/nodes/{name}": {
@@ -152,7 +167,7 @@ def _paths() -> Schema:
             "delete": _operation(
                 "leave",
                 "A node leaves, or an operator removes it.",
-                json_answer("Done"),
+                _json("Done"),
                 401,
                 404,
                 409,
@@ -163,9 +178,9 @@ def _paths() -> Schema:
             "parameters": [_NAMED, session],
             "put": {
                 **_operation(
-                    "heartbeat", "Send a heartbeat.", json_answer("Heard"), 400, 401, 404, 413, signed=True
+                    "heartbeat", "Send a heartbeat.", _json("Heard"), 400, 401, 404, 413, signed=True
                 ),
-                "requestBody": {"required": False, "content": json_answer("Report")["content"]},
+                "requestBody": {"required": False, "content": _json("Report")["content"]},
             },
         },
         "/api/nodes/{name}/suspect": {
@@ -173,7 +188,7 @@ def _paths() -> Schema:
             "post": _operation(
                 "suspect",
                 "Report that a peer cannot reach a node; the admin node probes it.",
-                json_answer("Done"),
+                _json("Done"),
                 401,
                 404,
                 signed=True,
@@ -199,7 +214,7 @@ _STREAM = (
 
 def _topology() -> Schema:
     wait: Schema = {"type": "number", "minimum": 0, "default": 0}
-    operation = _operation("topology", "All clusters and their nodes.", json_answer("Topology"), 400)
+    operation = _operation("topology", "All clusters and their nodes.", _json("Topology"), 400)
     operation["parameters"] = [
         _query("after", _VERSION, "Wait for a version other than this."),
         _query("wait", wait, "Seconds to wait for a change, at most 60."),
@@ -209,10 +224,15 @@ def _topology() -> Schema:
 
 def _operation(id_: str, summary: str, answer: Schema, *refusals: int, signed: bool = False) -> Schema:
     responses = {"200": answer} | {
-        str(status): {**json_answer("Error"), "description": _REASONS[status]} for status in refusals
+        str(status): {**_json("Error"), "description": _REASONS[status]} for status in refusals
     }
     operation: Schema = {"operationId": id_, "summary": summary, "responses": responses}
     return {**operation, "security": _SIGNED} if signed else operation
+
+
+def _json(schema: str) -> Schema:
+    content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{schema}"}}}
+    return {"description": schema, "content": content}
 
 
 def _lines() -> Schema:

@@ -11,7 +11,9 @@ from pathlib import Path
 import uvloop
 from aiohttp import web
 
+from hpwsn.http_json.client_session import SessionDoor
 from hpwsn.http_json.cross_origin import Origins
+from hpwsn.http_json.monitoring_door import MonitoringDoor
 from hpwsn.http_json.request_errors import errors_in_json
 from hpwsn.listening import open_listener, raise_file_limit
 from hpwsn.logs import set_up_logging
@@ -23,7 +25,8 @@ from hpwsn.settings import Config
 from hpwsn.settings_reload import Reread, SettingsReload
 from hpwsn_admin.api import AdminApi
 from hpwsn_admin.cluster_api import ClusterApi
-from hpwsn_admin.directory_topics import Topics
+from hpwsn_admin.cluster_monitor import ClusterMonitor
+from hpwsn_admin.directory_topics import Topics, topics_source
 from hpwsn_admin.member_api import MemberApi
 from hpwsn_admin.members import Members
 from hpwsn_admin.signed_requests import SignedRequests
@@ -33,6 +36,10 @@ log = logging.getLogger(__name__)
 
 BODY_LIMIT = 64 * 1024
 """Maximum bytes of a request that is not relayed; an announcement or a report is shorter."""
+
+
+NAME = "admin"
+"""The admin node's name in /session."""
 
 
 class AdminNode:
@@ -50,6 +57,9 @@ class AdminNode:
         self._api = AdminApi(self._members, Topics(config.topics), self.base_url)
         self._member_api = MemberApi(self._members, signed)
         self._cluster_api = ClusterApi(self._members, signed)
+        self._monitor = ClusterMonitor(config, self._members)
+        self._monitor.live.source("status", self._api.status)
+        self._topics_source = topics_source(config.topics.url)
         self._relay = Relay(ADMIN, config, lambda: self._members.topology)
 
     def base_url(self) -> str:
@@ -62,12 +72,18 @@ class AdminNode:
         listener = open_listener(self._config.admin.host, self._config.admin.port)
         self._port = listener.getsockname()[1]
         self._members.start()
+        await self._monitor.open()
         app = web.Application(client_max_size=BODY_LIMIT, middlewares=[errors_in_json])
         server = self._config.server
         Origins(server.cors_origins, server.websocket_origins, (self._config.admin.host,)).join(app)
         for api in (self._api, self._member_api, self._cluster_api):
             app.add_routes(api.routes())
         self._relay.join(app)
+        app.add_routes(SessionDoor(NAME, "admin", lambda: self._topics_source).routes())
+        monitor = self._monitor
+        MonitoringDoor(
+            None, time.time, monitor.histories, monitor.alerts, monitor.events_log, monitor.live
+        ).join(app)
         # A stream must end as soon as its connection breaks: this is how a killed node is detected.
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.5, handler_cancellation=True)
         await self._runner.setup()
@@ -77,6 +93,7 @@ class AdminNode:
         """End the streams to the nodes and save the state."""
         self._member_api.closing = True
         await self._runner.cleanup()
+        await self._monitor.close()
         await self._members.close()
 
 

@@ -39,7 +39,9 @@ def open_cluster_doors(app: web.Application, parts: Parts, sample: Callable[[], 
         lambda: (cluster.topology if cluster else None) or Topology(),
         own=parts.name,
     ).join(app)
-    app.add_routes(ClusterDoor(lambda: _me(parts), sample, cluster).routes())
+    door = ClusterDoor(lambda: _me(parts), sample, cluster)
+    app.add_routes(door.routes())
+    parts.live.source("topology", door.topology)
 
 
 def _me(parts: Parts) -> dict[str, Any]:

@@ -31,10 +31,8 @@ from hpwsn.door.onvif.event_service import OnvifDoor
 from hpwsn.door.original.wsn_process import OriginalDoor
 from hpwsn.door.rest.events.events_door import EventsDoor
 from hpwsn.door.rest.json_answers import errors_in_json
-from hpwsn.door.rest.operations.client_session import SessionDoor
 from hpwsn.door.rest.operations.dead_letters import DeadLettersDoor
 from hpwsn.door.rest.operations.metrics import MetricsDoor
-from hpwsn.door.rest.operations.monitoring_door import MonitoringDoor
 from hpwsn.door.rest.operations.node_status import StatusDoor
 from hpwsn.door.rest.operations.pull_points import PullPointsDoor
 from hpwsn.door.rest.operations.registrations import RegistrationsDoor
@@ -48,7 +46,9 @@ from hpwsn.door.soap.operation import Context
 from hpwsn.door.soap.resource_operations import TopicNamespacesDoor
 from hpwsn.door.soap.soap_door import SoapDoor
 from hpwsn.histogram import Timings
+from hpwsn.http_json.client_session import SessionDoor
 from hpwsn.http_json.cross_origin import Origins
+from hpwsn.http_json.monitoring_door import MonitoringDoor
 from hpwsn.journal.store.records import Recovered
 from hpwsn.listening import raise_file_limit
 from hpwsn.logs import counted, set_up_logging
@@ -210,9 +210,9 @@ class Node:
         app.add_routes(status.routes())
         app.add_routes(self._metrics(status).routes())
         open_cluster_doors(app, parts, lambda: self.monitor.sample.values)
-        app.add_routes(SessionDoor(self.name, parts.broker, self._editing).routes())
+        app.add_routes(SessionDoor(self.name, "node", self._editing).routes())
         MonitoringDoor(
-            self.name, parts.broker, parts.histories, parts.alerts, parts.events_log, parts.live
+            self.name, parts.clock, parts.histories, parts.alerts, parts.events_log, parts.live
         ).join(app)
         events = EventsDoor(
             parts.broker,

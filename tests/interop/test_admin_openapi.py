@@ -15,7 +15,7 @@ from hpwsn_admin.openapi import document
 from tests.cluster import SECRET, AdminProcess
 
 GENERATION = GenerationConfig(deterministic=True, max_examples=15, database="none")
-PROJECT = ProjectConfig(generation=GENERATION, parameters={"query.wait": 0.01})
+PROJECT = ProjectConfig(generation=GENERATION, parameters={"query.wait": 0.01, "query.seconds": 0.01})
 schema = schemathesis.openapi.from_dict(
     document("http://127.0.0.1"),
     config=SchemathesisConfig(projects=ProjectsConfig(default=PROJECT), seed=1),

@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 from schemathesis.config import GenerationConfig, ProjectConfig, ProjectsConfig, SchemathesisConfig
 
 from hpwsn.door.protobuf.event_messages import encode_messages
-from hpwsn.door.rest.list_pages import cursor_of
 from hpwsn.door.rest.openapi import document
+from hpwsn.http_json.list_pages import cursor_of
 from tests.harness import NodeProcess
 
 GIVEN = {

@@ -1,10 +1,7 @@
 """What a node tells about itself: session, history, alerts, events log and live stream, on real nodes."""
 
 import asyncio
-import json
 import re
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -15,6 +12,7 @@ import pytest
 from hpwsn.monitoring.node_history import FIGURES
 from hpwsn_client import __version__
 from tests.harness import NodeProcess
+from tests.live_stream import Stream, live
 from tests.patience import eventually, patience
 from tests.raw_soap import call, subscribe
 
@@ -45,47 +43,6 @@ async def sampled(node: NodeProcess, count: int = 2) -> dict[str, Any]:
 async def events(node: NodeProcess) -> list[tuple[str, str]]:
     """Kind and text of the logged events, newest first."""
     return [(one["kind"], one["text"]) for one in (await get(node, "/events-log"))["items"]]
-
-
-class Stream:
-    """An open live stream."""
-
-    def __init__(self, response: aiohttp.ClientResponse) -> None:
-        self.response = response
-        self.raw = b""
-        self.last_id = ""
-
-    async def event(self) -> tuple[str, Any]:
-        """The next event, without comments."""
-        async with patience():
-            while True:
-                block = await self.response.content.readuntil(b"\n\n")
-                if not block.startswith(b":"):
-                    self.raw += block
-                    fields = dict(line.split(": ", 1) for line in block.decode().splitlines() if line)
-                    self.last_id = fields["id"]
-                    return fields["event"], json.loads(fields["data"])
-
-    async def until(self, kind: str) -> Any:
-        """The data of the next event of a kind."""
-        while True:
-            found, data = await self.event()
-            if found == kind:
-                return data
-
-
-@asynccontextmanager
-async def live(node: NodeProcess, query: str = "", last_id: str = "") -> AsyncIterator[Stream]:
-    """A live stream."""
-    headers = {"Last-Event-ID": last_id} if last_id else {}
-    timeout = aiohttp.ClientTimeout(total=None)
-    async with (
-        aiohttp.ClientSession(timeout=timeout, read_bufsize=1 << 20) as session,
-        session.get(f"{node.base}/live{query}", headers=headers) as response,
-    ):
-        assert response.status == 200
-        assert response.content_type == "text/event-stream"
-        yield Stream(response)
 
 
 async def test_a_session_says_who_and_where_the_client_is(shared_node: NodeProcess) -> None:

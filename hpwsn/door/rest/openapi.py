@@ -1,10 +1,11 @@
 """The OpenAPI 3.1 document that a node serves at /openapi.json.
 
 The document is stored in parts, in the folder openapi_parts: document.json has what all share, and each other
-file the paths and schemas of one subject. This module joins them, and adds the version and the node's
-address. The document describes the events in JSON, the operator API and the stream services; the WSDL
-describes SOAP. It contains no limits that are settings of a node, and no grammar of topics or XPath. Its
-other limits repeat constants of the code, and tests/unit/door/rest/test_openapi.py compares the two.
+file the paths and schemas of one subject. The parts that the admin node has too are in hpwsn.http_json. This
+module joins them, and adds the version and the node's address. The document describes the events in JSON, the
+operator API and the stream services; the WSDL describes SOAP. It contains no limits that are settings of a
+node, and no grammar of topics or XPath. Its other limits repeat constants of the code, and
+tests/unit/door/rest/test_openapi.py compares the two.
 """
 
 from __future__ import annotations
@@ -14,19 +15,18 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from hpwsn.http_json.shared_openapi import shared_parts
 from hpwsn_client import __version__
 
 PARTS = (
     "events",
     "node",
-    "monitoring",
     "subscriptions",
     "pull_points",
     "registrations",
     "dead_letters",
     "topics",
     "streams",
-    "cluster",
 )
 """The subjects, one file each, in the order of the document."""
 
@@ -46,7 +46,7 @@ def _load() -> dict[str, Any]:
     stored = _load_part("document")
     paths: dict[str, Any] = {}
     schemas: dict[str, Any] = {}
-    for part in map(_load_part, PARTS):
+    for part in (*map(_load_part, PARTS), *shared_parts()):
         paths |= part["paths"]
         schemas |= part["schemas"]
     return {**stored, "paths": paths, "components": {**stored["components"], "schemas": schemas}}

@@ -75,6 +75,15 @@ class ClusterDoor:
                 self._remembered = time.monotonic(), await self._ask(self._membership)
             return self._remembered[1]
 
+    def topology(self) -> Document:
+        """The last topology in the form of the admin node's, or this node alone; it needs no request."""
+        known = self._membership.topology if self._membership else None
+        if known is not None:
+            return known.encode()
+        me = self._me()
+        cluster = {"name": me.pop("cluster"), "representative": me["name"], "nodes": [me]}
+        return {"version": 0, "clusters": [cluster]}
+
     async def _ask(self, membership: Membership) -> Document:
         try:
             return await membership.ask("/cluster", timeout_seconds=ASK_WITHIN)
@@ -82,9 +91,9 @@ class ClusterDoor:
             return self._partial(membership, str(error))
 
     def _alone(self) -> Document:
-        me = {**self._me(), "heartbeat_age": None, "figures": dict(self._figures())}
-        cluster = {"name": me.pop("cluster"), "representative": me["name"], "nodes": [me]}
-        return {"version": 0, "clusters": [cluster], "links": [], "partial": None}
+        document = self.topology()
+        document["clusters"][0]["nodes"][0] |= {"heartbeat_age": None, "figures": dict(self._figures())}
+        return {**document, "links": [], "partial": None}
 
     def _partial(self, membership: Membership, reason: str) -> Document:
         me = self._me()

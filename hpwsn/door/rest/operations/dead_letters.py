@@ -14,7 +14,7 @@ from aiohttp import web
 
 from hpwsn.broker.delivery.dead_letters import DeadLetters, Selection
 from hpwsn.door.rest.json_answers import answer, answers_in_json, bad, check_names, moment
-from hpwsn.door.rest.list_pages import limit_of, sorted_page
+from hpwsn.http_json.list_pages import limit_of, sorted_page
 from hpwsn.journal.store.records import DeadLetter, DeadLetterGroup
 from hpwsn_client.wsn.soap.faults import SoapFault
 from hpwsn_client.wsn.topics.topic import shown

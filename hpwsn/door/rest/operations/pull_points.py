@@ -10,7 +10,7 @@ from aiohttp import web
 from hpwsn.broker.broker import Broker
 from hpwsn.broker.subscriptions.pull_points import PullPoint
 from hpwsn.door.rest.json_answers import answer, answers_in_json, check_names, moment
-from hpwsn.door.rest.list_pages import page_of
+from hpwsn.http_json.list_pages import page_of
 from hpwsn_client.wsn.soap.faults import ResourceUnknownFault, SoapFault
 
 

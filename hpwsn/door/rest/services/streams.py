@@ -21,8 +21,8 @@ from hpwsn.background import in_thread
 from hpwsn.door.rest.authorization import Accepts, reads_internal
 from hpwsn.door.rest.events.events_door import EventsDoor
 from hpwsn.door.rest.json_answers import answer, answers_in_json, check_names
-from hpwsn.door.rest.list_pages import page_of
 from hpwsn.door.rest.services.service_requests import ServiceRequests
+from hpwsn.http_json.list_pages import page_of
 from hpwsn.streams.agent.definition_check import CheckedService, CheckFailed
 from hpwsn.streams.agent.posted_definition import MAX_DEFINITION
 from hpwsn.streams.agent.service_agent import AgentClosed, ServiceAgent, ServiceExists, TooManyServices

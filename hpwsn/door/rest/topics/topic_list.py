@@ -17,7 +17,7 @@ from aiohttp import web
 from hpwsn.broker.subscriptions.subscription import Subscriber
 from hpwsn.broker.topic_overview import Figures, Overview, TopicOverviews
 from hpwsn.door.rest.json_answers import answer, answers_in_json, bad, check_names, moment
-from hpwsn.door.rest.list_pages import bad_cursor, cursor_of, key_of, limit_of
+from hpwsn.http_json.list_pages import bad_cursor, cursor_of, key_of, limit_of
 from hpwsn.topics.tree.declarations import INTERNAL, PUBLIC
 from hpwsn.topics.tree.topic_node import Node, similar_topics
 from hpwsn.topics.tree.tree import TopicTree

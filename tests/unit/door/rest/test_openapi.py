@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from hpwsn.door.rest import list_pages
 from hpwsn.door.rest.events import event_pages, event_parameters, events_door
 from hpwsn.door.rest.openapi import PARTS, document
 from hpwsn.door.rest.operations import dead_letters
 from hpwsn.door.rest.services import service_requests
+from hpwsn.http_json import list_pages
 from hpwsn.streams.agent import job_folder, job_rules, posted_definition
 from hpwsn.streams.registry import service
 from hpwsn_client import __version__

@@ -1,19 +1,19 @@
-"""What a node remembers and tells about itself: /history, /alerts, /events-log and the stream /live.
+"""/history, /alerts, /events-log and the stream /live of a node or the admin node.
 
-hpwsn.monitoring owns the content; this module owns the parameters. `node` of /history is this node's name or
-absent.
+hpwsn.monitoring owns the content; this module owns the parameters. A node has its own history, and the admin
+node those of all nodes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from aiohttp import web
 
 from hpwsn.background import in_thread
-from hpwsn.broker.broker import Broker
-from hpwsn.door.rest.json_answers import answer, answers_in_json, bad, check_names
-from hpwsn.door.rest.list_pages import limit_of, page_of
+from hpwsn.http_json.list_pages import limit_of, page_of
+from hpwsn.http_json.responses import answer, bad, check_names
 from hpwsn.monitoring.alerts import Alerts
 from hpwsn.monitoring.events_log import EventsLog
 from hpwsn.monitoring.histories import Histories
@@ -24,29 +24,30 @@ from hpwsn_client.wsn.soap import faults
 from hpwsn_client.wsn.topics.topic import shown
 
 DEFAULT_RANGE = "5m"
+_NAMES_SHOWN = 20
 
 
 class MonitoringDoor:
-    """The request handlers for history, alerts, events log and live stream."""
+    """The request handlers; `name` is the node of /history without a parameter, None if it must be given."""
 
     def __init__(
         self,
-        name: str,
-        broker: Broker,
+        name: str | None,
+        clock: Callable[[], float],
         histories: Histories,
         alerts: Alerts,
         events: EventsLog,
         live: LiveHub,
     ) -> None:
         self._name = name
-        self._broker = broker
+        self._clock = clock
         self._histories = histories
         self._alerts = alerts
         self._events = events
         self._live = live
 
     def join(self, app: web.Application) -> None:
-        """Add the routes to the node's web application, and end the streams when it ends."""
+        """Add the routes to the web application, and end the streams when it ends."""
         app.add_routes(
             [
                 web.get("/history", self._history),
@@ -60,22 +61,22 @@ class MonitoringDoor:
     async def _close(self, app: web.Application) -> None:
         self._live.close()
 
-    @answers_in_json
     async def _history(self, request: web.Request) -> web.StreamResponse:
         check_names(request, "node", "range", "metrics")
         node = request.query.get("node", self._name)
-        if node != self._name:
+        if node is None:
+            raise bad("node is missing; give the name of a node, /cluster lists them")
+        history = self._histories.find(node)
+        if history is None:
             raise faults.SoapFault(
-                f"the history of {shown(node)} is not here; this is node {self._name}", status=404
+                f"the history of {shown(node)} is not here; {_known(self._histories)}", status=404
             )
         range_ = request.query.get("range", DEFAULT_RANGE)
         if range_ not in RANGES:
             raise bad(f"range is {shown(range_)}; give {', '.join(RANGES)}")
-        history, metrics = self._histories.of(self._name), _metrics_of(request)
-        text = await in_thread(history.answer, range_, metrics, self._broker.clock())
+        text = await in_thread(history.answer, range_, _metrics_of(request), self._clock())
         return web.json_response(text=text + "\n")
 
-    @answers_in_json
     async def _list_alerts(self, request: web.Request) -> web.StreamResponse:
         check_names(request, "limit", "after")
         # Their order is by severity and age, and the names of a page must have an order: their place.
@@ -84,7 +85,6 @@ class MonitoringDoor:
         items = [alerts[name] for name in names]
         return answer({"items": items, "next": following, "total": len(alerts)}, 200)
 
-    @answers_in_json
     async def _list_events(self, request: web.Request) -> web.StreamResponse:
         check_names(request, "limit", "after")
         items, following = self._events.page(limit_of(request), _number_of(request))
@@ -95,7 +95,6 @@ class MonitoringDoor:
         }
         return answer(told, 200)
 
-    @answers_in_json
     async def _follow(self, request: web.Request) -> web.StreamResponse:
         check_names(request, "kinds", "seconds")
         try:
@@ -103,6 +102,12 @@ class MonitoringDoor:
         except ValueError as error:
             raise bad(str(error)) from error
         return await write_live(request, self._live, kinds, seconds)
+
+
+def _known(histories: Histories) -> str:
+    names = sorted(histories)
+    listed = ", ".join(names[:_NAMES_SHOWN]) + (", …" if len(names) > _NAMES_SHOWN else "")
+    return f"this process has that of: {listed or 'no node'}"
 
 
 def _metrics_of(request: web.Request) -> tuple[str, ...]:

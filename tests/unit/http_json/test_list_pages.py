@@ -11,7 +11,7 @@ from aiohttp.test_utils import make_mocked_request
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpwsn.door.rest.list_pages import LARGEST_PAGE, Sortable, cursor_of, key_of, page_of, sorted_page
+from hpwsn.http_json.list_pages import LARGEST_PAGE, Sortable, cursor_of, key_of, page_of, sorted_page
 from hpwsn_client.wsn.soap.faults import SoapFault
 
 
