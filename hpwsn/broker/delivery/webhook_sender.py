@@ -14,11 +14,11 @@ from itertools import groupby
 from operator import attrgetter
 
 from hpwsn.background import in_thread
-from hpwsn.broker.delivery.log_pages import LOOP_BYTES, Encode, Stretch
 from hpwsn.broker.delivery.sending import Done, batch_of
 from hpwsn.broker.delivery.traced_pushes import NO_SPANS, DeliveryTracing
 from hpwsn.broker.push.pool import Pusher
 from hpwsn.broker.push.request import Outcome, OutcomeKind
+from hpwsn.broker.readers.log_pages import LOOP_BYTES, Encode, Stretch
 from hpwsn.broker.subscriptions.subscription import Subscription
 from hpwsn.broker.subscriptions.webhook import Webhook
 from hpwsn.notification import END, Notification, Run

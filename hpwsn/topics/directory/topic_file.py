@@ -39,6 +39,7 @@ class FileDirectory:
     def __init__(self, path: Path, optional: bool = False) -> None:
         self.path = path
         self._optional = optional
+        self._new_mode = 0o600 if optional else None
         self._last: tuple[Stamp, Document] = (None, Document(()))
 
     def load(self) -> list[Declaration]:
@@ -114,7 +115,7 @@ class FileDirectory:
     def _write(self, document: Document) -> None:
         # Replace the target of a symbolic link, not the link.
         path = self.path.resolve()
-        mode = path.stat().st_mode & 0o7777 if path.exists() else None
+        mode = path.stat().st_mode & 0o7777 if path.exists() else self._new_mode
         write_atomically(path, encode_document(document), hidden=True, mode=mode)
         sync_folder(path.parent)
 

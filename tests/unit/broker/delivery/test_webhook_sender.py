@@ -7,10 +7,10 @@ import json
 from collections.abc import Sequence
 from typing import Any, cast
 
-from hpwsn.broker.delivery.log_pages import LOOP_BYTES, Stretch
 from hpwsn.broker.delivery.webhook_sender import WebhookSender
 from hpwsn.broker.push.pool import Pusher
 from hpwsn.broker.push.request import Outcome, OutcomeKind
+from hpwsn.broker.readers.log_pages import LOOP_BYTES, Stretch
 from hpwsn.broker.subscriptions.cursor import Cursor
 from hpwsn.broker.subscriptions.subscription import Subscription
 from hpwsn.broker.subscriptions.webhook import Webhook
