@@ -7,10 +7,11 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
-from hpwsn.broker.delivery.feeds import Feeds
-from hpwsn.broker.delivery.live_delivery import LiveDelivery
-from hpwsn.broker.delivery.log_pages import Stretch, encode_once
-from hpwsn.broker.delivery.log_readers import Query, Readers
+from hpwsn.broker.readers.feeds import Feeds
+from hpwsn.broker.readers.live_delivery import LiveDelivery
+from hpwsn.broker.readers.log_pages import Stretch, encode_once
+from hpwsn.broker.readers.log_readers import Query, Readers
+from hpwsn.broker.readers.pace import Pace
 from hpwsn.broker.subscriptions.subscription import Subscription
 from hpwsn.journal import Journal
 from hpwsn.matching.content.content_filters import ContentFilters
@@ -77,6 +78,9 @@ class TextForm:
     def frame(self, offset: int, data: bytes) -> bytes:
         return b"%d %b\n" % (offset, data)
 
+    def skipped(self, count: int, upto: int) -> bytes:
+        return b"%d skipped %d\n" % (upto, count)
+
     def block(self, frames: Sequence[bytes]) -> bytes:
         return b"".join(frames)
 
@@ -86,6 +90,7 @@ class Client:
 
     def __init__(self, form: TextForm) -> None:
         self.form = form
+        self.pace: Pace | None = None
         self.data: list[bytes] = []
         self.writes = 0
         self.pages: list[int] = []
@@ -151,10 +156,16 @@ class Client:
 
 @asynccontextmanager
 async def following(
-    log: Log, query: Query, after: int, beat: float = 60, form: TextForm | None = None
+    log: Log,
+    query: Query,
+    after: int,
+    beat: float = 60,
+    form: TextForm | None = None,
+    pace: Pace | None = None,
 ) -> AsyncIterator[Client]:
     """A client while the block runs."""
     client = Client(form or TextForm())
+    client.pace = pace
     task = asyncio.ensure_future(log.readers.follow(query, after, beat, client))
     try:
         yield client

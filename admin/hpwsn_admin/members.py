@@ -35,6 +35,11 @@ _PROBE_TIMEOUT = 0.2
 """Timeout of a probe of a host that may be down, in heartbeats."""
 _PROBE_DELAYS = (0.0, 0.05, 0.1, 0.2, 0.4)
 """Delays before each probe, in heartbeats: the sockets of a dying process do not all close at once."""
+_REASONS = {
+    "refused": "its address refuses connections",
+    "silent": "its heartbeats are missing, and its host does not answer",
+    "missed": "its heartbeats are missing",
+}
 
 
 class Members:
@@ -58,6 +63,10 @@ class Members:
         self._updates: dict[int, bytes] = {}
         self._reports: dict[str, NodeReport] = {}
         self._probing: set[str] = set()
+        self.probes = {"refused": 0, "answered": 0, "silent": 0}
+        """Probes by result."""
+        self.deaths = {"refused": 0, "silent": 0, "missed": 0}
+        """Nodes found dead: by a refused or silent probe, or by missed heartbeats."""
         self._tasks: set[asyncio.Task[None]] = set()
 
     def start(self) -> None:
@@ -112,7 +121,7 @@ class Members:
         try:
             record = self.registry.register(announcement, _now())
         except NameTaken as taken:
-            if not await is_gone(taken.holder):
+            if not await self._is_gone(taken.holder):
                 log.warning(
                     "registration of %s at %s is rejected: %s", announcement.name, announcement.url, taken
                 )
@@ -143,6 +152,12 @@ class Members:
         """Seconds since a node was last heard; None if it was not heard since this process began."""
         return self.registry.heartbeat_age(name, _now())
 
+    def oldest_heartbeat(self) -> float:
+        """Seconds since the last heartbeat of the live node that has been silent longest; 0 without nodes."""
+        now = _now()
+        ages = [self.registry.heartbeat_age(record.name, now) for record in self.registry if record.alive]
+        return max((age for age in ages if age is not None), default=0.0)
+
     def leave(self, name: str, session: str) -> None:
         """A node leaves; without a session, an operator removes a node that is dead or has left."""
         if session:
@@ -169,14 +184,25 @@ class Members:
             await asyncio.sleep(pause * self.registry.heartbeat)
             if self.registry.find(record.name) is not record:
                 return
-            if await is_gone(record):
+            if await self._is_gone(record):
                 self._mark_dead(record)
                 return
 
-    def _mark_dead(self, record: Record, reason: str = "its address refuses connections") -> None:
+    async def _is_gone(self, record: Record) -> bool:
+        gone = await is_gone(record)
+        self.probes["refused" if gone else "answered"] += 1
+        return gone
+
+    async def _is_silent(self, record: Record, within: float) -> bool:
+        silent = await is_silent(record, within)
+        self.probes["silent" if silent else "answered"] += 1
+        return silent
+
+    def _mark_dead(self, record: Record, kind: str = "refused") -> None:
         self.registry.mark_dead(record.name, record.session, _now())
         if self.registry.find(record.name) is not record:
-            log.warning("node %s at %s is dead: %s", record.name, record.url, reason)
+            self.deaths[kind] += 1
+            log.warning("node %s at %s is dead: %s", record.name, record.url, _REASONS[kind])
             self._schedule_update()
 
     def _probe_overdue(self) -> None:
@@ -189,9 +215,9 @@ class Members:
         """Probe the host of a node with an overdue heartbeat until it answers or the node is dead."""
         within = _PROBE_TIMEOUT * self.registry.heartbeat
         try:
-            while await is_silent(record, within):
+            while await self._is_silent(record, within):
                 if self.registry.is_silent(record, _now()):
-                    self._mark_dead(record, "its heartbeats are missing, and its host does not answer")
+                    self._mark_dead(record, "silent")
                     return
                 await asyncio.sleep(within / 4)
         finally:
@@ -202,7 +228,8 @@ class Members:
             await asyncio.sleep(self.registry.heartbeat / 4)
             before = self.registry.version
             for record in self.registry.tick(_now()):
-                log.warning("node %s at %s is dead: its heartbeats are missing", record.name, record.url)
+                self.deaths["missed"] += 1
+                log.warning("node %s at %s is dead: %s", record.name, record.url, _REASONS["missed"])
             if self.registry.version != before:
                 self._schedule_update()
             self._probe_overdue()

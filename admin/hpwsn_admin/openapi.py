@@ -151,6 +151,21 @@ def _paths() -> Schema:
         "session", _KEY, "The node's session; without it, a node that is dead or has left is removed."
     )
     return {
+        "/metrics": {
+            "get": {
+                "operationId": "metrics",
+                "summary": "Metrics for Prometheus; OpenMetrics if the Accept header asks for it.",
+                "responses": {
+                    "200": {
+                        "description": "The metrics.",
+                        "content": {
+                            kind: {"schema": {"type": "string"}}
+                            for kind in ("text/plain", "application/openmetrics-text")
+                        },
+                    }
+                },
+            }
+        },
         "/api/topology": {"get": _topology()},
         "/api/status": {"get": _operation("status", "The numbers of clusters and nodes.", _json("Status"))},
         "/api/topics": {"get": _operation("topics", "The topic tree.", _json("Topics"), 404, 503)},

@@ -29,6 +29,7 @@ from hpwsn_admin.cluster_monitor import ClusterMonitor
 from hpwsn_admin.directory_topics import Topics, topics_source
 from hpwsn_admin.member_api import MemberApi
 from hpwsn_admin.members import Members
+from hpwsn_admin.metrics import AdminMetrics
 from hpwsn_admin.signed_requests import SignedRequests
 from hpwsn_admin.state_file import StateFile
 
@@ -79,6 +80,7 @@ class AdminNode:
         for api in (self._api, self._member_api, self._cluster_api):
             app.add_routes(api.routes())
         self._relay.join(app)
+        AdminMetrics(self._members).join(app)
         app.add_routes(SessionDoor(NAME, "admin", lambda: self._topics_source).routes())
         monitor = self._monitor
         MonitoringDoor(

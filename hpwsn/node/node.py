@@ -12,9 +12,8 @@ import gc
 import logging
 import signal
 import socket
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager
-from typing import Any
 from urllib.parse import urlsplit
 
 import uvloop
@@ -27,6 +26,7 @@ from hpwsn.broker.delivery.removed_topics import RemovedTopics
 from hpwsn.broker.housekeeping import Housekeeping, RetentionPolicy
 from hpwsn.broker.idle_pull_points import IdlePullPoints
 from hpwsn.broker.lease_timer import LeaseTimer
+from hpwsn.broker.topic_effect import TopicEffect
 from hpwsn.door.onvif.event_service import OnvifDoor
 from hpwsn.door.original.wsn_process import OriginalDoor
 from hpwsn.door.rest.events.events_door import EventsDoor
@@ -34,12 +34,16 @@ from hpwsn.door.rest.json_answers import errors_in_json
 from hpwsn.door.rest.operations.dead_letters import DeadLettersDoor
 from hpwsn.door.rest.operations.metrics import MetricsDoor
 from hpwsn.door.rest.operations.node_status import StatusDoor
+from hpwsn.door.rest.operations.operator_actions import OperatorActions
 from hpwsn.door.rest.operations.pull_points import PullPointsDoor
 from hpwsn.door.rest.operations.registrations import RegistrationsDoor
+from hpwsn.door.rest.operations.subscription_items import SubscriptionItems
 from hpwsn.door.rest.operations.subscriptions import SubscriptionsDoor
 from hpwsn.door.rest.services.service_requests import ServiceRequests
 from hpwsn.door.rest.services.streams import StreamsDoor
 from hpwsn.door.rest.topics.filter_check import FilterCheckDoor
+from hpwsn.door.rest.topics.topic_changes import TopicChangesDoor
+from hpwsn.door.rest.topics.topic_files import TopicFilesDoor
 from hpwsn.door.rest.topics.topic_list import TopicListDoor
 from hpwsn.door.soap.operation import Context
 from hpwsn.door.soap.resource_operations import TopicNamespacesDoor
@@ -163,6 +167,7 @@ class Node:
             LeaseTimer(parts.registrations, parts.clock),
             LeaseTimer(IdlePullPoints(parts.broker), parts.clock),
             parts.conditions,
+            parts.delivery.rates,
             parts.topic_rates,
             Housekeeping(
                 parts.broker,
@@ -189,6 +194,7 @@ class Node:
         own = (server.host, urlsplit(server.public_url).hostname or "")
         origins = Origins(server.cors_origins, server.websocket_origins, own)
         origins.join(app)
+        app.middlewares.append(OperatorActions(parts.events_log.note).middleware)
         context = Context(parts.broker, self._limits)
         soap = SoapDoor(context, server.request_timeout)
         app.add_routes(soap.routes())
@@ -198,22 +204,24 @@ class Node:
         letters = DeadLetters(parts.journal, parts.subscriptions, parts.delivery)
         app.add_routes(DeadLettersDoor(letters).routes())
         app.add_routes(TopicNamespacesDoor(parts.tree).routes())
-        app.add_routes(TopicListDoor(parts.tree, parts.topic_overviews).routes())
+        self._open_topics(app)
         app.add_routes(FilterCheckDoor(parts.services.check, server.request_timeout).routes())
-        app.add_routes(SubscriptionsDoor(parts.broker).routes())
+        items = SubscriptionItems(parts.broker, self.name, parts.pull_subscriptions.owns)
+        app.add_routes(SubscriptionsDoor(parts.broker, items, server.request_timeout).routes())
         app.add_routes(PullPointsDoor(parts.broker).routes())
         app.add_routes(RegistrationsDoor(parts.broker).routes())
         status = self._open_status()
         app.add_routes(status.routes())
         app.add_routes(self._metrics(status).routes())
         open_cluster_doors(app, parts, lambda: self.monitor.sample.values)
-        app.add_routes(SessionDoor(self.name, "node", self._editing).routes())
+        app.add_routes(SessionDoor(self.name, "node", parts.topic_editing.state).routes())
         MonitoringDoor(
             self.name, parts.clock, parts.histories, parts.alerts, parts.events_log, parts.live
         ).join(app)
         events = EventsDoor(
             parts.broker,
             parts.readers,
+            parts.event_pages,
             self._limits,
             server.request_timeout,
             check_filter=parts.services.check,
@@ -236,11 +244,13 @@ class Node:
         app.add_routes(streams.routes())
         await self.port.open(app, soap, parts.admission)
 
-    def _editing(self) -> Mapping[str, Any]:
-        """Where the topics come from, and whether they can be edited through the node."""
-        url = self.config.topics.url
-        source = "ldap" if url.startswith("ldap") else "file" if url else "open"
-        return {"source": source, "editable": False, "why_not": "this node cannot edit topics yet"}
+    def _open_topics(self, app: web.Application) -> None:
+        parts, editing, overviews = self.parts, self.parts.topic_editing, self.parts.topic_overviews
+        listed = TopicListDoor(parts.tree, overviews, lambda node: editing.etag(node.topic))
+        app.add_routes(listed.routes())
+        effect, patience = TopicEffect(parts.tree), self.config.server.request_timeout
+        for door in (TopicChangesDoor, TopicFilesDoor):
+            app.add_routes(door(editing, effect, lambda: overviews.revision, patience).routes())
 
     def _open_status(self) -> StatusDoor:
         parts = self.parts
@@ -284,6 +294,7 @@ class Node:
 
     def reload(self) -> None:
         """Reload the certificate and the topics from their files."""
+        self.parts.events_log.note("reload", "SIGHUP: reloading the certificate and the topics")
         self.port.reload()
         self.parts.topics.reload()
 

@@ -431,7 +431,7 @@ async def test_a_node_is_a_publisher_on_demand_of_another_node(tmp_path: Path, b
                     aiohttp.ClientSession() as session,
                     session.get(f"{far.base}/subscriptions") as response,
                 ):
-                    return list((await response.json())["subscriptions"])
+                    return list((await response.json())["items"])
 
             async def is_there() -> bool:
                 return [each["topics"] for each in await listed()] == [["A"]]

@@ -38,10 +38,10 @@ async def test_a_directory_that_goes_and_comes_back_is_told(slapd: Slapd, tmp_pa
     with NodeProcess(tmp_path / "data", "--topics", slapd.url, *fast, *AT_ONCE) as node:
         assert not await logged(node, "problem", "directory")
         await asyncio.to_thread(slapd.kill)
-        await eventually(lambda: alerted(node, "DirectoryStale"))
+        await eventually(lambda: alerted(node, "DirectoryUnreachable"))
         await eventually(lambda: logged(node, "problem", "the topic directory is away: "))
         await asyncio.to_thread(slapd.start)
-        await eventually(lambda: not_alerted(node, "DirectoryStale"))
+        await eventually(lambda: not_alerted(node, "DirectoryUnreachable"))
         await eventually(lambda: logged(node, "problem", "the topic directory is back"))
 
 
@@ -54,10 +54,10 @@ async def test_servers_that_are_away_at_the_start_are_critical(tmp_path: Path) -
     )
     backbone = ("--backbone", f"stomp://127.0.0.1:{quiet_port()}")
     with NodeProcess(tmp_path / "data", *away, *backbone, *AT_ONCE) as node:
-        await eventually(lambda: alerted(node, "DirectoryAway"))
+        await eventually(lambda: alerted(node, "DirectoryUnreachable"))
         await eventually(lambda: alerted(node, "BackboneAway"))
         found = {one["name"]: one for one in await items(node, "/alerts")}
-        assert found["DirectoryAway"]["severity"] == found["BackboneAway"]["severity"] == "critical"
+        assert found["DirectoryUnreachable"]["severity"] == found["BackboneAway"]["severity"] == "critical"
         assert "not ready" in found["BackboneAway"]["text"]
         await eventually(lambda: logged(node, "problem", "the backbone is away: "))
 
@@ -69,9 +69,9 @@ async def test_members_that_come_and_die_are_told(tmp_path: Path) -> None:
     ):
         with Member(tmp_path / "two", "two", "c", admin.base) as two:
             await eventually(lambda: logged(one, "node", "node two is alive"))
-            assert not await alerted(one, "NodeDead")
+            assert not await alerted(one, "NodesDead")
             await asyncio.to_thread(two.kill)
-            await eventually(lambda: alerted(one, "NodeDead"))
+            await eventually(lambda: alerted(one, "NodesDead"))
             await eventually(lambda: logged(one, "node", "node two is dead"))
         await asyncio.to_thread(admin.terminate)
-        await eventually(lambda: alerted(one, "AdminAway"))
+        await eventually(lambda: alerted(one, "AdminUnreachable"))

@@ -45,6 +45,12 @@ async def events(node: NodeProcess) -> list[tuple[str, str]]:
     return [(one["kind"], one["text"]) for one in (await get(node, "/events-log"))["items"]]
 
 
+async def subscribed(node: NodeProcess, consumer: str) -> str:
+    """The path of a new subscription to A in the operator API."""
+    address = (await call(node.url, subscribe(consumer, "A"))).text(".//a:Address")
+    return f"/subscriptions/{address.rpartition('/')[2]}"
+
+
 async def test_a_session_says_who_and_where_the_client_is(shared_node: NodeProcess) -> None:
     session = await get(shared_node, "/session")
     assert datetime.fromisoformat(session.pop("time")).utcoffset() is not None
@@ -167,10 +173,24 @@ async def test_the_events_log_has_subscriptions_and_pages(node: NodeProcess) -> 
     assert re.match(r"created: subscription \S+ to A for http://127.0.0.1:9/\d+$", page["items"][0]["text"])
 
 
+async def test_actions_of_operators_are_logged_and_nothing_else(node: NodeProcess) -> None:
+    path = await subscribed(node, "http://127.0.0.1:9/x")
+    async with aiohttp.ClientSession() as session:
+        await session.delete(node.base + path)
+        await session.delete(node.base + path)  # 404: it changes nothing
+        await session.post(f"{node.base}/deadletters/drop", json={"all": True})
+        await session.post(f"{node.base}/topics/A/events", json={"n": 1})
+    actions = [one for one in (await get(node, "/events-log"))["items"] if one["kind"] == "action"]
+    assert [(one["text"], one["who"]) for one in actions] == [
+        ("POST /deadletters/drop", "anonymous"),
+        (f"DELETE {path}", "anonymous"),
+    ]
+
+
 async def test_a_consumer_that_fails_is_an_alert_until_its_subscription_ends(tmp_path: Path) -> None:
     with NodeProcess(tmp_path / "data", *ALERTS_AT_ONCE) as node:
         assert await get(node, "/alerts") == {"items": [], "next": None, "total": 0}
-        await call(node.url, subscribe("http://127.0.0.1:9/gone", "A"))
+        path = await subscribed(node, "http://127.0.0.1:9/gone")
         async with aiohttp.ClientSession() as session:
             await session.post(f"{node.base}/topics/A/events", json={"n": 1})
 
@@ -182,8 +202,7 @@ async def test_a_consumer_that_fails_is_an_alert_until_its_subscription_ends(tmp
             assert set(alert) == {"name", "severity", "since", "text", "remedy", "view"}
             assert (alert["severity"], alert["view"]) == ("warning", "subscriptions")
             assert "http://127.0.0.1:9/gone" in alert["text"]
-            (one,) = (await get(node, "/subscriptions"))["subscriptions"]
-            await session.delete(f"{node.base}/subscriptions/{one['id']}")
+            await session.delete(node.base + path)
             await eventually(lambda: alerted([]))
         texts = [text for _, text in await events(node)]
         assert "alert ConsumersFailing is over" in texts
@@ -227,7 +246,7 @@ async def test_dead_letters_are_an_alert_an_event_and_a_figure(tmp_path: Path) -
             return 1 in history["series"]["dead_letters"]["mean"]
 
         await eventually(counted)
-        assert "DeadLettersGrowing" in [one["name"] for one in (await get(node, "/alerts"))["items"]]
+        assert "NewDeadLetters" in [one["name"] for one in (await get(node, "/alerts"))["items"]]
         assert "dead-letters" in [kind for kind, _ in await events(node)]
 
 

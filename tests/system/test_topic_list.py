@@ -11,6 +11,9 @@ from urllib.parse import quote
 
 import pytest
 
+from hpwsn.topics.editing.topic_edit import etag_of
+from hpwsn.topics.tree.declarations import Declaration
+from hpwsn_client.wsn.topics.topic_expressions import Topic
 from tests.harness import NodeProcess
 from tests.internal_topics import PLATE, get, publish_both
 from tests.internal_topics import post as post_events
@@ -86,7 +89,7 @@ async def test_a_topic_has_exactly_these_fields(node: NodeProcess) -> None:
             "rate": 0.0,
             "rate_below": 0.0,
             "last": None,
-            "etag": None,
+            "etag": etag_of(Declaration(Topic.parse("road:A4"))),
         }
     ]
     _, _, body = await get(node, "/topics/road")

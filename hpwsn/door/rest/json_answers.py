@@ -1,6 +1,6 @@
 """Answers of the JSON door: objects, and errors with the status of their fault.
 
-Every error is a JSON object with `error`; for invalid JSON it also has `line` and `column`.
+Every error is a JSON object with `error`; for invalid JSON or XML it also has `line` and `column`.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def answers_in_json(handler: Handler[Door]) -> Handler[Door]:
 
 def _refuse(fault: faults.SoapFault) -> web.Response:
     told: dict[str, Any] = {"error": fault.reason}
-    if isinstance(fault, MalformedJson) and fault.line:
+    if isinstance(fault, MalformedJson | faults.MalformedXml) and fault.line:
         told |= {"line": fault.line, "column": fault.column}
     elif column := getattr(fault.__cause__, "column", None):
         told["column"] = column

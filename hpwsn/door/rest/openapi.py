@@ -26,6 +26,7 @@ PARTS = (
     "registrations",
     "dead_letters",
     "topics",
+    "topic_editing",
     "streams",
 )
 """The subjects, one file each, in the order of the document."""

@@ -23,7 +23,7 @@ _NAMES = {
     "cluster": "the cluster",
 }
 
-_TOLD = frozenset((*(name for name, _, _ in AWAY.values()), "DirectoryStale", "NodeDead"))
+_TOLD = frozenset((*(name for name, _, _ in AWAY.values()), "NodesDead"))
 """Alerts whose beginning and end are events of their own."""
 
 
@@ -67,7 +67,7 @@ class NodeEvents:
     def _raised(self, finding: Finding) -> None:
         if finding.name in _TOLD:
             return
-        kind = "dead-letters" if finding.name == "DeadLettersGrowing" else "problem"
+        kind = "dead-letters" if finding.name == "NewDeadLetters" else "problem"
         self._parts.events_log.note(kind, f"alert {finding.name}: {finding.text}")
 
     def _cleared(self, finding: Finding) -> None:

@@ -1,11 +1,12 @@
 """What is wrong with a node now: the rules of its alerts, over its figures and the problems of its parts.
 
-A rule is a generator of findings. The thresholds are settings in `[monitoring]`. Rules that Prometheus can
-check too have the name of the alert rule in scripts/deploy.
+A rule is a generator of findings. Its thresholds are settings in `[monitoring]`. A rule that Prometheus has
+too has the name of the alert rule in scripts/deploy, without the `Hpwsn` before it.
 """
 
 from __future__ import annotations
 
+import resource
 import shutil
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -18,8 +19,10 @@ from hpwsn.node.monitor.node_sample import NodeSample
 if TYPE_CHECKING:
     from hpwsn.node.node_parts import Parts
 
-GROWING = 300.0
-"""Seconds after the last new dead letter for which dead letters count as growing."""
+RECENT = 300.0
+"""Seconds after the last dead, dropped or lost notification for which they are told."""
+DESCRIPTORS_PERCENT = 80
+"""Share of the limit of open files that is told."""
 JUMP = 2.0
 """Seconds by which the clock must jump between two samples to be told."""
 JUMP_TOLD = 600.0
@@ -29,13 +32,31 @@ AWAY = {
     "backbone": ("BackboneAway", "health", "Start ActiveMQ, or correct backbone.url; the node reconnects."),
     "journal": ("JournalUnavailable", "health", "Free space on the disk of the data directory."),
     "directory": (
-        "DirectoryAway",
+        "DirectoryUnreachable",
         "topics",
         "Start the LDAP server, or correct topics.url; the node keeps the topics that it knows.",
     ),
     "cluster": ("ClusterAway", "topology", "Start the admin node, or correct cluster.admin and the secret."),
 }
 """Name, view and remedy for each part that can make a node not ready."""
+
+
+class _Growth:
+    """How much a counter has grown, until it did not for RECENT seconds."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._grew = 0.0
+        self.grown = 0
+
+    def look(self, count: int, now: float) -> int:
+        """Take the counter; the growth, 0 if there was none for RECENT seconds."""
+        if count > self._count:
+            self.grown += count - self._count
+            self._count, self._grew = count, now
+        elif now - self._grew >= RECENT:
+            self.grown = 0
+        return self.grown
 
 
 class NodeFindings:
@@ -45,16 +66,16 @@ class NodeFindings:
         self._parts = parts
         self._sample = sample
         self._settings = parts.config.monitoring
-        self._buried = parts.delivery.totals.buried
-        self._grew: float | None = None
-        self._grown = 0
+        self._buried = _Growth(parts.delivery.totals.buried)
+        self._dropped = _Growth(parts.delivery.totals.dropped)
+        self._lost = _Growth(0)
         self._ahead: float | None = None
         self._jumped: tuple[float, float] | None = None
 
     def look(self, *, now: float, wall: float) -> Iterator[Finding]:
         """Everything that is wrong; `now` is on a clock that nobody sets, `wall` in seconds since 1970."""
         yield from self._away()
-        yield from self._dead_letters(now)
+        yield from self._undelivered(now)
         yield from self._consumers()
         yield from self._storage()
         yield from self._services()
@@ -66,23 +87,33 @@ class NodeFindings:
             name, view, remedy = AWAY[part]
             yield Finding(name, "critical", f"The node is not ready: {problem}", remedy, view)
         for warning in self._parts.warnings():
-            remedy = "Restore the data directory from a backup, or wait until retention removes the entries."
-            yield Finding("JournalDamaged", "warning", warning, remedy, "health")
-        if warnings := self._parts.topics.warnings():
-            remedy = "Start the directory's server, or correct the entries that are named."
-            yield Finding("DirectoryStale", "warning", "; ".join(warnings), remedy, "topics")
+            remedy = "Restore the folder `large` from a backup, or wait until retention removes the entries."
+            yield Finding("ContentsMissing", "critical", warning, remedy, "health")
+        directory = self._parts.topics.status()
+        if directory["problem"] and "directory" not in self._parts.problems():
+            text = f"the topics do not change: {directory['problem']}"
+            remedy = "Start the directory's server; the node works with the topics that it has read."
+            yield Finding("DirectoryUnreachable", "warning", text, remedy, "topics")
+        if skipped := directory["skipped_entries"]:
+            text = (
+                f"{directory['skipped']} entries of the topic directory are not topics, such as {skipped[0]}"
+            )
+            yield Finding("DirectoryEntriesSkipped", "info", text, "Correct or remove the entries.", "topics")
 
-    def _dead_letters(self, now: float) -> Iterator[Finding]:
-        buried = self._parts.delivery.totals.buried
-        if self._grew is not None and now - self._grew >= GROWING:
-            self._grew, self._grown = None, 0
-        if buried > self._buried:
-            self._grown += buried - self._buried
-            self._buried, self._grew = buried, now
-        if self._grew is not None:
-            text = f"{counted(self._grown, 'notification')} became dead letters, the last within 5 minutes"
+    def _undelivered(self, now: float) -> Iterator[Finding]:
+        totals = self._parts.delivery.totals
+        if grown := self._buried.look(totals.buried, now):
+            text = f"{counted(grown, 'notification')} became dead letters, the last within 5 minutes"
             remedy = "Look at the reasons, mend the consumers, and replay the dead letters."
-            yield Finding("DeadLettersGrowing", "warning", text, remedy, "dead-letters")
+            yield Finding("NewDeadLetters", "warning", text, remedy, "dead-letters")
+        if grown := self._dropped.look(totals.dropped, now):
+            text = f"{counted(grown, 'notification')} dropped from full queues, the last within 5 minutes"
+            remedy = "Make the consumers faster, or raise delivery.max_queue."
+            yield Finding("NotificationsDropped", "warning", text, remedy, "subscriptions")
+        if grown := self._lost.look(self._parts.journal.state.lost, now):
+            text = f"{counted(grown, 'accepted notification')} lost, which only durability none allows"
+            remedy = "Look at the disk and the log, and set journal.durability to commit."
+            yield Finding("NotificationsLost", "critical", text, remedy, "health")
         limit, kept = self._parts.config.dead_letters.limit, self._sample.values.get("dead_letters")
         if kept and kept >= limit * self._settings.queue_percent / 100:
             text = f"{kept:.0f} dead letters are kept, of {limit} (dead_letters.limit); the oldest go first"
@@ -143,17 +174,17 @@ class NodeFindings:
         if silent:
             text = f"{counted(len(silent), 'stream service')} stopped reporting: {', '.join(silent[:3])}"
             yield Finding(
-                "ServiceSilent", "warning", text, "Look at the job's log, and start it again.", "streams"
+                "ServicesSilent", "warning", text, "Look at the job's log, and start it again.", "streams"
             )
         if lagging:
             text = f"{counted(len(lagging), 'stream service')} behind: {', '.join(lagging[:3])}"
             remedy = "Give the job more cores or larger batches."
-            yield Finding("ServiceLagging", "warning", text, remedy, "streams", self._after)
+            yield Finding("ServicesLagging", "warning", text, remedy, "streams", self._after)
         agent = self._parts.agent
         if agent and (failed := agent.figures()["failed"]):
             text = f"{counted(failed, 'stream service')} failed and will not be started again"
             remedy = "GET /streams/URI has the reason; post the definition again."
-            yield Finding("ServiceFailed", "warning", text, remedy, "streams")
+            yield Finding("ServicesFailed", "warning", text, remedy, "streams")
 
     def _members(self) -> Iterator[Finding]:
         cluster = self._parts.cluster
@@ -163,11 +194,11 @@ class NodeFindings:
         if dead:
             text = f"{counted(len(dead), 'dead node')}: {', '.join(sorted(dead)[:5])}"
             remedy = "Start the node again; what is reliable is kept for it for routing.dead_grace."
-            yield Finding("NodeDead", "critical", text, remedy, "topology")
+            yield Finding("NodesDead", "critical", text, remedy, "topology")
         if away := cluster.figures().get("admin_away"):
             text = f"the admin node has been away for {away:.0f} s; the last topology stays in force"
             remedy = "Start the admin node; without it no node joins or leaves."
-            yield Finding("AdminAway", "warning", text, remedy, "topology", self._after)
+            yield Finding("AdminUnreachable", "warning", text, remedy, "topology", self._after)
 
     def _machine(self, now: float, wall: float) -> Iterator[Finding]:
         cpu = self._sample.values.get("cpu") or 0.0
@@ -175,6 +206,11 @@ class NodeFindings:
             text = f"the node uses {cpu:.0%} of a core; one node uses little more than one"
             remedy = "Add a node to the cluster, or spread the publishers."
             yield Finding("CpuSaturated", "warning", text, remedy, "health", 2 * self._after)
+        files, limit = self._sample.values.get("files") or 0.0, resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        if limit != resource.RLIM_INFINITY and files >= limit * DESCRIPTORS_PERCENT / 100:
+            text = f"{files:.0f} files and connections are open, of {limit}"
+            remedy = "Raise the limit of open files (LimitNOFILE), or see who opens connections."
+            yield Finding("DescriptorsShort", "warning", text, remedy, "health", self._after)
         before, self._ahead = self._ahead, wall - now
         if before is not None and abs(self._ahead - before) >= JUMP:
             self._jumped = now, self._ahead - before

@@ -11,12 +11,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Hashable, Iterable
+from collections.abc import AsyncIterator, Callable, Hashable, Iterable
+from contextlib import asynccontextmanager
 from typing import Any
 
 from hpwsn.listeners import Listeners
 from hpwsn.topics.directory.directory import Directory
 from hpwsn.topics.directory.tree_cache import TreeCache
+from hpwsn.topics.editing.edit_plan import EditPlan
+from hpwsn.topics.editing.topic_edit import etag_of
 from hpwsn.topics.tree.declarations import Change, Declaration, Report, difference
 from hpwsn.topics.tree.tree import TopicTree
 from hpwsn_client.wsn.topics.topic_expressions import Topic
@@ -27,6 +30,12 @@ SLICE = 200
 """Changed topics before the event loop runs other work."""
 SAVE_AFTER = 1.0
 """Seconds that changes are collected before the tree is saved."""
+REPORTED_WITHIN = 1.0
+"""Seconds that a server may take to report a change of this node, before the directory is read again."""
+SETTLED_WITHIN = 10.0
+"""Seconds that an edit waits for the tree if the directory cannot be read."""
+MOST_FORMER = 10_000
+"""Former states of topics that are remembered for conflicts."""
 MOST_SHOWN = 100
 """Maximum number of skipped entries in the status."""
 
@@ -47,7 +56,12 @@ class LiveTopics:
         self._cache = cache
         self._wait = wait
         self._opens = opens
-        self._known: dict[Topic, Declaration] = {}
+        self.known: dict[Topic, Declaration] = {}
+        """The declared topics of the tree; not to be changed by others."""
+        self.former: dict[tuple[Topic, str], Declaration] = {}
+        """Topics that were changed or removed, by their etags; only the last ones."""
+        self._turn = asyncio.Condition()
+        self._request = 0
         self._reports: asyncio.Queue[Report] = asyncio.Queue()
         self._first_report = asyncio.Event()
         self._saving: asyncio.TimerHandle | None = None
@@ -89,6 +103,27 @@ class LiveTopics:
         """Read the directory now."""
         log.info("reloading the topic directory")
         self._watch.reload()
+
+    @asynccontextmanager
+    async def held(self) -> AsyncIterator[None]:
+        """Apply no changes of the directory inside."""
+        async with self._turn:
+            yield
+
+    async def settle(self, plan: EditPlan) -> None:
+        """Wait until the tree shows an edit of this node; not for ever, if the directory cannot be read."""
+        if self._directory.remote and await self._comes(lambda: plan.shown_by(self.known), REPORTED_WITHIN):
+            return
+        request = self._watch.reload()
+        if not await self._comes(lambda: self._request >= request, SETTLED_WITHIN):
+            log.warning("the topics were edited, and the tree does not show it yet: %s", self.problem())
+
+    async def _comes(self, condition: Callable[[], bool], within: float) -> bool:
+        try:
+            async with asyncio.timeout(within), self._turn:
+                return await self._turn.wait_for(condition)
+        except TimeoutError:
+            return False
 
     async def close(self) -> None:
         """Stop following the directory, and save unsaved changes."""
@@ -147,17 +182,20 @@ class LiveTopics:
     async def _apply_all(self) -> None:
         while True:
             report = await self._reports.get()
-            try:
-                await self._apply(report)
-            except Exception:
-                log.exception("cannot apply a change of topics")
+            async with self._turn:
+                try:
+                    await self._apply(report)
+                except Exception:
+                    log.exception("cannot apply a change of topics")
+                self._request = report.request
+                self._turn.notify_all()
             self._first_report.set()
 
     async def _apply(self, report: Report) -> None:
         self._note(report)
         if report.change is None:
             return
-        change = difference(self._known, report.change.declared) if report.whole else report.change
+        change = difference(self.known, report.change.declared) if report.whole else report.change
         first = self._source != "directory"
         if change:
             await self._change_tree(change)
@@ -192,7 +230,7 @@ class LiveTopics:
         # Leaves first: removing a topic removes its whole subtree at once, which can be large.
         for number, topic in enumerate(sorted(change.removed, key=lambda t: -len(t.path)), 1):
             self._tree.remove(topic)
-            self._known.pop(topic, None)
+            self._forget(self.known.pop(topic, None))
             if not number % SLICE:
                 await asyncio.sleep(0)
 
@@ -202,7 +240,14 @@ class LiveTopics:
 
     def _declare(self, item: Declaration) -> None:
         self._tree.declare(item)
-        self._known[item.topic] = item
+        self._forget(self.known.get(item.topic))
+        self.known[item.topic] = item
+
+    def _forget(self, old: Declaration | None) -> None:
+        if old is not None:
+            self.former[old.topic, etag_of(old)] = old
+            if len(self.former) > MOST_FORMER:
+                del self.former[next(iter(self.former))]
 
     # Saving
 
@@ -219,6 +264,6 @@ class LiveTopics:
     async def _save(self) -> None:
         assert self._cache is not None
         try:
-            await asyncio.to_thread(self._cache.save, list(self._known.values()))
+            await asyncio.to_thread(self._cache.save, list(self.known.values()))
         except OSError as error:
             log.error("cannot save the topics in %s: %s", self._cache.path, error.strerror)

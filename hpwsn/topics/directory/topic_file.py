@@ -39,6 +39,7 @@ class FileDirectory:
     def __init__(self, path: Path, optional: bool = False) -> None:
         self.path = path
         self._optional = optional
+        self._new_mode = 0o600 if optional else None
         self._last: tuple[Stamp, Document] = (None, Document(()))
 
     def load(self) -> list[Declaration]:
@@ -71,16 +72,13 @@ class FileDirectory:
         """Carry out a plan with one replacement of the file."""
         with self._errors("change"):
             if dry_run:
-                return plan(_by_topic(self._read_or_empty()))
+                return plan(_by_topic(self._read()))
             with self._lock():
-                old = self._read_or_empty()
+                old = self._read()
                 made = plan(_by_topic(old))
                 if made.steps:
                     self._write(Document(tuple(made.declarations()), old.namespace))
                 return made
-
-    def _read_or_empty(self) -> Document:
-        return self._read() if self.path.exists() else Document(())
 
     def watch(self, report: Callable[[Report], None]) -> FileWatch:
         """Return a watcher that reads the file again when it changes."""
@@ -114,7 +112,7 @@ class FileDirectory:
     def _write(self, document: Document) -> None:
         # Replace the target of a symbolic link, not the link.
         path = self.path.resolve()
-        mode = path.stat().st_mode & 0o7777 if path.exists() else None
+        mode = path.stat().st_mode & 0o7777 if path.exists() else self._new_mode
         write_atomically(path, encode_document(document), hidden=True, mode=mode)
         sync_folder(path.parent)
 

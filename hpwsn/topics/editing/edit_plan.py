@@ -83,16 +83,33 @@ class EditPlan:
         return len({id(each.item) for each in self.steps}) + sum(each.below for each in self.steps)
 
     def gone(self) -> list[Topic]:
-        """Return the topics that subscribers no longer get: removed, moved away, or internal from now on."""
-        after = {each.topic: each for each in self.declarations()}
-        hidden = internal_topics(after.values()) - internal_topics(self.before.values())
-        return [topic for topic in self.before if topic not in after or topic in hidden]
+        """Return the topics that are removed or moved away."""
+        after = {each.topic for each in self.declarations()}
+        return [topic for topic in self.before if topic not in after]
+
+    def hidden(self) -> list[Topic]:
+        """Return the topics that are internal from now on."""
+        found = internal_topics(self.declarations()) - internal_topics(self.before.values())
+        return [topic for topic in self.before if topic in found]
 
     def made(self) -> list[Topic]:
         """Return the new topics that subscribers get."""
         after = self.declarations()
-        hidden = internal_topics(after)
-        return [each.topic for each in after if each.topic not in self.before and each.topic not in hidden]
+        internal = internal_topics(after)
+        return [each.topic for each in after if each.topic not in self.before and each.topic not in internal]
+
+    def shown_by(self, known: Mapping[Topic, Declaration]) -> bool:
+        """Whether topics with versions show all steps, or something later."""
+        return all(self._shows(known, step) for step in self.steps)
+
+    def _shows(self, known: Mapping[Topic, Declaration], step: Step) -> bool:
+        now, old = step.item.now, step.before
+        if now is not None:
+            found = known.get(now.topic)
+            if found is None or (found.version or "") < (now.version or ""):
+                return False
+        there = None if old is None or (now is not None and now.topic == old.topic) else known.get(old.topic)
+        return there is None or old is None or there.version != old.version
 
     def undo(self) -> list[TopicEdit]:
         """Return the edits that restore the topics as they were, guarded by the etags of now."""

@@ -101,15 +101,17 @@ def etag_of(declaration: Declaration) -> str:
 
 
 def entry_json(declaration: Declaration | None) -> dict[str, Any] | None:
-    """Return the values of a declared topic for the HTTP API; None stays None."""
-    if declaration is None:
-        return None
+    """Return a declared topic with its etag for the HTTP API; None stays None."""
+    return None if declaration is None else {**values_json(declaration), "etag": etag_of(declaration)}
+
+
+def values_json(declaration: Declaration) -> dict[str, Any]:
+    """Return the values of a declared topic for the HTTP API."""
     return {
         "topic": str(declaration.topic),
         "description": declaration.description,
         "routing": declaration.routing,
         "visibility": declaration.visibility,
-        "etag": etag_of(declaration),
     }
 
 

@@ -141,6 +141,18 @@ class TopicTree(DeclaredTopics[S]):
         found = (group.subscribers.members for group in self._index if not group.count)
         return list(dict.fromkeys(who for members in found for who in members))
 
+    def losing(self, gone: Iterable[Topic], made: Iterable[Topic]) -> list[S]:
+        """Return the subscribers that match topics in `gone` and no other topic, nor one in `made`."""
+        lost: dict[SubscriberGroup[S], int] = {}
+        for topic in gone:
+            node = self._nodes.get(topic)
+            for group in () if node is None or node.internal else node.groups:
+                lost[group] = lost.get(group, 0) + 1
+        left = {group for group, number in lost.items() if group.count == number}
+        for topic in made if left else ():
+            left.difference_update(self._index.matching(topic, topic.ancestors()))
+        return [who for group in lost if group in left for who in group.subscribers.members]
+
     def matches_any(self, expressions: Expressions) -> bool:
         """Whether an existing subscription matches any topic now."""
         group = self._index.find(expressions)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -13,7 +14,7 @@ from hpwsn.broker.admission.backbone_arrivals import Arrivals
 from hpwsn.histogram import Timings
 from hpwsn.monitoring.node_history import FIGURES
 from hpwsn.node.monitor import backlog_survey
-from hpwsn.node.monitor.node_findings import GROWING, JUMP_TOLD, NodeFindings
+from hpwsn.node.monitor.node_findings import JUMP_TOLD, RECENT, NodeFindings
 from hpwsn.node.monitor.node_monitor import NodeMonitor
 from hpwsn.node.monitor.node_sample import NodeSample
 from hpwsn.node.node_parts import Parts
@@ -139,9 +140,23 @@ async def test_a_disk_is_nearly_full_from_its_threshold_on(
 async def test_dead_letters_grow_until_none_was_added_for_five_minutes(watched: Watched) -> None:
     assert watched.names() == set()
     watched.parts.delivery.totals.buried += 1
-    assert watched.names() == {"DeadLettersGrowing"}
-    assert watched.names(GROWING - 1) == {"DeadLettersGrowing"}
+    assert watched.names() == {"NewDeadLetters"}
+    assert watched.names(RECENT - 1) == {"NewDeadLetters"}
     assert watched.names() == set()
+
+
+async def test_dropped_notifications_are_told_for_five_minutes(watched: Watched) -> None:
+    watched.parts.delivery.totals.dropped += 3
+    assert watched.names() == {"NotificationsDropped"}
+    assert watched.names(RECENT) == set()
+
+
+async def test_open_files_near_their_limit_are_told(watched: Watched) -> None:
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    watched.sample.values = {"files": limit * 0.8 - 1}
+    assert watched.names() == set()
+    watched.sample.values = {"files": limit * 0.8}
+    assert watched.names() == {"DescriptorsShort"}
 
 
 async def test_a_clock_that_jumps_is_told_for_a_while(watched: Watched) -> None:
@@ -159,8 +174,8 @@ async def test_services_that_lag_or_fall_silent_are_told(watched: Watched) -> No
     services.register("urn:flow", {**service, "figures": {"lag": 99}})
     assert watched.names() == set()
     services.register("urn:flow", {**service, "figures": {"lag": 100}})
-    assert watched.names() == {"ServiceLagging"}
-    assert watched.names(watched.config.streams.silent_after) == {"ServiceSilent"}
+    assert watched.names() == {"ServicesLagging"}
+    assert watched.names(watched.config.streams.silent_after) == {"ServicesSilent"}
 
 
 async def test_queues_are_surveyed_in_parts_and_the_worst_is_named(

@@ -63,9 +63,14 @@ class SoapFault(Exception):
 
 
 class MalformedXml(SoapFault):
-    """The bytes are not well-formed XML, or XML that is not accepted, such as a DTD."""
+    """The bytes are not well-formed XML, or XML that is not accepted, such as a DTD.
+
+    `line` and `column` count from 1; 0 means unknown.
+    """
 
     default_status = 400
+    line = 0
+    column = 0
 
 
 class TooLarge(SoapFault):

@@ -204,7 +204,9 @@ def _parse(text: bytes, limits: Limits, comments: bool = False) -> etree._Elemen
     except etree.XMLSyntaxError as error:
         if "Excessive depth" in str(error):
             raise _too_deep(limits) from None
-        raise MalformedXml(f"the message is not well-formed XML: {_one_line(error)}") from None
+        fault = MalformedXml(f"the message is not well-formed XML: {_one_line(error)}")
+        fault.line, fault.column = error.position
+        raise fault from None
 
 
 def _reject_unreported_errors(parser: etree.XMLParser) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from aiohttp import web
 
+from hpwsn.door.rest.events.payload_views import PayloadView
 from hpwsn.door.rest.json_answers import bad
 from hpwsn.notification import PARTIAL, RELIABLE
 from hpwsn_client.wsn.operations.filters import ContentFilter, likely_dialect
@@ -106,9 +107,29 @@ def offset_of(name: str, given: Mapping[str, str]) -> int | None:
 
 def maximum_of(request: web.Request, default: int) -> int:
     """The parameter `max`."""
-    text = request.query.get("max", str(default))
+    return _positive(request, "max", "a number of events") or default
+
+
+def max_rate_of(request: web.Request) -> int | None:
+    """The parameter `max_rate`, in events a second; None without it."""
+    return _positive(request, "max_rate", "a number of events a second")
+
+
+def view_of(request: web.Request) -> PayloadView:
+    """The parameters `payload` and `cut`."""
+    payload = request.query.get("payload", "json")
+    if payload not in ("json", "raw"):
+        raise bad(f"payload is {shown(payload)}; give raw or json, or leave it out")
+    return PayloadView(payload == "raw", _positive(request, "cut", "a number of bytes"))
+
+
+def _positive(request: web.Request, name: str, what: str) -> int | None:
+    """A parameter that is 1 or more; None without it."""
+    text = request.query.get(name)
+    if text is None:
+        return None
     if not (text.isascii() and text.isdecimal()) or len(text) > 18 or not int(text):
-        raise bad(f"max is {shown(text)}; give a number of events, 1 or more")
+        raise bad(f"{name} is {shown(text)}; give {what}, 1 or more")
     return int(text)
 
 

@@ -1,4 +1,4 @@
-"""JSON events of a request as the payloads of notifications; those of a very large request in a process.
+"""Events of a request, in JSON or XML, as payloads; JSON of a very large request is parsed in a process.
 
 To parse 100 MB of JSON holds the interpreter lock for longer than others can wait, in whatever thread. So a
 child process parses a request above `ELSEWHERE` bytes, reads it from its standard input and writes the
@@ -14,12 +14,13 @@ from collections.abc import Sequence
 from dataclasses import astuple, replace
 
 from hpwsn.notification import END
-from hpwsn_client.wsn.formats.json_events import encode_event
+from hpwsn_client.wsn.formats.json_events import ENVELOPE_LEVELS, encode_event
 from hpwsn_client.wsn.formats.json_text import MalformedJson, parse_event_lines, parse_events
 from hpwsn_client.wsn.soap import faults
-from hpwsn_client.wsn.soap.xml import Limits
+from hpwsn_client.wsn.soap.xml import Limits, encode_element, parse_xml
 
 JSON_TYPE, LINES_TYPE = "application/json", "application/x-ndjson"
+XML_TYPES = ("application/xml", "text/xml")
 GROWTH = 4
 """Maximum size of a request's events in XML, as a multiple of `server.body_limit`."""
 ELSEWHERE = 16 << 20
@@ -42,6 +43,12 @@ def payloads_of(data: bytes, content_type: str, limits: Limits) -> tuple[bytes, 
             raise faults.TooLarge(f"{reason}; send several requests") from error
         room -= len(payloads[-1])
     return END.join((*payloads, b"")), len(payloads)
+
+
+def xml_payload(data: bytes, charset: str | None, limits: Limits) -> tuple[bytes, int]:
+    """The element of a request as a payload, with END after it, and 1."""
+    room = replace(limits, depth=max(limits.depth - ENVELOPE_LEVELS, 1))
+    return encode_element(parse_xml(data, room, charset, comments=True)) + END, 1
 
 
 def payloads_elsewhere(data: bytes, content_type: str, limits: Limits) -> tuple[bytes, int]:

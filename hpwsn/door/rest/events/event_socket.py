@@ -14,7 +14,8 @@ from functools import partial
 
 from aiohttp import WSCloseCode, web
 
-from hpwsn.broker.delivery.log_readers import Query, Readers
+from hpwsn.broker.readers.log_readers import Query, Readers
+from hpwsn.broker.readers.pace import Pace
 from hpwsn.door.rest.events.event_stream import BEAT, abort
 from hpwsn.door.rest.events.long_connection import Forms, LongConnection
 from hpwsn.errors import JournalUnavailable
@@ -33,7 +34,7 @@ def wants_socket(request: web.Request) -> bool:
 
 
 async def write_socket(
-    request: web.Request, readers: Readers, query: Query, after: int, forms: Forms
+    request: web.Request, readers: Readers, query: Query, after: int, forms: Forms, pace: Pace | None
 ) -> web.StreamResponse:
     """Send the events after an offset until either side closes."""
     socket = web.WebSocketResponse(
@@ -47,7 +48,7 @@ async def write_socket(
             f"the request is not a valid WebSocket handshake: {error.text}", status=400
         ) from error
     assert writer is not None
-    connection = LongConnection(writer, forms.socket, lambda: socket.closed)
+    connection = LongConnection(writer, forms.socket, lambda: socket.closed, pace)
     follow = partial(readers.follow, query, after, BEAT, connection)
     sending = asyncio.ensure_future(_send(socket, follow, query, lambda: abort(request)))
     try:

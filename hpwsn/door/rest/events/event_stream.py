@@ -11,7 +11,8 @@ import logging
 
 from aiohttp import HttpVersion11, web
 
-from hpwsn.broker.delivery.log_readers import Query, Readers
+from hpwsn.broker.readers.log_readers import Query, Readers
+from hpwsn.broker.readers.pace import Pace
 from hpwsn.door.rest.events.event_parameters import accepts
 from hpwsn.door.rest.events.long_connection import Forms, LongConnection
 from hpwsn.errors import JournalUnavailable
@@ -30,7 +31,7 @@ def wants_stream(request: web.Request) -> bool:
 
 
 async def write_stream(
-    request: web.Request, readers: Readers, query: Query, after: int, forms: Forms
+    request: web.Request, readers: Readers, query: Query, after: int, forms: Forms, pace: Pace | None
 ) -> web.StreamResponse:
     """Write the events after an offset until either side ends the stream."""
     response = web.StreamResponse(headers=_HEADERS)
@@ -40,7 +41,8 @@ async def write_stream(
     try:
         # The first bytes tell the client that it will get all later events.
         await response.write(b": after %d\n\n" % after)
-        connection = LongConnection(writer, forms.chunked_stream if chunked else forms.plain_stream)
+        form = forms.chunked_stream if chunked else forms.plain_stream
+        connection = LongConnection(writer, form, pace=pace)
         await readers.follow(query, after, BEAT, connection)
     except JournalUnavailable as error:
         log.warning("a stream of %s ends: %s", query.topics[0], error)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from types import ModuleType
 
@@ -18,8 +19,9 @@ from aiohttp import web
 from hpwsn.background import in_thread
 from hpwsn.broker.admission.admission import Source, open_run
 from hpwsn.broker.broker import Broker
-from hpwsn.broker.delivery.log_pages import Page, encode_once, off_loop
-from hpwsn.broker.delivery.log_readers import Query, Readers
+from hpwsn.broker.readers.log_pages import Page, encode_once, off_loop
+from hpwsn.broker.readers.log_readers import Query, Readers
+from hpwsn.broker.readers.pace import Pace
 from hpwsn.door.event_shapes.line_shapes import LineShapes
 from hpwsn.door.listener.http_exchange import read_body, trace_of
 from hpwsn.door.rest.authorization import Accepts, reads_internal
@@ -27,6 +29,7 @@ from hpwsn.door.rest.events.event_pages import MOST_ROWS, ROWS, ROWS_BYTES, ROWS
 from hpwsn.door.rest.events.event_parameters import (
     accepts,
     content_of,
+    max_rate_of,
     maximum_of,
     message_id_of,
     offset_of,
@@ -36,6 +39,7 @@ from hpwsn.door.rest.events.event_parameters import (
     since_of,
     topic_of,
     topics_of,
+    view_of,
     wait_of,
 )
 from hpwsn.door.rest.events.event_payloads import (
@@ -43,13 +47,15 @@ from hpwsn.door.rest.events.event_payloads import (
     GROWTH,
     JSON_TYPE,
     LINES_TYPE,
+    XML_TYPES,
     payloads_elsewhere,
     payloads_of,
+    xml_payload,
 )
 from hpwsn.door.rest.events.event_socket import wants_socket, write_socket
 from hpwsn.door.rest.events.event_stream import wants_stream, write_stream
-from hpwsn.door.rest.events.long_connection import Forms
 from hpwsn.door.rest.events.open_streams import OpenStreams
+from hpwsn.door.rest.events.payload_views import PayloadView, PayloadViews
 from hpwsn.door.rest.json_answers import answer, answers_in_json, bad, check_names
 from hpwsn.door.rest.openapi import document
 from hpwsn.http_json.cross_origin import Origins
@@ -65,9 +71,11 @@ AFTER_HEADER, WAITING_HEADER = "Hpwsn-After", "Hpwsn-Waiting"
 OLDEST_HEADER, UPTO_HEADER, SINCE_HEADER = "Hpwsn-Oldest", "Hpwsn-Upto", "Hpwsn-Since"
 ARROW_TYPE = "application/vnd.apache.arrow.stream"
 PROTOBUF_TYPE = "application/x-protobuf"
-CONTENT_TYPES = (JSON_TYPE, LINES_TYPE, ARROW_TYPE, PROTOBUF_TYPE)
+CONTENT_TYPES = (JSON_TYPE, LINES_TYPE, *XML_TYPES, ARROW_TYPE, PROTOBUF_TYPE)
 PAGE, LARGEST_PAGE = 100, 1000
 
+_READ = ("filter", "dialect", "after", "upto", "max", "wait", "also", "column", "payload", "cut", "max_rate")
+_NOT_JSON = (ROWS_TYPE, ARROW_TYPE, PROTOBUF_TYPE)
 _OPTIONAL = {
     ARROW_TYPE: ("Arrow", "hpwsn.door.arrow.event_batches", "arrow"),
     PROTOBUF_TYPE: ("Protocol Buffers", "hpwsn.door.protobuf.event_messages", "protobuf"),
@@ -82,6 +90,7 @@ class EventsDoor:
         self,
         broker: Broker,
         readers: Readers,
+        pages: EventPages,
         limits: Limits,
         request_timeout: float,
         *,
@@ -96,8 +105,8 @@ class EventsDoor:
         self._check_filter = check_filter
         self._accepts_token = accepts_token
         self._origins = origins
-        self._pages = EventPages()
-        self._forms = Forms(self._pages.json_events)
+        self._pages = pages
+        self._views = PayloadViews(self._pages)
         self.open_streams = OpenStreams()
         self._shapes = LineShapes(limits, GROWTH)
 
@@ -110,7 +119,7 @@ class EventsDoor:
                 web.head("/topics/{topic:[^/]+}/events", self._end),
                 web.route("*", "/topics/{topic:[^/]+}/events", self._other_method),
                 web.post("/topics/{path:.+/.+/events}", self._misplaced),
-                web.get("/topics/{path:.+}", self._misplaced),
+                web.get("/topics/{path:(?!(?:changes|import)$).+}", self._misplaced),
                 web.get("/openapi.json", self._describe),
             ]
         )
@@ -149,7 +158,9 @@ class EventsDoor:
             # A small body may be large when it is decompressed, or converted.
             data = await asyncio.to_thread(codec.lines_of, data, self._limits, GROWTH)
             content_type = LINES_TYPE
-        if len(data) > ELSEWHERE:
+        if content_type in XML_TYPES:
+            payloads, count = await off_loop(len(data), xml_payload, data, request.charset, self._limits)
+        elif len(data) > ELSEWHERE:
             payloads, count = await in_thread(payloads_elsewhere, data, content_type, self._limits)
         else:
             payloads, count = await off_loop(len(data), self._payloads, data, content_type)
@@ -192,12 +203,14 @@ class EventsDoor:
 
     @answers_in_json
     async def _read(self, request: web.Request) -> web.StreamResponse:
-        check_names(request, "filter", "dialect", "after", "upto", "max", "wait", "also", "column")
-        query = self._query(request)
+        check_names(request, *_READ)
+        query, view, max_rate = self._query(request), view_of(request), max_rate_of(request)
         after, last = offset_of("after", request.query), offset_of("Last-Event-ID", request.headers)
         socket = wants_socket(request)
         if not socket and not wants_stream(request):
-            return await self._poll(request, query, after or 0)
+            if max_rate is not None:
+                raise bad("max_rate is for streams and WebSockets; a poll has max")
+            return await self._poll(request, query, view, after or 0)
         if query.upto is not None:
             raise bad("upto is for polls; a stream has no end")
         start = after if last is None else last
@@ -206,7 +219,8 @@ class EventsDoor:
             self._origins.check_socket(request)
         with self.open_streams.opened(request, query.topics, "socket" if socket else "stream"):
             write = write_socket if socket else write_stream
-            return await write(request, self._readers, query, start, self._forms)
+            pace = None if max_rate is None else Pace(max_rate)
+            return await write(request, self._readers, query, start, self._views.forms(view), pace)
 
     async def read_topic(self, request: web.Request, topic: str) -> web.StreamResponse:
         """Answer a GET or HEAD for the events of a topic that the path itself does not name."""
@@ -247,8 +261,10 @@ class EventsDoor:
                 self._check_filter(Filter((TopicExpression.of(topic, DIALECT_SIMPLE),), (content,)))
         return query
 
-    async def _poll(self, request: web.Request, query: Query, after: int) -> web.Response:
+    async def _poll(self, request: web.Request, query: Query, view: PayloadView, after: int) -> web.Response:
         wait, headers = wait_of(request), {}
+        if view != PayloadView() and any(map(partial(accepts, request), _NOT_JSON)):
+            raise bad("payload and cut are for JSON; leave them out, or accept application/json only")
         if accepts(request, ROWS_TYPE):
             limit = min(maximum_of(request, ROWS), MOST_ROWS)
             page = await self._readers.poll(query, after, limit, wait, ROWS_BYTES)
@@ -265,7 +281,7 @@ class EventsDoor:
             codec = await _load_codec(PROTOBUF_TYPE, 406) if accepts(request, PROTOBUF_TYPE) else None
             limit = min(maximum_of(request, PAGE), LARGEST_PAGE)
             page = await self._readers.poll(query, after, limit, wait)
-            events = await encode_once(page.stretches, self._pages.json_events)
+            events = await encode_once(page.stretches, self._views.encoding(view))
             if codec is None:
                 body, kind = b"[" + b",\n".join(events) + b"]\n", JSON_TYPE
             else:

@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 from aiohttp.abc import AbstractStreamWriter
 
-from hpwsn.broker.delivery.feeds import Form
-from hpwsn.broker.delivery.log_pages import LOOP_BYTES, Encode, Stretch, encode_once
+from hpwsn.broker.readers.feeds import Form
+from hpwsn.broker.readers.log_pages import LOOP_BYTES, Encode, Stretch, encode_once
+from hpwsn.broker.readers.pace import Pace
 
 STALLED = 60.0
 """Seconds after which a client that reads nothing is disconnected."""
@@ -43,6 +44,10 @@ class StreamForm:
         data = b"".join(frames)
         return b"%x\r\n%b\r\n" % (len(data), data) if self._chunked else data
 
+    def skipped(self, count: int, upto: int) -> bytes:
+        """An event of the type `skipped`; its id is the last skipped offset, after which a client resumes."""
+        return b'id: %d\nevent: skipped\ndata: {"skipped": %d}\n\n' % (upto, count)
+
     def cut(self, offset: int, data: bytes) -> Iterator[bytes]:
         """The frame of a large event in blocks of about LOOP_BYTES."""
         for piece, first, last in _pieces(data):
@@ -65,6 +70,10 @@ class SocketForm:
     def block(self, frames: Sequence[bytes | memoryview]) -> bytes:
         """The frames, one after another."""
         return b"".join(frames)
+
+    def skipped(self, count: int, upto: int) -> bytes:
+        """A message with the number of events that the client does not get."""
+        return self.frame(upto, b'{"skipped": %d}' % count)
 
     def cut(self, offset: int, data: bytes) -> Iterator[bytes]:
         """A large event as one message in many frames; aiohttp may write a ping after each (section 5.4)."""
@@ -124,10 +133,12 @@ class LongConnection:
         writer: AbstractStreamWriter,
         form: StreamForm | SocketForm,
         closing: Callable[[], bool] = lambda: False,
+        pace: Pace | None = None,
     ) -> None:
         if writer.transport is None:
             raise ConnectionResetError("the client has disconnected")
         self.form: Form = form
+        self.pace = pace
         self._form = form
         self._writer = writer
         self._transport = writer.transport
@@ -150,15 +161,31 @@ class LongConnection:
         return self.write(self._form.block((self._form.alive,))) if self._form.alive else True
 
     async def send(self, stretches: Sequence[Stretch]) -> None:
-        """Encode entries once for all connections, and write them at the client's speed."""
+        """Encode entries once for all connections, and write them at the client's speed.
+
+        With a pace, write only as many as it allows, and the number of the others.
+        """
+        if self.pace is not None:
+            await self._tell_skipped(self.pace)
+            stretches = self.pace.admit(stretches, asyncio.get_running_loop().time())
         form = self._form
         data = await encode_once(stretches, form.encode)
         offsets = [offset for each in stretches for offset in each.offsets]
         for block in blocks(form, offsets, data):
-            while not self.write(block):
-                await self.drained()
-                await asyncio.sleep(0)
+            await self._put(block)
+        if self.pace is not None:
+            await self._tell_skipped(self.pace)
         await self.drained()
+
+    async def _put(self, block: bytes) -> None:
+        while not self.write(block):
+            await self.drained()
+            await asyncio.sleep(0)
+
+    async def _tell_skipped(self, pace: Pace) -> None:
+        if pace.skipped:
+            await self._put(self._form.block((self._form.skipped(pace.skipped, pace.upto),)))
+            pace.told()
 
     async def drained(self) -> None:
         """Wait until the client has taken enough; TimeoutError if it takes nothing for STALLED seconds."""

@@ -16,7 +16,7 @@ from hpwsn.broker.admission.admission import Admission
 from hpwsn.histogram import Timings
 
 if TYPE_CHECKING:
-    from hpwsn.monitoring.exposition import Exposition
+    from hpwsn.monitoring.metrics.exposition import Exposition
 
 Figures = Callable[[], Mapping[str, Any]]
 
@@ -58,7 +58,7 @@ class MetricsDoor:
         return web.Response(body=body, headers={"Content-Type": content_type})
 
     def _load(self) -> Exposition:
-        from hpwsn.monitoring.node_metrics import node_exposition
+        from hpwsn.monitoring.metrics.node_metrics import node_exposition
 
         return node_exposition(self._all_figures, self._services, self._timings)
 

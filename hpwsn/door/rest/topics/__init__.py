@@ -1,1 +1,1 @@
-"""Topics over HTTP: the list of topics, and checks of content filters."""
+"""Topics over HTTP: the list of topics, edits, export and import, and checks of content filters."""

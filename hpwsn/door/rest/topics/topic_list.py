@@ -25,6 +25,8 @@ from hpwsn_client.wsn.soap.faults import SoapFault, TopicNotSupportedFault
 from hpwsn_client.wsn.topics.topic import shown
 from hpwsn_client.wsn.topics.topic_expressions import Topic
 
+_ONE = "/topics/{topic:(?!(?:changes|export|import|namespace)$)[^/]+}"
+"""A topic with the name of another address below /topics is found as `{urn:hpwsn:topics}import`."""
 Etag = Callable[[Node[Subscriber]], str | None]
 
 
@@ -40,7 +42,7 @@ class TopicListDoor:
 
     def routes(self) -> list[web.RouteDef]:
         """Return the routes for the node's web application; they come before those of events."""
-        return [web.get("/topics", self._list), web.get("/topics/{topic:[^/]+}", self._show)]
+        return [web.get("/topics", self._list), web.get(_ONE, self._show)]
 
     @answers_in_json
     async def _list(self, request: web.Request) -> web.StreamResponse:

@@ -7,7 +7,7 @@ from typing import Any
 
 from prometheus_client.core import Metric
 
-from hpwsn.monitoring.metric_table import Row, counter, gauge, info, states
+from hpwsn.monitoring.metrics.metric_table import Row, counter, gauge, info, states
 
 BACKBONE_STATES = ("ready", "draining", "away", "closed")
 LINKS = ("udp", "tcp")
@@ -175,5 +175,5 @@ def cluster_states(figures: Mapping[str, Any]) -> Iterator[Metric]:
         backbone["state"],
     )
     if cluster := figures.get("cluster"):
-        names = {name: cluster[name] for name in ("name", "cluster")}
+        names = {"node": cluster["name"], "cluster": cluster["cluster"]}
         yield info("hpwsn_cluster", "The names of this node and of its cluster.", names)

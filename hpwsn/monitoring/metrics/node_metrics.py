@@ -8,12 +8,12 @@ from typing import Any
 from prometheus_client.core import Metric
 
 from hpwsn.histogram import Timings
-from hpwsn.monitoring import broker_metrics, cluster_metrics
-from hpwsn.monitoring.broker_metrics import timing_families
-from hpwsn.monitoring.cluster_metrics import cluster_states
-from hpwsn.monitoring.exposition import Exposition
-from hpwsn.monitoring.metric_table import Figures, families, info
-from hpwsn.monitoring.service_metrics import service_families
+from hpwsn.monitoring.metrics import broker_metrics, cluster_metrics
+from hpwsn.monitoring.metrics.broker_metrics import timing_families
+from hpwsn.monitoring.metrics.cluster_metrics import cluster_states
+from hpwsn.monitoring.metrics.exposition import Exposition
+from hpwsn.monitoring.metrics.metric_table import Figures, families, info
+from hpwsn.monitoring.metrics.service_metrics import service_families
 
 ROWS = (*broker_metrics.ROWS, *cluster_metrics.ROWS)
 FAILURES = ("refused", "timeout", "client_error", "server_error", "garbage", "lost")

@@ -15,8 +15,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 
-from hpwsn.broker.delivery.feeds import Feed, FeedGroup, Feeds, Follower, Form
-from hpwsn.broker.delivery.log_pages import LOOP_BYTES, Encode, Stretch
+from hpwsn.broker.readers.feeds import Feed, FeedGroup, Feeds, Follower, Form
+from hpwsn.broker.readers.log_pages import LOOP_BYTES, Encode, Stretch
+from hpwsn.broker.readers.pace import TELL_AFTER
 from hpwsn.notification import Run
 from hpwsn_client.wsn.topics.topic_expressions import Topic
 
@@ -52,6 +53,7 @@ class LiveDelivery:
         follower.upto, follower.handed = upto, None
         follower.news.clear()
         self._feeds.add(follower)
+        self._tell_later(follower)
 
     def leave(self, follower: Follower) -> None:
         """Write nothing more to a follower, and note how far it has got, if it is live."""
@@ -151,6 +153,45 @@ class LiveDelivery:
                             self._write(follower, kept[0], rest, written)
                     else:
                         self._write(follower, offsets[0], block, written)
+            for follower in list(feed.paced):
+                try:
+                    self._write_paced(follower, offsets, encoded, written)
+                except Exception:
+                    log.exception("events %d to %d could not be encoded", offsets[0], offsets[-1])
+                    self._behind(follower, offsets[0] - 1)
+
+    def _write_paced(self, follower: Follower, offsets: Sequence[int], encoded: _Encoded, now: float) -> None:
+        """Write as many events to a follower as its pace allows, and leave the others out unencoded."""
+        pace, form = follower.connection.pace, follower.connection.form
+        assert pace is not None
+        mine = offsets[bisect_right(offsets, follower.upto) :]
+        kept = mine[: pace.take(len(mine), now)]
+        if kept:
+            told = (form.skipped(pace.skipped, pace.upto),) if pace.skipped else ()
+            frames = encoded.some(form, kept)
+            if not self._write(follower, kept[0], form.block((*told, *frames)), now):
+                return  # it reads these events from the log
+            pace.told()
+        pace.skip(mine[len(kept) :])
+        self._tell_later(follower)
+
+    def _tell_later(self, follower: Follower) -> None:
+        """See to it that a follower learns what was skipped, even if no event comes."""
+        pace = follower.connection.pace
+        if pace is not None and pace.skipped and pace.due is None:
+            pace.due = asyncio.get_running_loop().call_later(TELL_AFTER, self._tell, follower)
+
+    def _tell(self, follower: Follower) -> None:
+        pace, form = follower.connection.pace, follower.connection.form
+        assert pace is not None
+        pace.due = None
+        if follower.feed is not None and pace.skipped:
+            block, now = (
+                form.block((form.skipped(pace.skipped, pace.upto),)),
+                asyncio.get_running_loop().time(),
+            )
+            if self._write(follower, self._done + 1, block, now):
+                pace.told()
 
     def _match(
         self, taken: Sequence[tuple[tuple[FeedGroup, ...], Stretch]], news: set[Feed]
@@ -162,16 +203,18 @@ class LiveDelivery:
             chosen += _chosen(stretches, self._feeds.match(groups, stretches, news))
         return chosen
 
-    def _write(self, follower: Follower, first: int, block: bytes, now: float) -> None:
+    def _write(self, follower: Follower, first: int, block: bytes, now: float) -> bool:
+        """Write a block; False if the follower has left, and reads the log from an offset on."""
         try:
             if follower.connection.write(block):
                 follower.wrote = now
-                return
+                return True
         except ConnectionError:
             pass  # its task finds the connection closed
         except Exception:
             log.exception("a long connection could not be written to")
         self._behind(follower, first - 1)
+        return False
 
     def _behind(self, follower: Follower, upto: int) -> None:
         _fall_behind(self._feeds, follower, max(upto, follower.upto))
@@ -219,6 +262,7 @@ class _Encoded:
         self._stretches = stretches
         self._data: dict[Encode, list[bytes]] = {}
         self._frames: dict[Form, Mapping[int, bytes]] = {}
+        self._some: dict[Form, dict[int, bytes]] = {}
 
     def frames(self, form: Form) -> Mapping[int, bytes]:
         """The frames of a form by offset."""
@@ -230,3 +274,17 @@ class _Encoded:
             offsets = [offset for each in self._stretches for offset in each.offsets]
             found = self._frames[form] = dict(zip(offsets, map(form.frame, offsets, data), strict=True))
         return found
+
+    def some(self, form: Form, offsets: Sequence[int]) -> list[bytes]:
+        """The frames at some offsets; others are not encoded unless `frames` was called."""
+        if form.encode in self._data:
+            everything = self.frames(form)
+            return [everything[offset] for offset in offsets]
+        known = self._some.setdefault(form, {})
+        missing = {offset for offset in offsets if offset not in known}
+        if missing:
+            parts = (each.select([offset in missing for offset in each.offsets]) for each in self._stretches)
+            found = [each for each in parts if each is not None]
+            places = [offset for each in found for offset in each.offsets]
+            known.update(zip(places, map(form.frame, places, form.encode(found)), strict=True))
+        return [known[offset] for offset in offsets]

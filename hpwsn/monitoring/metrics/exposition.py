@@ -16,7 +16,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
-from hpwsn.monitoring.metric_table import info
+from hpwsn.monitoring.metrics.metric_table import info
 from hpwsn_client import __version__
 
 _THREADS = Path("/proc/self/task")

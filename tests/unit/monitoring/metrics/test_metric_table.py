@@ -6,9 +6,9 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 
 from hpwsn.histogram import Histogram
-from hpwsn.monitoring.exposition import Exposition
-from hpwsn.monitoring.metric_table import Row, counter, families, gauge, histogram, info, states
-from hpwsn.monitoring.service_metrics import service_families
+from hpwsn.monitoring.metrics.exposition import Exposition
+from hpwsn.monitoring.metrics.metric_table import Row, counter, families, gauge, histogram, info, states
+from hpwsn.monitoring.metrics.service_metrics import service_families
 from tests.scraped import parsed
 
 FIGURES = {"a": {"b": 3}, "failures": {"x": 1, "y": 2}, "doors": {"soap": {"in": 5}, "json": {"in": 7}}}

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from prometheus_client.core import Metric
 
 from hpwsn.histogram import Timings
-from hpwsn.monitoring.metric_table import Row, counter, gauge, histogram
+from hpwsn.monitoring.metrics.metric_table import Row, counter, gauge, histogram
 
 BROKER: tuple[Row, ...] = (
     gauge(

@@ -24,14 +24,14 @@ LOOP_BYTES = 64 << 10
 class Stretch:
     """Entries of one run at their offsets, in order; `offsets` is a range where none is left out."""
 
-    __slots__ = ("__weakref__", "_encoding", "encoded", "offsets", "run")
+    __slots__ = ("__weakref__", "_encodings", "encoded", "offsets", "run")
 
     def __init__(self, offsets: Sequence[int], run: Run) -> None:
         self.offsets = offsets
         self.run = run
-        self.encoded: list[bytes] | None = None
-        """The entries in the form for which they were encoded first."""
-        self._encoding: asyncio.Future[None] | None = None
+        self.encoded: dict[Encode, list[bytes]] = {}
+        """The entries, in each form in which a reader has got them."""
+        self._encodings: dict[Encode, asyncio.Future[None]] = {}
 
     @property
     def payloads(self) -> list[bytes]:
@@ -113,30 +113,30 @@ class Page:
 
 
 async def encode_once(stretches: Sequence[Stretch], encode: Encode) -> list[bytes]:
-    """All entries encoded; `encode` gets the stretches that no reader has encoded yet."""
-    new = [each for each in stretches if each.encoded is None and each._encoding is None]
+    """All entries encoded; `encode` gets the stretches of which no reader has this form yet."""
+    new = [each for each in stretches if encode not in each.encoded and encode not in each._encodings]
     size = sum([each.run.content_size for each in new])
     if size > LOOP_BYTES:
         encoding = asyncio.ensure_future(_encode_in_thread(new, encode))
         for each in new:
-            each._encoding = encoding
+            each._encodings[encode] = encoding
     elif new:
-        _keep(new, encode(new))
+        _keep(new, encode, encode(new))
     for each in stretches:
-        if each.encoded is None and each._encoding is not None:
-            await asyncio.shield(each._encoding)
-    return [event for each in stretches for event in each.encoded or ()]
+        if encode not in each.encoded and encode in each._encodings:
+            await asyncio.shield(each._encodings[encode])
+    return [event for each in stretches for event in each.encoded.get(encode, ())]
 
 
 async def _encode_in_thread(stretches: Sequence[Stretch], encode: Encode) -> None:
-    _keep(stretches, await asyncio.to_thread(encode, stretches))
+    _keep(stretches, encode, await asyncio.to_thread(encode, stretches))
 
 
-def _keep(stretches: Sequence[Stretch], encoded: list[bytes]) -> None:
+def _keep(stretches: Sequence[Stretch], encode: Encode, encoded: list[bytes]) -> None:
     start = 0
     for each in stretches:
         end = start + len(each.offsets)
-        each.encoded, start = encoded[start:end], end
+        each.encoded[encode], start = encoded[start:end], end
 
 
 async def off_loop(size: int, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

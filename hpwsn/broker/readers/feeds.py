@@ -12,7 +12,8 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol
 
-from hpwsn.broker.delivery.log_pages import Encode, Stretch
+from hpwsn.broker.readers.log_pages import Encode, Stretch
+from hpwsn.broker.readers.pace import Pace
 from hpwsn.matching.content.content_filters import CompiledFilter, ContentFilters, Evaluation
 from hpwsn.matching.content.content_group import ContentGroup
 from hpwsn.matching.content.content_index import Engines
@@ -32,6 +33,9 @@ class Form(Protocol):
     def frame(self, offset: int, data: bytes) -> bytes:
         """One encoded event as the client gets it."""
 
+    def skipped(self, count: int, upto: int) -> bytes:
+        """The frame that tells the client how many events it does not get, up to which offset."""
+
     def block(self, frames: Sequence[bytes]) -> bytes:
         """Frames joined to the bytes of one write."""
 
@@ -40,6 +44,8 @@ class Connection(Protocol):
     """A long connection, as the broker uses it. A closed one raises ConnectionError."""
 
     form: Form
+    pace: Pace | None
+    """How many events it takes in a second; None for all."""
 
     def write(self, block: bytes) -> bool:
         """Write a block; False, with nothing written, if the client has not taken enough of earlier ones."""
@@ -82,18 +88,20 @@ class Follower:
 class Feed:
     """The live followers with the same topics and filter; `offsets` are matched and not yet written."""
 
-    __slots__ = ("compiled", "content", "members", "offsets")
+    __slots__ = ("compiled", "content", "members", "offsets", "paced")
 
     def __init__(self, content: ContentFilter | None, compiled: CompiledFilter | None) -> None:
         self.content = content
         self.compiled = compiled
         self.members: dict[Form, dict[Follower, None]] = {}
+        self.paced: dict[Follower, None] = {}
+        """The followers with a pace, which may each get other events."""
         self.offsets: list[int] = []
 
     @property
     def followers(self) -> list[Follower]:
         """All members."""
-        return [follower for members in self.members.values() for follower in members]
+        return [*(follower for members in self.members.values() for follower in members), *self.paced]
 
 
 class FeedGroup:
@@ -135,7 +143,10 @@ class Feeds:
         feed = group.feeds.get(follower.content)
         if feed is None:
             feed = group.feeds[follower.content] = self._open(group, follower.content)
-        feed.members.setdefault(follower.connection.form, {})[follower] = None
+        if follower.connection.pace is None:
+            feed.members.setdefault(follower.connection.form, {})[follower] = None
+        else:
+            feed.paced[follower] = None
         follower.feed = feed
 
     def _open(self, group: FeedGroup, content: ContentFilter | None) -> Feed:
@@ -154,10 +165,13 @@ class Feeds:
         if feed is None:
             return
         form = follower.connection.form
-        del feed.members[form][follower]
-        if not feed.members[form]:
-            del feed.members[form]
-        if not feed.members:
+        if follower in feed.paced:
+            del feed.paced[follower]
+        else:
+            del feed.members[form][follower]
+            if not feed.members[form]:
+                del feed.members[form]
+        if not feed.members and not feed.paced:
             self._close(self._groups[follower.topics, follower.internal], feed)
 
     def _close(self, group: FeedGroup, feed: Feed) -> None:

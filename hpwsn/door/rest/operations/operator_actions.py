@@ -1,0 +1,56 @@
+"""Which requests of operators go into the events log: those that changed something.
+
+One middleware watches the addresses of the operator API, so that no door can forget to tell. Publishing,
+checks, dry runs and the heartbeats of jobs change nothing that an operator would look for later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from aiohttp import web
+
+KIND = "action"
+WHO = "anonymous"
+"""Everybody, as long as there are no users."""
+
+CHANGING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+WATCHED = (
+    "/subscriptions",
+    "/pullpoints",
+    "/registrations",
+    "/deadletters",
+    "/streams",
+    "/topics/changes",
+    "/topics/import",
+)
+"""The beginnings of the addresses that an operator changes."""
+
+Note = Callable[[str, str, str], None]
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class OperatorActions:
+    """Tells the events log, by `note` with kind, text and who, of each change that an operator made."""
+
+    def __init__(self, note: Note) -> None:
+        self._note = note
+
+    @web.middleware
+    async def middleware(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Note a request that was answered with success."""
+        response = await handler(request)
+        if request.method in CHANGING and response.status < 400 and _is_watched(request):
+            self._note(KIND, f"{request.method} {request.rel_url.raw_path}", WHO)
+        return response
+
+
+def _is_watched(request: web.Request) -> bool:
+    path = request.path
+    if path.endswith("/events"):
+        return False  # a publication; the test comes first, since these are many
+    if request.query.get("dry_run", "false") != "false":
+        return False
+    if request.method == "PUT" and path.startswith("/streams/"):
+        return False  # a job's heartbeat
+    return any(path == start or path.startswith(f"{start}/") for start in WATCHED)

@@ -1,0 +1,1 @@
+"""Metrics for Prometheus: tables over figures, histograms, and the answer to a scrape."""
