@@ -427,9 +427,10 @@ class TestWhatTheNodeGets:
 
     async def test_a_node_that_never_answers(self, http: ClientSession, tmp_path: Path) -> None:
         async def never(request: web.Request) -> web.StreamResponse:
-            await asyncio.Event().wait()
-            raise AssertionError
+            await over.wait()
+            return web.Response()
 
+        over = asyncio.Event()
         limit = ("--set", "cluster.forward_timeout=0.2")
         with AdminProcess(tmp_path / "admin", *limit) as admin:
             async with Played(never) as node:
@@ -437,6 +438,7 @@ class TestWhatTheNodeGets:
                 async with http.post(f"{admin.base}/nodes/hanging/topics/a/events", json={}) as answer:
                     assert answer.status == 504
                     told = (await answer.json())["error"]
+                over.set()
         assert "no answer within 0.2 s" in told and "unknown whether" in told
 
     async def test_an_answer_that_breaks_off_is_not_taken_for_a_whole_one(

@@ -133,7 +133,7 @@ class Relay:
             return await self._pass_on(request, answer, member)
 
     async def _time_of(self, answer: aiohttp.ClientResponse, nonce: str) -> float | None:
-        """The time of a node that has just started and whose clock is ahead; None if it is not that node's."""
+        """The time of a node that has just started with its clock ahead; None if its signature is wrong."""
         assert self._signer is not None
         body = await answer.read()
         try:

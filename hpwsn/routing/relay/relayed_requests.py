@@ -66,7 +66,7 @@ class RelayedRequests:
         return await handler(request)
 
     def _tell_time(self, verifier: Verifier, error: TooEarly) -> web.Response:
-        """Let the relaying node sign again: its clock is behind, or this is a replay from before the start."""
+        """Let the relaying node sign again: its clock lags, or this is a replay from before the start."""
         response = answer({"error": str(error), "now": time.time()}, TOO_EARLY)
         assert isinstance(response.body, bytes)
         response.headers[SIGNATURE] = verifier.sign_answer(error.nonce, TOO_EARLY, response.body)
@@ -86,7 +86,8 @@ def _restore_body(request: web.Request, body: bytes) -> None:
     content = aiohttp.StreamReader(request.protocol, len(body) + 1, loop=asyncio.get_running_loop())
     content.feed_data(body)
     content.feed_eof()
-    request._payload = content
+    # `request.content` is a cached property, and reading the body for the signature has filled the cache.
+    request._payload = request._cache["content"] = content
 
 
 def _refuse(words: str) -> web.Response:
