@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
-from hpwsn.broker.delivery.feeds import Feeds
-from hpwsn.broker.delivery.live_delivery import LiveDelivery
-from hpwsn.broker.delivery.log_pages import Stretch, encode_once
-from hpwsn.broker.delivery.log_readers import Query, Readers
-from hpwsn.broker.delivery.pace import Pace
+from hpwsn.broker.readers.feeds import Feeds
+from hpwsn.broker.readers.live_delivery import LiveDelivery
+from hpwsn.broker.readers.log_pages import Stretch, encode_once
+from hpwsn.broker.readers.log_readers import Query, Readers
+from hpwsn.broker.readers.pace import Pace
 from hpwsn.broker.subscriptions.subscription import Subscription
 from hpwsn.journal import Journal
 from hpwsn.matching.content.content_filters import ContentFilters

@@ -12,7 +12,9 @@ def run_of(
     target: str | None = None,
     routing: int = 0,
     before: bytes = b"",
+    trace: str | None = None,
 ) -> Run:
     """A run of these payloads."""
     on = Topic.parse(topic) if isinstance(topic, str) else topic
-    return Run(on, before, END.join((*payloads, b"")), len(payloads), time, message_id, target, routing)
+    rest = time, message_id, target, routing, trace
+    return Run(on, before, END.join((*payloads, b"")), len(payloads), *rest)

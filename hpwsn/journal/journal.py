@@ -342,6 +342,14 @@ class Journal:
         which = LetterFilter(subscription_id, reason)
         return int(await self._query(lambda db: dead_letter_groups.count_letters(db, which)))
 
+    async def dead_letters_by_subscription(
+        self, subscription_ids: Collection[str] | None = None
+    ) -> dict[str, int]:
+        """The number of dead letters of each of these subscriptions, or of all, that has some."""
+        count = dead_letter_groups.count_by_subscription
+        found: dict[str, int] = await self._query(lambda db: count(db, subscription_ids))
+        return found
+
     async def dead_letter_groups(self) -> list[DeadLetterGroup]:
         """The dead letters by subscription and reason, the largest group first."""
         found: list[DeadLetterGroup] = await self._query(dead_letter_groups.groups)

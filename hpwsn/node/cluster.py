@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from aiohttp import web
 
 from hpwsn.broker.admission.admission import Admission, Limit
-from hpwsn.broker.delivery.log_readers import Readers
+from hpwsn.broker.readers.log_readers import Readers
 from hpwsn.broker.registrations.demand import Demand
 from hpwsn.broker.subscriptions.subscription import Subscriber, Subscription
 from hpwsn.broker.subscriptions.subscriptions import Subscriptions

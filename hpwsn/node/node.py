@@ -38,6 +38,7 @@ from hpwsn.door.rest.operations.operator_actions import OperatorActions
 from hpwsn.door.rest.operations.profile import ProfileDoor
 from hpwsn.door.rest.operations.pull_points import PullPointsDoor
 from hpwsn.door.rest.operations.registrations import RegistrationsDoor
+from hpwsn.door.rest.operations.subscription_items import SubscriptionItems
 from hpwsn.door.rest.operations.subscriptions import SubscriptionsDoor
 from hpwsn.door.rest.services.service_requests import ServiceRequests
 from hpwsn.door.rest.services.streams import StreamsDoor
@@ -167,6 +168,7 @@ class Node:
             LeaseTimer(parts.registrations, parts.clock),
             LeaseTimer(IdlePullPoints(parts.broker), parts.clock),
             parts.conditions,
+            parts.delivery.rates,
             parts.topic_rates,
             Housekeeping(
                 parts.broker,
@@ -205,7 +207,8 @@ class Node:
         app.add_routes(TopicNamespacesDoor(parts.tree).routes())
         self._open_topics(app)
         app.add_routes(FilterCheckDoor(parts.services.check, server.request_timeout).routes())
-        app.add_routes(SubscriptionsDoor(parts.broker).routes())
+        items = SubscriptionItems(parts.broker, self.name, parts.pull_subscriptions.owns)
+        app.add_routes(SubscriptionsDoor(parts.broker, items, server.request_timeout).routes())
         ProfileDoor(parts.job_token.accepts, self.config.monitoring.profiling).join(app)
         app.add_routes(PullPointsDoor(parts.broker).routes())
         app.add_routes(RegistrationsDoor(parts.broker).routes())
@@ -220,6 +223,7 @@ class Node:
         events = EventsDoor(
             parts.broker,
             parts.readers,
+            parts.event_pages,
             self._limits,
             server.request_timeout,
             check_filter=parts.services.check,

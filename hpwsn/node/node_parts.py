@@ -16,19 +16,20 @@ from hpwsn.broker.admission.admission import Admission, Limit, Source
 from hpwsn.broker.broker import Broker
 from hpwsn.broker.delivery.backlog import Recent
 from hpwsn.broker.delivery.delivery import Delivery
-from hpwsn.broker.delivery.feeds import Feeds
-from hpwsn.broker.delivery.live_delivery import LiveDelivery
-from hpwsn.broker.delivery.log_readers import Readers
 from hpwsn.broker.delivery.processor import Processor
 from hpwsn.broker.delivery.queue_limits import Overflow, QueueLimits
 from hpwsn.broker.delivery.senders import PullSender, PushSender, SenderRegistry
 from hpwsn.broker.delivery.traced_pushes import NO_SPANS, SpannedDeliveries
+from hpwsn.broker.delivery.webhook_sender import WebhookSender
 from hpwsn.broker.job_token import load_job_token
 from hpwsn.broker.lifetimes.retry import RetryPolicy, retry_policies
 from hpwsn.broker.outcomes.plugins import OutcomePlugins, installed_plugins
 from hpwsn.broker.outcomes.receipts import Receipts
 from hpwsn.broker.push.consumer_connection import consumer_context
 from hpwsn.broker.push.pool import Pusher
+from hpwsn.broker.readers.feeds import Feeds
+from hpwsn.broker.readers.live_delivery import LiveDelivery
+from hpwsn.broker.readers.log_readers import Readers
 from hpwsn.broker.registrations.demand import CALLS, Demand
 from hpwsn.broker.registrations.registered_publisher import Publishers
 from hpwsn.broker.registrations.registrations import Registrations
@@ -41,6 +42,7 @@ from hpwsn.broker.subscriptions.subscriptions import Subscriptions, Subscription
 from hpwsn.broker.topic_overview import TopicOverviews
 from hpwsn.broker.topic_rates import TopicRates
 from hpwsn.door.onvif.pull_subscriptions import PullSubscriptions
+from hpwsn.door.rest.events.event_pages import EventPages
 from hpwsn.door.soap.property_documents import broker_properties
 from hpwsn.errors import HpwsnError
 from hpwsn.histogram import Timings
@@ -196,6 +198,7 @@ class Parts:
             response_timeout=delivery.response_timeout,
             ssl_context=consumer_context(delivery.ca_file),
         )
+        self.event_pages = EventPages()
         self.tracing = NO_SPANS if self.spans is None else SpannedDeliveries(self.spans)
         self.pull_points = PullPoints(
             self.journal, settings=config.pull_points, clock=self.clock, ids=self._ids
@@ -209,6 +212,7 @@ class Parts:
             senders=SenderRegistry(
                 PushSender(self.pusher, delivery.batch, delivery.soap_action, self.tracing),
                 PullSender(self.journal, self.pull_points),
+                WebhookSender(self.pusher, delivery.batch, self.event_pages.json_events, self.tracing),
                 self.pull_points,
                 self.base_url,
                 self._ids,

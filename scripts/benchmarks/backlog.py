@@ -53,6 +53,6 @@ def _publish_until(base: str, count: int) -> None:
 
 def _waiting(base: str) -> int:
     with urllib.request.urlopen(f"{base}/subscriptions") as answer:
-        (subscription,) = json.load(answer)["subscriptions"]
+        (subscription,) = json.load(answer)["items"]
     waiting: int = subscription["waiting"]
     return waiting

@@ -103,7 +103,7 @@ async def test_a_lifetime_ends_soon_after_the_clock_was_set_past_it(tmp_path: Pa
 
             async def ended() -> bool:
                 listed = json.loads((await send(f"{node.base}/subscriptions", b"", method="GET")).body)
-                return len(listed["subscriptions"]) == 1
+                return len(listed["items"]) == 1
 
             await eventually(ended)
             assert await gone(reference)

@@ -22,7 +22,7 @@ from tests.patience import PATIENCE, until
 NAMES = (
     "notify", "push", "end-to-end", "fan-out", "latency", "topics", "fragments", "growth", "matching",
     "matching-engines", "matching-papers", "long-connections", "memory", "delivery-modes", "wire",
-    "large-messages", "monitoring",
+    "large-messages", "monitoring", "scrapes",
 )  # fmt: skip
 WITH_TARGETS = set(NAMES) - {"latency", "delivery-modes", "wire"}
 REFERENCES = ("bare Protocol", "aiohttp", "Spyne")
@@ -57,6 +57,7 @@ def test_a_benchmark_measures_itself_and_what_it_is_measured_against(name: str, 
         "matching-papers",
         "monitoring",
         "push",
+        "scrapes",
         "wire",
     )
     if name not in without:

@@ -42,8 +42,8 @@ ENDLESS = re.compile(r"^ *(async )?for \w+ in receiver:", re.MULTILINE)
 PUBLISHES = re.compile(r"\.notify\(|hpwsn(-client)? publish ")
 ENVELOPE = re.compile(r"\{http://(schemas\.xmlsoap\.org|www\.w3\.org)/.*\}Envelope")
 
-FOLLOWED = {"streams.md"}
-"""Pages whose blocks build on each other; tests/system/test_streams_tutorial.py follows it."""
+FOLLOWED = {"streams.md", "webhooks.md"}
+"""Pages whose blocks build on each other; test_streams_tutorial.py and test_webhooks_page.py follow them."""
 BLOCKS = [block for path in DOCUMENTS if path.name not in FOLLOWED for block in blocks_of(path)]
 
 
@@ -147,7 +147,7 @@ class Terminal:
     def subscriptions(self) -> set[str]:
         """The ids of the node's subscriptions."""
         with urlopen(f"{self.node.base}/subscriptions", timeout=PATIENCE) as answer:
-            return {one["id"] for one in json.load(answer)["subscriptions"]}
+            return {one["id"] for one in json.load(answer)["items"]}
 
     def clean(self) -> None:
         """Leave no process and no subscription behind."""

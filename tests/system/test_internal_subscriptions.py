@@ -27,6 +27,7 @@ from tests.internal_topics import (
 from tests.original_messages import CREATE, SUBSCRIBE
 from tests.patience import patience
 from tests.raw_soap import CONCRETE_SET, FULL, NAMES, Reply, call, envelope, send, subscribe
+from tests.webhooks import ask, create, data_of, listed
 
 __all__ = ["internal_node", "internal_tree"]
 
@@ -52,7 +53,7 @@ async def test_a_subscribe_of_internal_topics_only_is_a_fault(
     reply = await call(node.url, body.replace("<w:Subscribe", '<w:Subscribe xmlns:t="urn:hpwsn:topics"', 1))
     assert (reply.status, reply.fault) == (500, "TopicNotSupportedFault")
     assert "is internal" in reply.body.decode()
-    assert json.loads((await get(node, "/subscriptions"))[2])["subscriptions"] == []
+    assert json.loads((await get(node, "/subscriptions"))[2])["items"] == []
 
 
 async def test_other_subscriptions_get_what_is_public_and_nothing_internal(node: NodeProcess) -> None:
@@ -191,3 +192,22 @@ async def test_what_a_publisher_on_demand_sends_stays_internal(node: NodeProcess
             assert "mark" in (await receiver.get()).text
         _, _, body = await get(node, "/topics/traffic:anpr/events", headers=shows(node))
         assert PLATE.encode() in body
+
+
+async def test_a_webhook_of_internal_topics_only_is_refused(node: NodeProcess) -> None:
+    asked = {"callback": "http://127.0.0.1:9/", "topic": "traffic:anpr"}
+    status, answer = await ask("POST", f"{node.base}/subscriptions", asked)
+    assert (status, "is internal" in answer["error"]) == (401, True)
+    assert (await listed(node))["total"] == 0
+    await create(node, "http://127.0.0.1:9/")
+    assert (await listed(node, "?topic=traffic:anpr"))["items"] == []
+
+
+async def test_other_webhooks_get_what_is_public_and_nothing_internal(node: NodeProcess) -> None:
+    async with Consumer() as consumer, Consumer() as all_topics:
+        await create(node, consumer, topic="traffic")
+        await create(node, all_topics)
+        await publish_both(node)
+        for each in (consumer, all_topics):
+            await each.wait(lambda c: "mark" in str(data_of(c)))
+            assert PLATE not in str(data_of(each))

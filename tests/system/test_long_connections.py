@@ -14,9 +14,9 @@ import aiohttp
 import pytest
 from aiohttp.abc import AbstractStreamWriter
 
-from hpwsn.broker.delivery import live_delivery
-from hpwsn.broker.delivery.log_pages import LOOP_BYTES, Stretch
-from hpwsn.broker.delivery.log_readers import FOLLOW_BYTES, Query
+from hpwsn.broker.readers import live_delivery
+from hpwsn.broker.readers.log_pages import LOOP_BYTES, Stretch
+from hpwsn.broker.readers.log_readers import FOLLOW_BYTES, Query
 from hpwsn.door.rest.events import long_connection
 from hpwsn.door.rest.events.long_connection import UNTAKEN, Forms, LongConnection
 from hpwsn_client.wsn.topics.topic_expressions import Topic

@@ -171,7 +171,7 @@ async def test_the_operators_addresses_answer(node: NodeProcess) -> None:
     assert {reply.status for reply in replies.values()} == {200}
     assert json.loads(replies["/status"].body)["published"]["accepted"] == 1
     assert parsed(replies["/metrics"].body.decode()).total("hpwsn_notifications_published_total") == 1
-    (listed,) = json.loads(replies["/subscriptions"].body)["subscriptions"]
+    (listed,) = json.loads(replies["/subscriptions"].body)["items"]
     assert (listed["consumer"], listed["topics"], listed["state"]) == (consumer.url, ["A"], "live")
 
 
@@ -182,5 +182,5 @@ async def test_a_receiver_on_a_free_port_takes_its_subscriptions_along(node: Nod
             await client.subscribe("B", passing)
         async with Receiver(public_url="http://127.0.0.1:9/kept") as lasting:
             await client.subscribe("A", lasting)
-    listed = json.loads((await send(f"{node.base}/subscriptions", b"", method="GET")).body)["subscriptions"]
+    listed = json.loads((await send(f"{node.base}/subscriptions", b"", method="GET")).body)["items"]
     assert [one["consumer"] for one in listed] == ["http://127.0.0.1:9/kept"]

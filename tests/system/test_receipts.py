@@ -55,7 +55,7 @@ async def test_a_receipt_names_the_message_and_hides_the_subscription(tmp_path: 
             assert (receipt.count, receipt.status, receipt.reason) == (1, 202, None)
             assert receipt.is_delivered
             assert _statuses(node)["receipts"] == {"sent": 1, "failed": 0, "skipped": 0, "in_flight": 0}
-            (subscription,) = json.loads(await _get(f"{node.base}/subscriptions"))["subscriptions"]
+            (subscription,) = json.loads(await _get(f"{node.base}/subscriptions"))["items"]
             assert receipt.consumer not in subscription["id"]
             assert subscription["id"] not in receipt.consumer
             # The consumer finds the address beside the producer's own, as in the original.

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import secrets
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from urllib.parse import quote
 
 import pytest
-from aiohttp import ClientSession, web
+from aiohttp import ClientPayloadError, ClientSession, web
 from yarl import URL
 
-from hpwsn.routing.membership.signing import Signer
+from hpwsn.routing.membership.signing import Signer, Verifier
 from hpwsn.routing.relay.relay_rules import ADMIN, RELAYED_BY, signed_target
 from hpwsn_client import Client
 from tests.cluster import SECRET, AdminProcess, Member
@@ -141,6 +142,14 @@ class TestWhatIsRelayed:
                 await stream.content.readuntil(b"data: ")
                 assert json.loads(await stream.content.readline())["data"] == {"n": number}
 
+    async def test_a_handler_that_reads_the_body_piece_by_piece_gets_it(
+        self, http: ClientSession, entry: str
+    ) -> None:
+        for name in ("one", "two"):
+            url = f"{entry}/nodes/{name}/filters/check"
+            async with http.post(url, json={"filter": "speed > 60"}) as answer:
+                assert (answer.status, (await answer.json())["ok"]) == (200, True)
+
     async def test_errors_of_the_node_come_back_as_they_are(self, http: ClientSession, entry: str) -> None:
         status, told = await get(http, f"{entry}/nodes/two/topics/a/events?filtre=x")
         assert status == 400 and "filtre" in told["error"]
@@ -247,6 +256,23 @@ class TestWhoMayRelay:
         status, events = await get(http, f"{members['two'].base}{target}")
         assert events == [] or status == 404
 
+    async def test_one_signed_before_the_node_began_is_told_the_time(
+        self, http: ClientSession, members: dict[str, Member]
+    ) -> None:
+        target, body = "/topics/early/events", b'{"n": 1}'
+        nonce = secrets.token_hex(16)
+        signer = Signer(SECRET.encode())
+        signed = signer.headers(
+            "POST", signed_target("one", target), body, now=time.time() - 200, nonce=nonce
+        )
+        async with http.post(
+            f"{members['two'].base}{target}", data=body, headers={**signed, RELAYED_BY: "one"}
+        ) as answer:
+            told = await answer.read()
+            assert answer.status == 425
+        signer.check_answer(nonce, 425, told, answer.headers["Hpwsn-Signature"])
+        assert json.loads(told)["now"] > time.time() - 100
+
     async def test_a_relay_does_not_lead_to_another(
         self, http: ClientSession, members: dict[str, Member]
     ) -> None:
@@ -289,16 +315,55 @@ class TestNodesThatDoNotAnswer:
         assert "gone" in told["error"]
 
 
-class TestHeaders:
-    """A node that is played by this test, to see what a relay sends and what it makes of the answer."""
+class Played:
+    """A node that is played by a test, to see what a relay sends and what it makes of the answer."""
+
+    def __init__(self, *answers: Callable[[web.Request], Awaitable[web.StreamResponse]]) -> None:
+        self._answers = list(answers)
+        self.seen: list[tuple[web.Request, bytes]] = []
+
+    async def __aenter__(self) -> Self:
+        app = web.Application()
+        app.router.add_route("*", "/{path:.*}", self._handle)
+        self._runner = web.AppRunner(app, shutdown_timeout=0)
+        await self._runner.setup()
+        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._runner.cleanup()
+
+    @property
+    def base(self) -> str:
+        return f"http://127.0.0.1:{self._runner.addresses[0][1]}"
+
+    async def _handle(self, request: web.Request) -> web.StreamResponse:
+        self.seen.append((request, await request.read()))
+        return await self._answers[min(len(self.seen), len(self._answers)) - 1](request)
+
+
+async def empty(request: web.Request) -> web.StreamResponse:
+    return web.Response(status=204)
+
+
+class TestWhatTheNodeGets:
+    @pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "PATCH", "DELETE"])
+    async def test_every_method_with_its_body(
+        self, http: ClientSession, admin: AdminProcess, method: str
+    ) -> None:
+        async with Played(empty) as node:
+            await pretend(http, admin, f"m{method}", node.base)
+            body = b'{"paused": true}' if method in ("POST", "PATCH") else b""
+            url = f"{admin.base}/nodes/m{method}/subscriptions/x"
+            async with http.request(method, url, data=body or None) as answer:
+                assert answer.status == 204
+            ((request, got),) = node.seen
+            assert (request.method, request.raw_path, got) == (method, "/subscriptions/x", body)
 
     async def test_only_what_belongs_to_the_request_and_the_answer_passes(
         self, http: ClientSession, admin: AdminProcess
     ) -> None:
-        seen: list[web.Request] = []
-
-        async def handle(request: web.Request) -> web.Response:
-            seen.append(request)
+        async def handle(request: web.Request) -> web.StreamResponse:
             return web.Response(
                 status=302 if request.path == "/streams" else 201,
                 headers={
@@ -313,35 +378,85 @@ class TestHeaders:
                 },
             )
 
-        app = web.Application()
-        app.router.add_route("*", "/{path:.*}", handle)
-        runner = web.AppRunner(app)
-        await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
-        try:
-            base = f"http://127.0.0.1:{runner.addresses[0][1]}"
-            await pretend(http, admin, "played", base)
+        async with Played(handle) as node:
+            await pretend(http, admin, "played", node.base)
             headers = {"Cookie": "c=d", "X-Other": "1", "Accept": "text/x", "Origin": admin.base, "TE": "x"}
-            async with http.post(
-                URL(f"{admin.base}/nodes/played/subscriptions?a=%2F", encoded=True), json={}, headers=headers
-            ) as answer:
+            url = URL(f"{admin.base}/nodes/played/subscriptions?a=%2F", encoded=True)
+            async with http.post(url, json={}, headers=headers) as answer:
                 assert answer.status == 201
                 assert answer.headers["Location"] == "/nodes/played/subscriptions/a%2Fb?x=1"
                 assert answer.headers["Etag"] == '"e"'
                 for name in ("Set-Cookie", "X-Hop", "Access-Control-Allow-Origin"):
                     assert name not in answer.headers
-            assert seen[0].raw_path == "/subscriptions?a=%2F"
-            assert seen[0].headers["Accept"] == "text/x"
-            assert seen[0].headers[RELAYED_BY] == quote(ADMIN, safe="")
+            request, _ = node.seen[0]
+            assert request.raw_path == "/subscriptions?a=%2F"
+            assert request.headers["Accept"] == "text/x"
+            assert request.headers[RELAYED_BY] == quote(ADMIN, safe="")
             for name in ("Cookie", "X-Other", "Origin", "TE"):
-                assert name not in seen[0].headers
+                assert name not in request.headers
             async with http.get(f"{admin.base}/nodes/played/streams", allow_redirects=False) as answer:
                 assert answer.status == 302
                 assert "Location" not in answer.headers
-            assert [each.path for each in seen] == ["/subscriptions", "/streams"]
-        finally:
-            await runner.cleanup()
+            assert [each.path for each, _ in node.seen] == ["/subscriptions", "/streams"]
+
+    async def test_a_node_whose_clock_is_ahead_is_sent_its_own_time_after_its_start(
+        self, http: ClientSession, admin: AdminProcess
+    ) -> None:
+        async def too_early(request: web.Request) -> web.StreamResponse:
+            body = json.dumps({"error": "too early", "now": ahead}).encode()
+            signature = Verifier(SECRET.encode(), window=1).sign_answer(
+                request.headers["Hpwsn-Nonce"], 425, body
+            )
+            return web.Response(status=425, body=body, headers={"Hpwsn-Signature": signature})
+
+        async def forged(request: web.Request) -> web.StreamResponse:
+            return web.json_response({"now": ahead}, status=425, headers={"Hpwsn-Signature": "0"})
+
+        ahead = time.time() + 100
+        async with Played(too_early, empty) as node, Played(forged) as other:
+            await pretend(http, admin, "ahead", node.base)
+            async with http.get(f"{admin.base}/nodes/ahead/status") as answer:
+                assert answer.status == 204
+            first, second = (request.headers for request, _ in node.seen)
+            assert float(first["Hpwsn-Time"]) < ahead - 1 < float(second["Hpwsn-Time"])
+            assert first["Hpwsn-Nonce"] != second["Hpwsn-Nonce"]
+            await pretend(http, admin, "forger", other.base)
+            async with http.get(f"{admin.base}/nodes/forger/status") as answer:
+                assert answer.status == 425
+            assert len(other.seen) == 1
+
+    async def test_a_node_that_never_answers(self, http: ClientSession, tmp_path: Path) -> None:
+        async def never(request: web.Request) -> web.StreamResponse:
+            await over.wait()
+            return web.Response()
+
+        over = asyncio.Event()
+        limit = ("--set", "cluster.forward_timeout=0.2")
+        with AdminProcess(tmp_path / "admin", *limit) as admin:
+            async with Played(never) as node:
+                await pretend(http, admin, "hanging", node.base)
+                async with http.post(f"{admin.base}/nodes/hanging/topics/a/events", json={}) as answer:
+                    assert answer.status == 504
+                    told = (await answer.json())["error"]
+                over.set()
+        assert "no answer within 0.2 s" in told and "unknown whether" in told
+
+    async def test_an_answer_that_breaks_off_is_not_taken_for_a_whole_one(
+        self, http: ClientSession, admin: AdminProcess
+    ) -> None:
+        async def breaks(request: web.Request) -> web.StreamResponse:
+            response = web.StreamResponse()
+            await response.prepare(request)
+            await response.write(b"half")
+            assert request.transport is not None
+            request.transport.abort()
+            return response
+
+        async with Played(breaks) as node:
+            await pretend(http, admin, "breaking", node.base)
+            async with http.get(f"{admin.base}/nodes/breaking/status") as answer:
+                with pytest.raises(ClientPayloadError):
+                    await answer.read()
 
 
 async def is_dead(http: ClientSession, base: str, name: str) -> bool:

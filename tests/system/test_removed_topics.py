@@ -26,7 +26,7 @@ async def refuses(node: NodeProcess, on: str) -> bool:
 
 async def subscriptions(node: NodeProcess) -> list[dict[str, Any]]:
     reply = await send(f"{node.base}/subscriptions", b"", method="GET")
-    found: list[dict[str, Any]] = json.loads(reply.body)["subscriptions"]
+    found: list[dict[str, Any]] = json.loads(reply.body)["items"]
     return found
 
 

@@ -317,6 +317,25 @@ async def test_a_file_edited_by_hand_beside_the_node_conflicts_only_in_its_own_t
         assert file.read_text() == "[topics"
 
 
+@pytest.mark.parametrize("place", ["given", "data"])
+async def test_an_edit_does_not_replace_a_file_that_has_disappeared(place: str, tmp_path: Path) -> None:
+    """A new file with one topic would remove all others from the running node."""
+    file = tmp_path / "topics.toml" if place == "given" else tmp_path / "data" / "topics.toml"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(START)
+    settings = ("--topics", str(file)) if place == "given" else ()
+    with NodeProcess(tmp_path / "data", *settings) as node:
+        before = await export(node)
+        file.unlink()
+        status, found = await edit(node, {"op": "add", "topic": "NEW"})
+        assert (status, "there is no such file" in found["error"]) == (503, True)
+        assert not file.exists()
+        assert await export(node) == before
+        file.write_text(before)
+        await change(node, {"op": "add", "topic": "NEW"})
+        assert 'description = "at once"' in file.read_text()
+
+
 async def test_a_topic_that_becomes_internal_is_internal_in_the_next_request(tmp_path: Path) -> None:
     with NodeProcess(tmp_path / "data") as node:
         await publish(node, "traffic:anpr:lane", {"vid": 1})

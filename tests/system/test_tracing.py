@@ -22,6 +22,7 @@ from tests.consumer import Consumer
 from tests.harness import NodeProcess
 from tests.patience import PATIENCE, holds, patience
 from tests.raw_soap import NAMES, TYPES, call, envelope, notify, subscribe
+from tests.webhooks import create, events_of
 
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 SECOND = "00-11111111111111111111111111111111-2222222222222222-01"
@@ -92,20 +93,25 @@ async def test_a_traceparent_goes_from_every_door_to_push_pull_point_and_reader(
     path, kind, body, by_http = DOORS[door]
     topic = f"DOOR:D{list(DOORS).index(door)}"
     headers = {"traceparent": TRACE, "tracestate": "congo=t61rcWkgMzE"} if by_http else {}
-    async with Consumer() as consumer, Client(node.url) as client:
+    async with Consumer() as consumer, Consumer() as webhook, Client(node.url) as client:
         point = await client.create_pull_point()
         await client.subscribe(topic, point)
+        await create(node, webhook, topic=topic)
         await call(node.url, subscribe(consumer.url, topic))
         await post(node.base + path.format(topic), body(topic), kind, **headers)
         await consumer.wait(lambda c: len(c.requests) == 1)
         assert consumer.headers[0]["traceparent"] == TRACE
         assert consumer.headers[0].get("tracestate") == headers.get("tracestate")
         assert traces_of(consumer.requests[0]) == [TRACE]
+        await webhook.wait(lambda c: len(c.requests) == 1)
+        assert webhook.headers[0]["traceparent"] == TRACE
+        assert webhook.headers[0].get("tracestate") == headers.get("tracestate")
         async with patience():
             while not (pulled := await point.get_messages()):  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
     assert [each.traceparent for each in pulled] == [TRACE]
     (event,) = await events(node, topic)
+    assert events_of(webhook) == [event]
     assert event["traceparent"] == TRACE
     assert list(event) == ["offset", "topic", "time", "id", "traceparent", "data"]
 

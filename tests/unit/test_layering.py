@@ -59,6 +59,8 @@ SMALL = {
     "hpwsn.durable_files": "every layer has files that must survive",
     "hpwsn.topics.directory.tree_cache": "the cache of one directory, apart from all that follow it",
     "hpwsn.matching.papers.selectable": "a table that loads every engine in it",
+    "hpwsn.broker.topic_rates": "what counts for a topic, apart from the window of all rates",
+    "hpwsn.door.rest.services.service_requests": "who reads a service, apart from the addresses of services",
     "hpwsn.broker.topic_effect": "what edits do to subscriptions, of which the topics know nothing",
     "hpwsn.door.rest.list_pages": "an older name of what the admin node needs too",
     "hpwsn.door.rest.authorization": "what a model of identities will replace",

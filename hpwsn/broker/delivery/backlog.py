@@ -26,10 +26,10 @@ log = logging.getLogger(__name__)
 
 OVERHEAD = 512
 """Bytes of memory per notification in addition to its content."""
-READERS = 8
-"""Subscriptions that may read from the journal at the same time."""
 BATCH_BYTES = 4 * 2**20
 """Content after which no more notifications are added to a send."""
+READERS = 8
+"""Subscriptions that may read from the journal at the same time."""
 PRESENT = 10_000
 """Maximum number of current messages that are sent when a subscriber asks for the present state."""
 

@@ -17,7 +17,7 @@ from time import perf_counter
 from hpwsn.broker.delivery.backlog import Backlog, JournalWork, Recent
 from hpwsn.broker.delivery.queue_limits import DEAD_LETTER, Overflow
 from hpwsn.broker.delivery.resend import Once, give_up, next_letters, next_present
-from hpwsn.broker.delivery.sending import Attempt, Sender, Senders, Settling, Totals, worn_out
+from hpwsn.broker.delivery.sending import Attempt, RetryTimers, Sender, Senders, Settling, Totals, worn_out
 from hpwsn.broker.lifetimes.message_expiry import LOOKED_AT, Sorted, sort_out
 from hpwsn.broker.lifetimes.retry import RetryPolicies
 from hpwsn.broker.outcomes.outcome import Result
@@ -29,6 +29,7 @@ from hpwsn.journal.journal import Journal
 from hpwsn.listeners import Listeners
 from hpwsn.matching.content.content_filters import ContentFilters
 from hpwsn.notification import Notification
+from hpwsn.recent_rates import RecentRates
 from hpwsn.topics.tree.tree import TopicTree
 from hpwsn_client.wsn.soap.addressing import EndpointReference
 
@@ -67,7 +68,7 @@ class Delivery:
         self._overflow = overflow
         self._clock = clock
         self._timings = timings or Timings()
-        self._timers: dict[Subscription, asyncio.TimerHandle] = {}
+        self._timers = RetryTimers(self.wake)
         self._work = JournalWork(lambda subscription: self._proceed_later(subscription, JOURNAL_PAUSE))
         self._in_background = self._work.start
         self._settling = Settling()
@@ -80,10 +81,12 @@ class Delivery:
         self.reports = OutcomeReports(clock)
         """Told of every outcome."""
         self.totals = Totals()
+        self.rates: RecentRates[Subscription] = RecentRates()
+        """Notifications per second that each subscription got lately."""
 
-    def check(self, consumer: EndpointReference) -> str | None:
+    def check(self, consumer: EndpointReference, *, webhook: bool = False) -> str | None:
         """The local pull point that the reference means, if any; a fault if it can never be reached."""
-        return self._senders.resolve(consumer)
+        return self._senders.resolve(consumer, webhook=webhook)
 
     def offer(self, subscription: Subscription, offsets: range) -> None:
         """These matched; they go out with all others of this commit, or when their turn comes."""
@@ -110,14 +113,14 @@ class Delivery:
 
     def wake(self, subscription: Subscription) -> None:
         """Deliver what waits now, without sitting out a pause before a retry."""
-        self._cancel_timer(subscription)
+        self._timers.cancel(subscription)
         self._overflow.watch(subscription)
         self._proceed(subscription)
 
     def forget(self, subscription: Subscription) -> None:
         """Drop the timer and whoever waits for it."""
         give_up(subscription)
-        self._cancel_timer(subscription)
+        self._timers.cancel(subscription)
         self._overflow.forget(subscription)
         self._settled(subscription)
 
@@ -126,12 +129,9 @@ class Delivery:
             self._settling.settled(subscription)
 
     def _sender(self, subscription: Subscription) -> Sender:
-        return self._senders.push if subscription.pull_point is None else self._senders.pull
-
-    def _cancel_timer(self, subscription: Subscription) -> None:
-        timer = self._timers.pop(subscription, None)
-        if timer is not None:
-            timer.cancel()
+        if subscription.pull_point is not None:
+            return self._senders.pull
+        return self._senders.push if subscription.webhook is None else self._senders.webhook
 
     def _proceed(self, subscription: Subscription) -> None:
         """Take the next step, if none is under way: too long a queue first, then what may go out."""
@@ -232,6 +232,7 @@ class Delivery:
     def _count_delivered(self, subscription: Subscription, count: int) -> None:
         subscription.progress.delivered += count
         self.totals.delivered += count
+        self.rates.new[subscription] += count
 
     def _advance(self, subscription: Subscription, upto: int) -> None:
         subscription.cursor.acknowledge(upto)
@@ -273,8 +274,7 @@ class Delivery:
 
     def _proceed_later(self, subscription: Subscription, pause: float) -> None:
         if not self._closing and subscription.deliverable:
-            loop = asyncio.get_running_loop()
-            self._timers[subscription] = loop.call_later(pause, self.wake, subscription)
+            self._timers.set(subscription, pause)
         self._settled(subscription)
 
     # Notifications that waited too long
@@ -482,11 +482,19 @@ class Delivery:
         """How many subscriptions wait for a retry."""
         return len(self._timers)
 
+    def next_attempt(self, subscription: Subscription) -> float | None:
+        """When it is tried again, in seconds since 1970; None if it does not wait for a retry."""
+        pause = self._timers.remaining(subscription)
+        return None if pause is None else self._clock() + pause
+
+    def retry(self, subscription: Subscription) -> None:
+        """Try a failing consumer now; the pauses start again, the limits of its retries do not."""
+        subscription.progress.attempt = 0
+        self.wake(subscription)
+
     async def close(self) -> None:
         """Start nothing new; what is under way ends with its sender."""
         self._closing = True
-        for timer in self._timers.values():
-            timer.cancel()
-        self._timers.clear()
+        self._timers.close()
         self._settling.close()
         await self._work.close()

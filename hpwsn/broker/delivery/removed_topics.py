@@ -95,8 +95,8 @@ class RemovedTopics:
         return subscription.state is State.LIVE and not self._tree.matches_any(subscription.topics)
 
     async def _tell(self, subscription: Subscription) -> None:
-        if subscription.pull_point is not None or is_original(subscription.request):
-            return
+        if subscription.pull_point is not None or is_original(subscription.request) or subscription.webhook:
+            return  # these get no SOAP
         told: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         self._delivery.tell(subscription, _termination_notification(), told.set_result)
         outcome = await told

@@ -1,4 +1,4 @@
-"""The two senders: PushSender posts a Notify to the consumer, PullSender adds to a local pull point's queue.
+"""The senders of SOAP: PushSender posts a Notify to the consumer, PullSender fills a pull point's queue.
 
 A push joins bytes: the constant parts of a subscription's envelope are encoded once, and the content of a
 notification is stored in its final form. WS-BaseNotification 1.3, sections 3 and 5.
@@ -12,7 +12,7 @@ import uuid
 from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 
-from hpwsn.broker.delivery.sending import Done, Sender
+from hpwsn.broker.delivery.sending import Done, Sender, batch_of
 from hpwsn.broker.delivery.traced_pushes import NO_SPANS, DeliveryTracing, with_soap_header
 from hpwsn.broker.push.pool import Pusher
 from hpwsn.broker.push.request import Outcome, OutcomeKind, parse_target
@@ -40,6 +40,7 @@ from hpwsn_client.wsn.soap.envelope import SoapVersion, encode_envelope
 from hpwsn_client.wsn.soap.names import ACTION_NOTIFY, WSA, WSA_ANONYMOUS, WSA_NONE, WSNT, wsnt
 from hpwsn_client.wsn.soap.version import SoapAction, request_headers
 from hpwsn_client.wsn.soap.xml import escape
+from hpwsn_client.wsn.topics.topic import shown
 
 _SPLIT = b"\x00"
 _MESSAGE_ID = f"urn:uuid:{uuid.uuid4()}"
@@ -81,11 +82,7 @@ class PushSender:
     def batch(self, subscription: Subscription) -> int:
         """1 for UseRaw and for clients of the original HPwsn, else the policy's batch or the node's."""
         prepared = subscription.prepared or self._prepare(subscription)
-        if prepared.single:
-            return 1
-        policy = subscription.request.policy.delivery
-        asked = policy.batch if policy else None
-        return min(asked, self._batch) if asked else self._batch
+        return 1 if prepared.single else batch_of(subscription, self._batch)
 
     def send(
         self,
@@ -213,6 +210,7 @@ class SenderRegistry:
         self,
         push: Sender,
         pull: Sender,
+        webhook: Sender,
         pull_points: PullPoints,
         base_url: Callable[[], str],
         ids: ResourceIds = PLAIN_IDS,
@@ -222,36 +220,52 @@ class SenderRegistry:
         self._peers = peers
         self.push = push
         self.pull = pull
+        self.webhook = webhook
         self._pull_points = pull_points
         self._base_url = base_url
 
-    def resolve(self, consumer: EndpointReference) -> str | None:
+    def resolve(self, consumer: EndpointReference, *, webhook: bool) -> str | None:
         """The id of the local pull point, or None for a push; a fault for an unusable reference."""
+        if webhook:
+            self._check_callback(consumer.address)
+            return None
         prefix = f"{self._base_url()}/wsn/pullpoints/"
         id_ = consumer.address.removeprefix(prefix)
         # With an address shared by all nodes, a pull point of another node has this prefix too: push to it.
         if id_ != consumer.address and not self._ids.is_elsewhere(id_):
             if id_ not in self._pull_points:
-                raise faults.SubscribeCreationFailedFault(
-                    f"ConsumerReference {consumer.address} is not a pull point of this node;"
-                    " create one first",
-                    code=faults.FaultCode.SENDER,
+                raise _refused(
+                    f"ConsumerReference {consumer.address} is not a pull point of this node; create one first"
                 )
             return id_
         if _publishes(consumer.address, self._base_url()):
-            raise faults.SubscribeCreationFailedFault(
-                f"ConsumerReference {consumer.address} is this broker, which would loop;"
-                " give another address",
-                code=faults.FaultCode.SENDER,
+            raise _refused(
+                f"ConsumerReference {consumer.address} is this broker, which would loop; give another address"
             )
         if any(_publishes(consumer.address, base) for base in self._peers()):
-            raise faults.SubscribeCreationFailedFault(
+            raise _refused(
                 f"ConsumerReference {consumer.address} is a node of the same clusters, which would loop;"
-                " subscribe at that node instead",
-                code=faults.FaultCode.SENDER,
+                " subscribe at that node instead"
             )
         _check_push_address(consumer.address)
         return None
+
+    def _check_callback(self, address: str) -> None:
+        """Raise a fault for the callback of a webhook that cannot be reached, or is a node of these clusters.
+
+        Almost every address of a node takes JSON, so that none of them is a consumer.
+        """
+        try:
+            parse_target(address)
+        except ValueError as error:
+            raise _refused(f"callback {shown(address)} cannot be reached: {error}") from error
+        for base in (self._base_url(), *self._peers()):
+            if own_path(address, base) is not None:
+                raise _refused(f"callback {shown(address)} is a node itself, {base}; give another address")
+
+
+def _refused(reason: str) -> faults.SubscribeCreationFailedFault:
+    return faults.SubscribeCreationFailedFault(reason, code=faults.FaultCode.SENDER)
 
 
 def _publishes(address: str, base: str) -> bool:
@@ -262,14 +276,11 @@ def _publishes(address: str, base: str) -> bool:
 
 def _check_push_address(address: str) -> None:
     if address in (WSA_ANONYMOUS, WSA_NONE):
-        raise faults.SubscribeCreationFailedFault(
+        raise _refused(
             f"ConsumerReference {address} is not an address to send to;"
-            " give a service's address, or a pull point",
-            code=faults.FaultCode.SENDER,
+            " give a service's address, or a pull point"
         )
     try:
         parse_target(address)
     except ValueError as error:
-        raise faults.SubscribeCreationFailedFault(
-            f"ConsumerReference {address!r} cannot be reached: {error}", code=faults.FaultCode.SENDER
-        ) from error
+        raise _refused(f"ConsumerReference {address!r} cannot be reached: {error}") from error

@@ -34,13 +34,21 @@ class Sender(Protocol):
         """The maximum number of notifications in one send."""
 
 
+def batch_of(subscription: Subscription, most: int) -> int:
+    """The batch that the policy of a subscription asks for, at most `most`; without one, `most`."""
+    policy = subscription.request.policy.delivery
+    asked = policy.batch if policy else None
+    return min(asked, most) if asked else most
+
+
 class Senders(Protocol):
-    """The two senders: `push` to a consumer's address, `pull` into the queue of a local pull point."""
+    """The senders: `push` and `webhook` to a consumer's address, `pull` into a local pull point's queue."""
 
     push: Sender
     pull: Sender
+    webhook: Sender
 
-    def resolve(self, consumer: EndpointReference) -> str | None:
+    def resolve(self, consumer: EndpointReference, *, webhook: bool) -> str | None:
         """The id of the local pull point, or None for a push; a fault for an unusable reference."""
 
 
@@ -68,6 +76,42 @@ def worn_out(
             break
         dead.append(offset)
     return dead
+
+
+class RetryTimers:
+    """The subscriptions that wait for a retry, each with one timer, which calls `wake`."""
+
+    def __init__(self, wake: Callable[[Subscription], None]) -> None:
+        self._wake = wake
+        self._timers: dict[Subscription, asyncio.TimerHandle] = {}
+
+    def __contains__(self, subscription: Subscription) -> bool:
+        return subscription in self._timers
+
+    def __len__(self) -> int:
+        return len(self._timers)
+
+    def set(self, subscription: Subscription, pause: float) -> None:
+        """Wake a subscription after a pause in seconds; it must not have a timer."""
+        loop = asyncio.get_running_loop()
+        self._timers[subscription] = loop.call_later(pause, self._wake, subscription)
+
+    def cancel(self, subscription: Subscription) -> None:
+        """Remove the timer of a subscription, if it has one."""
+        timer = self._timers.pop(subscription, None)
+        if timer is not None:
+            timer.cancel()
+
+    def remaining(self, subscription: Subscription) -> float | None:
+        """Seconds until a subscription is woken; None if it has no timer."""
+        timer = self._timers.get(subscription)
+        return None if timer is None else max(0.0, timer.when() - asyncio.get_running_loop().time())
+
+    def close(self) -> None:
+        """Cancel all timers."""
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
 
 
 class Settling:

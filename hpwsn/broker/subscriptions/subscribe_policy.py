@@ -5,6 +5,7 @@ WS-BaseNotification 1.3, section 4.2. The request is already parsed and valid.
 
 from __future__ import annotations
 
+from hpwsn.broker.subscriptions.webhook import webhook_of
 from hpwsn_client.wsn.operations.messages import DeliveryPolicy, Subscribe
 from hpwsn_client.wsn.soap import faults
 from hpwsn_client.wsn.soap.names import hp
@@ -12,7 +13,7 @@ from hpwsn_client.wsn.soap.names import hp
 
 def check_grantable(request: Subscribe, pull_point: str | None, *, raw_only: bool) -> None:
     """Raise the fault for a request whose policies this node does not support."""
-    if raw_only and pull_point is None and not request.policy.use_raw:
+    if raw_only and pull_point is None and not request.policy.use_raw and webhook_of(request) is None:
         raise faults.NotifyMessageNotSupportedFault(
             "this node sends only raw payloads, without Notify (delivery.raw_only): request the policy"
             " wsnt:UseRaw, or subscribe a pull point"

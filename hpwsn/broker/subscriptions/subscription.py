@@ -6,7 +6,7 @@ State only; `subscriptions` changes it for its owner, `delivery` moves its curso
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from operator import attrgetter
@@ -14,6 +14,7 @@ from typing import cast
 
 from hpwsn.broker.push.request import OutcomeKind
 from hpwsn.broker.subscriptions.cursor import Cursor
+from hpwsn.broker.subscriptions.webhook import Webhook, webhook_of
 from hpwsn.matching.content.content_group import ContentGroup
 from hpwsn.notification import Notification
 from hpwsn_client.wsn.formats.original import is_original
@@ -112,8 +113,11 @@ class Subscription:
     """How many notifications may wait; None until the queue limits were looked up."""
     expires: Duration | None = field(init=False)
     """How long a notification may wait for the consumer, if that is bounded."""
+    webhook: Webhook | None = field(init=False)
+    """How a consumer gets JSON; None for all others."""
 
     def __post_init__(self) -> None:
+        self.webhook = webhook_of(self.request)
         asked = self.request.policy.delivery
         self.expires = asked.expires if asked is not None else None
 
@@ -146,8 +150,17 @@ Subscriber = Subscription | ContentGroup[Subscription]
 """What the topic tree holds: a subscription, or those with content filters on the same topics together."""
 
 
+def subscriptions_of(subscribers: Iterable[Subscriber]) -> Iterator[Subscription]:
+    """The single subscriptions among those of the topic tree."""
+    for one in subscribers:
+        if isinstance(one, ContentGroup):
+            yield from one
+        else:
+            yield one
+
+
 def subscription_key(request: Subscribe, pull_point: str | None) -> Hashable:
     """Equal for requests that ask for the same thing to be sent to the same place."""
     consumer = request.consumer
     place = pull_point or consumer.address, consumer.reference_parameters
-    return *place, request.filter, request.policy, is_original(request)
+    return *place, request.filter, request.policy, is_original(request), webhook_of(request)

@@ -19,6 +19,7 @@ from hpwsn.broker.subscriptions.resource_addresses import PLAIN_IDS, ResourceIds
 from hpwsn.broker.subscriptions.stored_subscribe import parse_stored_subscribe
 from hpwsn.broker.subscriptions.subscribe_policy import check_grantable
 from hpwsn.broker.subscriptions.subscription import State, Subscription, subscription_key
+from hpwsn.broker.subscriptions.webhook import webhook_of
 from hpwsn.journal.journal import Journal
 from hpwsn.journal.store.records import SubscriptionRecord
 from hpwsn.listeners import Listeners
@@ -44,7 +45,7 @@ RESTORE_STEP = 2000
 class Consumers(Protocol):
     """The part of delivery that the registry uses."""
 
-    def check(self, consumer: EndpointReference) -> str | None:
+    def check(self, consumer: EndpointReference, *, webhook: bool = False) -> str | None:
         """The id of the local pull point, or None for a push; a fault for an unusable reference."""
 
     def wake(self, subscription: Subscription) -> None:
@@ -112,7 +113,7 @@ class Subscriptions:
         terminates = self._terminates(
             request.termination, now, faults.UnacceptableInitialTerminationTimeFault
         )
-        pull_point = self._consumers.check(request.consumer)
+        pull_point = self._pull_point(request)
         key = subscription_key(request, pull_point)
         while (repeated := self._by_key.get(key)) is not None:
             if await self._repeat(repeated, terminates):
@@ -199,7 +200,10 @@ class Subscriptions:
 
     def find_same(self, request: Subscribe) -> Subscription | None:
         """The existing subscription that is equal to the request, or None."""
-        return self._by_key.get(subscription_key(request, self._consumers.check(request.consumer)))
+        return self._by_key.get(subscription_key(request, self._pull_point(request)))
+
+    def _pull_point(self, request: Subscribe) -> str | None:
+        return self._consumers.check(request.consumer, webhook=webhook_of(request) is not None)
 
     def find(self, id_: str) -> Subscription | None:
         """The subscription by its id, or None."""

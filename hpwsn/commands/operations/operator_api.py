@@ -120,7 +120,7 @@ def items(
         limit = PAGE if most is None else min(PAGE, most - len(found))
         url = address(arguments, *path, limit=limit, after=after, **query)
         page = request("GET", url, ca=arguments.ca)
-        found += page.get("items", page.get(path[-1], []))
+        found += page.get("items", [])
         after = page.get("next")
         if after is None or (most is not None and len(found) >= most):
             return {**page, "items": found}

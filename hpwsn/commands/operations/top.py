@@ -65,8 +65,8 @@ def _screen(arguments: argparse.Namespace) -> str:
 
 def _list(arguments: argparse.Namespace, path: str, sort: str) -> list[dict[str, Any]]:
     answer = request("GET", address(arguments, path, sort=sort, limit=arguments.number), ca=arguments.ca)
-    found: list[dict[str, Any]] = answer.get("items", answer.get(path, []))
-    return found[: arguments.number]
+    found: list[dict[str, Any]] = answer["items"]
+    return found
 
 
 def _topic(one: dict[str, Any]) -> dict[str, Any]:
@@ -74,4 +74,4 @@ def _topic(one: dict[str, Any]) -> dict[str, Any]:
 
 
 def _consumer(one: dict[str, Any]) -> dict[str, Any]:
-    return {**one, "sent/s": f"{one.get('rate', 0):.1f}"}
+    return {**one, "sent/s": f"{one['rate']:.1f}"}

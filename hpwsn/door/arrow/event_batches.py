@@ -13,7 +13,7 @@ from itertools import accumulate
 
 import pyarrow as pa
 
-from hpwsn.broker.delivery.log_pages import Stretch
+from hpwsn.broker.readers.log_pages import Stretch
 from hpwsn.door.arrow.batch_limits import decompressed_size, json_size
 from hpwsn.streams.arrow_json import UnsupportedColumn, json_lines
 from hpwsn_client.wsn.soap.soap_faults import SoapFault, TooLarge

@@ -10,12 +10,12 @@ The trace of a request is different each time. So its lines are cut out of a hea
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import httptools
 
 from hpwsn_client.wsn.soap.envelope import SoapVersion
-from hpwsn_client.wsn.soap.trace_context import parse_trace
+from hpwsn_client.wsn.soap.trace_context import LENGTH, parse_trace, parse_traceparent
 
 LONGEST = 4096
 """Maximum bytes of an ordinary head."""
@@ -43,8 +43,7 @@ _ONCE = (b"content-length", b"content-type", b"connection", b"host")
 _is_name = re.compile(rb"[A-Za-z0-9-]+").fullmatch
 _is_value = re.compile(rb"[\x20-\x7e]*").fullmatch
 _is_length = re.compile(rb"[0-9]{1,18}").fullmatch
-_trace_line = re.compile(rb"\r\n(traceparent|tracestate):[ \t]*([\x20-\x7e\t]*)(?=\r\n|\Z)", re.IGNORECASE)
-_trace_lines, _without_trace = _trace_line.findall, _trace_line.sub
+_find_trace = re.compile(rb"\r\n((?i:trace(?:parent|state))):[ \t]*([\x20-\x7e\t]*)(?=\r\n|\Z)").search
 _content_type = re.compile(
     rb"""(text/xml|application/xml|application/soap\+xml)"""
     rb"""(?:; ?(?:charset=("?)(utf-8|utf8)\2|action="[^"\\;,]*"))*""",
@@ -52,8 +51,7 @@ _content_type = re.compile(
 ).fullmatch
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
+class Head(NamedTuple):
     """The length of the body, whether the connection closes after it, and the content type."""
 
     length: int
@@ -69,26 +67,51 @@ class Heads:
     def __init__(self, body_limit: int) -> None:
         self._body_limit = body_limit
         self._known: dict[bytes, Head | None] = {}
+        self._traced: tuple[bytes, bytes, Head] | None = None
+        """The last head with a trace: the bytes before and after the traceparent, and what the rest says."""
 
     def find(self, head: bytes) -> Head | None:
         """What a head says, without the empty line at its end; None where it is not ordinary."""
         try:
             return self._known[head]
         except KeyError:
-            lines = _trace_lines(head)
-            return self._find_traced(head, lines) if lines else self._learn(head)
+            found = self._find_alike(head) if self._traced is not None else None
+            if found is not None:
+                return found
+            line = _find_trace(head)
+            return self._learn(head) if line is None else self._find_traced(head, line)
 
-    def _find_traced(self, head: bytes, lines: list[tuple[bytes, bytes]]) -> Head | None:
+    def _find_alike(self, head: bytes) -> Head | None:
+        """What a head says that differs from the last one with a trace only in the trace; else None."""
+        assert self._traced is not None
+        before, after, known = self._traced
+        begin = len(before)
+        end = begin + LENGTH
+        if len(head) != end + len(after) or not (head.startswith(before) and head.endswith(after)):
+            return None
+        trace = parse_traceparent(head[begin:end].decode("latin-1"))
+        if trace is None or len(head) > LONGEST:
+            return None
+        return Head(known.length, known.close, known.charset, known.hint, trace)
+
+    def _find_traced(self, head: bytes, first: re.Match[bytes]) -> Head | None:
+        """What a head with this line of a trace says; the line, and any further ones, are cut out of it."""
         if len(head) > LONGEST:
             return None
-        rest = _without_trace(b"", head)
-        known = self._known[rest] if rest in self._known else self._learn(rest)
+        values: dict[bytes, list[str]] = {b"traceparent": [], b"tracestate": []}
+        whole, (start, stop) = head, first.span(2)
+        line: re.Match[bytes] | None = first
+        while line is not None:
+            values[line[1].lower()].append(line[2].decode("latin-1"))
+            begin, end = line.span()
+            head = head[:begin] + head[end:]
+            line = _find_trace(head, begin)
+        known = self._known[head] if head in self._known else self._learn(head)
         if known is None:
             return None
-        values: dict[bytes, list[str]] = {b"traceparent": [], b"tracestate": []}
-        for name, value in lines:
-            values[name.lower()].append(value.decode("latin-1"))
         trace = parse_trace(values[b"traceparent"], values[b"tracestate"])
+        if trace is not None and not values[b"tracestate"] and stop - start == LENGTH:
+            self._traced = whole[:start], whole[stop:], known
         return Head(known.length, known.close, known.charset, known.hint, trace)
 
     def _learn(self, head: bytes) -> Head | None:

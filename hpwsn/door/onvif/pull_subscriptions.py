@@ -108,6 +108,11 @@ class PullSubscriptions:
         await self._broker.delivery.settle([subscription])
         self._broker.delivery.synchronize(subscription)
 
+    def owns(self, subscription: Subscription) -> bool:
+        """Whether a subscription was created here, with its pull point."""
+        id_, points = subscription.pull_point, self._broker.pull_points
+        return id_ is not None and id_ in points and _is_onvif(points.get(id_))
+
     async def remove_orphans(self) -> None:
         """Remove pull points whose subscription a crash has removed or never created."""
         for point in self._broker.pull_points:
@@ -167,8 +172,8 @@ class PullSubscriptions:
             self._waiting -= 1
 
     def subscription_ended(self, subscription: Subscription) -> None:
-        id_, points = subscription.pull_point, self._broker.pull_points
-        if id_ is not None and id_ in points and _is_onvif(points.get(id_)):
+        id_ = subscription.pull_point
+        if id_ is not None and self.owns(subscription):
             task = asyncio.get_running_loop().create_task(self._destroy(id_))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)

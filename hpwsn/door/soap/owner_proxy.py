@@ -46,7 +46,7 @@ RETRY_AFTER = 2.0
 _RESOURCE_PATH = re.compile(
     r"/(?:wsn/(?:subscriptions|pullpoints|registrations)|onvif/subscriptions)/[0-9a-f]{24}-([0-9a-f]{10})"
 )
-_REQUEST_HEADERS = ("Content-Type", "SOAPAction")
+_REQUEST_HEADERS = ("Content-Type", "SOAPAction", "traceparent", "tracestate")
 _ANSWER_HEADERS = ("Content-Type", "Retry-After")
 _CHUNK = 64 * 1024
 _UNSUBSCRIBE = request_action("Unsubscribe")

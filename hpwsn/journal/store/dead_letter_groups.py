@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +25,8 @@ _GROUPS = (
     "SELECT subscription, reason, count(*), min(time), max(time), max(consumer) FROM dead_letters"
     " GROUP BY subscription, reason"
 )
+_BY_SUBSCRIPTION = "SELECT subscription, count(*) FROM dead_letters {} GROUP BY subscription"
+_OF_SOME = "WHERE subscription IN (SELECT value FROM json_each(?))"
 _REASONS = "SELECT DISTINCT reason FROM dead_letters WHERE {}"
 _COUNT = "SELECT count(*) FROM dead_letters WHERE {}"
 _LETTERS = (
@@ -85,6 +88,13 @@ def count_letters(db: sqlite3.Connection, which: LetterFilter) -> int:
     """The number of dead letters."""
     condition, values = _condition(db, which)
     return int(db.execute(_COUNT.format(condition), values).fetchone()[0])
+
+
+def count_by_subscription(db: sqlite3.Connection, subscriptions: Collection[str] | None) -> dict[str, int]:
+    """The number of dead letters of each of these subscriptions, or of all, that has some."""
+    if subscriptions is None:
+        return dict(db.execute(_BY_SUBSCRIPTION.format("")))
+    return dict(db.execute(_BY_SUBSCRIPTION.format(_OF_SOME), (json.dumps(list(subscriptions)),)))
 
 
 def _condition(db: sqlite3.Connection, which: LetterFilter) -> tuple[str, tuple[str, ...]]:

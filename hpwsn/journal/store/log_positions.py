@@ -1,4 +1,4 @@
-"""Positions in the log for readers that plan ahead: the size of a backlog, the end of a part of it, times.
+"""Positions in the log for readers and operators: the size of a backlog, the end of a part of it, times.
 
 The queries read the index, or rows without their contents. They run on a snapshot of the reader (reader.py).
 """

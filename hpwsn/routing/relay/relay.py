@@ -8,6 +8,7 @@ be reached is answered for with an error that says so. The own name is answered 
 from __future__ import annotations
 
 import asyncio
+import json
 import secrets
 import ssl
 import time
@@ -20,10 +21,11 @@ from yarl import URL
 
 from hpwsn.http_json.responses import answer, read_limited
 from hpwsn.routing.membership.credentials import peer_context, shared_secret
-from hpwsn.routing.membership.signing import Signer
+from hpwsn.routing.membership.signing import SIGNATURE, InvalidSignature, Signer
 from hpwsn.routing.relay.relay_rules import (
     METHODS,
     RELAYED_BY,
+    TOO_EARLY,
     answered_headers,
     is_relayed_address,
     passed_headers,
@@ -119,23 +121,33 @@ class Relay:
     async def _relay(
         self, request: web.Request, member: Member, target: str, body: bytes
     ) -> web.StreamResponse:
+        nonce = secrets.token_hex(16)
         try:
-            answer = await self._send(request, member, target, body)
+            answer = await self._send(request, member, target, body, time.time(), nonce)
+            now = await self._time_of(answer, nonce) if answer.status == TOO_EARLY else None
+            if now is not None:
+                answer = await self._send(request, member, target, body, now, secrets.token_hex(16))
         except (aiohttp.ClientError, OSError) as error:
             raise self._unreachable(member, error) from error
         async with answer:
             return await self._pass_on(request, answer, member)
 
+    async def _time_of(self, answer: aiohttp.ClientResponse, nonce: str) -> float | None:
+        """The time of a node that has just started with its clock ahead; None if its signature is wrong."""
+        assert self._signer is not None
+        body = await answer.read()
+        try:
+            self._signer.check_answer(nonce, answer.status, body, answer.headers.get(SIGNATURE, ""))
+            return float(json.loads(body)["now"])
+        except (InvalidSignature, ValueError, KeyError, TypeError):
+            return None
+
     async def _send(
-        self, request: web.Request, member: Member, target: str, body: bytes
+        self, request: web.Request, member: Member, target: str, body: bytes, now: float, nonce: str
     ) -> aiohttp.ClientResponse:
         assert self._signer is not None
         signed = self._signer.headers(
-            request.method,
-            signed_target(self._by, target),
-            body,
-            now=time.time(),
-            nonce=secrets.token_hex(16),
+            request.method, signed_target(self._by, target), body, now=now, nonce=nonce
         )
         by = {RELAYED_BY: quote(self._by, safe="")}
         return await self._open().request(

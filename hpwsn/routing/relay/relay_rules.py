@@ -15,6 +15,8 @@ RELAYED_BY = "Hpwsn-Relayed-By"
 """The header with the name of the relaying node, in percent-encoding."""
 ADMIN = "/admin"
 """The admin node as a relaying node; the name of a node never contains a slash."""
+TOO_EARLY = 425
+"""The status for a request that was signed before the node's start; the signed answer has the node's time."""
 METHODS = frozenset({"GET", "HEAD", "POST", "PATCH", "DELETE"})
 
 _WITH_ALL_BELOW = frozenset(

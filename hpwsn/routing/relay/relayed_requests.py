@@ -16,8 +16,14 @@ import aiohttp
 from aiohttp import web
 
 from hpwsn.http_json.responses import answer, read_limited
-from hpwsn.routing.membership.signing import InvalidSignature, Verifier
-from hpwsn.routing.relay.relay_rules import METHODS, RELAYED_BY, is_relayed_address, signed_target
+from hpwsn.routing.membership.signing import SIGNATURE, InvalidSignature, TooEarly, Verifier
+from hpwsn.routing.relay.relay_rules import (
+    METHODS,
+    RELAYED_BY,
+    TOO_EARLY,
+    is_relayed_address,
+    signed_target,
+)
 
 log = logging.getLogger(__name__)
 
@@ -49,6 +55,8 @@ class RelayedRequests:
             return _refuse(f"{request.method} {request.path} is not relayed; send it to the node itself")
         try:
             body = await self._check(self._verifier, request)
+        except TooEarly as error:
+            return self._tell_time(self._verifier, error)
         except InvalidSignature as error:
             log.warning(
                 "refused %s %s, relayed by %s: %s", request.method, request.path, request.remote, error
@@ -56,6 +64,13 @@ class RelayedRequests:
             return _refuse(f"the relayed request is refused: {error}")
         _restore_body(request, body)
         return await handler(request)
+
+    def _tell_time(self, verifier: Verifier, error: TooEarly) -> web.Response:
+        """Let the relaying node sign again: its clock lags, or this is a replay from before the start."""
+        response = answer({"error": str(error), "now": time.time()}, TOO_EARLY)
+        assert isinstance(response.body, bytes)
+        response.headers[SIGNATURE] = verifier.sign_answer(error.nonce, TOO_EARLY, response.body)
+        return response
 
     async def _check(self, verifier: Verifier, request: web.Request) -> bytes:
         by = unquote(request.headers[RELAYED_BY])
@@ -71,7 +86,8 @@ def _restore_body(request: web.Request, body: bytes) -> None:
     content = aiohttp.StreamReader(request.protocol, len(body) + 1, loop=asyncio.get_running_loop())
     content.feed_data(body)
     content.feed_eof()
-    request._payload = content
+    # `request.content` is a cached property, and reading the body for the signature has filled the cache.
+    request._payload = request._cache["content"] = content
 
 
 def _refuse(words: str) -> web.Response:

@@ -72,16 +72,13 @@ class FileDirectory:
         """Carry out a plan with one replacement of the file."""
         with self._errors("change"):
             if dry_run:
-                return plan(_by_topic(self._read_or_empty()))
+                return plan(_by_topic(self._read()))
             with self._lock():
-                old = self._read_or_empty()
+                old = self._read()
                 made = plan(_by_topic(old))
                 if made.steps:
                     self._write(Document(tuple(made.declarations()), old.namespace))
                 return made
-
-    def _read_or_empty(self) -> Document:
-        return self._read() if self.path.exists() else Document(())
 
     def watch(self, report: Callable[[Report], None]) -> FileWatch:
         """Return a watcher that reads the file again when it changes."""

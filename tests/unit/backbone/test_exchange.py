@@ -117,3 +117,15 @@ def test_text_goes_out_as_text_and_an_element_of_that_name_with_elements_as_it_i
     assert round_trip(text)[0] == b"ab"
     element = b'<h:text xmlns:h="urn:hpwsn:1">a<b/></h:text>'
     assert round_trip(element)[0] == element
+
+
+def test_the_trace_of_a_message_is_a_property() -> None:
+    trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    given = {**HERE, "traceparent": trace, "tracestate": "congo=t61rcWkgMzE"}
+    notification = decode_peer(given, b"x", 1.0, DEFAULT_LIMITS)
+    assert notification.trace == f"{trace} congo=t61rcWkgMzE"
+    sent = encode_peer(notification, "id", "node", False).headers
+    assert (sent["traceparent"], sent["tracestate"]) == (trace, "congo=t61rcWkgMzE")
+    malformed = decode_peer({**HERE, "traceparent": "x"}, b"x", 1.0, DEFAULT_LIMITS)
+    assert malformed.trace is None
+    assert "traceparent" not in encode_peer(malformed, "id", "node", False).headers

@@ -6,9 +6,10 @@ import asyncio
 
 import pytest
 
-from hpwsn.broker import topic_rates
-from hpwsn.broker.topic_rates import WINDOW, TopicRates
+from hpwsn import recent_rates
+from hpwsn.broker.topic_rates import TopicRates
 from hpwsn.notification import FOREIGN, INTERNAL
+from hpwsn.recent_rates import WINDOW
 from hpwsn_client.wsn.topics.topic_expressions import Topic
 from tests.patience import holds
 from tests.runs import run_of
@@ -65,7 +66,7 @@ def test_what_comes_from_other_nodes_and_internal_events_count_and_what_has_no_t
 
 
 async def test_the_task_takes_samples(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(topic_rates, "INTERVAL", 0.001)
+    monkeypatch.setattr(recent_rates, "INTERVAL", 0.001)
     rates = TopicRates()
     rates.committed(1, [run_of("A", b"<x/>")])
     rates.start()

@@ -121,6 +121,15 @@ async def test_nul_characters_in_an_id_or_a_reason_come_back(opened: Any, note: 
         assert [entry.id for entry in recovered.message_ids] == ["before\0after"]
 
 
+async def test_they_are_counted_by_subscription(opened: Any, note: Any) -> None:
+    async with opened() as (journal, _):
+        assert await journal.dead_letters_by_subscription() == {}
+        await three(journal, note)
+        assert await journal.dead_letters_by_subscription() == {"s": 2, "t": 1}
+        assert await journal.dead_letters_by_subscription(["t", "u"]) == {"t": 1}
+        assert await journal.dead_letters_by_subscription([]) == {}
+
+
 async def test_groups_join_reasons_that_differ_in_the_address_or_in_long_numbers(
     opened: Any, note: Any
 ) -> None:

@@ -112,3 +112,11 @@ async def test_the_oldest_offset_follows_what_retention_removes(opened: Any) -> 
             60.0, head=6, needs={}, needs_all=None, id_window=0, retention_age=10, retention_bytes=None
         )
         assert await journal.oldest() == 4
+
+
+async def test_an_entry_has_the_time_of_its_run(opened: Any) -> None:
+    async with opened() as (journal, _):
+        await journal.append([run_of("A", b"<n/>", b"<n/>", time=10.5), run_of("B", b"<n/>", time=20.0)])
+        await journal.append([run_of("A", *[b"<n/>"] * 200, time=30.0)])
+        assert await journal.times([1, 2, 3, 4, 203]) == {1: 10.5, 2: 10.5, 3: 20.0, 4: 30.0, 203: 30.0}
+        assert await journal.times([204]) == {}

@@ -50,12 +50,12 @@ def parse_traceparent(text: str) -> str | None:
     return f"00-{trace_id}-{parent_id}-{int(flags, 16) & 1:02x}"
 
 
-def parse_trace(traceparents: Sequence[str], tracestates: Iterable[str] = ()) -> str | None:
+def parse_trace(traceparents: Sequence[str], tracestates: Sequence[str] = ()) -> str | None:
     """The trace of a request with these header values; None unless it has exactly one valid traceparent."""
     traceparent = parse_traceparent(traceparents[0]) if len(traceparents) == 1 else None
     if traceparent is None:
         return None
-    state = _parse_state(",".join(tracestates))
+    state = _parse_state(",".join(tracestates)) if tracestates else ""
     return f"{traceparent} {state}" if state else traceparent
 
 

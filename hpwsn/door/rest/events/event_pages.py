@@ -15,7 +15,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
-from hpwsn.broker.delivery.log_pages import Page, Stretch
+from hpwsn.broker.readers.log_pages import Page, Stretch
 from hpwsn.door.event_shapes.learned_shapes import LearnedShapes
 from hpwsn.door.event_shapes.payload_shapes import SEPARATOR, WHOLE, JsonForm, RowsForm
 from hpwsn.notification import Run
@@ -87,8 +87,9 @@ def encode_head(run: Run) -> bytes:
     """What the events of a run have between their offset and their data: topic, time and id."""
     time = datetime.fromtimestamp(run.time, UTC).isoformat(timespec="milliseconds")
     id_ = "null" if run.message_id is None else json.dumps(run.message_id, ensure_ascii=False)
+    topic = "null" if run.topic is None else _quoted(str(run.topic))
     trace = "" if run.trace is None else f', "traceparent": "{traceparent_of(run.trace)}"'
-    return f'"topic": {_quoted(str(run.topic))}, "time": "{time}", "id": {id_}{trace}'.encode()
+    return f'"topic": {topic}, "time": "{time}", "id": {id_}{trace}'.encode()
 
 
 @lru_cache(maxsize=10_000)

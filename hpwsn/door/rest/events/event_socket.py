@@ -14,8 +14,8 @@ from functools import partial
 
 from aiohttp import WSCloseCode, web
 
-from hpwsn.broker.delivery.log_readers import Query, Readers
-from hpwsn.broker.delivery.pace import Pace
+from hpwsn.broker.readers.log_readers import Query, Readers
+from hpwsn.broker.readers.pace import Pace
 from hpwsn.door.rest.events.event_stream import BEAT, abort
 from hpwsn.door.rest.events.long_connection import Forms, LongConnection
 from hpwsn.errors import JournalUnavailable

@@ -11,8 +11,8 @@ import logging
 
 from aiohttp import HttpVersion11, web
 
-from hpwsn.broker.delivery.log_readers import Query, Readers
-from hpwsn.broker.delivery.pace import Pace
+from hpwsn.broker.readers.log_readers import Query, Readers
+from hpwsn.broker.readers.pace import Pace
 from hpwsn.door.rest.events.event_parameters import accepts
 from hpwsn.door.rest.events.long_connection import Forms, LongConnection
 from hpwsn.errors import JournalUnavailable

@@ -19,9 +19,9 @@ from aiohttp import web
 from hpwsn.background import in_thread
 from hpwsn.broker.admission.admission import Source, open_run
 from hpwsn.broker.broker import Broker
-from hpwsn.broker.delivery.log_pages import Page, encode_once, off_loop
-from hpwsn.broker.delivery.log_readers import Query, Readers
-from hpwsn.broker.delivery.pace import Pace
+from hpwsn.broker.readers.log_pages import Page, encode_once, off_loop
+from hpwsn.broker.readers.log_readers import Query, Readers
+from hpwsn.broker.readers.pace import Pace
 from hpwsn.door.event_shapes.line_shapes import LineShapes
 from hpwsn.door.listener.http_exchange import read_body, trace_of
 from hpwsn.door.rest.authorization import Accepts, reads_internal
@@ -90,6 +90,7 @@ class EventsDoor:
         self,
         broker: Broker,
         readers: Readers,
+        pages: EventPages,
         limits: Limits,
         request_timeout: float,
         *,
@@ -104,7 +105,7 @@ class EventsDoor:
         self._check_filter = check_filter
         self._accepts_token = accepts_token
         self._origins = origins
-        self._pages = EventPages()
+        self._pages = pages
         self._views = PayloadViews(self._pages)
         self.open_streams = OpenStreams()
         self._shapes = LineShapes(limits, GROWTH)

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 from aiohttp.abc import AbstractStreamWriter
 
-from hpwsn.broker.delivery.feeds import Form
-from hpwsn.broker.delivery.log_pages import LOOP_BYTES, Encode, Stretch, encode_once
-from hpwsn.broker.delivery.pace import Pace
+from hpwsn.broker.readers.feeds import Form
+from hpwsn.broker.readers.log_pages import LOOP_BYTES, Encode, Stretch, encode_once
+from hpwsn.broker.readers.pace import Pace
 
 STALLED = 60.0
 """Seconds after which a client that reads nothing is disconnected."""

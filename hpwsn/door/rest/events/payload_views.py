@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from hpwsn.broker.delivery.log_pages import Encode, Stretch
+from hpwsn.broker.readers.log_pages import Encode, Stretch
 from hpwsn.door.rest.events.event_pages import EventPages, encode_head
 from hpwsn.door.rest.events.long_connection import Forms
 from hpwsn.notification import LargeRun

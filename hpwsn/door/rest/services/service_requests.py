@@ -6,12 +6,11 @@ filters. Polls are not listed: they are over as soon as they are answered.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
 from hpwsn.broker.broker import Broker
-from hpwsn.broker.subscriptions.subscription import Subscriber, Subscription
+from hpwsn.broker.subscriptions.subscription import Subscription, subscriptions_of
 from hpwsn.door.rest.events.open_streams import OpenStreams
 from hpwsn.matching.content.content_group import ContentGroup
 from hpwsn_client.wsn.topics.topic_expressions import Topic
@@ -35,16 +34,8 @@ class ServiceRequests:
         total = len(streams) + sum(len(one) if isinstance(one, ContentGroup) else 1 for one in subscribers)
         items = [one.describe() for one in islice(streams, MAX_LISTED)]
         room = MAX_LISTED - len(items)
-        items += [_describe(one) for one in islice(_subscriptions(subscribers), room)]
+        items += [_describe(one) for one in islice(subscriptions_of(subscribers), room)]
         return {"total": total, "items": items}
-
-
-def _subscriptions(subscribers: Iterable[Subscriber]) -> Iterator[Subscription]:
-    for one in subscribers:
-        if isinstance(one, ContentGroup):
-            yield from one
-        else:
-            yield one
 
 
 def _describe(subscription: Subscription) -> dict[str, Any]:

@@ -20,7 +20,7 @@ topics = st.sampled_from(
 
 parts = st.binary(max_size=30).map(lambda part: part.replace(END, b""))
 runs = st.builds(
-    lambda topic, payloads, time, message_id, target, routing, before: run_of(
+    lambda topic, payloads, time, message_id, target, routing, before, trace: run_of(
         topic,
         *payloads,
         time=time / 1e6,
@@ -28,6 +28,7 @@ runs = st.builds(
         target=target,
         routing=routing,
         before=before,
+        trace=trace,
     ),
     topics,
     st.lists(parts, min_size=1, max_size=3),
@@ -36,6 +37,7 @@ runs = st.builds(
     st.none() | texts,
     st.integers(0, 15),
     parts,
+    st.sampled_from((None, "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")),
 )
 frames = st.lists(runs, min_size=1, max_size=5)
 

@@ -1,7 +1,5 @@
 """Which heads are ordinary, and that nothing else is taken for one."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -132,7 +130,7 @@ def test_a_head_with_a_trace_stays_in_the_lane(lines: tuple[str, ...], trace: st
     known = Heads(LIMIT)
     for place in range(len(PLAIN) + 1):
         found = known.find(head(*PLAIN[:place], *lines, *PLAIN[place:]))
-        assert found == replace(UNTRACED, trace=trace)
+        assert found == UNTRACED._replace(trace=trace)
     assert known.find(head(*PLAIN)) == UNTRACED
 
 
@@ -144,6 +142,14 @@ def test_heads_that_differ_in_the_trace_only_are_parsed_once(monkeypatch: pytest
     found = [known.find(head(*PLAIN, f"traceparent: {trace}")) for trace in traces]
     assert [each and each.trace for each in found] == traces
     assert parsed == [head(*PLAIN)]
+
+
+@given(st.binary(min_size=55, max_size=55))
+def test_a_head_like_the_last_one_with_a_trace_is_read_as_if_it_were_the_first(value: bytes) -> None:
+    known = Heads(LIMIT)
+    assert known.find(head(*PLAIN, f"traceparent: {TRACE}")) == UNTRACED._replace(trace=TRACE)
+    alike = head(*PLAIN, "traceparent: ") + value
+    assert known.find(alike) == Heads(LIMIT).find(alike)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from aiohttp.abc import AbstractStreamWriter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpwsn.broker.delivery.log_pages import LOOP_BYTES, Encode, Stretch
+from hpwsn.broker.readers.log_pages import LOOP_BYTES, Encode, Stretch
 from hpwsn.door.rest.events import long_connection
 from hpwsn.door.rest.events.long_connection import (
     UNTAKEN,

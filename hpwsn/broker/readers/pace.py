@@ -11,7 +11,7 @@ import asyncio
 from collections import deque
 from collections.abc import Sequence
 
-from hpwsn.broker.delivery.log_pages import Page, Stretch
+from hpwsn.broker.readers.log_pages import Page, Stretch
 
 SECOND = 1.0
 """The span in which the limit holds, wherever it begins."""

@@ -15,9 +15,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 
-from hpwsn.broker.delivery.feeds import Feed, FeedGroup, Feeds, Follower, Form
-from hpwsn.broker.delivery.log_pages import LOOP_BYTES, Encode, Stretch
-from hpwsn.broker.delivery.pace import TELL_AFTER
+from hpwsn.broker.readers.feeds import Feed, FeedGroup, Feeds, Follower, Form
+from hpwsn.broker.readers.log_pages import LOOP_BYTES, Encode, Stretch
+from hpwsn.broker.readers.pace import TELL_AFTER
 from hpwsn.notification import Run
 from hpwsn_client.wsn.topics.topic_expressions import Topic
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from hpwsn.broker.delivery import live_delivery
-from hpwsn.broker.delivery.log_pages import LOOP_BYTES, Stretch
-from hpwsn.broker.delivery.log_readers import FOLLOW_ENTRIES, Query
+from hpwsn.broker.readers import live_delivery
+from hpwsn.broker.readers.log_pages import LOOP_BYTES, Stretch
+from hpwsn.broker.readers.log_readers import FOLLOW_ENTRIES, Query
 from hpwsn.matching.content.content_filters import ContentFilters, Evaluation
 from hpwsn.notification import LARGE, with_large_apart
 from hpwsn_client.wsn.operations.filters import ContentFilter

@@ -14,9 +14,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
 
-from hpwsn.broker.delivery.feeds import Connection, Follower
-from hpwsn.broker.delivery.live_delivery import LiveDelivery
-from hpwsn.broker.delivery.log_pages import Page, Stretch, off_loop
+from hpwsn.broker.readers.feeds import Connection, Follower
+from hpwsn.broker.readers.live_delivery import LiveDelivery
+from hpwsn.broker.readers.log_pages import Page, Stretch, off_loop
 from hpwsn.broker.subscriptions.subscription import Subscriber
 from hpwsn.journal.journal import Journal
 from hpwsn.journal.store.records import Backlog

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpwsn.broker.delivery import live_delivery
-from hpwsn.broker.delivery.log_pages import Stretch
-from hpwsn.broker.delivery.log_readers import Query
-from hpwsn.broker.delivery.pace import Pace
+from hpwsn.broker.readers import live_delivery
+from hpwsn.broker.readers.log_pages import Stretch
+from hpwsn.broker.readers.log_readers import Query
+from hpwsn.broker.readers.pace import Pace
 from hpwsn_client.wsn.operations.filters import ContentFilter
 from hpwsn_client.wsn.soap.names import DIALECT_PREDICATES
 from hpwsn_client.wsn.topics.topic_expressions import Topic

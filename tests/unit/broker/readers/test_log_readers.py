@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from hpwsn.broker.delivery.log_pages import LOOP_BYTES, Page, Stretch, encode_once
-from hpwsn.broker.delivery.log_readers import FOLLOW_BYTES, FOLLOW_ENTRIES, POLL_BYTES, Query
+from hpwsn.broker.readers.log_pages import LOOP_BYTES, Page, Stretch, encode_once
+from hpwsn.broker.readers.log_readers import FOLLOW_BYTES, FOLLOW_ENTRIES, POLL_BYTES, Query
 from hpwsn_client.wsn.operations.filters import ContentFilter
 from hpwsn_client.wsn.soap.names import DIALECT_XPATH
 from hpwsn_client.wsn.topics.topic_expressions import Topic

@@ -12,8 +12,8 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol
 
-from hpwsn.broker.delivery.log_pages import Encode, Stretch
-from hpwsn.broker.delivery.pace import Pace
+from hpwsn.broker.readers.log_pages import Encode, Stretch
+from hpwsn.broker.readers.pace import Pace
 from hpwsn.matching.content.content_filters import CompiledFilter, ContentFilters, Evaluation
 from hpwsn.matching.content.content_group import ContentGroup
 from hpwsn.matching.content.content_index import Engines

@@ -1,0 +1,1 @@
+"""Readers of the log without a subscription: poll, SSE, WebSocket."""
