@@ -16,7 +16,7 @@ from aiohttp import web
 from hpwsn.broker.broker import Broker
 from hpwsn.broker.subscriptions.subscription import State, Subscription, subscriptions_of
 from hpwsn.door.rest.json_answers import bad, moment
-from hpwsn.door.rest.list_pages import Sortable
+from hpwsn.http_json.list_pages import Sortable
 from hpwsn_client.wsn.formats.original import is_original
 from hpwsn_client.wsn.topics.topic import shown
 from hpwsn_client.wsn.topics.topic_expressions import Topic

@@ -14,9 +14,9 @@ from hpwsn.broker.broker import Broker
 from hpwsn.broker.subscriptions.subscription import State, Subscription
 from hpwsn.door.rest.json_answers import answer, answers_in_json, bad, check_names, moment
 from hpwsn.door.rest.json_requests import read_object
-from hpwsn.door.rest.list_pages import sorted_page
 from hpwsn.door.rest.operations.subscription_items import DEFAULT_SORT, SubscriptionItems, select
 from hpwsn.door.rest.operations.webhook_requests import FIELDS, parse_expires, parse_webhook
+from hpwsn.http_json.list_pages import sorted_page
 from hpwsn_client.wsn.soap import faults
 from hpwsn_client.wsn.soap.envelope import SoapVersion
 from hpwsn_client.wsn.topics.topic import shown
