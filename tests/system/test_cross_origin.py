@@ -118,3 +118,15 @@ async def test_the_node_s_page_may_be_opened_as_localhost(shared_node: NodeProce
     assert (await ask(shared_node, "POST", path, headers, {"n": 1})).status == 202
     other = {"Origin": "http://localhost:1", "Host": own}
     assert (await ask(shared_node, "POST", path, other, {"n": 1})).status == 403
+
+
+async def test_a_page_under_a_name_that_leads_to_the_node_opens_no_socket(shared_node: NodeProcess) -> None:
+    rebound = f"evil.example:{shared_node.port}"
+    async with aiohttp.ClientSession() as session:
+        with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
+            await session.ws_connect(
+                f"{shared_node.base}/topics/own-pages/events",
+                origin=f"http://{rebound}",
+                headers={"Host": rebound},
+            )
+    assert refused.value.status == 403
