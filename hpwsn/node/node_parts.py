@@ -204,9 +204,7 @@ class Parts:
             self.journal, settings=config.pull_points, clock=self.clock, ids=self._ids
         )
         self.overflow = Overflow(QueueLimits(delivery.max_queue, delivery.overflow), self.audience)
-        self.webhooks = WebhookSender(
-            self.pusher, delivery.batch, self.event_pages.json_events, self.tracing
-        )
+        self.webhooks = WebhookSender(self.pusher, delivery.batch, self.event_pages.json_events, self.tracing)
         self.delivery = Delivery(
             journal=self.journal,
             tree=self.tree,
