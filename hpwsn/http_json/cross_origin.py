@@ -93,13 +93,13 @@ class Origins:
         asks_first = request.method == "OPTIONS" and "Access-Control-Request-Method" in request.headers
         if asks_first and _listed(origin, self._readers):
             return _preflight(request)
-        if request.method in _WRITES and not self._may_write(origin, site, request.host):
+        if request.method in _WRITES and not self._may_write(origin, request.host, site):
             which = f"origin {shown(origin)}" if origin else "other origins"
             words = f"web pages of {which} may not change this node; list their origin in server.cors_origins"
             return answer({"error": words}, 403)
         return await handler(request)
 
-    def _may_write(self, origin: str, site: str, host: str) -> bool:
+    def _may_write(self, origin: str, host: str, site: str = "none") -> bool:
         return _listed(origin, self._sockets) or (site in _OWN_SITES and self._is_own(origin, host))
 
     def _is_own(self, origin: str, host: str) -> bool:
