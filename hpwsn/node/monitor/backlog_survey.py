@@ -43,7 +43,7 @@ class Backlogs:
         self.failing = Group()
         """Their consumer has failed since the last delivery."""
         self.retried = 0
-        """How many of these have notifications to send: an attempt or the pause before the next is under way."""
+        """How many of these are retried: notifications wait for them, and they are not paused."""
         self.behind = Group()
         """More waits than the threshold, and they are not paused."""
         self.nearly_full = Group()
