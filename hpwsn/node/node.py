@@ -306,6 +306,7 @@ class Node:
 
     async def _drain(self) -> None:
         """Answer the requests and finish the pushes that are in flight, within the drain time."""
+        await self.parts.webhooks.close()
         pushes = self.parts.pusher.close(self.config.server.drain_timeout)
         await asyncio.gather(self.port.drained(), pushes)
 

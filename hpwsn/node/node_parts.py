@@ -204,6 +204,7 @@ class Parts:
             self.journal, settings=config.pull_points, clock=self.clock, ids=self._ids
         )
         self.overflow = Overflow(QueueLimits(delivery.max_queue, delivery.overflow), self.audience)
+        self.webhooks = WebhookSender(self.pusher, delivery.batch, self.event_pages.json_events, self.tracing)
         self.delivery = Delivery(
             journal=self.journal,
             tree=self.tree,
@@ -212,7 +213,7 @@ class Parts:
             senders=SenderRegistry(
                 PushSender(self.pusher, delivery.batch, delivery.soap_action, self.tracing),
                 PullSender(self.journal, self.pull_points),
-                WebhookSender(self.pusher, delivery.batch, self.event_pages.json_events, self.tracing),
+                self.webhooks,
                 self.pull_points,
                 self.base_url,
                 self._ids,
