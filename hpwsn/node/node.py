@@ -195,7 +195,7 @@ class Node:
         own = (server.host, urlsplit(server.public_url).hostname or "")
         origins = Origins(server.cors_origins, server.websocket_origins, own)
         origins.join(app)
-        app.middlewares.append(OperatorActions(parts.events_log.note).middleware)
+        app.middlewares.append(OperatorActions(parts.events_log.note, self.name).middleware)
         context = Context(parts.broker, self._limits)
         soap = SoapDoor(context, server.request_timeout)
         app.add_routes(soap.routes())
@@ -306,6 +306,7 @@ class Node:
 
     async def _drain(self) -> None:
         """Answer the requests and finish the pushes that are in flight, within the drain time."""
+        await self.parts.webhooks.close()
         pushes = self.parts.pusher.close(self.config.server.drain_timeout)
         await asyncio.gather(self.port.drained(), pushes)
 

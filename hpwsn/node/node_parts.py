@@ -209,23 +209,17 @@ class Parts:
             self.journal, settings=config.pull_points, clock=self.clock, ids=self._ids
         )
         self.overflow = Overflow(QueueLimits(delivery.max_queue, delivery.overflow), self.audience)
+        encode, mark = self.event_pages.json_events, self.push_mark.header
+        self.webhooks = WebhookSender(self.pusher, delivery.batch, encode, self.tracing, mark)
         self.delivery = Delivery(
             journal=self.journal,
             tree=self.tree,
             content=self.content,
             recent=self.recent,
             senders=SenderRegistry(
-                PushSender(
-                    self.pusher, delivery.batch, delivery.soap_action, self.tracing, self.push_mark.header
-                ),
+                PushSender(self.pusher, delivery.batch, delivery.soap_action, self.tracing, mark),
                 PullSender(self.journal, self.pull_points),
-                WebhookSender(
-                    self.pusher,
-                    delivery.batch,
-                    self.event_pages.json_events,
-                    self.tracing,
-                    self.push_mark.header,
-                ),
+                self.webhooks,
                 self.pull_points,
                 self.base_url,
                 self._ids,

@@ -49,7 +49,8 @@ class WebhookSender:
         self._tracing = tracing
         self._sent: Sequence[Notification] = ()
         self._body = b"[]"
-        self._encoding: set[asyncio.Task[None]] = set()
+        self._encoding: dict[asyncio.Task[None], Done] = {}
+        """Large bodies that are encoded now, and who waits for the outcome."""
 
     def batch(self, subscription: Subscription) -> int:
         """The policy's batch or the node's."""
@@ -68,11 +69,28 @@ class WebhookSender:
         elif sum([len(each.content) for each in notifications]) > LOOP_BYTES:
             encoding = self._post_large(subscription, offsets, notifications, done)
             task = asyncio.get_running_loop().create_task(encoding)
-            self._encoding.add(task)
-            task.add_done_callback(self._encoding.discard)
+            self._encoding[task] = done
+            task.add_done_callback(self._encoding.pop)
         else:
-            self._sent, self._body = notifications, self._array(offsets, notifications)
-            self._post(subscription, notifications, self._body, done)
+            try:
+                body = self._array(offsets, notifications)
+            except Exception as error:
+                # As for a post, the outcome comes after this call has returned.
+                asyncio.get_running_loop().call_soon(done, _not_encoded(subscription, error))
+                return
+            self._sent, self._body = notifications, body
+            self._post(subscription, notifications, body, done)
+
+    async def close(self) -> None:
+        """Encode nothing more; what was to be posted stays in the log."""
+        encoding = dict(self._encoding)
+        for task in encoding:
+            task.cancel()
+        if encoding:
+            await asyncio.wait(encoding)
+        for task, done in encoding.items():
+            if task.cancelled():
+                done(Outcome(OutcomeKind.CANCELLED, reason="the broker is stopping"))
 
     def _post(
         self,
@@ -107,8 +125,7 @@ class WebhookSender:
         try:
             headers, body = await in_thread(encode)
         except Exception as error:
-            log.exception("subscription %s: events could not be encoded", subscription.id)
-            done(Outcome(OutcomeKind.UNAVAILABLE, reason=f"the events could not be encoded: {error}"))
+            done(_not_encoded(subscription, error))
             return
         self._post(subscription, notifications, body, done, headers)
 
@@ -119,6 +136,11 @@ class WebhookSender:
 def _webhook(subscription: Subscription) -> Webhook:
     assert subscription.webhook is not None
     return subscription.webhook
+
+
+def _not_encoded(subscription: Subscription, error: Exception) -> Outcome:
+    log.error("subscription %s: events could not be encoded", subscription.id, exc_info=error)
+    return Outcome(OutcomeKind.UNAVAILABLE, reason=f"the events could not be encoded: {error}")
 
 
 def _stretches(offsets: Sequence[int], notifications: Sequence[Notification]) -> Iterator[Stretch]:
