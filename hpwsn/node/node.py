@@ -81,7 +81,7 @@ class Node:
         )
         timings = Timings()
         self.port = Port(config, self._limits, timings)
-        self.parts = Parts(self.name, config, self.port.base_url, self._limits, timings)
+        self.parts = Parts(self.name, config, self.port.base_url, self._limits, timings, self.port.origin)
         self.monitor = NodeMonitor(self.parts, self.port.connections)
         self._running = AsyncExitStack()
 
@@ -244,7 +244,7 @@ class Node:
             request_timeout=server.request_timeout,
         )
         app.add_routes(streams.routes())
-        await self.port.open(app, soap, parts.admission)
+        await self.port.open(app, soap, parts.admission, parts.push_mark)
 
     def _open_topics(self, app: web.Application) -> None:
         parts, editing, overviews = self.parts, self.parts.topic_editing, self.parts.topic_overviews

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from operator import attrgetter
 
@@ -34,8 +34,15 @@ class WebhookSender:
     """Posts JSON arrays; the consumer's 2xx is the acknowledgement."""
 
     def __init__(
-        self, pusher: Pusher, batch: int, encode: Encode, tracing: DeliveryTracing = NO_SPANS
+        self,
+        pusher: Pusher,
+        batch: int,
+        encode: Encode,
+        tracing: DeliveryTracing = NO_SPANS,
+        mark: Callable[[], bytes] = bytes,
     ) -> None:
+        """`mark` is the header line with the mark of this node."""
+        self._mark = mark
         self._pusher = pusher
         self._batch = batch
         self._encode = encode
@@ -96,6 +103,7 @@ class WebhookSender:
         """Post a body; without `headers`, sign it first."""
         url = subscription.request.consumer.address
         headers = _webhook(subscription).headers(body) if headers is None else headers
+        headers += self._mark()
         if any(map(_trace, notifications)):
             lines, done = self._tracing.begin(subscription.id, url, notifications, done)
             headers += lines
