@@ -47,5 +47,5 @@ def set_up_logging(settings: LogSettings) -> None:
 
 
 def counted(number: int, noun: str) -> str:
-    """A number with its noun: `1 subscription`, `2 subscriptions`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    """A number with its noun: `1 subscription`, `2,000 subscriptions`."""
+    return f"{number} {noun}" if number == 1 else f"{number:,} {noun}s"

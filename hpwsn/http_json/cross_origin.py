@@ -73,7 +73,7 @@ class Origins:
     def check_socket(self, request: web.Request) -> None:
         """Refuse a WebSocket to pages of other origins; browsers let any page open one to any address."""
         origin = request.headers.get("Origin")
-        if not (origin is None or _listed(origin, self._sockets) or _host_of(origin) == request.host):
+        if origin is not None and not self._may_write(origin, request.host):
             raise SoapFault(
                 f"web pages of origin {shown(origin)} may not open a WebSocket here;"
                 " add it to server.websocket_origins",

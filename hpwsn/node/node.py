@@ -81,7 +81,7 @@ class Node:
         )
         timings = Timings()
         self.port = Port(config, self._limits, timings)
-        self.parts = Parts(self.name, config, self.port.base_url, self._limits, timings)
+        self.parts = Parts(self.name, config, self.port.base_url, self._limits, timings, self.port.origin)
         self.monitor = NodeMonitor(self.parts, self.port.connections)
         self._running = AsyncExitStack()
 
@@ -195,7 +195,7 @@ class Node:
         own = (server.host, urlsplit(server.public_url).hostname or "")
         origins = Origins(server.cors_origins, server.websocket_origins, own)
         origins.join(app)
-        app.middlewares.append(OperatorActions(parts.events_log.note).middleware)
+        app.middlewares.append(OperatorActions(parts.events_log.note, self.name).middleware)
         context = Context(parts.broker, self._limits)
         soap = SoapDoor(context, server.request_timeout)
         app.add_routes(soap.routes())
@@ -244,7 +244,7 @@ class Node:
             request_timeout=server.request_timeout,
         )
         app.add_routes(streams.routes())
-        await self.port.open(app, soap, parts.admission)
+        await self.port.open(app, soap, parts.admission, parts.push_mark)
 
     def _open_topics(self, app: web.Application) -> None:
         parts, editing, overviews = self.parts, self.parts.topic_editing, self.parts.topic_overviews
@@ -309,6 +309,7 @@ class Node:
 
     async def _drain(self) -> None:
         """Answer the requests and finish the pushes that are in flight, within the drain time."""
+        await self.parts.webhooks.close()
         pushes = self.parts.pusher.close(self.config.server.drain_timeout)
         await asyncio.gather(self.port.drained(), pushes)
 

@@ -58,6 +58,7 @@ from hpwsn.node.cluster import InCluster
 from hpwsn.node.content_engines import BrokerEngines
 from hpwsn.node.engine_choice import EngineChoice
 from hpwsn.notification import ORIGINAL, PARTIAL
+from hpwsn.push_mark import PushMark
 from hpwsn.routing.original_peers import OriginalPeers
 from hpwsn.settings import Config, TracingSettings
 from hpwsn.streams.agent.service_agent import ServiceAgent
@@ -88,10 +89,14 @@ class Parts:
         base_url: Callable[[], str],
         limits: Limits,
         timings: Timings,
+        origin: Callable[[], str] | None = None,
     ) -> None:
+        """`origin` is the URL at which the node listens, if it is not the base URL."""
         self.name = name
         self.config = config
         self.base_url = base_url
+        self._origin = origin or base_url
+        self.push_mark = PushMark(lambda: config.cluster.url or base_url(), self._peer_urls)
         self.limits = limits
         self.clock = time.time
         self.timings = timings
@@ -204,19 +209,22 @@ class Parts:
             self.journal, settings=config.pull_points, clock=self.clock, ids=self._ids
         )
         self.overflow = Overflow(QueueLimits(delivery.max_queue, delivery.overflow), self.audience)
+        encode, mark = self.event_pages.json_events, self.push_mark.header
+        self.webhooks = WebhookSender(self.pusher, delivery.batch, encode, self.tracing, mark)
         self.delivery = Delivery(
             journal=self.journal,
             tree=self.tree,
             content=self.content,
             recent=self.recent,
             senders=SenderRegistry(
-                PushSender(self.pusher, delivery.batch, delivery.soap_action, self.tracing),
+                PushSender(self.pusher, delivery.batch, delivery.soap_action, self.tracing, mark),
                 PullSender(self.journal, self.pull_points),
-                WebhookSender(self.pusher, delivery.batch, self.event_pages.json_events, self.tracing),
+                self.webhooks,
                 self.pull_points,
                 self.base_url,
                 self._ids,
                 self._peer_urls if config.cluster.admin else tuple,
+                self._origin,
             ),
             retry=retry_policies(delivery, config.retry),
             overflow=self.overflow,

@@ -17,12 +17,15 @@ from hpwsn.broker.admission.admission import Admission
 from hpwsn.door.listener.gate import Gate
 from hpwsn.door.listener.http_lane import Lanes
 from hpwsn.door.listener.http_statistics import HttpStatistics
+from hpwsn.door.listener.loop_guard import LoopGuard
 from hpwsn.door.listener.notify_lane import NotifyLane
+from hpwsn.door.listener.request_head import Heads
 from hpwsn.door.listener.tls import load_certificate, server_context
 from hpwsn.door.soap.soap_door import SoapDoor
 from hpwsn.errors import HpwsnError
 from hpwsn.histogram import Timings
 from hpwsn.listening import open_listener
+from hpwsn.push_mark import PushMark
 from hpwsn.settings import Config
 from hpwsn.settings.setting import ANY_HOST
 from hpwsn.streams.deployment.cluster_settings import is_local
@@ -51,11 +54,15 @@ class Port:
     def _find_base_url(self) -> str:
         return self._config.server.base_url(self._number, socket.gethostname())
 
+    def origin(self) -> str:
+        """The URL at which the node listens; the host may mean all addresses of this machine."""
+        server = self._config.server
+        return server.origin(server.host or "0.0.0.0", self._number)
+
     @property
     def listening_url(self) -> str:
         """The broker's address on this machine."""
-        server = self._config.server
-        return f"{server.origin(server.host, self._number)}/wsn"
+        return f"{self.origin()}/wsn"
 
     def url_for_jobs(self, master: str) -> str:
         """The broker's address for Spark jobs: on this machine, or for a cluster the public one."""
@@ -72,7 +79,7 @@ class Port:
         self._number = self._listener.getsockname()[1]
         self.base_url.cache_clear()
 
-    async def open(self, app: web.Application, soap: SoapDoor, admission: Admission) -> None:
+    async def open(self, app: web.Application, soap: SoapDoor, admission: Admission, mark: PushMark) -> None:
         """Accept connections at the port that `listen` has bound."""
         assert self._listener is not None
         server = self._config.server
@@ -80,12 +87,13 @@ class Port:
         statistics, head_within = self.statistics, server.request_timeout
         gate = self._gate = Gate(limit=server.connections, head_within=head_within, statistics=statistics)
         app.middlewares.append(gate.middleware)
+        app.middlewares.append(LoopGuard(mark).middleware)
         await self._runner.setup()
         gate.server = cast(web.Server, self._runner.server)
         self._lanes = Lanes(
             soap,
             NotifyLane(admission, self._limits).offer,
-            body_limit=server.body_limit,
+            heads=Heads(server.body_limit, mark.would_loop),
             arrive_within=server.request_timeout,
             hand_over=gate.hand_over,
             statistics=statistics,

@@ -47,7 +47,8 @@ class TopicsSettings:
     edit: str = setting(
         "auto",
         Choice(choices=("auto", "never")),
-        "Who edits topics through the node: `auto` allows a topic file, and LDAP with `edit_bind_dn`.",
+        "Whether clients may edit topics through the node: `auto` allows it for a topic file,"
+        " and for LDAP with `edit_bind_dn`.",
     )
     edit_bind_dn: str = setting(
         "", Text("a DN, or empty for topics that are only read"), "DN that edits topics in LDAP."

@@ -32,6 +32,10 @@ from hpwsn_client.wsn.soap.trace_context import LENGTH, is_sampled, main_trace, 
 
 MOST_OPEN = 10_000
 """Spans of receptions that are open at the same time; beyond that, the oldest ends."""
+MOST_SPANS = 256
+"""Spans of one request's reception; the traces beyond that go on unchanged, and the last span counts them."""
+WITHOUT_SPAN = "hpwsn.traces.without_span"
+"""The attribute with the number of traces of the request that got no span."""
 MOST_LINKS = 128
 """Links of one span, as many as OpenTelemetry keeps by default."""
 EXPORT_TIMEOUT = 5
@@ -58,19 +62,28 @@ class OpenTelemetrySpans:
 
     def received(self, runs: Sequence[Run], *, from_node: bool = False) -> None:
         """See Spans."""
-        begun: dict[str | None, str | None] = {}
+        together: dict[str | None, list[Run]] = {}
         for run in runs:
-            if run.trace not in begun:
-                together = [each for each in runs if each.trace == run.trace]
-                begun[run.trace] = self._receive(run.trace, together, from_node)
-        for run in runs:
-            run.trace = begun[run.trace]
+            together.setdefault(run.trace, []).append(run)
+        spans, without = 0, 0
+        span: Span | None = None
+        for trace, group in together.items():
+            if not self._is_recorded(trace, from_node):
+                continue
+            if spans == MOST_SPANS:
+                without += 1
+                continue
+            spans += 1
+            span = self._receive(trace, group, from_node)
+        if span is not None and without:
+            span.set_attribute(WITHOUT_SPAN, without)
 
-    def _receive(self, trace: str | None, runs: Sequence[Run], from_node: bool) -> str | None:
-        if trace is None and (from_node or random.random() >= self._sample):
-            return None
-        if trace is not None and not is_sampled(trace):
-            return trace
+    def _is_recorded(self, trace: str | None, from_node: bool) -> bool:
+        if trace is None:
+            return not from_node and random.random() < self._sample
+        return is_sampled(trace)
+
+    def _receive(self, trace: str | None, runs: Sequence[Run], from_node: bool) -> Span:
         first = runs[0]
         kind = SpanKind.CONSUMER if from_node else SpanKind.SERVER
         topics = {str(run.topic) for run in runs if run.topic is not None}
@@ -81,7 +94,9 @@ class OpenTelemetrySpans:
         if len(self._open) >= MOST_OPEN:
             self._open.pop(next(iter(self._open))).end()
         self._open[received] = span
-        return received
+        for run in runs:
+            run.trace = received
+        return span
 
     def stored(self, runs: Sequence[Run], problem: str = "") -> None:
         """See Spans."""

@@ -98,3 +98,15 @@ async def test_by_default_only_pages_of_the_node_itself_write(shared_node: NodeP
     assert (await ask(shared_node, "POST", path, {}, {"n": 2})).status == 202
     read = await ask(shared_node, "GET", path, {"Origin": EVIL})
     assert "Access-Control-Allow-Origin" not in read.headers
+
+
+async def test_a_page_under_a_name_that_leads_to_the_node_opens_no_socket(shared_node: NodeProcess) -> None:
+    rebound = f"evil.example:{shared_node.port}"
+    async with aiohttp.ClientSession() as session:
+        with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
+            await session.ws_connect(
+                f"{shared_node.base}/topics/own-pages/events",
+                origin=f"http://{rebound}",
+                headers={"Host": rebound},
+            )
+    assert refused.value.status == 403

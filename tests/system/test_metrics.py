@@ -184,6 +184,23 @@ def test_the_time_to_accept_counts_every_202(metrics: Scraped) -> None:
     assert metrics.value("hpwsn_accept_seconds_count") == soap + others
 
 
+async def test_a_consumer_that_hangs_is_failing_also_during_an_attempt(tmp_path: Path) -> None:
+    limits = (*QUICK, "--set", "delivery.response_timeout=0.5")
+    with NodeProcess(tmp_path / "data", *limits) as node:
+        async with Consumer(lambda number: 0) as consumer:
+            assert (await call(node.url, subscribe(consumer.url, "A"))).status == 200
+            assert (await call(node.url, notify("A", "<n/>"))).status == 202
+
+            async def has(failing: int) -> bool:
+                found = await asyncio.to_thread(scrape, node.base)
+                retries = found.value("hpwsn_subscriptions_waiting_for_retry")
+                return found.value("hpwsn_subscriptions_failing") == failing and retries == 0
+
+            await eventually(lambda: has(1))
+            consumer.answer = lambda number: 202
+            await eventually(lambda: has(0))
+
+
 def test_other_nodes_and_services_are_counted(site: Site, metrics: Scraped) -> None:
     assert metrics.value("hpwsn_routing_notifications_total", direction="sent") > 0
     assert scrape(site.other.base).value("hpwsn_routing_notifications_total", direction="received") > 0

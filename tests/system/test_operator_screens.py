@@ -47,6 +47,8 @@ async def test_status_shows_what_matters_on_one_screen(node: NodeProcess) -> Non
         *("published", "delivered", "latency", "backlog", "dead letters", "resources", "journal", "process")
     ]
     assert facts[0].endswith("1 since the start")
+    assert facts[3].endswith("0 subscriptions waiting for a retry")
+    assert facts[5].endswith("1 topic, 0 subscriptions, 0 pull points")
     assert "\x1b" not in told.stdout
 
 

@@ -165,6 +165,18 @@ class TestWhatIsRelayed:
         status, told = await get(http, f"{base}/nodes/one/nowhere")
         assert status == 404 and "error" in told
 
+    async def test_a_change_under_the_own_name_is_in_the_events_log(
+        self, http: ClientSession, members: dict[str, Member]
+    ) -> None:
+        base = members["one"].base
+        async with Client(f"{base}/wsn") as client:
+            made = await client.subscribe("relayed", "http://127.0.0.1:9/")
+        id_ = made.epr.address.rpartition("/")[2]
+        async with http.delete(f"{base}/nodes/one/subscriptions/{id_}") as answer:
+            assert answer.status == 204
+        _, log = await get(http, f"{base}/events-log?limit=1000")
+        assert f"DELETE /subscriptions/{id_}" in [event["text"] for event in log["items"]]
+
     async def test_a_node_alone_answers_by_its_name(
         self, http: ClientSession, shared_node: NodeProcess
     ) -> None:
@@ -176,6 +188,12 @@ class TestWhatIsRelayed:
 
 
 class TestWhatIsNot:
+    async def test_a_relay_on_the_same_machine_does_not_make_a_client_local(
+        self, http: ClientSession, entry: str
+    ) -> None:
+        async with http.post(f"{entry}/nodes/two/profile?seconds=0.01") as answer:
+            assert (answer.status, "token" in (await answer.json())["error"]) == (401, True)
+
     @pytest.mark.parametrize(
         "path", ["wsn", "wsn/subscriptions/x", "onvif/events", "nodes/one/status", "cluster/taken/x", ""]
     )

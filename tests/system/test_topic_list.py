@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +18,8 @@ from tests.internal_topics import PLATE, get, publish_both
 from tests.internal_topics import post as post_events
 from tests.patience import eventually
 from tests.raw_soap import FULL, call, notify, subscribe
+from tests.webhooks import create
+from tests.webhooks import listed as subscriptions_of
 
 TREE = """\
 [topics.road]
@@ -245,13 +246,16 @@ async def test_the_last_message_is_known_after_a_restart(tmp_path: Path) -> None
         assert items[1]["declared"] is False
 
 
-async def test_ten_thousand_topics_are_paged_to_the_end(tmp_path: Path) -> None:
+async def test_ten_thousand_topics_and_a_thousand_subscriptions_are_paged_to_the_end(tmp_path: Path) -> None:
     file = tmp_path / "topics.toml"
     file.write_text(
         "".join(f"[topics.R{a}.B{b}.C{c}]\n" for a in range(10) for b in range(10) for c in range(100))
     )
     with NodeProcess(tmp_path / "data", "--topics", str(file)) as node:
-        await asyncio.gather(*(pull_subscription(node, f"R{n}") for n in range(10)))
+        webhooks = {
+            (await create(node, f"http://127.0.0.1:9/{n}", topic=f"R{n % 10}")).rsplit("/", 1)[1]
+            for n in range(1000)
+        }
         found: list[dict[str, Any]] = []
         query, pages = "?limit=1000", 0
         while query:
@@ -267,6 +271,15 @@ async def test_ten_thousand_topics_are_paged_to_the_end(tmp_path: Path) -> None:
             above = item["topic"].removesuffix(item["name"]).removesuffix(":")
             assert not above or above in seen
             seen.add(item["topic"])
-            assert item["subscribers"] == item["subscribers_below"] == 1
+            assert item["subscribers"] == item["subscribers_below"] == 100
         assert (await listed(node, "?depth=1"))["total"] == 10
         assert (await listed(node, "?q=c99"))["total"] == 100
+        ids, query, pages = [], "?limit=300", 0
+        while query:
+            page = await subscriptions_of(node, query)
+            assert page["total"] == 1000
+            ids += [item["id"] for item in page["items"]]
+            pages += 1
+            query = f"?limit=300&after={page['next']}" if page["next"] else ""
+        assert (pages, len(ids)) == (4, 1000)
+        assert set(ids) == webhooks

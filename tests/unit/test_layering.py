@@ -51,10 +51,12 @@ SHARED_VALUES = (
 MOST_MODULES = 15
 FEWEST_LINES = 50
 SMALL = {
+    "hpwsn.topics.tree.toml_limits": "a scan of any TOML, apart from the format of topics",
     "hpwsn.backbone.embedded": "one of the two implementations of its port",
     "hpwsn.broker.subscriptions.subscribe_policy": "what a Subscribe may ask for, apart from the registry",
     "hpwsn.broker.idle_pull_points": "ends with subscriptions what the registry of pull points only finds",
     "hpwsn.listeners": "every layer has listeners",
+    "hpwsn.push_mark": "senders write the mark and doors read it",
     "hpwsn.monitoring.metrics.admin_metrics": "the table of the admin node, which a node does not have",
     "hpwsn.durable_files": "every layer has files that must survive",
     "hpwsn.topics.directory.tree_cache": "the cache of one directory, apart from all that follow it",
@@ -62,6 +64,7 @@ SMALL = {
     "hpwsn.broker.topic_rates": "what counts for a topic, apart from the window of all rates",
     "hpwsn.door.rest.services.service_requests": "who reads a service, apart from the addresses of services",
     "hpwsn.broker.topic_effect": "what edits do to subscriptions, of which the topics know nothing",
+    "hpwsn.door.listener.loop_guard": "of the full lane only; the other lane hands over what it refuses",
     "hpwsn.door.rest.authorization": "what a model of identities will replace",
     "hpwsn.topics.tree.internal_topics": "the rule for subscribers, apart from the tree that it asks",
     "hpwsn.routing.links.authentication_failures": "the log, which the pure frames must not know",

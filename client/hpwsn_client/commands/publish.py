@@ -34,7 +34,7 @@ def add_publish_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentP
     parser.add_argument(
         "payload",
         metavar="PAYLOAD",
-        help="JSON (begins with '{' or '['), XML (begins with '<'), text, or - for standard input",
+        help="JSON (an object or an array of objects), XML (begins with '<'), text, or - for standard input",
     )
     parser.add_argument(
         "--lines", action="store_true", help="with -: publish each line of the input as a notification"

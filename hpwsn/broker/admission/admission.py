@@ -395,11 +395,15 @@ def runs_of(
     routing: int = 0,
     traces: Sequence[str | None] = (),
 ) -> list[Run]:
-    """Parsed messages as runs: those in a row that differ in their payloads only are one."""
+    """Parsed messages as runs: those in a row that differ in their payloads only are one.
+
+    `traces` has as many as there are messages, or nothing; ValueError otherwise.
+    """
     runs: list[Run] = []
     payloads: list[bytes] = []
     before: NotificationMessage | None = None
-    for message, trace in zip(messages, traces or repeat(None), strict=False):
+    with_traces = zip(messages, traces, strict=True) if traces else zip(messages, repeat(None), strict=False)
+    for message, trace in with_traces:
         if before is None or not _opens_alike(message, before) or trace != runs[-1].trace:
             _close(runs, payloads)
             runs.append(open_run(message, message_id, target, routing, trace))

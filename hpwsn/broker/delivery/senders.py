@@ -65,7 +65,10 @@ class PushSender:
         batch: int,
         soap_action: SoapAction = "empty",
         tracing: DeliveryTracing = NO_SPANS,
+        mark: Callable[[], bytes] = bytes,
     ) -> None:
+        """`mark` is the header line with the mark of this node."""
+        self._mark = mark
         self._pusher = pusher
         self._tracing = tracing
         self._soap_action = soap_action
@@ -113,7 +116,7 @@ class PushSender:
         self._pusher.post(prepared.url, headers, body, done)
 
     def _prepare(self, subscription: Subscription) -> Prepared:
-        prepared = subscription.prepared = prepare(subscription, self._soap_action)
+        prepared = subscription.prepared = prepare(subscription, self._soap_action, self._mark())
         return prepared
 
 
@@ -126,8 +129,8 @@ def _original(notification: Notification) -> bytes:
     return original_content(notification.content, notification.start, notification.end)
 
 
-def prepare(subscription: Subscription, soap_action: SoapAction) -> Prepared:
-    """Encode the constant parts of a subscription's requests."""
+def prepare(subscription: Subscription, soap_action: SoapAction, mark: bytes = b"") -> Prepared:
+    """Encode the constant parts of a subscription's requests; `mark` is a header line."""
     consumer, version = subscription.request.consumer, subscription.version
     addressing = Addressing(action=ACTION_NOTIFY, to=consumer.address, message_id=_MESSAGE_ID)
     headers = encode_addressing(addressing) + reference_parameter_headers(consumer)
@@ -137,7 +140,7 @@ def prepare(subscription: Subscription, soap_action: SoapAction) -> Prepared:
     notify, opening, closing = (b"", b"", b"") if raw else _around_contents(subscription, original)
     return Prepared(
         url=consumer.address,
-        headers=_header_lines(version, soap_action),
+        headers=_header_lines(version, soap_action) + mark,
         before_id=before_id,
         before_first=before_body + notify + opening,
         header_end=None if original else before_body.rfind(b"</", 0, before_body.rfind(b"Header>")),
@@ -215,7 +218,10 @@ class SenderRegistry:
         base_url: Callable[[], str],
         ids: ResourceIds = PLAIN_IDS,
         peers: Callable[[], Iterable[str]] = tuple,
+        origin: Callable[[], str] | None = None,
     ) -> None:
+        """`origin` is the URL at which the node listens, if it is not the base URL."""
+        self._origin = origin or base_url
         self._ids = ids
         self._peers = peers
         self.push = push
@@ -238,7 +244,7 @@ class SenderRegistry:
                     f"ConsumerReference {consumer.address} is not a pull point of this node; create one first"
                 )
             return id_
-        if _publishes(consumer.address, self._base_url()):
+        if any(_publishes(consumer.address, base) for base in self._own()):
             raise _refused(
                 f"ConsumerReference {consumer.address} is this broker, which would loop; give another address"
             )
@@ -259,9 +265,12 @@ class SenderRegistry:
             parse_target(address)
         except ValueError as error:
             raise _refused(f"callback {shown(address)} cannot be reached: {error}") from error
-        for base in (self._base_url(), *self._peers()):
+        for base in (*self._own(), *self._peers()):
             if own_path(address, base) is not None:
                 raise _refused(f"callback {shown(address)} is a node itself, {base}; give another address")
+
+    def _own(self) -> tuple[str, str]:
+        return self._base_url(), self._origin()
 
 
 def _refused(reason: str) -> faults.SubscribeCreationFailedFault:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from operator import attrgetter
 
@@ -34,15 +34,23 @@ class WebhookSender:
     """Posts JSON arrays; the consumer's 2xx is the acknowledgement."""
 
     def __init__(
-        self, pusher: Pusher, batch: int, encode: Encode, tracing: DeliveryTracing = NO_SPANS
+        self,
+        pusher: Pusher,
+        batch: int,
+        encode: Encode,
+        tracing: DeliveryTracing = NO_SPANS,
+        mark: Callable[[], bytes] = bytes,
     ) -> None:
+        """`mark` is the header line with the mark of this node."""
+        self._mark = mark
         self._pusher = pusher
         self._batch = batch
         self._encode = encode
         self._tracing = tracing
         self._sent: Sequence[Notification] = ()
         self._body = b"[]"
-        self._encoding: set[asyncio.Task[None]] = set()
+        self._encoding: dict[asyncio.Task[None], Done] = {}
+        """Large bodies that are encoded now, and who waits for the outcome."""
 
     def batch(self, subscription: Subscription) -> int:
         """The policy's batch or the node's."""
@@ -61,11 +69,28 @@ class WebhookSender:
         elif sum([len(each.content) for each in notifications]) > LOOP_BYTES:
             encoding = self._post_large(subscription, offsets, notifications, done)
             task = asyncio.get_running_loop().create_task(encoding)
-            self._encoding.add(task)
-            task.add_done_callback(self._encoding.discard)
+            self._encoding[task] = done
+            task.add_done_callback(self._encoding.pop)
         else:
-            self._sent, self._body = notifications, self._array(offsets, notifications)
-            self._post(subscription, notifications, self._body, done)
+            try:
+                body = self._array(offsets, notifications)
+            except Exception as error:
+                # As for a post, the outcome comes after this call has returned.
+                asyncio.get_running_loop().call_soon(done, _not_encoded(subscription, error))
+                return
+            self._sent, self._body = notifications, body
+            self._post(subscription, notifications, body, done)
+
+    async def close(self) -> None:
+        """Encode nothing more; what was to be posted stays in the log."""
+        encoding = dict(self._encoding)
+        for task in encoding:
+            task.cancel()
+        if encoding:
+            await asyncio.wait(encoding)
+        for task, done in encoding.items():
+            if task.cancelled():
+                done(Outcome(OutcomeKind.CANCELLED, reason="the broker is stopping"))
 
     def _post(
         self,
@@ -78,6 +103,7 @@ class WebhookSender:
         """Post a body; without `headers`, sign it first."""
         url = subscription.request.consumer.address
         headers = _webhook(subscription).headers(body) if headers is None else headers
+        headers += self._mark()
         if any(map(_trace, notifications)):
             lines, done = self._tracing.begin(subscription.id, url, notifications, done)
             headers += lines
@@ -99,8 +125,7 @@ class WebhookSender:
         try:
             headers, body = await in_thread(encode)
         except Exception as error:
-            log.exception("subscription %s: events could not be encoded", subscription.id)
-            done(Outcome(OutcomeKind.UNAVAILABLE, reason=f"the events could not be encoded: {error}"))
+            done(_not_encoded(subscription, error))
             return
         self._post(subscription, notifications, body, done, headers)
 
@@ -111,6 +136,11 @@ class WebhookSender:
 def _webhook(subscription: Subscription) -> Webhook:
     assert subscription.webhook is not None
     return subscription.webhook
+
+
+def _not_encoded(subscription: Subscription, error: Exception) -> Outcome:
+    log.error("subscription %s: events could not be encoded", subscription.id, exc_info=error)
+    return Outcome(OutcomeKind.UNAVAILABLE, reason=f"the events could not be encoded: {error}")
 
 
 def _stretches(offsets: Sequence[int], notifications: Sequence[Notification]) -> Iterator[Stretch]:

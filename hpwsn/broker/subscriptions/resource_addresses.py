@@ -3,19 +3,26 @@
 An id is random. In a cluster, a mark of the owner follows: a hyphen and ten hexadecimal digits of a hash of
 its name, so that every node can find the owner. A node without a cluster uses no marks. `own_path` tells
 whether an address is this node's own: a node that delivered to itself would loop, so such addresses are
-refused. All loopback names count as one host. Other host names are not resolved, since that takes time and
-the answer may change.
+refused, in all spellings of an IP address. The usual loopback names count as one host. Other host names are
+not resolved, since that takes time and the answer may change; hpwsn.push_mark stops what they let through.
 """
 
 from __future__ import annotations
 
 import hashlib
+import ipaddress
 import re
 import secrets
-from urllib.parse import SplitResult, urlsplit
+import socket
+from contextlib import closing
+from urllib.parse import unquote, urlsplit
 
-_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
-_PORTS = {"http": 80, "https": 443}
+from hpwsn.broker.push.request import parse_target
+
+_LOOPBACK = "localhost"
+_LOOPBACK_ADDRESSES = frozenset({"127.0.0.1", "::1", "0.0.0.0", "::"})
+"""The addresses at which this machine connects to itself, besides its own; a client may use the last two."""
+_ANY = frozenset({"0.0.0.0", "::"})
 _MARKED = re.compile(r"[0-9a-f]{24}-([0-9a-f]{10})")
 
 
@@ -51,16 +58,51 @@ PLAIN_IDS = ResourceIds()
 
 
 def own_path(address: str, base: str) -> str | None:
-    """The path of an address below this node's base URL; None for an address of another host."""
+    """The path of an address below a node's base URL; None for an address of another host.
+
+    A base URL with the host 0.0.0.0 or :: is at all addresses of this machine.
+    """
     try:
-        theirs, ours = urlsplit(address), urlsplit(base)
-        if _place(theirs) != _place(ours) or not theirs.path.startswith(ours.path):
+        scheme, host, port = parse_target(address).key
+        if (scheme, port) != parse_target(base).key[::2] or not _is_same(host, parse_target(base).key[1]):
             return None
+        path, below = unquote(urlsplit(address).path), urlsplit(base).path
     except ValueError:
         return None
-    return theirs.path.removeprefix(ours.path).rstrip("/")
+    return path.removeprefix(below).rstrip("/") if path.startswith(below) else None
 
 
-def _place(url: SplitResult) -> tuple[str, str, int | None]:
-    host = url.hostname or ""
-    return url.scheme, "localhost" if host in _LOOPBACK else host, url.port or _PORTS.get(url.scheme)
+def _is_same(host: str, ours: str) -> bool:
+    host = _canonical(host)
+    return host == _canonical(ours) or (ours in _ANY and _is_here(host))
+
+
+def _canonical(host: str) -> str:
+    """One spelling for all that mean the same host without a look into the network."""
+    host = host.lower().rstrip(".")
+    if host == _LOOPBACK or host.endswith(f".{_LOOPBACK}"):
+        return _LOOPBACK
+    try:
+        # It takes the short, octal, hexadecimal and integer forms, as a connection does.
+        text = socket.inet_ntoa(socket.inet_aton(host))
+    except OSError:
+        try:
+            found = ipaddress.IPv6Address(host.partition("%")[0])
+        except ValueError:
+            return host
+        text = str(found.ipv4_mapped or found)
+    return _LOOPBACK if text in _LOOPBACK_ADDRESSES else text
+
+
+def _is_here(host: str) -> bool:
+    """Whether a host in canonical form is an address or the name of this machine."""
+    if host in (_LOOPBACK, socket.gethostname().lower()):
+        return True
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        socket.inet_pton(family, host)
+        with closing(socket.socket(family, socket.SOCK_DGRAM)) as probe:
+            probe.bind((host, 0))  # nothing is sent; the machine must have the address
+    except OSError:
+        return False
+    return True

@@ -21,6 +21,7 @@ from hpwsn.commands.operations.operator_api import (
     table,
 )
 from hpwsn.commands.operations.watching import add_watch_option, coloured, show
+from hpwsn.logs import counted
 
 _EXAMPLES = """\
   hpwsn status
@@ -130,13 +131,13 @@ def _facts(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield (
         "backlog",
         f"{_number(figures.get('waiting'))} waiting,"
-        f" {delivery['waiting_for_retry']:,} subscriptions wait for a retry",
+        f" {counted(delivery['waiting_for_retry'], 'subscription')} waiting for a retry",
     )
     yield "dead letters", _number(figures.get("dead_letters"))
     yield (
         "resources",
-        f"{found['topics']:,} topics, {found['subscriptions']:,} subscriptions,"
-        f" {found['pull_points']:,} pull points",
+        f"{counted(found['topics'], 'topic')}, {counted(found['subscriptions'], 'subscription')},"
+        f" {counted(found['pull_points'], 'pull point')}",
     )
     journal, process = found["journal"], found["process"]
     yield "journal", f"{_bytes(journal['database_bytes'])}, offset {journal['last_offset']:,}"

@@ -58,7 +58,7 @@ class Lanes:
         soap: BrokerDoor,
         offer: Offer,
         *,
-        body_limit: int,
+        heads: Heads,
         arrive_within: float,
         hand_over: Callable[[asyncio.Transport, bytes], None],
         statistics: HttpStatistics,
@@ -66,7 +66,7 @@ class Lanes:
         self.soap = soap
         self.statistics = statistics
         self.offer = offer
-        self.heads = Heads(body_limit)
+        self.heads = heads
         self.responses = Responses()
         self.hand_over = hand_over
         self.loop = asyncio.get_running_loop()

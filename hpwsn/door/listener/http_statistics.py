@@ -17,7 +17,6 @@ _DOORS = (
     ("/wsn", "soap"),
     ("/onvif", "onvif"),
     ("/cluster/", "peer"),
-    ("/nodes/", "peer"),
 )
 """The doors by the beginning of a path."""
 _EVENTS = "/events"

@@ -10,10 +10,12 @@ The trace of a request is different each time. So its lines are cut out of a hea
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import NamedTuple
 
 import httptools
 
+from hpwsn.push_mark import PUSHED_BY
 from hpwsn_client.wsn.soap.envelope import SoapVersion
 from hpwsn_client.wsn.soap.trace_context import LENGTH, parse_trace, parse_traceparent
 
@@ -44,6 +46,7 @@ _is_name = re.compile(rb"[A-Za-z0-9-]+").fullmatch
 _is_value = re.compile(rb"[\x20-\x7e]*").fullmatch
 _is_length = re.compile(rb"[0-9]{1,18}").fullmatch
 _find_trace = re.compile(rb"\r\n((?i:trace(?:parent|state))):[ \t]*([\x20-\x7e\t]*)(?=\r\n|\Z)").search
+_find_mark = re.compile(rb"\r\n(?i:%b):[ \t]*([^\r\n]*)" % PUSHED_BY.encode()).search
 _content_type = re.compile(
     rb"""(text/xml|application/xml|application/soap\+xml)"""
     rb"""(?:; ?(?:charset=("?)(utf-8|utf8)\2|action="[^"\\;,]*"))*""",
@@ -64,8 +67,10 @@ class Head(NamedTuple):
 class Heads:
     """Parses and caches heads for all connections of the port."""
 
-    def __init__(self, body_limit: int) -> None:
+    def __init__(self, body_limit: int, would_loop: Callable[[str], bool] = lambda mark: False) -> None:
+        """`would_loop` tells of the mark of a push whether the full lane must refuse it."""
         self._body_limit = body_limit
+        self._would_loop = would_loop
         self._known: dict[bytes, Head | None] = {}
         self._traced: tuple[bytes, bytes, Head] | None = None
         """The last head with a trace: the bytes before and after the traceparent, and what the rest says."""
@@ -115,7 +120,9 @@ class Heads:
         return Head(known.length, known.close, known.charset, known.hint, trace)
 
     def _learn(self, head: bytes) -> Head | None:
-        found = read_head(head, self._body_limit)
+        mark = _find_mark(head)
+        loops = mark is not None and self._would_loop(mark[1].decode("latin-1"))
+        found = None if loops else read_head(head, self._body_limit)
         if len(head) <= REMEMBERED:
             if len(self._known) >= REMEMBERED:
                 self._known.clear()

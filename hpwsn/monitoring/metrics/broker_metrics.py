@@ -29,7 +29,7 @@ BROKER: tuple[Row, ...] = (
     gauge("hpwsn_demand_topics", "Topics of on-demand publishers.", "registrations.topics_on_demand"),
     gauge(
         "hpwsn_demand_subscribed_topics",
-        "Those that this node is subscribed to at the publisher.",
+        "On-demand topics that this node is subscribed to at the publisher.",
         "registrations.topics_subscribed",
     ),
     counter("hpwsn_demand_failures_total", "Failed calls to on-demand publishers.", "registrations.failures"),
@@ -65,6 +65,11 @@ BROKER: tuple[Row, ...] = (
         "Subscriptions that wait before the next attempt.",
         "delivery.waiting_for_retry",
     ),
+    gauge(
+        "hpwsn_subscriptions_failing",
+        "Subscriptions with notifications to send whose consumer has failed since its last delivery.",
+        "sample.failing",
+    ),
     gauge("hpwsn_notifications_waiting", "Notifications in the queues of subscriptions.", "sample.waiting"),
     gauge("hpwsn_dead_letters", "Dead letters in the journal.", "sample.dead_letters"),
     gauge(
@@ -85,7 +90,7 @@ BROKER: tuple[Row, ...] = (
     # Journal
     gauge("hpwsn_journal_last_offset", "Offset of the newest notification.", "journal.last_offset"),
     counter("hpwsn_journal_commits_total", "Transactions of the journal.", "journal.commits"),
-    counter("hpwsn_journal_changes_total", "Changes in these transactions.", "journal.changes"),
+    counter("hpwsn_journal_changes_total", "Changes committed to the journal.", "journal.changes"),
     counter("hpwsn_journal_entries_total", "Notifications written to the journal.", "journal.entries"),
     counter("hpwsn_journal_failures_total", "Changes that could not be written.", "journal.failures"),
     counter(

@@ -24,7 +24,7 @@ BACKBONE: tuple[Row, ...] = (
     counter("hpwsn_backbone_reconnects_total", "Sessions after the first.", "backbone.reconnects"),
     counter("hpwsn_backbone_frames_total", "Frames from the queue, with duplicates.", "backbone.frames"),
     counter(
-        "hpwsn_backbone_repeated_frames_total", "Duplicates among these frames.", "backbone.frames_again"
+        "hpwsn_backbone_repeated_frames_total", "Duplicate frames from the queue.", "backbone.frames_again"
     ),
     counter("hpwsn_backbone_refused_total", "Messages moved to the refused queue.", "backbone.refused"),
     gauge(
@@ -67,14 +67,22 @@ ROUTING: tuple[Row, ...] = (
     ),
     counter("hpwsn_routing_resent_total", "Reliable publications that were sent again.", "routing.resent"),
     gauge("hpwsn_routing_interests", "Nodes and clusters with known interest.", "routing.interests"),
-    gauge("hpwsn_routing_patterns", "Topic patterns of this interest.", "routing.patterns"),
+    gauge(
+        "hpwsn_routing_patterns",
+        "Topic patterns that other nodes and clusters are interested in.",
+        "routing.patterns",
+    ),
     gauge("hpwsn_routing_routes", "Topics with a computed route.", "routing.ways"),
     gauge(
         "hpwsn_routing_unacknowledged",
         "Reliable publications that other nodes have not acknowledged.",
         "routing.unacknowledged",
     ),
-    gauge("hpwsn_routing_unacknowledged_bytes", "Their size.", "routing.unacknowledged_bytes"),
+    gauge(
+        "hpwsn_routing_unacknowledged_bytes",
+        "Bytes of unacknowledged reliable publications.",
+        "routing.unacknowledged_bytes",
+    ),
     gauge("hpwsn_routing_relayed", "Publications that this node relays now.", "routing.relayed"),
     gauge("hpwsn_routing_storing", "Publications that are being stored.", "routing.storing"),
     gauge("hpwsn_routing_origins", "Nodes whose publications arrive here.", "routing.origins"),
@@ -110,7 +118,12 @@ ROUTING: tuple[Row, ...] = (
         "state",
     ),
     gauge("hpwsn_link_incomplete", "Messages without all fragments.", _by_link("incomplete", "udp"), "link"),
-    gauge("hpwsn_link_incomplete_bytes", "Their size.", _by_link("incomplete_bytes", "udp"), "link"),
+    gauge(
+        "hpwsn_link_incomplete_bytes",
+        "Bytes of incomplete messages.",
+        _by_link("incomplete_bytes", "udp"),
+        "link",
+    ),
     counter(
         "hpwsn_link_discarded_total",
         "Incomplete messages that were given up, by reason, and duplicate fragments.",

@@ -21,7 +21,7 @@ GAUGES = {
     "backlog": ("hpwsn_stream_backlog", "The most events that waited since the service was up to date."),
     "batch_seconds": ("hpwsn_stream_batch_seconds", "Duration of the last batch."),
     "state_rows": ("hpwsn_stream_state_rows", "Rows that Spark keeps for windows and groups."),
-    "state_bytes": ("hpwsn_stream_state_bytes", "Memory for these rows."),
+    "state_bytes": ("hpwsn_stream_state_bytes", "Bytes of state that a service keeps."),
 }
 COUNTERS = {
     "failures": ("hpwsn_stream_failures_total", "Failed batches of this run."),

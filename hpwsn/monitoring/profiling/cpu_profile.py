@@ -2,8 +2,8 @@
 
 A thread looks at the stacks of all others about 100 times a second. The CPU time that a thread has used since
 the last look counts for the function on top of its stack, and for each function below it. So a thread that
-waits counts nothing. It needs no change of the code and costs about 1 % of a core while it runs. It reads
-the times from /proc: Linux only.
+waits counts nothing. It needs no change of the code and costs a few percent of a core while it runs. It
+reads the times from /proc: Linux only.
 """
 
 from __future__ import annotations

@@ -45,6 +45,11 @@ class NodeSample:
         self.values: dict[str, float | None] = {}
         """The last sample."""
 
+    @property
+    def failing(self) -> int:
+        """Subscriptions whose consumer has failed, and for which notifications wait."""
+        return self.backlogs.result.retried
+
     def take(self, now: float) -> dict[str, float | None]:
         """Take a sample; `now` is on a clock that nobody sets."""
         parts = self._parts

@@ -44,6 +44,7 @@ _REQUEST_HEADERS = (
     "Authorization",
     "Content-Type",
     "Hpwsn-Message-Id",
+    "Hpwsn-Pushed-By",
     "Hpwsn-Receipt-To",
     "Hpwsn-Registration",
     "If-Match",

@@ -189,8 +189,9 @@ async def test_queues_are_surveyed_in_parts_and_the_worst_is_named(
         subscription.cursor.beyond = waiting
         subscription.queue_limit = 10
     subscriptions[1].paused = True
-    subscriptions[2].progress.first_failure = 1.0
-    subscriptions[2].progress.last_error = "refused"
+    for failed in subscriptions[:3]:
+        failed.progress.first_failure = 1.0
+        failed.progress.last_error = "refused"
     survey.step()
     survey.step()
     assert survey.result.waiting == 0
@@ -199,7 +200,9 @@ async def test_queues_are_surveyed_in_parts_and_the_worst_is_named(
     assert found.waiting == sum(range(7))
     assert (found.behind.count, found.behind.waiting) == (2, 6)
     assert (found.nearly_full.count, found.nearly_full.subscription) == (2, subscriptions[6].id)
-    assert (found.failing.count, found.failing.error) == (1, "refused")
+    assert (found.failing.count, found.failing.error) == (3, "refused")
+    # For the first nothing waits, and the second is paused.
+    assert watched.sample.failing == 1
     assert watched.names() == {"ConsumersFailing", "ConsumersBehind", "QueuesNearLimit"}
     await watched.parts.subscriptions.end_all(subscriptions)
     survey.step()

@@ -26,6 +26,10 @@ class Sample(Protocol):
 
     values: dict[str, float | None]
 
+    @property
+    def failing(self) -> int:
+        """Subscriptions whose consumer has failed, and for which notifications wait."""
+
 
 class MetricsDoor:
     """The request handler of /metrics; `problems` are the numbers of problems by severity."""
@@ -67,5 +71,5 @@ class MetricsDoor:
             **self._figures(),
             "problems": self._problems(),
             "doors": self._admission.counts,
-            "sample": self._sample.values,
+            "sample": {**self._sample.values, "failing": self._sample.failing},
         }

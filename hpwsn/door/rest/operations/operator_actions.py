@@ -7,6 +7,7 @@ checks, dry runs and the heartbeats of jobs change nothing that an operator woul
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from urllib.parse import quote
 
 from aiohttp import web
 
@@ -33,20 +34,23 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 class OperatorActions:
     """Tells the events log, by `note` with kind, text and who, of each change that an operator made."""
 
-    def __init__(self, note: Note) -> None:
+    def __init__(self, note: Note, node: str = "") -> None:
         self._note = note
+        self._own = f"/nodes/{quote(node, safe='')}"
 
     @web.middleware
     async def middleware(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Note a request that was answered with success."""
         response = await handler(request)
-        if request.method in CHANGING and response.status < 400 and _is_watched(request):
-            self._note(KIND, f"{request.method} {request.rel_url.raw_path}", WHO)
+        if request.method in CHANGING and response.status < 400:
+            # A request for this node by its name is answered here, and changes as much.
+            path = request.rel_url.raw_path.removeprefix(self._own)
+            if _is_watched(request, path):
+                self._note(KIND, f"{request.method} {path}", WHO)
         return response
 
 
-def _is_watched(request: web.Request) -> bool:
-    path = request.path
+def _is_watched(request: web.Request, path: str) -> bool:
     if path.endswith("/events"):
         return False  # a publication; the test comes first, since these are many
     if request.query.get("dry_run", "false") != "false":

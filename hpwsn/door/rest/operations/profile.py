@@ -18,6 +18,7 @@ from hpwsn.door.rest.authorization import Accepts, NotAuthorized, reads_internal
 from hpwsn.door.rest.json_answers import answer, answers_in_json, bad, check_names
 from hpwsn.monitoring.profiling.cpu_profile import CpuProfile
 from hpwsn.monitoring.profiling.memory_profile import memory_profile
+from hpwsn.routing.relay.relay_rules import RELAYED_BY
 from hpwsn_client.wsn.soap.faults import SoapFault
 from hpwsn_client.wsn.topics.topic import shown
 
@@ -81,7 +82,7 @@ async def _run(profile: CpuProfile) -> dict[str, Any]:
 
 
 def _is_local(request: web.Request) -> bool:
-    if any(name in request.headers for name in _FORWARDED):
+    if any(name in request.headers for name in (*_FORWARDED, RELAYED_BY)):
         return False
     try:
         return ip_address((request.remote or "").partition("%")[0]).is_loopback

@@ -247,6 +247,15 @@ def test_messages_in_a_row_that_differ_in_their_payloads_only_are_one_run() -> N
     assert {(run.message_id, run.routing) for run in runs} == {("id", RELIABLE)}
 
 
+def test_traces_are_as_many_as_messages_or_none() -> None:
+    messages = [NotificationMessage(None, b"<n/>"), NotificationMessage(None, b"<n/>")]
+    traces = [f"00-{number:032x}-{1:016x}-01" for number in (1, 2, 3)]
+    assert [run.trace for run in runs_of(messages, traces=traces[:2])] == traces[:2]
+    for wrong in (traces[:1], traces):
+        with pytest.raises(ValueError, match="zip"):
+            runs_of(messages, traces=wrong)
+
+
 async def test_a_limit_is_asked_only_while_it_applies() -> None:
     admission, queues = Way().admission, set()  # type: ignore[var-annotated]
     admission.limits.append(Limit(full, applies=queues))

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import Sequence
 from typing import Any, cast
+
+import pytest
 
 from hpwsn.broker.delivery.webhook_sender import WebhookSender
 from hpwsn.broker.push.pool import Pusher
@@ -20,6 +23,7 @@ from hpwsn_client.wsn.operations.messages import DeliveryPolicy, Subscribe, Subs
 from hpwsn_client.wsn.soap.addressing import EndpointReference
 from hpwsn_client.wsn.soap.envelope import SoapVersion
 from hpwsn_client.wsn.topics.topic_expressions import Topic
+from tests.patience import PATIENCE
 
 
 class Posts:
@@ -92,7 +96,7 @@ def test_a_batch_is_at_most_that_of_the_policy_and_of_the_node() -> None:
     assert [one.batch(webhook(size)) for size in (None, 1, 64, 65)] == [64, 1, 64, 64]
 
 
-async def test_a_large_body_is_posted_later_and_a_failure_is_an_outcome() -> None:
+async def test_a_large_body_is_posted_later() -> None:
     posts, encode = Posts(), Encoder()
     one, some = sender(posts, encode), notifications("a", b"<n>%b</n>" % (b"x" * LOOP_BYTES))
     done: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
@@ -101,12 +105,41 @@ async def test_a_large_body_is_posted_later_and_a_failure_is_an_outcome() -> Non
     assert (await done).kind is OutcomeKind.DELIVERED
     assert len(posts.bodies[0]) > LOOP_BYTES
 
-    def fail(stretches: Sequence[Stretch]) -> list[bytes]:
-        raise ValueError("no form")
 
-    failed: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
-    WebhookSender(cast(Pusher, posts), 64, fail).send(webhook(), [1], some, failed.set_result)
-    assert ((await failed).kind, (await failed).reason) == (
-        OutcomeKind.UNAVAILABLE,
-        "the events could not be encoded: no form",
-    )
+def fail(stretches: Sequence[Stretch]) -> list[bytes]:
+    raise ValueError("no form")
+
+
+@pytest.mark.parametrize("size", [1, LOOP_BYTES])
+async def test_events_that_cannot_be_encoded_are_an_outcome_after_the_call(size: int) -> None:
+    posts, outcomes = Posts(), asyncio.Queue[Outcome]()
+    one, some = WebhookSender(cast(Pusher, posts), 64, fail), notifications("a", b"<n>%b</n>" % (b"x" * size))
+    for _ in range(2):
+        one.send(webhook(), [1], some, outcomes.put_nowait)
+        assert outcomes.empty()
+        outcome = await outcomes.get()
+        assert outcome.kind is OutcomeKind.UNAVAILABLE
+        assert outcome.reason == "the events could not be encoded: no form"
+    assert not posts.bodies
+
+
+async def test_close_ends_what_is_encoded_and_reports_it_as_cancelled() -> None:
+    posts, go_on, outcomes = Posts(), threading.Event(), list[Outcome]()
+
+    def wait(stretches: Sequence[Stretch]) -> list[bytes]:
+        go_on.wait(PATIENCE)
+        return [b"{}"]
+
+    one = WebhookSender(cast(Pusher, posts), 64, wait)
+    some = notifications("a", b"<n>%b</n>" % (b"x" * LOOP_BYTES))
+    try:
+        for _ in range(2):
+            one.send(webhook(), [1], some, outcomes.append)
+        await asyncio.sleep(0)  # the tasks have begun
+        await one.close()
+    finally:
+        go_on.set()
+    assert [outcome.kind for outcome in outcomes] == [OutcomeKind.CANCELLED] * 2
+    assert not posts.bodies
+    await one.close()
+    assert len(outcomes) == 2

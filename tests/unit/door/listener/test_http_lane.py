@@ -12,6 +12,7 @@ from hpwsn.door.listener import http_lane as module
 from hpwsn.door.listener.http_exchange import Post, Reply
 from hpwsn.door.listener.http_lane import Lane, Lanes
 from hpwsn.door.listener.http_statistics import HttpStatistics
+from hpwsn.door.listener.request_head import Heads
 from hpwsn.histogram import Timings
 
 ORDINARY = b"POST /wsn HTTP/1.1\r\nHost: x\r\nContent-Type: text/xml\r\nContent-Length: 5\r\n\r\n"
@@ -108,7 +109,7 @@ class Bench:
         self.lanes = Lanes(
             self.soap,  # type: ignore[arg-type]
             self.notify.offer,
-            body_limit=1000,
+            heads=Heads(1000),
             arrive_within=10.0,
             hand_over=lambda transport, data: self.handed_over.append(data),
             statistics=self.statistics,

@@ -17,7 +17,7 @@ from hpwsn.histogram import Timings
         ("/streams/urn:a/events", "json"),
         ("/topics/changes", "operator"),
         ("/cluster/taken/1", "peer"),
-        ("/nodes/a/status", "peer"),
+        ("/nodes/a/status", "operator"),
         ("/metrics", "operator"),
         ("/", "operator"),
         ("/no/such/path", "operator"),

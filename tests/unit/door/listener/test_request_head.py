@@ -163,3 +163,10 @@ def test_a_head_like_the_last_one_with_a_trace_is_read_as_if_it_were_the_first(v
 )
 def test_an_odd_trace_line_leaves_the_lane(line: str) -> None:
     assert Heads(LIMIT).find(head(*PLAIN, line)) is None
+
+
+def test_a_push_that_would_loop_leaves_the_lane_and_others_stay() -> None:
+    known = Heads(LIMIT, lambda mark: mark == "own http://n")
+    for more in ((), (f"traceparent: {TRACE}",)):
+        assert known.find(head(*PLAIN, "hpwsn-PUSHED-by:  own http://n", *more)) is None
+        assert known.find(head(*PLAIN, "Hpwsn-Pushed-By: other http://n", *more)) is not None

@@ -1,4 +1,4 @@
-"""The scan before a topic file is parsed: deep keys are found wherever they stand, and strings are no keys."""
+"""The scan before a topic file is parsed: deep keys are found everywhere, and strings are no keys."""
 
 from __future__ import annotations
 
@@ -71,7 +71,9 @@ def test_the_parts_of_all_keys_are_limited_at_the_edge() -> None:
     assert toml_problem(text, 4) == "its keys have more than 4 parts in all; split it"
 
 
-@pytest.mark.parametrize("text", ['"""', "'''", '"', "'", "\\", '"""\\', '"\\', "a" * 100_000, '"""\\"' * 50_000])
+@pytest.mark.parametrize(
+    "text", ['"""', "'''", '"', "'", "\\", '"""\\', '"\\', "a" * 100_000, '"""\\"' * 50_000]
+)
 def test_unfinished_text_is_left_to_the_parser(text: str) -> None:
     assert toml_problem(text) is None
 
@@ -98,5 +100,5 @@ def test_topics_are_counted_at_the_edge() -> None:
     ],
 )
 def test_a_number_of_thousands_of_digits_is_refused(text: str) -> None:
-    with pytest.raises(DocumentError, match="a value cannot be read: .*digits"):
+    with pytest.raises(DocumentError, match=r"a value cannot be read: .*digits"):
         parse_document(text)
