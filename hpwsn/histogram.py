@@ -2,12 +2,13 @@
 
 A histogram is a list of counts over fixed bounds: an observation is one bisection and two additions. There is
 no lock, so that only one thread may observe; any thread may read. `Timings` has the histograms of one node.
-/metrics shows them whole; /status shows percentiles of the time between the last two calls of `sample`.
+/metrics shows them whole, /history percentiles of each second, /status those of the last WINDOW seconds.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import deque
 from collections.abc import Sequence
 from itertools import accumulate
 
@@ -18,6 +19,9 @@ SHORT = (
 """Upper bounds in seconds for work of this node and for answers of consumers."""
 LONG = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0, 60.0, 600.0, 3600.0, 86400.0)
 """Upper bounds in seconds for waits in a queue, which last as long as a consumer is away."""
+
+WINDOW = 10
+"""Samples, one a second, over which /status has percentiles."""
 
 Percentiles = dict[str, float | None]
 """`p50` and `p99` in seconds; None where nothing was measured."""
@@ -79,18 +83,27 @@ class Timings:
         """From acceptance to the first send: of the oldest notification in each send."""
         self.delivery = Histogram()
         """From a send to the consumer's acknowledgement; pull points are not counted."""
-        self.latency: dict[str, Percentiles] = {}
+        self.latest: dict[str, Percentiles] = {}
         """The percentiles of `accept` and `deliver` between the last two calls of `sample`."""
         self._shown = {"accept": self.accept, "deliver": self.delivery}
-        self._sampled: dict[str, list[int]] = {}
+        self._sampled = {
+            name: deque([list(histogram.counts)], WINDOW) for name, histogram in self._shown.items()
+        }
         self.sample()
 
     def sample(self) -> None:
-        """Set `latency`, for the time since the last call; to be called once a second."""
+        """Set `latest`, for the time since the last call; to be called once a second."""
         for name, histogram in self._shown.items():
-            since = self._sampled.get(name, ())
-            self._sampled[name] = list(histogram.counts)
-            self.latency[name] = {
-                "p50": histogram.percentile(0.5, since),
-                "p99": histogram.percentile(0.99, since),
-            }
+            samples = self._sampled[name]
+            self.latest[name] = _percentiles(histogram, samples[-1])
+            samples.append(list(histogram.counts))
+
+    def latency(self) -> dict[str, Percentiles]:
+        """The percentiles of `accept` and `deliver` over the last WINDOW calls of `sample`, and since."""
+        return {
+            name: _percentiles(histogram, self._sampled[name][0]) for name, histogram in self._shown.items()
+        }
+
+
+def _percentiles(histogram: Histogram, since: Sequence[int]) -> Percentiles:
+    return {"p50": histogram.percentile(0.5, since), "p99": histogram.percentile(0.99, since)}

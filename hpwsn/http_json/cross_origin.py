@@ -1,8 +1,9 @@
 """Web pages of other origins: which may read and change this node from a user's browser (CORS).
 
 A page in somebody's browser reaches every address that the browser reaches, loopback too. Browsers name the
-page's origin in the header Origin. Without configuration, a page of another origin cannot write here, and its
-browser hides all answers from it. The setting `server.cors_origins` lists the origins that may do both.
+page's origin in the header Origin, and its relation to this node in Sec-Fetch-Site. Without configuration, a
+page of another origin cannot write here, and its browser hides all answers from it. The setting
+`server.cors_origins` lists the origins that may do both.
 
 A page of this node has the node's own address, `localhost`, or a name that the configuration gives the node:
 under any other name, a foreign page could have been given the node's address (DNS rebinding). SOAP
@@ -47,6 +48,8 @@ RESPONSE_HEADERS = (
 MAX_AGE = 600
 """Seconds for which a browser may remember the answer to a preflight request."""
 _WRITES = frozenset(METHODS) - {"GET", "HEAD"}
+_OWN_SITES = frozenset({"same-origin", "none"})
+"""Values of Sec-Fetch-Site of pages of this node, and of what a user began; only browsers send one."""
 _JOIN = ", ".join
 
 
@@ -83,24 +86,21 @@ class Origins:
     @web.middleware
     async def middleware(self, request: web.Request, handler: Handling) -> web.StreamResponse:
         """Answer a preflight request of a listed origin, and refuse writes of all others."""
-        origin = request.headers.get("Origin")
-        if origin is None or speaks_soap(request):
+        origin, site = request.headers.get("Origin"), request.headers.get("Sec-Fetch-Site", "none")
+        if (origin is None and site in _OWN_SITES) or speaks_soap(request):
             return await handler(request)
+        origin = origin or ""
         asks_first = request.method == "OPTIONS" and "Access-Control-Request-Method" in request.headers
         if asks_first and _listed(origin, self._readers):
             return _preflight(request)
-        if request.method in _WRITES and not self._may_write(origin, request.host):
-            return answer(
-                {
-                    "error": f"web pages of origin {shown(origin)} may not change this node;"
-                    " add it to server.cors_origins"
-                },
-                403,
-            )
+        if request.method in _WRITES and not self._may_write(origin, request.host, site):
+            which = f"origin {shown(origin)}" if origin else "other origins"
+            words = f"web pages of {which} may not change this node; list their origin in server.cors_origins"
+            return answer({"error": words}, 403)
         return await handler(request)
 
-    def _may_write(self, origin: str, host: str) -> bool:
-        return _listed(origin, self._sockets) or self._is_own(origin, host)
+    def _may_write(self, origin: str, host: str, site: str = "none") -> bool:
+        return _listed(origin, self._sockets) or (site in _OWN_SITES and self._is_own(origin, host))
 
     def _is_own(self, origin: str, host: str) -> bool:
         name = _name_of(host)

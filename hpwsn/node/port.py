@@ -86,7 +86,7 @@ class Port:
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=server.drain_timeout)
         statistics, head_within = self.statistics, server.request_timeout
         gate = self._gate = Gate(limit=server.connections, head_within=head_within, statistics=statistics)
-        app.middlewares.append(gate.middleware)
+        gate.join(app)
         app.middlewares.append(LoopGuard(mark).middleware)
         await self._runner.setup()
         gate.server = cast(web.Server, self._runner.server)

@@ -100,6 +100,26 @@ async def test_by_default_only_pages_of_the_node_itself_write(shared_node: NodeP
     assert "Access-Control-Allow-Origin" not in read.headers
 
 
+async def test_a_write_from_another_site_is_refused_without_an_origin_too(open_node: NodeProcess) -> None:
+    path = "/topics/sites/events"
+    for site, status in (("cross-site", 403), ("same-site", 403), ("same-origin", 202), ("none", 202)):
+        posted = await ask(open_node, "POST", path, {"Sec-Fetch-Site": site}, {"n": 1})
+        assert (site, posted.status) == (site, status)
+    listed = {"Origin": MAPS, "Sec-Fetch-Site": "cross-site"}
+    assert (await ask(open_node, "POST", path, listed, {"n": 1})).status == 202
+    own = {"Origin": open_node.base, "Sec-Fetch-Site": "cross-site"}
+    assert (await ask(open_node, "POST", path, own, {"n": 1})).status == 403
+    assert (await ask(open_node, "GET", path, {"Sec-Fetch-Site": "cross-site"})).status == 200
+
+
+async def test_the_node_s_page_may_be_opened_as_localhost(shared_node: NodeProcess) -> None:
+    path, own = "/topics/own-pages/events", f"localhost:{shared_node.port}"
+    headers = {"Origin": f"http://{own}", "Host": own, "Sec-Fetch-Site": "same-origin"}
+    assert (await ask(shared_node, "POST", path, headers, {"n": 1})).status == 202
+    other = {"Origin": "http://localhost:1", "Host": own}
+    assert (await ask(shared_node, "POST", path, other, {"n": 1})).status == 403
+
+
 async def test_a_page_under_a_name_that_leads_to_the_node_opens_no_socket(shared_node: NodeProcess) -> None:
     rebound = f"evil.example:{shared_node.port}"
     async with aiohttp.ClientSession() as session:

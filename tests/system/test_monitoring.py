@@ -117,6 +117,21 @@ async def test_a_bad_parameter_is_named(shared_node: NodeProcess, path: str, sta
     assert words in (await get(shared_node, path, status))["error"]
 
 
+async def test_an_answer_is_counted_by_the_status_that_is_sent(node: NodeProcess) -> None:
+    foreign = {"Origin": "http://evil.example"}
+    for path in ("live?seconds=x", "history?range=z", "alerts?limit=0", "session?x=1", "events-log?limit=x"):
+        await get(node, f"/{path}", 400)
+    await get(node, "/history?node=nobody", 404)
+    await get(node, "/no/such/path", 404)
+    async with (
+        aiohttp.ClientSession() as session,
+        session.post(f"{node.base}/subscriptions", json={}, headers=foreign) as answer,
+    ):
+        assert answer.status == 403
+    counts = (await get(node, "/status"))["http"]["requests"]["operator"]
+    assert (counts["4xx"], counts.get("5xx", 0)) == (8, 0)
+
+
 async def test_history_and_events_outlive_a_clean_stop(tmp_path: Path) -> None:
     with NodeProcess(tmp_path / "data") as node:
         before = await sampled(node)

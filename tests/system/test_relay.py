@@ -274,6 +274,18 @@ class TestWhoMayRelay:
         status, events = await get(http, f"{members['two'].base}{target}")
         assert events == [] or status == 404
 
+    async def test_a_name_that_is_no_text_is_refused(self, members: dict[str, Member]) -> None:
+        host, port = members["two"].base.removeprefix("http://").split(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        writer.write(b"GET /status HTTP/1.1\r\nHost: a\r\nConnection: close\r\n")
+        writer.write(RELAYED_BY.encode() + b": \xff\r\nHpwsn-Time: 1\r\nHpwsn-Nonce: \xff\r\n")
+        writer.write(b"Hpwsn-Signature: \xff\r\n\r\n")
+        async with patience():
+            response = await reader.read()
+        writer.close()
+        assert response.startswith(b"HTTP/1.1 403 "), response
+        assert b"the signature is wrong" in response
+
     async def test_one_signed_before_the_node_began_is_told_the_time(
         self, http: ClientSession, members: dict[str, Member]
     ) -> None:

@@ -12,7 +12,7 @@ import pytest
 from tests.consumer import Consumer
 from tests.harness import NodeProcess
 from tests.patience import eventually
-from tests.raw_soap import call, notify
+from tests.raw_soap import call, notify, subscribe
 from tests.webhooks import SECRET, ask, create, data_of, events_of, is_signed, listed, publish, show
 
 QUICK = ("--set", "delivery.retry_first=0.05", "--set", "delivery.retry_max=0.2")
@@ -309,6 +309,31 @@ async def test_the_node_itself_is_not_a_consumer(shared_node: NodeProcess, path:
             "POST", f"{shared_node.base}/subscriptions", {"callback": base + path, "topic": "own"}
         )
         assert (status, "is a node itself" in answer["error"]) == (400, True), answer
+
+
+@pytest.mark.parametrize("path", ["/wsn", "/onvif/events"])
+@pytest.mark.parametrize(
+    "extension",
+    [
+        '<hp:Webhook xmlns:hp="urn:hpwsn:1"/>',
+        '<hp:Webhook xmlns:hp="urn:hpwsn:1" secret="00"/>',
+        '<Webhook xmlns="urn:hpwsn:1">other</Webhook>',
+    ],
+)
+async def test_a_subscribe_cannot_stand_for_a_webhook(
+    shared_node: NodeProcess, path: str, extension: str
+) -> None:
+    before = (await listed(shared_node))["total"]
+    reply = await call(shared_node.base + path, subscribe(NOWHERE, "soap", more=extension), "1.2")
+    assert b"SubscribeCreationFailedFault" in reply.body
+    assert b"create webhooks with POST /subscriptions" in reply.body
+    assert (await listed(shared_node))["total"] == before
+
+
+async def test_another_extension_of_that_name_is_no_webhook(shared_node: NodeProcess) -> None:
+    extension = '<x:Webhook xmlns:x="urn:other"/>'
+    reply = await call(shared_node.url, subscribe(NOWHERE, "soap", more=extension))
+    assert reply.status == 200, reply.body
 
 
 async def test_topics_outside_of_a_fixed_tree_are_refused(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpwsn.histogram import SHORT, Histogram, Timings
+from hpwsn.histogram import SHORT, WINDOW, Histogram, Timings
 
 
 def test_each_bucket_counts_up_to_its_bound_inclusive() -> None:
@@ -64,17 +64,30 @@ def test_a_percentile_lies_in_the_bucket_of_the_true_one(durations: list[float],
         assert found == SHORT[-1]
 
 
-def test_latency_is_that_since_the_last_sample() -> None:
+def test_the_latest_percentiles_are_those_since_the_last_sample() -> None:
     timings = Timings()
-    assert timings.latency == {name: {"p50": None, "p99": None} for name in ("accept", "deliver")}
+    assert timings.latest == {name: {"p50": None, "p99": None} for name in ("accept", "deliver")}
     timings.accept.observe(0.003, 10)
     timings.sample()
-    accept = timings.latency["accept"]
+    accept = timings.latest["accept"]
     assert accept["p50"] is not None
     assert 0.0025 <= accept["p50"] <= 0.005
     timings.delivery.observe(0.03)
     timings.sample()
-    assert timings.latency["accept"] == {"p50": None, "p99": None}
-    deliver = timings.latency["deliver"]
+    assert timings.latest["accept"] == {"p50": None, "p99": None}
+    deliver = timings.latest["deliver"]
     assert deliver["p99"] is not None
     assert 0.025 <= deliver["p99"] <= 0.05
+
+
+def test_latency_is_that_of_the_last_ten_seconds() -> None:
+    timings = Timings()
+    nothing = {"p50": None, "p99": None}
+    assert timings.latency() == {"accept": nothing, "deliver": nothing}
+    timings.accept.observe(0.003, 10)
+    for _ in range(WINDOW):
+        found = timings.latency()
+        assert found["accept"]["p50"] == pytest.approx(0.00375)
+        assert found["deliver"] == nothing
+        timings.sample()
+    assert timings.latency()["accept"] == nothing

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
 from hpwsn.broker.delivery.delivery import Delivery
+from hpwsn.broker.delivery.resend import stop_telling
 from hpwsn.broker.subscriptions.subscription import State, Subscription
 from hpwsn.broker.subscriptions.subscriptions import Subscriptions
 from hpwsn.journal.journal import Journal
@@ -107,17 +108,26 @@ class DeadLetters:
     async def replay(self, selection: Selection, wait: float = 0.0) -> Replayed:
         """Resend the selected dead letters, and wait up to `wait` seconds for the outcomes."""
         outcomes, ended, internal = _Outcomes(), 0, 0
-        async for letter in self._selected(selection):
-            subscription = self._live(letter.subscription_id)
-            if subscription is None:
-                ended += 1
-            elif self.is_internal(letter):
-                internal += 1
-            else:
-                outcomes.sent += 1
-                self._delivery.replay(subscription, letter.id, outcomes.note)
-        await outcomes.wait(wait)
-        return Replayed(outcomes.sent, ended, internal, outcomes.delivered, outcomes.failed, outcomes.pending)
+        queued: list[tuple[Subscription, int]] = []
+        try:
+            async for letter in self._selected(selection):
+                subscription = self._live(letter.subscription_id)
+                if subscription is None:
+                    ended += 1
+                elif self.is_internal(letter):
+                    internal += 1
+                else:
+                    outcomes.sent += 1
+                    queued.append((subscription, letter.id))
+                    self._delivery.replay(subscription, letter.id, outcomes.note)
+            await outcomes.wait(wait)
+            return Replayed(
+                outcomes.sent, ended, internal, outcomes.delivered, outcomes.failed, outcomes.pending
+            )
+        finally:
+            # Nobody waits any more: repeated replays of a paused subscription must not add up.
+            for each in queued if outcomes.pending else ():
+                stop_telling(*each, outcomes.note)
 
     async def drop(self, selection: Selection) -> int:
         """Delete the selected dead letters; return their number."""

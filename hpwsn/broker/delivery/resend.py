@@ -69,6 +69,13 @@ def _end(subscription: Subscription, letter: int, delivered: bool) -> None:
         note(delivered)
 
 
+def stop_telling(subscription: Subscription, letter: int, note: Callable[[bool], None]) -> None:
+    """Tell `note` nothing more of a dead letter, which is still sent."""
+    notes = (subscription.progress.replays or {}).get(letter)
+    if notes and note in notes:
+        notes.remove(note)
+
+
 def give_up(subscription: Subscription) -> None:
     """Send no more dead letters; those that were to be sent were not delivered."""
     for letter in list(subscription.progress.replays or ()):

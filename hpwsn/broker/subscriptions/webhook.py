@@ -1,7 +1,7 @@
 """Webhooks: subscriptions whose consumer gets JSON events instead of SOAP, signed if there is a secret.
 
 A webhook is stored as a Subscribe with the extension `hp:Webhook`, which has the secret in hexadecimal. Only
-the journal has this form: the JSON door makes it, and no door shows it.
+the journal has this form: the JSON door makes it, no door shows it, and the SOAP doors refuse it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ import re
 from dataclasses import dataclass, field
 
 from hpwsn_client.wsn.operations.messages import Subscribe
+from hpwsn_client.wsn.soap.faults import SubscribeCreationFailedFault
 from hpwsn_client.wsn.soap.names import HPWSN
+from hpwsn_client.wsn.soap.xml import STORED_LIMITS, parse_xml
 
 SIGNATURE = "Hpwsn-Signature"
 """The header with `sha256=` and the HMAC of the body in hexadecimal."""
@@ -50,3 +52,12 @@ def webhook_of(request: Subscribe) -> Webhook | None:
         if found := _extension(each):
             return Webhook(None if found[1] is None else bytes.fromhex(found[1].decode()))
     return None
+
+
+def refuse_webhook(request: Subscribe) -> None:
+    """Check a Subscribe from a SOAP door; a fault if it has the extension of stored webhooks, in any form."""
+    for each in request.extensions:
+        if b"Webhook" in each and parse_xml(each, STORED_LIMITS).tag == f"{{{HPWSN}}}Webhook":
+            raise SubscribeCreationFailedFault(
+                "a Subscribe cannot have the extension hp:Webhook; create webhooks with POST /subscriptions"
+            )

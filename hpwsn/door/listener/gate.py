@@ -82,16 +82,18 @@ class Gate:
             if transport is not None:
                 transport.abort()
 
-    @web.middleware
-    async def middleware(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Record that a head is complete, count the answer, and turn JournalUnavailable into a 503.
+    def join(self, app: web.Application) -> None:
+        """Add the count around all other middlewares, since they change statuses, and the answers inside."""
+        app.middlewares.insert(0, self._count)
+        app.middlewares.append(self._answer)
 
-        A client that disconnects before its answer is not an error of this node and is not logged.
-        """
+    @web.middleware
+    async def _count(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Record that a head is complete, and count the answer by the status that is sent."""
         self._silent.discard(request.protocol)
         began, status = time.perf_counter(), LEFT
         try:
-            response = await self._answer(request, handler)
+            response = await handler(request)
             status = response.status
         except web.HTTPException as error:
             status = error.status
@@ -103,7 +105,12 @@ class Gate:
             self._statistics.answered(request.path, status, time.perf_counter() - began)
         return response
 
+    @web.middleware
     async def _answer(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Turn JournalUnavailable into a 503.
+
+        A client that disconnects before its answer is not an error of this node and is not logged.
+        """
         try:
             return await handler(request)
         except JournalUnavailable as error:

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Protocol
 
 from hpwsn.background import in_thread
+from hpwsn.broker.subscriptions.webhook import refuse_webhook
 from hpwsn.door.onvif.pull_subscriptions import PullSubscriptions
 from hpwsn.door.soap import contract
 from hpwsn.door.soap.broker_operations import PausableSubscriptionManager
@@ -105,6 +106,7 @@ class NotificationProducer(OperationGroup):
     async def subscribe(ctx: OnvifSpyneContext, call: Call) -> wsn.SubscribeResponse:  # noqa: N805
         """Create a push subscription; a repeated request gets the existing one."""
         received = read(ctx, call, wsn.Subscribe)
+        refuse_webhook(received)
         request = replace(received, filter=onvif.as_xpath(received.filter))
         broker = ctx.udc.broker
         subscription = await broker.subscriptions.subscribe(request, call.envelope.version)

@@ -12,6 +12,7 @@ from functools import partial
 
 from hpwsn.broker.broker import Broker
 from hpwsn.broker.subscriptions.pull_points import batch_name
+from hpwsn.broker.subscriptions.webhook import refuse_webhook
 from hpwsn.door.soap import contract
 from hpwsn.door.soap.dispatch import Answer, Call, Endpoint, OperationGroup, operation
 from hpwsn.door.soap.operation import Context, SpyneContext, publish, read, trace_headers
@@ -37,6 +38,7 @@ class NotificationBroker(OperationGroup):
     async def subscribe(ctx: SpyneContext, call: Call) -> wsn.SubscribeResponse:  # noqa: N805
         """Create a subscription; a repeated request gets the existing one."""
         request = read(ctx, call, wsn.Subscribe)
+        refuse_webhook(request)
         broker = ctx.udc.broker
         subscription = await broker.subscriptions.subscribe(request, call.envelope.version)
         return wsn.SubscribeResponse(

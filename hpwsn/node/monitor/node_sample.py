@@ -75,7 +75,7 @@ class NodeSample:
             "connections": self._connections(),
             **{
                 f"{name}_{point}": seconds
-                for name, points in parts.timings.latency.items()
+                for name, points in parts.timings.latest.items()
                 for point, seconds in points.items()
             },
         }

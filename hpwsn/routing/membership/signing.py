@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import math
 from collections import OrderedDict
 from collections.abc import Mapping
 
@@ -97,9 +98,10 @@ class Verifier:
             raise InvalidSignature(
                 "the signature is wrong: the sender has another cluster.secret; use the same everywhere"
             )
-        self._check_time(float(time), now)
-        if float(time) < self._began:
-            raise TooEarly(self._began - float(time), nonce)
+        signed = _seconds(time)
+        self._check_time(signed, now)
+        if signed < self._began:
+            raise TooEarly(self._began - signed, nonce)
         if self._reject_replays:
             self._check_nonce(nonce, now)
         return nonce
@@ -134,6 +136,17 @@ def _mac(key: bytes, kind: str, target: str, time: str, nonce: str, body: bytes)
     """Return the HMAC of the parts, joined by line feeds; the parts contain none, and the body is hashed."""
     text = "\n".join((kind, target, time, nonce, hashlib.sha256(body).hexdigest()))
     return hmac.new(key, text.encode("utf-8", "surrogateescape"), "sha256").hexdigest()
+
+
+def _seconds(time: str) -> float:
+    """The time of a request; not a number would pass every comparison with a limit."""
+    try:
+        seconds = float(time)
+    except ValueError:
+        seconds = math.nan
+    if not math.isfinite(seconds):
+        raise InvalidSignature(f"{TIME} is {time[:40]!r}; give seconds since 1970")
+    return seconds
 
 
 def _equal(expected: str, given: str) -> bool:

@@ -89,7 +89,7 @@ def split_address(raw_path: str) -> tuple[str, str]:
 
 def signed_target(by: str, target: str) -> str:
     """Return what is signed as the target of a relayed request: differs from that of any other request."""
-    return f"relayed by {quote(by, safe='')}: {target}"
+    return f"relayed by {quote(by, safe='', errors='surrogateescape')}: {target}"
 
 
 def passed_headers(headers: Mapping[str, str]) -> dict[str, str]:

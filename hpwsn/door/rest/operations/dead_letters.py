@@ -134,7 +134,8 @@ def _wait(request: web.Request) -> float:
 
 
 async def _selection(request: web.Request) -> Selection:
-    match parse_object(await request.read()):
+    selection: Any = parse_object(await request.read())
+    match selection:
         case {"ids": [*ids], **rest} if not rest and ids and all(map(_is_id, ids)):
             return Selection(tuple(map(int, ids)))
         case {"subscription": str(subscription), "reason": str(reason), **rest} if not rest and subscription:

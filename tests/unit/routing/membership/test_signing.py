@@ -10,6 +10,8 @@ from hpwsn.routing.membership.signing import (
     Signer,
     TooEarly,
     Verifier,
+    _mac,
+    derive_key,
 )
 
 SECRET = b"the secret"
@@ -121,3 +123,11 @@ def test_lines_of_a_stream_cannot_be_changed_swapped_or_moved_to_another(verifie
     for nonce, number, line in (("n1", 0, lines[1]), ("n2", 0, lines[0]), ("n1", 0, b"garbage\n")):
         with pytest.raises(InvalidSignature):
             signer.verify_line(nonce, number, line)
+
+
+@pytest.mark.parametrize("time", ["nan", "-inf", "inf", "1e999", "now"])
+def test_a_signed_time_that_is_no_time_is_refused(time: str) -> None:
+    target, body = "/api/nodes/a?x=1", b"body"
+    signature = _mac(derive_key(SECRET), "PUT", target, time, "n1", body)
+    with pytest.raises(InvalidSignature, match=f"{TIME} is '{time}'"):
+        check(Verifier(SECRET, window=300), {TIME: time, NONCE: "n1", SIGNATURE: signature})
