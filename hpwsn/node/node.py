@@ -252,7 +252,10 @@ class Node:
         app.add_routes(listed.routes())
         effect, patience = TopicEffect(parts.tree), self.config.server.request_timeout
         for door in (TopicChangesDoor, TopicFilesDoor):
-            app.add_routes(door(editing, effect, lambda: overviews.revision, patience).routes())
+            routes = door(
+                editing, effect, lambda: overviews.revision, patience, parts.job_token.accepts
+            ).routes()
+            app.add_routes(routes)
 
     def _open_status(self) -> StatusDoor:
         parts = self.parts

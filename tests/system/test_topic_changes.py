@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from hpwsn.door.rest.topics.topic_files import LONGEST_TEXT
 from hpwsn.topics.editing.topic_edit import MOST_EDITS
 from hpwsn.topics.tree.topic_toml import parse_document
 from tests.consumer import Consumer
@@ -401,6 +402,15 @@ async def test_an_import_merges_or_replaces_and_a_dry_run_only_compares(tmp_path
         ({"text": "dn: cn=A\nnonsense\n", "format": "ldif"}, "line 2"),
         ({"text": ""}, "it has no topics in the format toml"),
         ({"text": 5}, "give the topics as a text"),
+        ({"text": f"{'a.' * 10_000}a = 1"}, "line 1: a key has more than 66 parts"),
+        ({"text": f"a = {'1' * 4400}"}, "a value cannot be read"),
+        ({"text": "#" * (LONGEST_TEXT + 1)}, f"the limit is {LONGEST_TEXT}"),
+        ({"text": "#" * LONGEST_TEXT}, "it has no topics in the format toml"),
+        (
+            {"text": "".join(f"[topics.A{number}]\n" for number in range(MOST_EDITS + 1))},
+            f"it has more than {MOST_EDITS} topics",
+        ),
+        ({"text": "dn: cn=A,dc=x\ncn:: ////\n", "format": "ldif"}, "the entry has no objectClass"),
         ({"text": "[topics.A]", "format": "xml"}, "format is 'xml'; give toml or ldif"),
         (
             {"text": '[topics.A]\nvisibility = "internal"\n[topics.A.B]\nvisibility = "public"'},

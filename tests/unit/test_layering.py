@@ -51,6 +51,7 @@ SHARED_VALUES = (
 MOST_MODULES = 15
 FEWEST_LINES = 50
 SMALL = {
+    "hpwsn.topics.tree.toml_limits": "a scan of any TOML, apart from the format of topics",
     "hpwsn.backbone.embedded": "one of the two implementations of its port",
     "hpwsn.broker.subscriptions.subscribe_policy": "what a Subscribe may ask for, apart from the registry",
     "hpwsn.broker.idle_pull_points": "ends with subscriptions what the registry of pull points only finds",

@@ -11,9 +11,10 @@ import asyncio
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from hpwsn.background import in_thread
+from hpwsn.errors import HpwsnError
 from hpwsn.settings import TopicsSettings
 from hpwsn.topics.directory.directory import Directory, Planner
 from hpwsn.topics.directory.live_topics import LiveTopics
@@ -21,6 +22,15 @@ from hpwsn.topics.editing.edit_plan import EditPlan
 from hpwsn.topics.editing.topic_edit import etag_of
 from hpwsn.topics.tree.declarations import Declaration
 from hpwsn_client.wsn.topics.topic_expressions import Topic
+
+T = TypeVar("T")
+MOST_WAITING = 4
+"""The requests whose edits wait to be parsed."""
+
+
+class TooManyEdits(HpwsnError):
+    """Too many requests wait to be parsed; nothing was changed."""
+
 
 Effect = Callable[[EditPlan], Mapping[str, int]]
 """What a plan does to topics and subscriptions, if the tree is as before it."""
@@ -37,6 +47,8 @@ class TopicEditing:
         self._editor = editor
         self._live = live
         self._turn = asyncio.Lock()
+        self._parsing = asyncio.Lock()
+        self._waiting = 0
 
     def state(self) -> dict[str, Any]:
         """Return the kind of the directory, whether it can be edited here, and why not."""
@@ -74,6 +86,20 @@ class TopicEditing:
         if now is not None and etag_of(now) == etag:
             return now
         return None if etag is None else self._live.former.get((topic, etag))
+
+    async def parse(self, parser: Callable[..., T], *args: Any) -> T:
+        """Parse a request in a thread, one at a time; TooManyEdits if MOST_WAITING requests wait already."""
+        if self._waiting >= MOST_WAITING:
+            raise TooManyEdits(f"{self._waiting} requests that edit topics wait already; try again later")
+        self._waiting += 1
+        try:
+            await self._parsing.acquire()
+        finally:
+            self._waiting -= 1
+        try:
+            return await in_thread(parser, *args)
+        finally:
+            self._parsing.release()
 
     async def edit(
         self, planner: Planner, effect: Effect, dry_run: bool = False

@@ -20,6 +20,7 @@ from hpwsn.topics.editing.topic_edit import (
     etag_of,
 )
 from hpwsn.topics.tree.declarations import (
+    INTERNAL,
     Declaration,
     EditError,
     checked_visibility,
@@ -69,10 +70,18 @@ class Step:
 class EditPlan:
     """The steps of a request, and the topics before and after them."""
 
-    def __init__(self, before: Mapping[Topic, Declaration], steps: list[Step], items: Iterable[Item]) -> None:
+    def __init__(
+        self,
+        before: Mapping[Topic, Declaration],
+        steps: list[Step],
+        items: Iterable[Item],
+        exposed: Sequence[Topic] = (),
+    ) -> None:
         self.before = before
         self.steps = steps
         self._items = items
+        self.exposed = exposed
+        """The topics whose internal mark a step lifts, moves or removes, or that a move makes public."""
 
     def declarations(self) -> list[Declaration]:
         """Return all topics after the steps, each after its parent."""
@@ -200,6 +209,7 @@ class _Planner:
         for topic in known:
             self._children.setdefault(topic.parent, {})[topic] = None
         self._steps: list[Step] = []
+        self._exposed: list[Topic] = []
 
     def plan(self, edits: Sequence[TopicEdit]) -> EditPlan:
         problems: list[str] = []
@@ -222,7 +232,7 @@ class _Planner:
             raise EditsRefused(problems)
         if conflicts:
             raise EditsConflict(conflicts)
-        plan = EditPlan(self._known, self._steps, self._items.values())
+        plan = EditPlan(self._known, self._steps, self._items.values(), self._exposed)
         try:
             checked_visibility(plan.declarations())
         except EditError as error:
@@ -283,6 +293,8 @@ class _Planner:
         after = _set(before, edit)
         if after != before:
             item.now = after
+            if after.visibility != INTERNAL:
+                self._note_mark(before)
             self._steps.append(Step(item, before, after))
 
     def _move(self, edit: TopicEdit) -> None:
@@ -293,9 +305,12 @@ class _Planner:
         self._check_free(edit.to)
         self._add_parents(edit.to)
         moved = [edit.topic, *self._below(edit.topic)]
+        if self._is_internal(edit.topic) and not self._is_internal(edit.to):
+            self._exposed.append(edit.topic)
         items = [self._unlink(topic) for topic in reversed(moved)]
         for old, each in zip(moved, reversed(items), strict=True):
             assert each.now is not None
+            self._note_mark(each.now)
             each.now = replace(each.now, topic=rebase(old, edit.topic, edit.to))
             self._link(each, each.now)
         self._steps.append(Step(item, before, item.now, len(moved) - 1))
@@ -304,8 +319,24 @@ class _Planner:
         self._existing(edit)
         for topic in reversed([edit.topic, *self._below(edit.topic)]):
             item = self._unlink(topic)
+            self._note_mark(item.now)
             self._steps.append(Step(item, item.now, None))
             item.now = None
+
+    def _note_mark(self, before: Declaration | None) -> None:
+        """Note a topic that is no longer marked internal at this place."""
+        if before is not None and before.visibility == INTERNAL:
+            self._exposed.append(before.topic)
+
+    def _is_internal(self, topic: Topic) -> bool:
+        """Whether a topic, declared or not, is marked internal, or one above it is."""
+        place: Topic | None = topic
+        while place is not None:
+            item = self._items.get(place)
+            if item is not None and item.now is not None and item.now.visibility == INTERNAL:
+                return True
+            place = place.parent
+        return False
 
     def _below(self, topic: Topic) -> Iterator[Topic]:
         """Yield all topics below one, each after its parent."""

@@ -36,6 +36,7 @@ from hpwsn.topics.tree.declarations import (
     checked_visibility,
     with_parents,
 )
+from hpwsn.topics.tree.toml_limits import toml_problem
 from hpwsn_client.wsn.soap.faults import InvalidTopicExpressionFault
 from hpwsn_client.wsn.soap.names import HPWSN_TOPICS
 from hpwsn_client.wsn.topics.topic_expressions import Topic
@@ -44,6 +45,8 @@ _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+\Z")
 _STEP = re.compile(r"(?:\{[^{}]*\})?[^:/{}]+")
 _PATH = re.compile(rf"{_STEP.pattern}(?:[:/]{_STEP.pattern})*\Z")
 _ATTRIBUTES = ("description", "routing", "visibility")
+PARTS_PER_TOPIC = 20
+"""The parts of keys that a text may have, times the topics that it may have."""
 _HEADER = "# Topics of HPwsn; `hpwsn topics` rewrites this file, and comments in it do not survive that."
 
 
@@ -59,17 +62,30 @@ class Document:
     namespace: str = HPWSN_TOPICS
 
 
-def parse_document(text: str) -> Document:
-    """Parse a topic file; its topics are in breadth-first order."""
-    data = _parse_toml(text)
+def parse_document(text: str, most: int | None = None) -> Document:
+    """Parse a topic file; its topics are in breadth-first order.
+
+    DocumentError if it has more than `most` topics, as far as possible before it is parsed.
+    """
+    try:
+        return _parse_document(text, most)
+    except DocumentError:
+        raise
+    except ValueError as error:
+        # Python refuses to read or write a number of thousands of digits.
+        raise DocumentError(f"a value cannot be read: {error}") from None
+
+
+def _parse_document(text: str, most: int | None) -> Document:
+    data = _parse_toml(text, None if most is None else most * PARTS_PER_TOPIC)
     _refuse_unknown(data, ("namespace", "topics", "namespaces"), "")
     namespace = _uri(data.get("namespace", HPWSN_TOPICS), "namespace")
-    found = list(_walk(namespace, data.get("topics", {}), "topics"))
+    found = _at_most(most, _walk(namespace, data.get("topics", {}), "topics"), [])
     for index, section in enumerate(_sections(data.get("namespaces", []))):
         place = f"namespaces[{index}]"
         _refuse_unknown(section, ("uri", "topics"), place)
         uri = _uri(section.get("uri"), f"{place}.uri")
-        found += _walk(uri, section.get("topics", {}), f"{place}.topics")
+        found = _at_most(most, _walk(uri, section.get("topics", {}), f"{place}.topics"), found)
     try:
         return Document(tuple(checked_visibility(with_parents(_once(found)))), namespace)
     except EditError as error:
@@ -92,7 +108,20 @@ def encode_document(document: Document) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _parse_toml(text: str) -> dict[str, Any]:
+def _at_most(
+    most: int | None, more: Iterable[tuple[Declaration, str]], found: list[tuple[Declaration, str]]
+) -> list[tuple[Declaration, str]]:
+    for each in more:
+        found.append(each)
+        if most is not None and len(found) > most:
+            raise DocumentError(f"it has more than {most} topics; split it, or use `hpwsn topics`")
+    return found
+
+
+def _parse_toml(text: str, most_parts: int | None) -> dict[str, Any]:
+    problem = toml_problem(text, most_parts)
+    if problem is not None:
+        raise DocumentError(problem)
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -15,10 +15,11 @@ from aiohttp import web
 
 from hpwsn.background import in_thread
 from hpwsn.broker.topic_effect import TopicEffect
+from hpwsn.door.rest.authorization import Accepts, NotAuthorized, reads_internal
 from hpwsn.door.rest.json_answers import answer, answers_in_json, bad, check_names
 from hpwsn.door.rest.json_requests import read_object
 from hpwsn.topics.directory.directory import Planner, TopicDirectoryError
-from hpwsn.topics.directory.topic_editing import TopicEditing
+from hpwsn.topics.directory.topic_editing import TooManyEdits, TopicEditing
 from hpwsn.topics.editing.edit_plan import EditPlan, plan_edits
 from hpwsn.topics.editing.topic_edit import (
     MOST_EDITS,
@@ -29,6 +30,7 @@ from hpwsn.topics.editing.topic_edit import (
     TopicEdit,
     entry_json,
 )
+from hpwsn.topics.tree.declarations import Declaration
 from hpwsn_client.wsn.soap import faults
 from hpwsn_client.wsn.topics.topic import shown
 from hpwsn_client.wsn.topics.topic_expressions import Topic
@@ -59,7 +61,7 @@ def edits_topics(handler: Handler[Door]) -> Handler[Door]:
         except EditsConflict as error:
             conflicts = [door.conflict(each) for each in error.conflicts[:MOST_NAMED]]
             return answer({"error": str(error), "conflicts": conflicts}, 409)
-        except TopicDirectoryError as error:
+        except (TopicDirectoryError, TooManyEdits) as error:
             raise faults.Busy(str(error)) from error
 
     return answers_in_json(handle)
@@ -69,12 +71,18 @@ class EditingDoor:
     """What the request handlers that edit topics share; `revision` is that of the list of topics."""
 
     def __init__(
-        self, editing: TopicEditing, effect: TopicEffect, revision: Callable[[], str], patience: float
+        self,
+        editing: TopicEditing,
+        effect: TopicEffect,
+        revision: Callable[[], str],
+        patience: float,
+        accepts_token: Accepts,
     ) -> None:
         self.editing = editing
         self._effect = effect
         self._revision = revision
         self._patience = patience
+        self._accepts_token = accepts_token
 
     def conflict(self, conflict: Conflict) -> dict[str, Any]:
         """Return a conflict with the topic as the editor knew it, if the node knows, and as it is now."""
@@ -87,6 +95,22 @@ class EditingDoor:
 
     async def _read(self, request: web.Request, *fields: str) -> dict[str, Any]:
         return await read_object(request, self._patience, *fields, largest=LARGEST_EDIT)
+
+    def _guarded(self, request: web.Request, planner: Planner) -> Planner:
+        """Return the planner; without the token of jobs, its plan may not expose an internal topic."""
+        if reads_internal(request, self._accepts_token):
+            return planner
+
+        def plan(known: Mapping[Topic, Declaration]) -> EditPlan:
+            made = planner(known)
+            if made.exposed:
+                raise NotAuthorized(
+                    f"topic {made.exposed[0]} is internal: only with the token of DATA/job.token can its mark"
+                    " be lifted, moved or removed"
+                )
+            return made
+
+        return plan
 
     async def _edit(
         self, planner: Planner, dry_run: bool, describe: Callable[[EditPlan], Mapping[str, Any]]
@@ -115,8 +139,9 @@ class TopicChangesDoor(EditingDoor):
         check_names(request, "dry_run")
         dry_run = flag_of(request, "dry_run")
         found = await self._read(request, "changes")
-        edits = await in_thread(parse_changes, found.get("changes"))
-        return await self._edit(partial(_plan, edits), dry_run, lambda plan: {})
+        edits = await self.editing.parse(parse_changes, found.get("changes"))
+        planner = self._guarded(request, partial(_plan, edits))
+        return await self._edit(planner, dry_run, lambda plan: {})
 
 
 def _plan(edits: list[TopicEdit], known: Mapping[Topic, Any]) -> EditPlan:

@@ -6,7 +6,7 @@ the difference to the topics before, and with the changes that undo it; with `dr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -16,7 +16,7 @@ from hpwsn.background import in_thread
 from hpwsn.door.rest.json_answers import answer, answers_in_json, bad, check_names
 from hpwsn.door.rest.topics.topic_changes import EditingDoor, edits_topics, flag_of
 from hpwsn.topics.editing.edit_plan import EditPlan, plan_import
-from hpwsn.topics.editing.topic_edit import EditsRefused, values_json
+from hpwsn.topics.editing.topic_edit import MOST_EDITS, EditsRefused, values_json
 from hpwsn.topics.ldap.entries.ldif import encode_ldif, parse_ldif
 from hpwsn.topics.tree.declarations import Declaration
 from hpwsn.topics.tree.topic_toml import Document, DocumentError, encode_document, parse_document
@@ -25,6 +25,8 @@ from hpwsn_client.wsn.topics.topic_expressions import Topic
 
 FORMATS = ("toml", "ldif")
 MODES = ("merge", "replace")
+LONGEST_TEXT = 4 << 20
+"""The most characters of a text to import."""
 MOST_LISTED = 1000
 """The most topics in each list of a difference; `totals` counts all."""
 
@@ -53,8 +55,9 @@ class TopicFilesDoor(EditingDoor):
         merge = _choice("mode", request.query.get("mode", "merge"), MODES) == "merge"
         found = await self._read(request, "format", "text")
         form = _choice("format", found.get("format", "toml"), FORMATS)
-        new = await in_thread(_parse, form, found.get("text"))
-        return await self._edit(partial(_plan, new, merge), dry_run, describe_difference)
+        new = await self.editing.parse(_parse, form, found.get("text"), merge)
+        planner = self._guarded(request, partial(_plan, new, merge))
+        return await self._edit(planner, dry_run, describe_difference)
 
 
 def _choice(name: str, given: Any, known: tuple[str, ...]) -> str:
@@ -67,16 +70,26 @@ def _encode(form: str, declarations: list[Declaration]) -> str:
     return encode_ldif(declarations) if form == "ldif" else encode_document(Document(tuple(declarations)))
 
 
-def _parse(form: str, text: Any) -> Iterable[Declaration]:
+def _parse(form: str, text: Any, merge: bool) -> Iterable[Declaration]:
     if not isinstance(text, str):
         raise EditsRefused(["text: give the topics as a text in TOML or LDIF, as an export has it"])
+    if len(text) > LONGEST_TEXT:
+        raise EditsRefused([f"text: it has {len(text)} characters; the limit is {LONGEST_TEXT}"])
     try:
-        found = parse_ldif(text) if form == "ldif" else parse_document(text).declarations
+        if form == "ldif":
+            found: Sequence[Declaration] = parse_ldif(text, MOST_EDITS)
+        else:
+            found = parse_document(text, MOST_EDITS).declarations
     except DocumentError as error:
         raise EditsRefused([f"text: {error}"]) from None
-    if not found:
+    if not found and (merge or (form == "ldif" and not _is_empty(text))):
         raise EditsRefused([f"text: it has no topics in the format {form}; check it, or name its format"])
     return found
+
+
+def _is_empty(text: str) -> bool:
+    """Whether a text has comments only, as the export of no topics."""
+    return all(line.startswith("#") or not line.strip() for line in text.split("\n"))
 
 
 def _plan(new: Iterable[Declaration], merge: bool, known: Mapping[Topic, Declaration]) -> EditPlan:

@@ -14,10 +14,13 @@ from hpwsn.topics.ldap.entries.mirror import Mirror
 from hpwsn.topics.ldap.entries.topic_entry import CLASS, Entry, attributes_of, caseless, parse_entry, rdn_of
 from hpwsn.topics.tree.declarations import Declaration
 from hpwsn.topics.tree.topic_toml import DocumentError
+from hpwsn_client.wsn.topics.topic import shown
 from hpwsn_client.wsn.topics.topic_expressions import Topic
 
 DEFAULT_BASE = "ou=topics,dc=hpwsn"
 _WIDTH = 76
+_MOST_RDNS = 64
+"""The most RDNs of a topmost topic: its base is no deeper than a topic."""
 # Narrower than SAFE-STRING of RFC 2849, which allows control characters.
 _SAFE = re.compile(r"(?![ :<])[ -~]*(?<! )\Z")
 _LINE = re.compile(r"([A-Za-z0-9.;-]+):([:<]?) *(.*)", re.DOTALL)
@@ -42,10 +45,22 @@ def encode_ldif(declarations: Iterable[Declaration], base: str = DEFAULT_BASE) -
     return "\n".join(lines) + "\n"
 
 
-def parse_ldif(text: str) -> list[Declaration]:
-    """Return the topics, breadth-first; the base is the parent of the topmost topic entry."""
-    found = [_entry(dn, attributes) for dn, attributes in _records(text) if _is_topic(attributes)]
+def parse_ldif(text: str, most: int | None = None) -> list[Declaration]:
+    """Return the topics, breadth-first; the base is the parent of the topmost topic entry.
+
+    DocumentError if there are more than `most`.
+    """
+    found: list[tuple[str, Entry]] = []
+    for dn, attributes in _records(text):
+        if _is_topic(dn, attributes):
+            found.append(_entry(dn, attributes))
+        if most is not None and len(found) > most:
+            raise DocumentError(f"it has more than {most} topics; split it, or use `hpwsn topics`")
     top = min(found, key=lambda each: len(each[1].key), default=None)
+    if top and len(top[1].key) > _MOST_RDNS:
+        raise DocumentError(
+            f"{shown(top[0])}: the topmost topic has {len(top[1].key)} RDNs; {_MOST_RDNS} are allowed"
+        )
     mirror = Mirror(split_dn(top[0])[1] if top else DEFAULT_BASE)
     for _, entry in found:
         mirror.put(entry)
@@ -59,13 +74,20 @@ def parse_ldif(text: str) -> list[Declaration]:
 
 def _entry(dn: str, attributes: dict[str, list[bytes]]) -> tuple[str, Entry]:
     try:
+        for value in attributes.get("cn", ()):
+            value.decode()
+    except UnicodeError:
+        raise DocumentError(f"{shown(dn)}: its cn is not UTF-8; encode it in UTF-8") from None
+    try:
         return dn, parse_entry(str(dn_key(dn)), dn, attributes)
     except ValueError as error:
         raise DocumentError(str(error)) from None
 
 
-def _is_topic(attributes: dict[str, list[bytes]]) -> bool:
+def _is_topic(dn: str, attributes: dict[str, list[bytes]]) -> bool:
     classes = attributes.get("objectclass", [])
+    if not classes:
+        raise DocumentError(f"{shown(dn)}: the entry has no objectClass; that of a topic is {CLASS}")
     return any(value.decode("utf-8", "replace").lower() == CLASS.lower() for value in classes)
 
 

@@ -70,11 +70,24 @@ def test_the_example_tree_is_read_with_the_entries_above_it_passed_over() -> Non
             "dn: cn=A,dc=x\nobjectClass: hpwsnTopic\n\ndn: cn=C,cn=B,dc=x\nobjectClass: hpwsnTopic\n",
             "the entry above it is not a topic",
         ),
+        ("dn: cn=A,dc=x\ncn: A\n", "cn=A,dc=x': the entry has no objectClass; that of a topic is hpwsnTopic"),
+        ("dn: cn=A,dc=x\nobjectClass: hpwsnTopic\ncn:: ////\n", "cn=A,dc=x': its cn is not UTF-8"),
+        (
+            f"dn: {','.join(['cn=A'] * 65)}\nobjectClass: hpwsnTopic\n",
+            "the topmost topic has 65 RDNs; 64 are allowed",
+        ),
     ],
 )
 def test_text_that_is_something_else_is_refused_with_its_place(text: str, words: str) -> None:
     with pytest.raises(DocumentError, match=words):
         parse_ldif(text)
+
+
+def test_the_base_may_be_as_deep_as_a_topic_and_topics_are_counted_at_the_edge() -> None:
+    text = f"dn: {','.join(['cn=A'] * 64)}\nobjectClass: hpwsnTopic\n"
+    assert [str(each.topic) for each in parse_ldif(text, 1)] == ["A"]
+    with pytest.raises(DocumentError, match="it has more than 1 topics"):
+        parse_ldif(f"{text}\n{text.replace('dn: ', 'dn: cn=B,')}", 1)
 
 
 @given(st.text(max_size=200))
