@@ -76,7 +76,10 @@ def _shown(service: dict[str, Any]) -> str:
         if not service.get(name):
             service.pop(name, None)
     parts = [fields(service)]
-    if plan:
+    if isinstance(plan, list):
+        rows = [{"": position, **entry} for position, entry in enumerate(plan)]
+        parts.append(table(rows, ("", "op", "inputs", "text"), "no operators"))
+    elif plan:
         parts.append("\n".join(plan["diagram"]))
     if requests["items"]:
         parts.append(table(requests["items"], ("kind", "client", "topics", "filter"), ""))

@@ -101,8 +101,8 @@ def _failure(service: dict[str, Any]) -> str:
 
 def _stop(arguments: argparse.Namespace) -> int:
     where = address(arguments, "streams", arguments.uri)
-    # Only a service that the node runs has a plan.
-    runs = request("GET", where, ca=arguments.ca).get("plan") is not None
+    # Only a service that the node runs was created at it.
+    runs = request("GET", where, ca=arguments.ca).get("created") is not None
     send("DELETE", where, timeout=STOP_TIMEOUT, ca=arguments.ca)
     if arguments.json:
         print(dump({"stopped" if runs else "forgotten": arguments.uri}))

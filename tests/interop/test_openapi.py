@@ -145,6 +145,15 @@ def _make_readable(service: dict[str, Any]) -> None:
         isinstance(text, str) and len(text) <= 4096 for text in given.values()
     ):
         service["constraints"] = {"n": "> 0"} if given else {}
+    plan = service.get("plan")
+    for entry in plan if isinstance(plan, list) else ():
+        if isinstance(entry, dict) and isinstance(entry.get("inputs"), list):
+            # The document cannot say that a position is that of an earlier entry.
+            entry["inputs"] = ["sensors" if _is_position(each) else each for each in entry["inputs"]]
+
+
+def _is_position(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0 and value % 1 == 0
 
 
 def _make_subscribable(asked: object, query: dict[str, Any] | None) -> None:

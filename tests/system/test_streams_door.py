@@ -21,7 +21,7 @@ from hpwsn.commands.main import main
 from hpwsn.streams.spark.reading.broker_link import BrokerLink
 from hpwsn_client.wsn.soap.names import DIALECT_PREDICATES
 from tests.consumer import Consumer
-from tests.harness import NodeProcess, environment
+from tests.harness import NodeProcess, environment, hpwsn
 from tests.patience import PATIENCE, eventually, patience
 from tests.raw_soap import call, subscribe
 from tests.scraped import scrape
@@ -85,6 +85,34 @@ async def test_a_service_is_listed_changed_kept_over_a_restart_and_removed(node:
         node.url, subscribe("http://127.0.0.1:9/", "traffic:flow", filters=content("flow &lt; 0"))
     )
     assert allowed.status == 200
+
+
+async def test_the_plan_that_a_job_registers_is_shown_and_kept(node: NodeProcess) -> None:
+    one = f"{node.base}/streams/urn%3Aflow"
+    plan = [
+        {"op": "filter", "inputs": ["anpr"], "text": "filter speed > 60"},
+        {"op": "count", "inputs": [0], "text": "count by cid"},
+    ]
+    assert (await ask("GET", one))[0] == 404
+    assert (await ask("PUT", one, json=FLOW))[0] == 200
+    assert (await ask("GET", one))[1]["plan"] is None
+    status, answer = await ask("PUT", one, json=FLOW | {"plan": plan})
+    assert (status, "plan" in answer) == (200, False)
+    status, answer = await ask("PUT", one, json=FLOW | {"plan": [*plan, {"op": ""}]})
+    assert (status, "plan, entry 2: op is missing" in answer["error"]) == (400, True)
+    node.kill()
+    node.start()
+    assert (await ask("GET", one))[1]["plan"] == plan
+    assert "plan" not in (await ask("GET", f"{node.base}/streams"))[1]["items"][0]
+    # `stop` tells a service that the node does not run from one that it runs, with or without a plan.
+    shown = await asyncio.to_thread(hpwsn, "streams", "show", "urn:flow", "--url", node.url)
+    assert [line.split(maxsplit=3) for line in shown.stdout.splitlines()[-3:]] == [
+        ["OP", "INPUTS", "TEXT"],
+        ["0", "filter", "anpr", "filter speed > 60"],
+        ["1", "count", "0", "count by cid"],
+    ]
+    stopped = await asyncio.to_thread(hpwsn, "streams", "stop", "urn:flow", "--url", node.url)
+    assert "urn:flow is forgotten" in stopped.stdout
 
 
 async def test_metrics_have_the_figures_of_every_service_with_its_uri_as_a_label(node: NodeProcess) -> None:

@@ -10,6 +10,9 @@ from hpwsn.streams.plan.plan import Plan, PlanNode
 MAX_ARGUMENT = 60
 """Maximum characters of an argument in the table and the diagram."""
 
+MAX_TEXT = 1000
+"""Maximum characters of an operator in the list that a job registers."""
+
 
 def draw(plan: Plan, ascii_only: bool = False) -> Iterator[str]:
     """The lines of the service's name and topic, the table, the diagram and the constraints."""
@@ -117,3 +120,19 @@ def outline(plan: Plan) -> dict[str, object]:
         "output": plan.output_name,
         "diagram": diagram(plan),
     }
+
+
+def operator_list(plan: Plan) -> list[dict[str, object]]:
+    """The operators in order, as a job registers them.
+
+    An input is the name of an input of the service, or the position of an earlier operator, from 0.
+    """
+    positions = {node.output_name: position for position, node in enumerate(plan.nodes)}
+    return [
+        {
+            "op": node.op.op,
+            "inputs": [positions.get(name, name) for name in node.input_names],
+            "text": shorten(_operator(node), MAX_TEXT, placeholder=" …"),
+        }
+        for node in plan.nodes
+    ]

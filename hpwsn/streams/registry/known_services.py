@@ -104,6 +104,11 @@ class Services:
         known = self._known.get(uri)
         return None if known is None else self._describe(known)
 
+    def plan(self, uri: str) -> list[dict[str, Any]] | None:
+        """The operators that the job of a service has registered; None if it has not."""
+        known = self._known.get(uri)
+        return None if known is None else known.service.document().get("plan")
+
     def __iter__(self) -> Iterator[dict[str, Any]]:
         self._remove_expired(self._clock())
         return iter([self._describe(known) for _, known in sorted(self._known.items())])
@@ -122,9 +127,12 @@ class Services:
         return len(self._known)
 
     def _describe(self, known: _RegisteredService) -> dict[str, Any]:
+        document = known.service.document()
+        # A list of services is short; `plan` gives it for one.
+        document.pop("plan", None)
         return {
             "uri": known.service.uri,
-            **known.service.document(),
+            **document,
             "state": self._state(known, self._clock()),
             "since": iso_time(known.since),
             "seen": iso_time(known.seen),

@@ -1,7 +1,8 @@
 """The description of a stream data service that its job registers at a node, checked.
 
 Owns the JSON of a registration and of an entry in `/streams`. The node does not know the definition of a
-service, only its result: topic, attributes, constraints. Pure; the time is an argument.
+service, only its result (topic, attributes, constraints) and the operators that its job names. Pure; the time
+is an argument.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from hpwsn_client.wsn.topics.topic_expressions import Topic
 MAX_TEXT = 4096
 """Maximum characters in a uri, a description or any other text of a service."""
 MAX_ENTRIES = 1000
-"""Maximum attributes, constraints, inputs or figures of one service."""
+"""Maximum attributes, constraints, inputs, figures or operators of one service, and inputs of an operator."""
 STATES = ("running", "stopped")
 _WEB_ADDRESS = re.compile(r"https?://[!-~]+")
 _MAPS = ("attributes", "constraints", "inputs")
@@ -30,6 +31,22 @@ _MAPS = ("attributes", "constraints", "inputs")
 
 class ServiceRefused(HpwsnError):
     """The description of a service is invalid, or the service cannot be registered."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanEntry:
+    """An operator: its name, its description, and where its rows come from.
+
+    An input is the name of an input of the service, or the position of an earlier entry, from 0.
+    """
+
+    op: str
+    inputs: tuple[str | int, ...] = ()
+    text: str = ""
+
+    def document(self) -> dict[str, Any]:
+        """The entry in the form in which a job registers it."""
+        return {"op": self.op, "inputs": list(self.inputs), "text": self.text}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +63,8 @@ class Service:
     inputs: Mapping[str, str] = field(default_factory=dict)
     ui: str = ""
     """The address of Spark's own page for the run; empty if there is none."""
+    plan: tuple[PlanEntry, ...] | None = None
+    """The operators of the service in order; None if its job does not tell them."""
     ranges: tuple[Constraint, ...] = field(default=(), compare=False)
     """The parsed constraints."""
 
@@ -58,6 +77,7 @@ class Service:
             "state": self.state,
             **{name: dict(getattr(self, name)) for name in _MAPS},
             **({"ui": self.ui} if self.ui else {}),
+            **({} if self.plan is None else {"plan": [entry.document() for entry in self.plan]}),
         }
 
 
@@ -65,7 +85,7 @@ def parse_service(uri: str, given: object) -> Service:
     """Parse the description of a service; ServiceRefused names the field that is wrong."""
     if not isinstance(given, dict):
         raise ServiceRefused(f"a service must be a JSON object, not {shown(str(given))}")
-    unknown = set(given) - {"topic", "description", "instance", "state", "figures", "ui", *_MAPS}
+    unknown = set(given) - {"topic", "description", "instance", "state", "figures", "ui", "plan", *_MAPS}
     if unknown:
         raise ServiceRefused(f"unknown field {shown(min(unknown))}; remove it")
     texts = {name: _text(given, name) for name in ("topic", "instance", "description", "ui")}
@@ -85,7 +105,15 @@ def parse_service(uri: str, given: object) -> Service:
     if texts["ui"] and not _WEB_ADDRESS.fullmatch(texts["ui"]):
         raise ServiceRefused(f"ui is {shown(texts['ui'])}; it must be an address that begins with http")
     return Service(
-        uri, topic, texts["instance"], texts["description"], state, **maps, ui=texts["ui"], ranges=ranges
+        uri,
+        topic,
+        texts["instance"],
+        texts["description"],
+        state,
+        **maps,
+        ui=texts["ui"],
+        plan=_plan(given.get("plan")),
+        ranges=ranges,
     )
 
 
@@ -115,6 +143,38 @@ def _texts(given: Mapping[str, Any], name: str) -> dict[str, str]:
         if not isinstance(value, str) or len(value) > MAX_TEXT or len(key) > MAX_TEXT:
             raise ServiceRefused(f"{name}: {shown(key)} must be a text of at most {MAX_TEXT} characters")
     return found
+
+
+def _plan(given: object) -> tuple[PlanEntry, ...] | None:
+    if given is None:
+        return None
+    if not isinstance(given, list) or len(given) > MAX_ENTRIES:
+        raise ServiceRefused(f"plan must be a list of at most {MAX_ENTRIES} operators")
+    return tuple([_plan_entry(position, each) for position, each in enumerate(given)])
+
+
+def _plan_entry(position: int, given: object) -> PlanEntry:
+    where = f"plan, entry {position}"
+    if not isinstance(given, dict) or set(given) - {"op", "inputs", "text"}:
+        raise ServiceRefused(f"{where} must be an object with op, inputs and text only")
+    try:
+        op, text = _text(given, "op"), _text(given, "text")
+    except ServiceRefused as error:
+        raise ServiceRefused(f"{where}: {error}") from None
+    if not op:
+        raise ServiceRefused(f"{where}: op is missing or empty; name the operator")
+    inputs = given.get("inputs", [])
+    if not isinstance(inputs, list) or len(inputs) > MAX_ENTRIES:
+        raise ServiceRefused(f"{where}: inputs must be a list of at most {MAX_ENTRIES} inputs")
+    for each in inputs:
+        is_name = isinstance(each, str) and len(each) <= MAX_TEXT
+        is_earlier = isinstance(each, int) and not isinstance(each, bool) and 0 <= each < position
+        if not is_name and not is_earlier:
+            raise ServiceRefused(
+                f"{where}: the input {shown(str(each))} must be a name of at most {MAX_TEXT} characters, or"
+                " the position of an earlier entry, from 0"
+            )
+    return PlanEntry(op, tuple(inputs), text)
 
 
 def iso_time(time: float) -> str:

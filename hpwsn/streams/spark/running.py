@@ -19,6 +19,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 from hpwsn.errors import HpwsnError
 from hpwsn.streams.definition.definition import input_sources
 from hpwsn.streams.plan.plan import Plan
+from hpwsn.streams.plan.plan_drawing import operator_list
+from hpwsn.streams.registry.service import MAX_ENTRIES
 from hpwsn.streams.spark.history import folder_name
 from hpwsn.streams.spark.publishing.rerun import (
     NO_RERUN,
@@ -51,6 +53,7 @@ class RunningService:
         self.queries: dict[str, StreamingQuery] = {}
         self.restarts = 0
         self.ui = ui
+        self._operators = operator_list(plan)
         self._failures = {"failures": 0, "restarts": 0}
         self._backlog = 0
         self._batch = -1
@@ -131,6 +134,7 @@ class RunningService:
             "inputs": input_sources(self.definition),
             "figures": self.figures | self._failures,
             **({"ui": self.ui} if self.ui and state == "running" else {}),
+            **({"plan": self._operators} if len(self._operators) <= MAX_ENTRIES else {}),
         }
 
     def count_failure(self, restarts: bool) -> None:

@@ -97,7 +97,8 @@ class StreamsDoor:
         if found is None:
             return _unknown(request)
         topic = Topic.parse(found["topic"])
-        details: dict[str, Any] = {"plan": None, "reason": None, "log": [], "log_note": None}
+        plan = self._services.plan(uri)
+        details: dict[str, Any] = {"plan": plan, "reason": None, "log": [], "log_note": None}
         if self._agent is not None and uri in self._agent:
             details = await self._agent.details(uri, with_token)
         return web.json_response({**found, **details, "requests": self._requests.describe(topic)})

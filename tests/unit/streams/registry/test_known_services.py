@@ -83,6 +83,18 @@ def test_the_limit_of_services_is_held_and_a_known_one_may_still_change(services
         ({"figures": {"rate": True}}, "figure"),
         ({"wrong": 1}, "unknown field"),
         ({"description": "x" * 4097}, "4096"),
+        ({"plan": {}}, "plan must be a list"),
+        ({"plan": [{"op": "a"}] * 1001}, "at most 1000 operators"),
+        ({"plan": ["filter"]}, "entry 0 must be an object"),
+        ({"plan": [{"op": "a"}, {"op": "b", "more": 1}]}, "entry 1 must be an object with op"),
+        ({"plan": [{"text": "x"}]}, "entry 0: op is missing"),
+        ({"plan": [{"op": "a", "text": "x" * 4097}]}, "entry 0: text must be a text of at most 4096"),
+        ({"plan": [{"op": "a", "inputs": "b"}]}, "inputs must be a list"),
+        ({"plan": [{"op": "a", "inputs": ["b"] * 1001}]}, "at most 1000 inputs"),
+        ({"plan": [{"op": "a", "inputs": ["x" * 4097]}]}, "a name of at most 4096"),
+        ({"plan": [{"op": "a", "inputs": [0]}]}, "position of an earlier entry"),
+        ({"plan": [{"op": "a"}, {"op": "b", "inputs": [-1]}]}, "position of an earlier entry"),
+        ({"plan": [{"op": "a"}, {"op": "b", "inputs": [False]}]}, "position of an earlier entry"),
     ],
 )
 def test_what_cannot_be_used_is_refused_by_its_name_and_changes_nothing(services, change, words):
@@ -101,6 +113,22 @@ def test_what_is_saved_is_known_after_a_restart_and_silent_until_it_is_heard(ser
     assert parse_service(*again.saved()[0]) == parse_service(*services.saved()[0])
     with pytest.raises(InvalidFilterFault, match="flow < 0"):
         again.check(wanted("traffic:flow", "flow < 0"))
+
+
+def test_a_plan_at_its_limits_is_kept_over_a_restart_and_not_in_the_list(services, clock, tmp_path):
+    entry = {"op": "x" * 4096, "inputs": [], "text": "y" * 4096}
+    plan = [entry, {"op": "b", "inputs": [0, "z" * 4096] * 500, "text": ""}, *[{"op": "c"}] * 998]
+    assert services.register("urn:flow", FLOW)
+    assert services.plan("urn:flow") is None
+    assert services.register("urn:flow", FLOW | {"plan": plan})
+    assert not services.register("urn:flow", FLOW | {"plan": plan})
+    store = ServiceStore(tmp_path / "streams.json")
+    store.save(services.saved())
+    again = Services(clock, limit=2, silent_after=15, forget_after=0)
+    again.restore(store.load())
+    assert again.plan("urn:flow") == [*plan[:2], *[{"op": "c", "inputs": [], "text": ""}] * 998]
+    assert "plan" not in again.describe("urn:flow")
+    assert again.plan("urn:other") is None
 
 
 def test_a_damaged_file_is_set_aside(tmp_path):

@@ -5,6 +5,7 @@ from pyspark.sql import Row
 
 from hpwsn.streams.definition.builder import Service
 from hpwsn.streams.plan.plan import build_plan
+from hpwsn.streams.registry.service import parse_service
 from hpwsn.streams.spark.running import QUERY, RunningService, progress_figures, progress_line
 
 PROGRESS = {
@@ -101,3 +102,16 @@ def test_failures_of_the_run_and_the_page_of_spark_are_in_the_registration(servi
     assert document["ui"] == "http://localhost:4040"
     assert "ui" not in service.document("stopped")
     assert service.restarts == 1
+
+
+def test_the_registration_has_the_operators_which_a_node_takes(tmp_path):
+    one = Service("urn:a", topic="a").input("r", source="rate")
+    one.op("filter", where="value > 3").op("filter", where="value < 9")
+    service = RunningService(build_plan(one.definition()), str(tmp_path))
+    document = service.document("running")
+    assert document["plan"] == [
+        {"op": "filter", "inputs": ["r"], "text": "filter value > 3"},
+        {"op": "filter", "inputs": [0], "text": "filter value < 9"},
+    ]
+    assert parse_service("urn:a", document).document()["plan"] == document["plan"]
+    assert document["plan"] == service.document("stopped")["plan"]
