@@ -42,9 +42,7 @@ class Backlogs:
     def __init__(self) -> None:
         self.waiting = 0
         self.failing = Group()
-        """Their consumer has failed since the last delivery."""
-        self.retried = 0
-        """How many of these are retried: notifications wait for them, and they are not paused."""
+        """Notifications wait for a consumer that has failed since its last delivery."""
         self.behind = Group()
         """More waits than the threshold, and they are not paused."""
         self.nearly_full = Group()
@@ -52,7 +50,7 @@ class Backlogs:
         self._total = self._paused = self._expired = 0
 
     def count(self, subscription: Subscription) -> None:
-        """Count a subscription by its state; `retried` is counted by the survey."""
+        """Count a subscription by its state; those that are retried are in `failing`."""
         self._total += 1
         if subscription.state is not State.LIVE:
             self._expired += 1
@@ -61,8 +59,9 @@ class Backlogs:
 
     def counts(self) -> dict[str, int]:
         """How many subscriptions have each state, as `GET /subscriptions` tells it."""
-        live = self._total - self._paused - self.retried - self._expired
-        return {LIVE: live, PAUSED: self._paused, RETRYING: self.retried, EXPIRED: self._expired}
+        retrying = self.failing.count
+        live = self._total - self._paused - retrying - self._expired
+        return {LIVE: live, PAUSED: self._paused, RETRYING: retrying, EXPIRED: self._expired}
 
 
 class BacklogSurvey:
@@ -99,9 +98,8 @@ class BacklogSurvey:
     def _look(self, subscription: Subscription) -> None:
         walk, waiting = self._walk, subscription.cursor.backlog
         walk.count(subscription)
-        if subscription.progress.first_failure is not None and subscription.state is State.LIVE:
+        if subscription.retrying:
             walk.failing.add(subscription, waiting)
-            walk.retried += waiting > 0 and not subscription.paused
         if not waiting or subscription.state is State.ENDED:
             return
         walk.waiting += waiting

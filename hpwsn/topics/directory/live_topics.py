@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator, Callable, Hashable, Iterable
 from contextlib import asynccontextmanager
 from typing import Any
 
+from hpwsn.background import in_thread
 from hpwsn.listeners import Listeners
 from hpwsn.topics.directory.directory import Directory
 from hpwsn.topics.directory.tree_cache import TreeCache
@@ -195,8 +196,13 @@ class LiveTopics:
         self._note(report)
         if report.change is None:
             return
-        change = difference(self.known, report.change.declared) if report.whole else report.change
         first = self._source != "directory"
+        change = report.change
+        if report.whole and first:
+            change = difference(self.known, change.declared)
+        elif report.whole:
+            # Only reports change the known topics from now on, so a thread can read them.
+            change = await in_thread(difference, self.known, change.declared)
         if change:
             await self._change_tree(change)
             self._changes += 1

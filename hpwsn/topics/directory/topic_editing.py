@@ -113,11 +113,17 @@ class TopicEditing:
         thread = asyncio.to_thread if self._editor.remote else in_thread
         async with self._turn:
             async with self._live.held():
-                plan = await thread(self._editor.edit, planner, dry_run)
+                plan = await thread(_edited, self._editor, planner, dry_run)
                 told = effect(plan)
             if plan.steps and not dry_run:
                 await self._live.settle(plan)
         return plan, told
+
+
+def _edited(editor: Directory, planner: Planner, dry_run: bool) -> EditPlan:
+    plan = editor.edit(planner, dry_run)
+    plan.gone()  # compares all topics, which the event loop must not do
+    return plan
 
 
 def _why_not_written(file: Path) -> str | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from hpwsn.topics.editing.topic_edit import (
     ANY,
@@ -93,19 +94,27 @@ class EditPlan:
 
     def gone(self) -> list[Topic]:
         """Return the topics that are removed or moved away."""
-        after = {each.topic for each in self.declarations()}
-        return [topic for topic in self.before if topic not in after]
+        return self._outcome[0]
 
     def hidden(self) -> list[Topic]:
         """Return the topics that are internal from now on."""
-        found = internal_topics(self.declarations()) - internal_topics(self.before.values())
-        return [topic for topic in self.before if topic in found]
+        return self._outcome[1]
 
     def made(self) -> list[Topic]:
         """Return the new topics that subscribers get."""
+        return self._outcome[2]
+
+    @cached_property
+    def _outcome(self) -> tuple[list[Topic], list[Topic], list[Topic]]:
         after = self.declarations()
+        names = {each.topic for each in after}
         internal = internal_topics(after)
-        return [each.topic for each in after if each.topic not in self.before and each.topic not in internal]
+        hidden = internal - internal_topics(self.before.values())
+        return (
+            [topic for topic in self.before if topic not in names],
+            [topic for topic in self.before if topic in hidden],
+            [each.topic for each in after if each.topic not in self.before and each.topic not in internal],
+        )
 
     def shown_by(self, known: Mapping[Topic, Declaration]) -> bool:
         """Whether topics with versions show all steps, or something later."""
