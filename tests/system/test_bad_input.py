@@ -1,6 +1,7 @@
 """Bad input: the right status, a fault that says what was wrong, nothing stored, and the node goes on."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 
 import pytest
@@ -198,3 +199,25 @@ async def test_other_encodings_are_read_and_delivered_in_utf_8(alive: NodeProces
         assert (await send(alive.url, declared, f"text/xml; charset={encoding}")).status == 202
         await consumer.wait(lambda c: bool(c.requests))
         assert "Zürich".encode() in consumer.requests[0]
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        b"BR\xcbW /status HTTP/1.1\r\nHost: a\r\n\r\n",
+        b"BREW /status HTTP/1.1\r\nHost: a\r\n\r\n",
+        b"GET /status HTTP/1.1\r\nHost: a\r\nX: " + b"x" * 9000 + b"\r\n\r\n",
+        b"GET /status HTTP/9\r\n\r\n",
+    ],
+    ids=["garbage", "method", "long header", "version"],
+)
+async def test_a_request_that_is_not_http_is_told_so_in_json(alive: NodeProcess, request_: bytes) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", alive.port)
+    writer.write(request_)
+    async with asyncio.timeout(PATIENCE):
+        head, _, body = (await reader.read()).partition(b"\r\n\r\n")
+    writer.close()
+    assert b" 400 Bad Request" in head, head
+    assert b"application/json" in head
+    assert json.loads(body)["error"].startswith("the request is not valid HTTP: ")
+    assert len(body) < 500

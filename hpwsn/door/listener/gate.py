@@ -14,6 +14,7 @@ from typing import cast
 
 from aiohttp import web
 
+from hpwsn.door.listener.full_lane import FullLane
 from hpwsn.door.listener.http_lane import Lanes
 from hpwsn.door.listener.http_statistics import HttpStatistics
 from hpwsn.errors import JournalUnavailable
@@ -64,9 +65,12 @@ class Gate:
         protocol.data_received(data)
 
     def _full_lane(self) -> asyncio.Protocol:
-        protocol = cast(asyncio.Protocol, self.server())
+        loop = asyncio.get_running_loop()
+        # None turns the access log off, though aiohttp's types do not say so.
+        no_log = cast(logging.Logger, None)
+        protocol = cast(asyncio.Protocol, FullLane(self.server, loop=loop, access_log=no_log))
         self._silent.add(protocol)
-        asyncio.get_running_loop().call_later(self._head_within, self._check, protocol)
+        loop.call_later(self._head_within, self._check, protocol)
         return protocol
 
     def _note_full(self) -> None:
