@@ -41,7 +41,8 @@ def check_names(request: web.Request, *known: str) -> None:
     """
     for name in request.query:
         if name not in known and not name.startswith("_"):
-            raise bad(f"parameter {shown(name)} is unknown; known parameters are {', '.join(known)}")
+            told = f"known parameters are {', '.join(known)}" if known else "this address has none"
+            raise bad(f"parameter {shown(name)} is unknown; {told}")
 
 
 async def read_limited(request: web.Request, limit: int) -> bytes:

@@ -115,7 +115,7 @@ async def test_a_group_is_replayed_and_dropped_alone(tmp_path: Path) -> None:
             node, f"/deadletters?subscription={failed['subscription']}&reason=" + quote(failed["reason"])
         )
         assert (len(letters["items"]), letters["total"]) == (3, 3)
-        told = {"sent": 3, "ended": 0, "delivered": 3, "failed": 0, "pending": 0}
+        told = {"sent": 3, "ended": 0, "internal": 0, "delivered": 3, "failed": 0, "pending": 0}
         assert await post(node, "/deadletters/replay?wait=60", which) == (200, told)
         dropped = hpwsn(
             *("deadletters", "drop", "--subscription", refused["subscription"]),

@@ -26,7 +26,7 @@ async def _letters(node: NodeProcess) -> list[dict[str, object]]:
 
 def outcomes(**figures: int) -> dict[str, int]:
     """The answer to a replay with these figures."""
-    return {**dict.fromkeys(("sent", "ended", "delivered", "failed", "pending"), 0), **figures}
+    return {**dict.fromkeys(("sent", "ended", "internal", "delivered", "failed", "pending"), 0), **figures}
 
 
 async def test_after_the_last_attempt_a_notification_is_a_dead_letter_and_can_be_sent_again(
@@ -83,7 +83,7 @@ async def test_a_dead_letter_that_fails_again_stays_and_can_be_dropped(tmp_path:
             gone = _hpwsn(node, "deadletters", "replay", "--all", "--json")
             assert json.loads(gone.stdout) == outcomes(ended=1)
             told = _hpwsn(node, "deadletters", "replay", "--all").stdout
-            assert told == ("replayed 0; 1 not sent: the subscription has ended, or the topic is internal\n")
+            assert told == "replayed 0; 1 not sent: the subscription has ended\n"
             dropped = _hpwsn(node, "deadletters", "drop", "--all")
             assert (dropped.returncode, await _letters(node)) == (0, [])
 
@@ -99,7 +99,7 @@ async def test_bad_selections_are_refused(node: NodeProcess) -> None:
         b'{"all": true, "x": 1}',
     ):
         reply = await send(f"{node.base}/deadletters/drop", body, "application/json")
-        assert (reply.status, list(json.loads(reply.body))) == (400, ["error"]), body
+        assert (reply.status, "error" in json.loads(reply.body)) == (400, True), body
     for query in ("after=x", "limit=0", "limit=x", "subscripton=a"):
         reply = await send(f"{node.base}/deadletters?{query}", b"", method="GET")
         assert (reply.status, list(json.loads(reply.body))) == (400, ["error"]), query

@@ -114,7 +114,7 @@ async def test_a_dead_letter_of_an_internal_topic_has_no_payload_and_is_not_sent
             everything = io.BytesIO(b'{"all": true}').getvalue()
             reply = await send(f"{node.base}/deadletters/replay", everything, "application/json")
             answer = json.loads(reply.body)
-            assert (answer["sent"], answer["ended"]) == (0, 1)
+            assert (answer["sent"], answer["ended"], answer["internal"]) == (0, 0, 1)
             await post(node, "traffic:flow", {"mark": "mark"})
             await consumer.wait(lambda c: any(b"mark" in body for body in c.requests[seen:]))
             assert not [body for body in consumer.requests[seen:] if PLATE.encode() in body]

@@ -253,3 +253,76 @@ async def test_pages_of_other_servers_create_and_change_nothing(node: NodeProces
             async with session.request(method, address, json={"callback": NOWHERE}) as response:
                 assert response.status == 403
     assert (await listed(node))["total"] == 1
+
+
+async def test_a_consumer_that_took_its_dead_letter_again_is_not_failing(tmp_path: Path) -> None:
+    once = ("--set", "retry.server_error_attempts=1", "--set", "monitoring.alert_after=0")
+    with NodeProcess(tmp_path / "data", *once) as node:
+        answers = {1: 500, 2: 200}
+        # The third request hangs: an event waits, and the consumer has not failed since the second one.
+        async with Consumer(lambda number: answers.get(number, 0)) as consumer:
+            url = await create(node, consumer, topic="a")
+            await publish(node, "a", {"n": 1})
+
+            async def is_dead() -> bool:
+                return bool((await show(url))["dead_letters"])
+
+            await eventually(is_dead)
+            assert await state_of(url) == "live"
+            _, answer = await ask("POST", f"{node.base}/deadletters/replay?wait=30", {"all": True})
+            assert answer["delivered"] == 1
+            await publish(node, "a", {"n": 2})
+            await consumer.wait(lambda c: len(c.requests) == 3)
+            found = await show(url)
+            assert (found["waiting"], found["state"], found["reason"]) == (1, "live", None)
+            names = [alert["name"] for alert in (await show(f"{node.base}/alerts"))["items"]]
+            assert "ConsumersFailing" not in names
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/subscriptions"),
+        ("GET", "/subscriptions/x"),
+        ("PATCH", "/subscriptions/x"),
+        ("DELETE", "/subscriptions/x"),
+        ("POST", "/subscriptions/x/retry"),
+        ("GET", "/deadletters/1"),
+        ("DELETE", "/deadletters/1"),
+        ("GET", "/pullpoints/x"),
+        ("DELETE", "/pullpoints/x"),
+        ("GET", "/registrations/x"),
+        ("DELETE", "/registrations/x"),
+        ("GET", "/status"),
+    ],
+)
+async def test_an_unknown_parameter_is_refused(shared_node: NodeProcess, method: str, path: str) -> None:
+    body = {"callback": NOWHERE} if method == "POST" else None
+    status, answer = await ask(method, f"{shared_node.base}{path}?x=1", body)
+    assert (status, answer) == (400, {"error": "parameter 'x' is unknown; this address has none"})
+
+
+async def test_health_checks_take_any_parameter(shared_node: NodeProcess) -> None:
+    async with aiohttp.ClientSession() as session:
+        for path in ("/healthz", "/readyz", "/metrics"):
+            async with session.get(f"{shared_node.base}{path}?x=1") as response:
+                assert response.status == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "name"),
+    [
+        ("/subscriptions", b'{"callback": "http://127.0.0.1:9/", "callback": "http://a/"}', "callback"),
+        ("/subscriptions", b'{"callback": "http://a/", "delivery": {"batch": 1, "batch": 2}}', "batch"),
+        ("/deadletters/drop", b'{"subscription": "a", "subscription": "b"}', "subscription"),
+    ],
+)
+async def test_a_name_that_occurs_twice_in_an_object_is_refused(
+    shared_node: NodeProcess, path: str, body: bytes, name: str
+) -> None:
+    async with (
+        aiohttp.ClientSession() as session,
+        session.post(shared_node.base + path, data=body) as response,
+    ):
+        answer = await response.json()
+    assert (response.status, f"'{name}' is given twice" in answer["error"]) == (400, True), answer

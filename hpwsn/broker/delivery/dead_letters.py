@@ -37,7 +37,9 @@ class Replayed:
     sent: int
     """Queued for resending: the sum of `delivered`, `failed` and `pending`."""
     ended: int
-    """Nobody gets these any more: the subscription has ended, or the topic is internal now."""
+    """The subscription has ended."""
+    internal: int
+    """The topic is internal now, so that nobody gets these."""
     delivered: int
     failed: int
     """Tried once more and not delivered, or deleted meanwhile."""
@@ -105,19 +107,23 @@ class DeadLetters:
 
     async def replay(self, selection: Selection, wait: float = 0.0) -> Replayed:
         """Resend the selected dead letters, and wait up to `wait` seconds for the outcomes."""
-        outcomes, ended = _Outcomes(), 0
+        outcomes, ended, internal = _Outcomes(), 0, 0
         queued: list[tuple[Subscription, int]] = []
         try:
             async for letter in self._selected(selection):
                 subscription = self._live(letter.subscription_id)
-                if subscription is None or self.is_internal(letter):
+                if subscription is None:
                     ended += 1
+                elif self.is_internal(letter):
+                    internal += 1
                 else:
                     outcomes.sent += 1
                     queued.append((subscription, letter.id))
                     self._delivery.replay(subscription, letter.id, outcomes.note)
             await outcomes.wait(wait)
-            return Replayed(outcomes.sent, ended, outcomes.delivered, outcomes.failed, outcomes.pending)
+            return Replayed(
+                outcomes.sent, ended, internal, outcomes.delivered, outcomes.failed, outcomes.pending
+            )
         finally:
             # Nobody waits any more: repeated replays of a paused subscription must not add up.
             for each in queued if outcomes.pending else ():

@@ -214,7 +214,6 @@ class Delivery:
         if self.reports:
             self.reports.sent(subscription, offsets, notifications, outcome)
         if outcome.kind is _DELIVERED:
-            progress.attempt, progress.same, progress.first_failure = 0, 0, None
             if progress.alone:
                 progress.alone = max(0, progress.alone - len(offsets))
             if subscription.pull_point is None:
@@ -230,7 +229,7 @@ class Delivery:
             self._failed(subscription, batch, outcome)
 
     def _count_delivered(self, subscription: Subscription, count: int) -> None:
-        subscription.progress.delivered += count
+        subscription.progress.note_delivered(count)
         self.totals.delivered += count
         self.rates.new[subscription] += count
 

@@ -66,6 +66,11 @@ class Progress:
     present: Sequence[int] = ()
     """Offsets of current messages that the subscriber wants sent once more."""
 
+    def note_delivered(self, count: int) -> None:
+        """Count a delivery, also beside the queue: the consumer no longer fails."""
+        self.delivered += count
+        self.attempt, self.same, self.first_failure = 0, 0, None
+
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
@@ -144,6 +149,11 @@ class Subscription:
     def deliverable(self) -> bool:
         """Whether notifications may go out now."""
         return not self.paused and self.state is _LIVE
+
+    @property
+    def retrying(self) -> bool:
+        """Whether notifications wait for a consumer that has failed since its last delivery."""
+        return self.progress.first_failure is not None and self.deliverable and self.cursor.backlog > 0
 
 
 Subscriber = Subscription | ContentGroup[Subscription]

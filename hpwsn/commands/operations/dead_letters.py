@@ -107,7 +107,7 @@ def _replay(arguments: argparse.Namespace) -> int:
     timeout = arguments.wait + TIMEOUT
     answer = request("POST", url, _selection(arguments), ca=arguments.ca, timeout=timeout)
     print(dump(answer) if arguments.json else replayed(answer))
-    _check_found(arguments, answer["sent"] + answer["ended"])
+    _check_found(arguments, answer["sent"] + answer["ended"] + answer["internal"])
     return 0
 
 
@@ -119,9 +119,11 @@ def replayed(answer: dict[str, Any]) -> str:
         f"{answer['pending']} still being sent" if answer["pending"] else "",
     ]
     line = f"replayed {answer['sent']}: {', '.join(filter(None, told))}" if answer["sent"] else "replayed 0"
-    if not answer["ended"]:
-        return line
-    return f"{line}; {answer['ended']} not sent: the subscription has ended, or the topic is internal"
+    unsent = [
+        f"{answer['ended']} not sent: the subscription has ended" if answer["ended"] else "",
+        f"{answer['internal']} not sent: the topic is internal" if answer["internal"] else "",
+    ]
+    return "; ".join(filter(None, [line, *unsent]))
 
 
 def _drop(arguments: argparse.Namespace) -> int:

@@ -1,6 +1,6 @@
 """Figures of the node's port: open connections, and answered requests by door and class of status.
 
-It also measures the time from a request to its answer 202, for all doors. A request is counted when it is
+It also measures the time from a publication to its answer 202, for all doors. A request is counted when it is
 answered, a stream when it ends.
 """
 
@@ -21,6 +21,7 @@ _DOORS = (
 """The doors by the beginning of a path."""
 _EVENTS = "/events"
 """The end of the paths of JSON events; any other path is an operator's."""
+_OPERATOR = "operator"
 
 
 class HttpStatistics:
@@ -42,10 +43,11 @@ class HttpStatistics:
 
     def answered(self, path: str, status: int, seconds: float) -> None:
         """One request is answered."""
-        codes = self.requests.setdefault(_door(path), {})
+        door = _door(path)
+        codes = self.requests.setdefault(door, {})
         code = f"{status // 100}xx"
         codes[code] = codes.get(code, 0) + 1
-        if status == ACCEPTED:
+        if status == ACCEPTED and door != _OPERATOR:
             self._accept.observe(seconds)
 
     def figures(self) -> dict[str, Any]:
@@ -60,4 +62,4 @@ def _door(path: str) -> str:
     for beginning, door in _DOORS:
         if path.startswith(beginning):
             return door
-    return "json" if path.endswith(_EVENTS) else "operator"
+    return "json" if path.endswith(_EVENTS) else _OPERATOR

@@ -41,9 +41,7 @@ class Backlogs:
     def __init__(self) -> None:
         self.waiting = 0
         self.failing = Group()
-        """Their consumer has failed since the last delivery."""
-        self.retried = 0
-        """How many of these are retried: notifications wait for them, and they are not paused."""
+        """Notifications wait for a consumer that has failed since its last delivery."""
         self.behind = Group()
         """More waits than the threshold, and they are not paused."""
         self.nearly_full = Group()
@@ -83,9 +81,8 @@ class BacklogSurvey:
 
     def _look(self, subscription: Subscription) -> None:
         walk, waiting = self._walk, subscription.cursor.backlog
-        if subscription.progress.first_failure is not None and subscription.state is State.LIVE:
+        if subscription.retrying:
             walk.failing.add(subscription, waiting)
-            walk.retried += waiting > 0 and not subscription.paused
         if not waiting or subscription.state is State.ENDED:
             return
         walk.waiting += waiting

@@ -48,7 +48,7 @@ class NodeSample:
     @property
     def failing(self) -> int:
         """Subscriptions whose consumer has failed, and for which notifications wait."""
-        return self.backlogs.result.retried
+        return self.backlogs.result.failing.count
 
     def take(self, now: float) -> dict[str, float | None]:
         """Take a sample; `now` is on a clock that nobody sets."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from typing import Any, NoReturn
 
 from hpwsn_client.wsn.formats.json_events import JsonObject
@@ -67,8 +68,8 @@ def parse_event_line(line: str, number: int = 1) -> JsonObject:
 
 
 def parse_object(data: bytes) -> JsonObject:
-    """Parse a JSON text that is one object, whatever its purpose."""
-    found: JsonObject = _load(_decode(data))
+    """Parse a JSON text that is one object, whatever its purpose; no name may occur twice in an object."""
+    found: JsonObject = _load(_decode(data), decoder=_strict_decoder)
     if not isinstance(found, dict):
         raise MalformedJson(f"the request must be a JSON object, and it is {_kind(found)}", 1, 1)
     return found
@@ -83,9 +84,9 @@ def _decode(data: bytes) -> str:
         raise MalformedJson(f"byte 0x{data[error.start]:02x} is not UTF-8", line, column) from None
 
 
-def _load(text: str, line: int = 1) -> Any:
+def _load(text: str, line: int = 1, decoder: json.JSONDecoder | None = None) -> Any:
     try:
-        return _decoder.decode(text)
+        return (decoder or _decoder).decode(text)
     except json.JSONDecodeError as error:
         raise MalformedJson(f"this is not JSON: {error.msg}", line + error.lineno - 1, error.colno) from None
     except _Unacceptable as error:
@@ -120,7 +121,18 @@ def _integer(lexeme: str) -> int:
     return int(lexeme)
 
 
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice, _ = Counter(name for name, _ in pairs).most_common(1)[0]
+        raise _Unacceptable(twice, "given twice in one object; leave one out")
+    return found
+
+
 _decoder = json.JSONDecoder(parse_float=_float, parse_int=_integer, parse_constant=_reject_constant)
+_strict_decoder = json.JSONDecoder(
+    parse_float=_float, parse_int=_integer, parse_constant=_reject_constant, object_pairs_hook=_object
+)
 
 
 def _check_number(number: int, limits: Limits) -> None:

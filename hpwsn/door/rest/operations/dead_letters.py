@@ -16,6 +16,7 @@ from hpwsn.broker.delivery.dead_letters import DeadLetters, Selection
 from hpwsn.door.rest.json_answers import answer, answers_in_json, bad, check_names, moment
 from hpwsn.http_json.list_pages import limit_of, sorted_page
 from hpwsn.journal.store.records import DeadLetter, DeadLetterGroup
+from hpwsn_client.wsn.formats.json_text import parse_object
 from hpwsn_client.wsn.soap.faults import SoapFault
 from hpwsn_client.wsn.topics.topic import shown
 
@@ -75,6 +76,7 @@ class DeadLettersDoor:
 
     @answers_in_json
     async def _show(self, request: web.Request) -> web.Response:
+        check_names(request)
         letter = await self._letters.get(_id(request))
         if letter is None:
             raise _unknown(request)
@@ -85,6 +87,7 @@ class DeadLettersDoor:
 
     @answers_in_json
     async def _drop_one(self, request: web.Request) -> web.Response:
+        check_names(request)
         if not await self._letters.drop(Selection((_id(request),))):
             raise _unknown(request)
         return web.Response(status=204)
@@ -131,10 +134,7 @@ def _wait(request: web.Request) -> float:
 
 
 async def _selection(request: web.Request) -> Selection:
-    try:
-        selection = await request.json()
-    except (ValueError, RecursionError) as error:
-        raise bad(f"the body is not JSON: {error}; send a JSON object") from error
+    selection: Any = parse_object(await request.read())
     match selection:
         case {"ids": [*ids], **rest} if not rest and ids and all(map(_is_id, ids)):
             return Selection(tuple(map(int, ids)))

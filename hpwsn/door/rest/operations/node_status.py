@@ -14,6 +14,7 @@ from aiohttp import web
 
 from hpwsn.broker.broker import Broker
 from hpwsn.broker.push.pool import Pusher
+from hpwsn.door.rest.json_answers import answers_in_json, check_names
 from hpwsn_client import __version__
 
 Problems = Callable[[], list[str]]
@@ -68,7 +69,9 @@ class StatusDoor:
             {"ready": not problems, "problems": problems}, status=503 if problems else 200
         )
 
+    @answers_in_json
     async def _status(self, request: web.Request) -> web.Response:
+        check_names(request)
         return web.json_response(self.document())
 
     def document(self) -> dict[str, Any]:

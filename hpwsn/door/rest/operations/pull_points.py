@@ -38,11 +38,13 @@ class PullPointsDoor:
 
     @answers_in_json
     async def _show(self, request: web.Request) -> web.Response:
+        check_names(request)
         (described,) = await self._describe([self._find(request)])
         return answer(described, 200)
 
     @answers_in_json
     async def _destroy(self, request: web.Request) -> web.Response:
+        check_names(request)
         await self._broker.destroy_pull_point(self._find(request).id)
         return web.Response(status=204)
 

@@ -37,6 +37,7 @@ class RegistrationsDoor:
 
     @answers_in_json
     async def _registration(self, request: web.Request) -> web.Response:
+        check_names(request)
         try:
             registration = self._broker.registrations.get(request.match_info["id"])
         except ResourceUnknownFault as fault:
@@ -45,6 +46,7 @@ class RegistrationsDoor:
 
     @answers_in_json
     async def _end_registration(self, request: web.Request) -> web.Response:
+        check_names(request)
         try:
             await self._broker.registrations.destroy(request.match_info["id"])
         except ResourceUnknownFault as fault:

@@ -136,8 +136,7 @@ def state_of(subscription: Subscription) -> str:
         return EXPIRED
     if subscription.paused:
         return PAUSED
-    failing = subscription.progress.first_failure is not None
-    return RETRYING if failing and subscription.cursor.backlog else LIVE
+    return RETRYING if subscription.retrying else LIVE
 
 
 def _reason(subscription: Subscription, state: str) -> str | None:

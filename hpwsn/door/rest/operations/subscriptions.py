@@ -64,6 +64,7 @@ class SubscriptionsDoor:
 
     @answers_in_json
     async def _create(self, request: web.Request) -> web.StreamResponse:
+        check_names(request)
         wanted = parse_webhook(await read_object(request, self._request_timeout, *FIELDS))
         try:
             subscription = await self._broker.subscriptions.subscribe(wanted, SoapVersion.SOAP12)
@@ -78,11 +79,13 @@ class SubscriptionsDoor:
 
     @answers_in_json
     async def _show(self, request: web.Request) -> web.StreamResponse:
+        check_names(request)
         return await self._describe(self._find(request), 200)
 
     @answers_in_json
     async def _change(self, request: web.Request) -> web.StreamResponse:
         """Renew, pause or resume; a renewal that is refused changes nothing."""
+        check_names(request)
         subscription = self._find(request)
         asked = await read_object(request, self._request_timeout, "expires", "paused")
         if not asked:
@@ -104,6 +107,7 @@ class SubscriptionsDoor:
     @answers_in_json
     async def _retry(self, request: web.Request) -> web.StreamResponse:
         """Try a failing consumer now, without the rest of its pause."""
+        check_names(request)
         subscription = self._find(request)
         _check_live(subscription)
         if subscription.paused:
@@ -115,6 +119,7 @@ class SubscriptionsDoor:
 
     @answers_in_json
     async def _end(self, request: web.Request) -> web.StreamResponse:
+        check_names(request)
         await self._broker.subscriptions.end_all([self._find(request)])
         return web.Response(status=204)
 

@@ -29,11 +29,12 @@ def test_a_path_belongs_to_a_door(path: str, door: str) -> None:
     assert [name for name, codes in statistics.requests.items() if codes.get("4xx") == 1] == [door]
 
 
-def test_only_answers_with_202_are_timed() -> None:
+def test_only_publications_that_are_accepted_are_timed() -> None:
     timings = Timings()
     statistics = HttpStatistics(timings)
     statistics.answered("/topics/A/events", 202, 0.1)
     statistics.answered("/topics/A/events", 400, 0.1)
+    statistics.answered("/subscriptions/1/retry", 202, 7.0)
     statistics.accepted(0.2, 5)
     assert sum(timings.accept.counts) == 6
     assert timings.accept.total == pytest.approx(1.1)
