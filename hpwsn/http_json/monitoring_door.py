@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import quote
 
 from aiohttp import web
 
@@ -25,6 +26,8 @@ from hpwsn_client.wsn.topics.topic import shown
 
 DEFAULT_RANGE = "5m"
 _NAMES_SHOWN = 20
+_LONGEST_NAME = 80
+"""Longest name of a node that is repeated in an address."""
 
 
 class MonitoringDoor:
@@ -69,13 +72,18 @@ class MonitoringDoor:
         history = self._histories.find(node)
         if history is None:
             raise faults.SoapFault(
-                f"the history of {shown(node)} is not here; {_known(self._histories)}", status=404
+                f"the history of {shown(node)} is not here; {self._where(node)}", status=404
             )
         range_ = request.query.get("range", DEFAULT_RANGE)
         if range_ not in RANGES:
             raise bad(f"range is {shown(range_)}; give {', '.join(RANGES)}")
         text = await in_thread(history.answer, range_, _metrics_of(request), self._clock())
         return web.json_response(text=text + "\n")
+
+    def _where(self, node: str) -> str:
+        """Which histories are here; a node leads to those of the other nodes of its cluster."""
+        known = _known(self._histories)
+        return known if self._name is None else f"{known}; ask another node by {_relayed(node)}"
 
     async def _list_alerts(self, request: web.Request) -> web.StreamResponse:
         check_names(request, "limit", "after")
@@ -108,6 +116,10 @@ def _known(histories: Histories) -> str:
     names = sorted(histories)
     listed = ", ".join(names[:_NAMES_SHOWN]) + (", …" if len(names) > _NAMES_SHOWN else "")
     return f"this process has that of: {listed or 'no node'}"
+
+
+def _relayed(node: str) -> str:
+    return f"/nodes/{quote(node, safe='') if len(node) <= _LONGEST_NAME else 'NAME'}/history"
 
 
 def _metrics_of(request: web.Request) -> tuple[str, ...]:

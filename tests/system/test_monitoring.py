@@ -14,7 +14,7 @@ from hpwsn_client import __version__
 from tests.harness import NodeProcess
 from tests.live_stream import Stream, live
 from tests.patience import eventually, patience
-from tests.raw_soap import call, subscribe
+from tests.raw_soap import call, notify, subscribe
 
 ALERTS_AT_ONCE = ("--set", "monitoring.alert_after=0", "--set", "monitoring.alert_keep=0")
 
@@ -99,6 +99,9 @@ async def test_the_history_has_every_figure_of_the_node(shared_node: NodeProcess
         ("/history?metrics=cpu,speed", 400, "metrics has 'speed'"),
         ("/history?metrics=", 400, "metrics has ''"),
         ("/history?node=nobody", 404, "'nobody'"),
+        ("/history?node=hall%202%2F", 404, "ask another node by /nodes/hall%202%2F/history"),
+        (f"/history?node={'n' * 81}", 404, "/nodes/NAME/history"),
+        ("/history?node=%ff", 404, "/history"),
         ("/history?rage=5m", 400, "parameter 'rage' is unknown"),
         ("/alerts?limit=0", 400, "limit is '0'"),
         ("/alerts?after=a%20b", 400, "after is 'a b'"),
@@ -298,12 +301,34 @@ async def test_ten_readers_get_the_same_bytes(node: NodeProcess) -> None:
 
 async def test_changes_are_told_to_those_who_asked(node: NodeProcess) -> None:
     async with live(node, "?kinds=subscriptions,topics") as stream:
-        assert await stream.event() == ("topics", {"total": 0})
-        assert await stream.event() == ("subscriptions", {"total": 0})
-        await call(node.url, subscribe("http://127.0.0.1:9/x", "A"))
+        revision = (await get(node, "/topics"))["revision"]
+        assert await stream.event() == ("topics", {"revision": revision, "total": 0, "busiest": []})
+        counts = {"live": 0, "paused": 0, "retrying": 0, "expired": 0}
+        assert await stream.event() == ("subscriptions", {"total": 0, "counts": counts})
+        path = await subscribed(node, "http://127.0.0.1:9/x")
         found = dict([await stream.event(), await stream.event()])
-        assert found["subscriptions"]["total"] == 1
-        assert found["topics"]["total"] == 1
+        assert found["subscriptions"] == {"total": 1, "counts": counts | {"live": 1}}
+        assert (found["topics"]["total"], found["topics"]["busiest"]) == (1, [])
+        assert found["topics"]["revision"] != revision
+        async with (
+            aiohttp.ClientSession() as session,
+            session.patch(node.base + path, json={"paused": True}) as answer,
+        ):
+            assert answer.status == 200
+        assert await stream.event() == ("subscriptions", {"total": 1, "counts": counts | {"paused": 1}})
+
+
+async def test_the_busiest_topics_are_told_while_they_have_events(node: NodeProcess) -> None:
+    async with live(node, "?kinds=topics") as stream:
+        for number in range(11):
+            for _ in range(1 if number else 2):
+                assert (await call(node.url, notify(f"T{number}", "<n/>"))).status == 202
+        async with patience():
+            while len(busiest := (await stream.until("topics"))["busiest"]) < 10:
+                pass
+        assert busiest[0]["topic"] == "T0"
+        rates = [each["rate"] for each in busiest]
+        assert rates[0] > rates[1] == rates[9] > 0
 
 
 async def test_a_reader_comes_back_with_its_last_id(node: NodeProcess) -> None:

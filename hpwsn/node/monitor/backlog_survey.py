@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from hpwsn.broker.subscriptions.subscription import State, Subscription
+from hpwsn.door.rest.operations.subscription_items import EXPIRED, LIVE, PAUSED, RETRYING
 
 STEP = 2000
 """Subscriptions that one step looks at."""
@@ -46,6 +47,21 @@ class Backlogs:
         """More waits than the threshold, and they are not paused."""
         self.nearly_full = Group()
         """Their queue is near its limit."""
+        self._total = self._paused = self._expired = 0
+
+    def count(self, subscription: Subscription) -> None:
+        """Count a subscription by its state; those that are retried are in `failing`."""
+        self._total += 1
+        if subscription.state is not State.LIVE:
+            self._expired += 1
+        elif subscription.paused:
+            self._paused += 1
+
+    def counts(self) -> dict[str, int]:
+        """How many subscriptions have each state, as `GET /subscriptions` tells it."""
+        retrying = self.failing.count
+        live = self._total - self._paused - retrying - self._expired
+        return {LIVE: live, PAUSED: self._paused, RETRYING: retrying, EXPIRED: self._expired}
 
 
 class BacklogSurvey:
@@ -81,6 +97,7 @@ class BacklogSurvey:
 
     def _look(self, subscription: Subscription) -> None:
         walk, waiting = self._walk, subscription.cursor.backlog
+        walk.count(subscription)
         if subscription.retrying:
             walk.failing.add(subscription, waiting)
         if not waiting or subscription.state is State.ENDED:

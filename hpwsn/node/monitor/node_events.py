@@ -35,7 +35,7 @@ class NodeEvents:
         self._problems: dict[str, str] = {}
         self._members: dict[str, str] | None = None
         self._topology: object = None
-        self._version = parts.tree.version
+        self._revision = parts.tree.revision
         self._changes = 0
 
     def listen(self) -> None:
@@ -89,9 +89,9 @@ class NodeEvents:
         return int(self._parts.topics.status()["changes"])
 
     def _look_at_topics(self) -> None:
-        version = self._parts.tree.version
-        if version != self._version:
-            self._version = version
+        revision = self._parts.tree.revision
+        if revision != self._revision:
+            self._revision = revision
             self._parts.live.changed("topics")
         before, self._changes = self._changes, self._directory_changes()
         if self._changes > before:

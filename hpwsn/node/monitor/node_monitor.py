@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from hpwsn.background import BackgroundTask
 from hpwsn.monitoring.histories import SAVE_EVERY
 from hpwsn.monitoring.process_figures import ProcessFigures
+from hpwsn.node.monitor.live_content import LiveContent
 from hpwsn.node.monitor.node_events import NodeEvents
 from hpwsn.node.monitor.node_findings import NodeFindings
 from hpwsn.node.monitor.node_sample import NodeSample
@@ -32,6 +33,7 @@ class NodeMonitor(BackgroundTask):
         self.sample = NodeSample(parts, self.process, connections)
         self._findings = NodeFindings(parts, self.sample)
         self._events = NodeEvents(parts)
+        self._content = LiveContent(parts, self.sample)
         self._saved = time.monotonic()
 
     async def open(self) -> None:
@@ -43,8 +45,7 @@ class NodeMonitor(BackgroundTask):
             parts.events_log.note("problem", problem)
         parts.histories.of(parts.name).restarted(parts.clock())
         parts.live.source("alerts", lambda: listed(parts.alerts.described()))
-        parts.live.source("topics", lambda: {"total": len(parts.tree)})
-        parts.live.source("subscriptions", lambda: {"total": len(parts.subscriptions)})
+        self._content.open()
         self._events.listen()
         self.crashed = crashed
         self.start()
@@ -66,6 +67,7 @@ class NodeMonitor(BackgroundTask):
         if parts.alerts.update(self._findings.look(now=now, wall=wall), now=now, wall=wall):
             parts.live.changed("alerts")
         self._events.look()
+        self._content.look()
         parts.events_log.tick()
         parts.live.tick()
 

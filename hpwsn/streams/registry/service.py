@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeGuard
 
 from hpwsn.errors import HpwsnError
 from hpwsn.matching.language.constraints import Constraint, parse_constraints
@@ -128,9 +128,16 @@ def parse_figures(given: object) -> dict[str, float]:
     return found
 
 
+def _is_text(value: object) -> TypeGuard[str]:
+    """Whether it is a text that a file can keep: JSON can have halves of characters, which UTF-8 has not."""
+    if not isinstance(value, str) or len(value) > MAX_TEXT:
+        return False
+    return value.isascii() or not any("\ud800" <= each <= "\udfff" for each in value)
+
+
 def _text(given: Mapping[str, Any], name: str) -> str:
     value = given.get(name, "")
-    if not isinstance(value, str) or len(value) > MAX_TEXT:
+    if not _is_text(value):
         raise ServiceRefused(f"{name} must be a text of at most {MAX_TEXT} characters")
     return value
 
@@ -140,7 +147,7 @@ def _texts(given: Mapping[str, Any], name: str) -> dict[str, str]:
     if not isinstance(found, dict) or len(found) > MAX_ENTRIES:
         raise ServiceRefused(f"{name} must be an object of at most {MAX_ENTRIES} texts")
     for key, value in found.items():
-        if not isinstance(value, str) or len(value) > MAX_TEXT or len(key) > MAX_TEXT:
+        if not _is_text(value) or not _is_text(key):
             raise ServiceRefused(f"{name}: {shown(key)} must be a text of at most {MAX_TEXT} characters")
     return found
 
@@ -167,9 +174,8 @@ def _plan_entry(position: int, given: object) -> PlanEntry:
     if not isinstance(inputs, list) or len(inputs) > MAX_ENTRIES:
         raise ServiceRefused(f"{where}: inputs must be a list of at most {MAX_ENTRIES} inputs")
     for each in inputs:
-        is_name = isinstance(each, str) and len(each) <= MAX_TEXT
         is_earlier = isinstance(each, int) and not isinstance(each, bool) and 0 <= each < position
-        if not is_name and not is_earlier:
+        if not _is_text(each) and not is_earlier:
             raise ServiceRefused(
                 f"{where}: the input {shown(str(each))} must be a name of at most {MAX_TEXT} characters, or"
                 " the position of an earlier entry, from 0"

@@ -177,3 +177,7 @@ def test_every_picture_of_the_matching_page_is_one_that_a_run_draws() -> None:
     engines = set(re.findall(r"plots/matching-engines-([a-z0-9-]+)\.svg", page))
     names = [f"{kind}, µs per event · filters 100 · default" for kind in (REQUESTS, PLACES)]
     assert engines == set(paper_curves.pictures_of([asdict(Row(name, 1.0)) for name in names]))
+
+
+def test_all_measures_what_monitoring_costs() -> None:
+    assert {"monitoring", "scrapes"} <= places()

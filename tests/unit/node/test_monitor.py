@@ -11,6 +11,8 @@ from types import SimpleNamespace
 import pytest
 
 from hpwsn.broker.admission.backbone_arrivals import Arrivals
+from hpwsn.broker.subscriptions.subscription import State
+from hpwsn.door.rest.operations.subscription_items import select
 from hpwsn.histogram import Timings
 from hpwsn.monitoring.node_history import FIGURES
 from hpwsn.node.monitor import backlog_survey
@@ -208,6 +210,22 @@ async def test_queues_are_surveyed_in_parts_and_the_worst_is_named(
     survey.step()
     assert survey.result.waiting == 0
     assert watched.names() == set()
+
+
+async def test_the_survey_counts_states_as_the_list_of_subscriptions_does(watched: Watched) -> None:
+    await watched.subscribe(5)
+    subscriptions = list(watched.parts.subscriptions)
+    failing, paused, _, away, ended = subscriptions
+    for each in (failing, paused, ended):
+        each.cursor.offer(10)
+    for each in (failing, paused, away, ended):
+        each.progress.first_failure = 1.0
+    paused.paused = True
+    ended.state = State.ENDED
+    watched.sample.backlogs.step()
+    counts = watched.sample.backlogs.result.counts()
+    assert counts == {"live": 2, "paused": 1, "retrying": 1, "expired": 1}
+    assert counts == select(subscriptions, "", None)[1]
 
 
 async def test_a_paused_subscription_is_not_behind(watched: Watched) -> None:
