@@ -11,6 +11,7 @@ import pytest
 
 from tests.harness import NodeProcess
 from tests.internal_topics import shows
+from tests.slapd import ADMIN, Slapd
 from tests.topic_edits import change, export
 
 START = """\
@@ -84,6 +85,21 @@ async def test_no_way_exposes_an_internal_topic_without_the_token(tmp_path: Path
             assert file.read_text() == START
             status, found, _ = await post(node, f"{path}{mark}dry_run=true", body, shows(node))
             assert status == 200, (path, body, found)
+
+
+async def test_a_server_is_guarded_too(slapd: Slapd, tmp_path: Path) -> None:
+    account = (f"--set=topics.edit_bind_dn={ADMIN}", f"--set=topics.edit_password_file={slapd.password_file}")
+    with NodeProcess(tmp_path / "data", "--topics", slapd.url, *account) as node:
+        status, found, _ = await post(node, REPLACE, {"text": START}, shows(node))
+        assert status == 200, found
+        before = await export(node)
+        for path, body in LIFTING:
+            status, found, challenge = await post(node, path, body)
+            assert (status, challenge) == (401, 'Bearer realm="hpwsn"'), (path, body, found)
+        assert await export(node) == before
+        path, body = LIFTING[0]
+        status, found, _ = await post(node, path, body, shows(node))
+        assert status == 200, found
 
 
 @pytest.mark.parametrize(("path", "body"), [LIFTING[0], LIFTING[7], LIFTING[15]])

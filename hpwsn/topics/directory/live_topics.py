@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Hashable, Iterable
+from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from hpwsn.background import in_thread
+from hpwsn.background import in_slices, in_thread
 from hpwsn.listeners import Listeners
 from hpwsn.topics.directory.directory import Directory
 from hpwsn.topics.directory.tree_cache import TreeCache
@@ -27,8 +27,6 @@ from hpwsn_client.wsn.topics.topic_expressions import Topic
 
 log = logging.getLogger(__name__)
 
-SLICE = 200
-"""Changed topics before the event loop runs other work."""
 SAVE_AFTER = 1.0
 """Seconds that changes are collected before the tree is saved."""
 REPORTED_WITHIN = 1.0
@@ -204,7 +202,7 @@ class LiveTopics:
             # Only reports change the known topics from now on, so a thread can read them.
             change = await in_thread(difference, self.known, change.declared)
         if change:
-            await self._change_tree(change)
+            await in_slices(self._change_tree(change))
             self._changes += 1
             log.info("topics: %d declared, %d removed", len(change.declared), len(change.removed))
         self._set_source("directory")
@@ -228,17 +226,15 @@ class LiveTopics:
         for entry in set(report.skipped) - set(() if last is None else last.skipped):
             log.warning("not a topic: %s", entry)
 
-    async def _change_tree(self, change: Change) -> None:
-        for number, item in enumerate(change.declared, 1):
+    def _change_tree(self, change: Change) -> Iterator[None]:
+        for item in change.declared:
             self._declare(item)
-            if not number % SLICE:
-                await asyncio.sleep(0)
+            yield
         # Leaves first: removing a topic removes its whole subtree at once, which can be large.
-        for number, topic in enumerate(sorted(change.removed, key=lambda t: -len(t.path)), 1):
+        for topic in sorted(change.removed, key=lambda t: -len(t.path)):
             self._tree.remove(topic)
             self._forget(self.known.pop(topic, None))
-            if not number % SLICE:
-                await asyncio.sleep(0)
+            yield
 
     def _take(self, declarations: Iterable[Declaration]) -> None:
         for declaration in declarations:
