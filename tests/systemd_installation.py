@@ -99,7 +99,8 @@ class Installation:
             path for path in map(Path, ("/usr/lib/systemd/system", "/lib/systemd/system")) if path.is_dir()
         )
         shutil.copytree(units, self.root / "usr/lib/systemd/system", symlinks=True)
-        self._program(self.root / "usr/bin/java", "exit 0")
+        for program in ("usr/bin/java", "bin/sh"):
+            self._program(self.root / program, "exit 0")
 
     def follow(self, document: Path) -> None:
         """Run the commands of a document, block by block, as one reader would."""

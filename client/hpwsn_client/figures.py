@@ -1,7 +1,8 @@
 """Figures of a client, publisher or receiver: what it has sent and received, by a method and in the log.
 
-An application that publishes or subscribes shows them in its own monitoring. The log gets one line at level
-INFO at the end, and at most one a minute while there is traffic.
+An application that publishes or subscribes shows them in its own monitoring. The log gets at most one line a
+minute while there is traffic, and one at the end, at level INFO; the only line of an object that lived for
+less than a minute is at level DEBUG.
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ class Counters:
         self._clock = clock
         self._counts = dict.fromkeys((each.name for each in fields(Figures)), 0.0)
         self._logged = dict(self._counts)
-        self._log_at = clock() + LOG_INTERVAL
+        self._created = clock()
+        self._log_at = self._created + LOG_INTERVAL
 
     @property
     def now(self) -> float:
@@ -107,4 +109,5 @@ class Counters:
             parts.append(
                 f"received {figures.received} in {figures.deliveries} deliveries, refused {figures.refused}"
             )
-        log.info("%s: %s", self._owner, "; ".join(parts))
+        young = self._clock() < self._created + LOG_INTERVAL
+        log.log(logging.DEBUG if young else logging.INFO, "%s: %s", self._owner, "; ".join(parts))

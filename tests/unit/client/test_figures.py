@@ -61,6 +61,16 @@ def test_the_log_has_a_line_a_minute_while_there_is_traffic_and_one_at_the_end(
     assert caplog.records[1].getMessage().endswith("; received 1 in 1 deliveries, refused 0")
 
 
+def test_the_line_of_an_object_of_less_than_a_minute_is_for_debugging(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with caplog.at_level(logging.DEBUG, "hpwsn_client.figures"):
+        counters = Counters("receiver")
+        counters.received(1)
+        counters.close()
+    assert [record.levelname for record in caplog.records] == ["DEBUG"]
+
+
 def test_an_object_without_traffic_logs_nothing(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "hpwsn_client.figures"):
         Counters("receiver").close()
