@@ -76,6 +76,7 @@ NEEDS: dict[str, tuple[Callable[[], bool], str]] = {
     ),
     f"Java {OLDEST_JAVA} or later": (_java, "apt-get install default-jre-headless"),
     "libfaketime": (lambda: bool(glob.glob(FAKETIME)), "apt-get install faketime"),  # noqa: PTH207
+    "Chromium": (lambda: _commands("chromium"), "apt-get install chromium"),
     "Prometheus": (lambda: _commands("prometheus", "promtool"), "apt-get install prometheus"),
     "openssl": (lambda: _commands("openssl"), "apt-get install openssl"),
     "curl": (lambda: _commands("curl"), "apt-get install curl"),
