@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from aiohttp import web
 
 from hpwsn.http_json.responses import answer
+from hpwsn.page.page_door import page_or
 from hpwsn.topics.directory.directory import TopicDirectoryError
 from hpwsn_admin.directory_topics import Topics
 from hpwsn_admin.members import Members
@@ -37,7 +38,7 @@ class AdminApi:
     def routes(self) -> list[web.RouteDef]:
         """The routes to add to the web application."""
         return [
-            web.get("/", self._welcome),
+            web.get("/", page_or(self._welcome)),
             web.get("/healthz", self._health),
             web.get("/openapi.json", self._describe),
             web.get("/api/status", self._status),

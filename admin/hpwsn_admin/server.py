@@ -17,6 +17,7 @@ from hpwsn.http_json.monitoring_door import MonitoringDoor
 from hpwsn.http_json.request_errors import errors_in_json
 from hpwsn.listening import open_listener, raise_file_limit
 from hpwsn.logs import set_up_logging
+from hpwsn.page.page_door import PageDoor
 from hpwsn.routing.membership.credentials import shared_secret
 from hpwsn.routing.membership.signing import Verifier
 from hpwsn.routing.relay.relay import Relay
@@ -79,6 +80,7 @@ class AdminNode:
         Origins(server.cors_origins, server.websocket_origins, (self._config.admin.host,)).join(app)
         for api in (self._api, self._member_api, self._cluster_api):
             app.add_routes(api.routes())
+        app.add_routes(PageDoor().routes())
         self._relay.join(app)
         AdminMetrics(self._members).join(app)
         app.add_routes(SessionDoor(NAME, "admin", lambda: self._topics_source).routes())

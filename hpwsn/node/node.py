@@ -60,6 +60,7 @@ from hpwsn.node.cluster_doors import open_cluster_doors
 from hpwsn.node.monitor.node_monitor import NodeMonitor
 from hpwsn.node.node_parts import Parts
 from hpwsn.node.port import Port
+from hpwsn.page.page_door import PageDoor
 from hpwsn.settings import Config
 from hpwsn.settings_reload import Reread, SettingsReload
 from hpwsn_client.wsn.soap.xml import Limits
@@ -214,6 +215,7 @@ class Node:
         app.add_routes(RegistrationsDoor(parts.broker).routes())
         status = self._open_status()
         app.add_routes(status.routes())
+        app.add_routes(PageDoor().routes())
         app.add_routes(self._metrics(status).routes())
         open_cluster_doors(app, parts, lambda: self.monitor.sample.values)
         app.add_routes(SessionDoor(self.name, "node", parts.topic_editing.state).routes())

@@ -68,7 +68,7 @@ PACKAGES = (
 
 
 def fetch(package: Package, folder: Path) -> dict[str, bytes]:
-    """Its `package.json`, and its files by their names in the vendor folder; npm checks the archive's hash."""
+    """Its `package.json`, and its files by their names in the vendor folder; npm checks the hash."""
     command = ["npm", "pack", "--json", "--ignore-scripts", f"{package.name}@{package.version}"]
     answer = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, check=True)
     wanted = {"package.json": "package.json", **package.files}

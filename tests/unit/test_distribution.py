@@ -1,7 +1,9 @@
 """What the distributions say of the Pythons that they run on is what the scripts take."""
 
 import re
+from collections.abc import Mapping
 from configparser import ConfigParser
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
@@ -61,12 +63,18 @@ def test_every_data_file_beside_the_modules_is_in_the_distribution() -> None:
         package: [pattern.strip() for pattern in patterns.split(",")]
         for package, patterns in parser["options.package_data"].items()
     }
-    files = [
-        file for file in (ROOT / "hpwsn").rglob("*") if file.suffix in (".json", ".toml", ".wsdl", ".xsd")
-    ]
-    missing = [
-        str(file.relative_to(ROOT))
-        for file in files
-        if not any(map(file.match, declared.get(".".join(file.relative_to(ROOT).parts[:-1]), [])))
-    ]
+    files = [file for file in (ROOT / "hpwsn").rglob("*") if is_data(file)]
+    missing = [str(file.relative_to(ROOT)) for file in files if not is_declared(file, declared)]
     assert files and not missing
+
+
+def is_data(file: Path) -> bool:
+    return file.is_file() and "__pycache__" not in file.parts and file.suffix != ".py"
+
+
+def is_declared(file: Path, declared: Mapping[str, list[str]]) -> bool:
+    """Whether a pattern of its package covers a file; `**` is for what lies in folders of data."""
+    package = next(folder for folder in file.parents if (folder / "__init__.py").is_file())
+    patterns = declared.get(".".join(package.relative_to(ROOT).parts), [])
+    name = str(file.relative_to(package))
+    return any(fnmatchcase(name, pattern) for pattern in patterns if "/" not in name or "**" in pattern)

@@ -181,7 +181,22 @@ RULES = (
             "hpwsn.routing",
             "hpwsn.monitoring",
         ),
-        ("hpwsn.door",),
+        ("hpwsn.door", "hpwsn.page"),
+    ),
+    Rule(
+        "the page gets its data from the browser's requests, and its door has none",
+        ("hpwsn.page",),
+        (
+            "hpwsn.broker",
+            "hpwsn.door",
+            "hpwsn.journal",
+            "hpwsn.monitoring",
+            "hpwsn.node",
+            "hpwsn.routing",
+            "hpwsn.settings",
+            "hpwsn.streams",
+            "hpwsn.topics",
+        ),
     ),
     Rule(
         "monitoring gets figures from its callers, so that the admin node can use it too",

@@ -1,7 +1,7 @@
 """Health, readiness and status of a node.
 
 It reads the counters of the broker and keeps none of its own. /healthz and / answer in plain text, the other
-paths in JSON.
+paths in JSON; / leads browsers to the page.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from aiohttp import web
 from hpwsn.broker.broker import Broker
 from hpwsn.broker.push.pool import Pusher
 from hpwsn.door.rest.json_answers import answers_in_json, check_names
+from hpwsn.page.page_door import page_or
 from hpwsn_client import __version__
 
 Problems = Callable[[], list[str]]
@@ -45,7 +46,7 @@ class StatusDoor:
     def routes(self) -> list[web.RouteDef]:
         """Return the routes for the node's web application."""
         return [
-            web.get("/", self._welcome),
+            web.get("/", page_or(self._welcome)),
             web.get("/healthz", self._health),
             web.get("/readyz", self._ready),
             web.get("/status", self._status),

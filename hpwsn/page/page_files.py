@@ -1,0 +1,92 @@
+"""The files of the page, read from the installed package on first use and then kept in memory.
+
+A file is read and compressed in a thread, once, and again after it has changed, so that a checkout can be
+edited under a running node. Only plain names of known types are looked up: no request can lead to a file
+outside the folder.
+"""
+
+from __future__ import annotations
+
+import re
+import stat
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from hpwsn.background import in_thread
+
+FOLDERS = ("app", "styles", "vendor")
+"""The folders whose files have addresses of their own."""
+INDEX = "index.html"
+TYPES = {
+    "css": "text/css; charset=utf-8",
+    "html": "text/html; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "json": "application/json; charset=utf-8",
+    "png": "image/png",
+    "svg": "image/svg+xml; charset=utf-8",
+    "txt": "text/plain; charset=utf-8",
+    "woff2": "font/woff2",
+}
+"""The type of a file by the end of its name; a file of another type is not served."""
+COMPRESSED = frozenset({"png", "woff2"})
+"""Types that are compressed as they are."""
+LONGEST_NAME = 200
+
+_NAME = re.compile(r"(?:[A-Za-z0-9_-]+/)*[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*\.([a-z0-9]+)")
+"""Folders and a file, separated by single slashes; no name begins with a dot or holds two in a row."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageFile:
+    """A file as it is answered; `compressed` is its gzip form, None if that is not smaller."""
+
+    content: bytes
+    compressed: bytes | None
+    type: str
+    digest: str
+
+
+class PageFiles:
+    """The files below one folder, by default that of the package."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder
+        self._known: dict[str, tuple[tuple[int, int], PageFile]] = {}
+
+    async def find(self, name: str) -> PageFile | None:
+        """The file of that name, such as `app/main.js`; None if there is none that may be served."""
+        matched = _NAME.fullmatch(name) if len(name) <= LONGEST_NAME else None
+        if matched is None or matched[1] not in TYPES:
+            return None
+        path = self._root() / name
+        try:
+            found = path.stat()
+        except OSError:
+            return None
+        if not stat.S_ISREG(found.st_mode):
+            return None
+        version = (found.st_mtime_ns, found.st_size)
+        known = self._known.get(name)
+        if known is None or known[0] != version:
+            known = self._known[name] = (version, await in_thread(load, path, matched[1]))
+        return known[1]
+
+    def _root(self) -> Path:
+        if self._folder is None:
+            self._folder = Path(str(files("hpwsn.page") / "static"))
+        return self._folder
+
+
+def load(path: Path, ending: str) -> PageFile:
+    """Read and compress a file of a known type."""
+    # Few nodes are ever asked for the page.
+    import gzip
+    import hashlib
+
+    content = path.read_bytes()
+    # Without a time the compressed bytes depend on the content only.
+    compressed = None if ending in COMPRESSED else gzip.compress(content, mtime=0)
+    if compressed is not None and len(compressed) >= len(content):
+        compressed = None
+    return PageFile(content, compressed, TYPES[ending], hashlib.sha256(content).hexdigest()[:32])
