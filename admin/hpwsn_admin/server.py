@@ -118,7 +118,9 @@ async def _serve(config: Config, settings: SettingsReload) -> int:
     asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, settings.reload)
     node = AdminNode(config)
     await node.start()
-    log.info("the admin node is ready; its state is in %s", config.admin.dir)
+    log.info(
+        "the admin node is ready; its page is %s/ui/, its state is in %s", node.base_url(), config.admin.dir
+    )
     print(f"ready {node.base_url()}/", flush=True)  # noqa: T201
     await stop.wait()
     await node.close()

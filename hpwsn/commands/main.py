@@ -239,6 +239,7 @@ def next_steps(url: str, data: Path) -> str:
     option = "" if reachable == DEFAULT_URL else f" --url {shlex.quote(reachable)}"
     return f"""
 HPwsn listens on {url}
+Its page for browsers is {reachable.removesuffix("/wsn")}/ui/
 
 Try it in another terminal:
   {command} listen sensors{option}

@@ -336,7 +336,8 @@ async def _serve(config: Config, ready: Callable[[str], None], settings: Setting
         await node.start()
     # Before, the command ignores SIGHUP: a node that has just started has read everything.
     loop.add_signal_handler(signal.SIGHUP, _reload, node, settings, stop)
-    log.info("node %s is ready; its state is in %s", node.name, config.data.dir)
+    page = f"{node.port.base_url()}/ui/"
+    log.info("node %s is ready; its page is %s, its state is in %s", node.name, page, config.data.dir)
     ready(node.port.listening_url)
     await stop.wait()
     log.info("stopping: draining requests and deliveries")

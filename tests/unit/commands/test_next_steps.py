@@ -42,6 +42,8 @@ def test_commands_name_an_address_that_can_be_connected_to_and_pasted(url: str, 
     text = next_steps(url, Path("data"))
     assert f"listen sensors --url {said}\n" in text
     assert f"HPwsn listens on {url}\n" in text
+    page = said.strip("'").removesuffix("wsn") + "ui/"
+    assert f"Its page for browsers is {page}\n" in text
 
 
 def test_a_node_at_all_addresses_of_the_default_port_needs_no_option() -> None:
