@@ -1,0 +1,99 @@
+// Keeps the shared state up to date: the stream /live, or questions while another stream has this tab's place.
+//
+// A view that follows a topic takes the place of the stream (stream.js); meanwhile status, alerts and topology
+// are asked every two seconds. The figures of the cluster are asked in the same rhythm, since heartbeats
+// bring them. Nothing is asked while the tab is hidden or the user has paused.
+import { get, urlOf } from "./api.js";
+import { loadSession, state } from "./state.js";
+import { openStream, takeStream } from "./stream.js";
+
+const EVERY = 2000;
+const OWN_EVERY = 1000;
+const KINDS = ["status", "topology", "topics", "subscriptions", "alerts"];
+
+let release = null;
+let followed = false;
+let timer = 0;
+let asking = false;
+
+function told(kind, data) {
+  const { live } = state.get();
+  state.set({ live: { ...live, [kind]: data }, connection: "live", heard: Date.now() });
+}
+
+function heard(event) {
+  if (event.type === "reset") {
+    loadSession().catch(() => {});
+    state.set({ live: {} });
+    return;
+  }
+  told(event.type, JSON.parse(event.data));
+  if (event.type === "topology") ask();
+}
+
+function away(error) {
+  state.set({ connection: "away", problem: error?.message ?? null });
+}
+
+function connected(name, error) {
+  if (name === "lost" || name === "refused") away(error);
+  else if (name === "connecting" && state.get().connection !== "away") state.set({ connection: "connecting" });
+  else if (name === "open" && state.get().connection === "away") loadSession().catch(() => {});
+}
+
+function open() {
+  followed = true;
+  const kinds = state.get().session?.kind === "admin" ? ["status", "topology", "alerts"] : KINDS;
+  return openStream({
+    url: () => urlOf("live", { query: { kinds: kinds.join(",") } }), onEvent: heard, onState: connected,
+  });
+}
+
+function replaced() {
+  followed = false;
+}
+
+/** Asks for the figures of the cluster now, and for what the stream would tell while it is closed. */
+export async function ask() {
+  if (asking || document.hidden || state.get().paused) return;
+  asking = true;
+  try {
+    const cluster = await get("cluster");
+    state.set({ cluster, heard: Date.now() });
+    if (!followed) await askRest();
+  } catch (error) {
+    if (!followed || !state.get().cluster) away(error);
+  } finally {
+    asking = false;
+  }
+}
+
+async function askRest() {
+  const admin = state.get().session?.kind === "admin";
+  const [status, alerts] = await Promise.all([get(admin ? "api/status" : "status"), get("alerts")]);
+  const back = state.get().connection === "away";
+  state.set({ live: { ...state.get().live, status, alerts }, connection: "live", heard: Date.now() });
+  if (back) await loadSession();
+}
+
+function tick() {
+  clearTimeout(timer);
+  const alone = (state.get().cluster?.clusters ?? []).every((each) => each.nodes.length < 2);
+  timer = setTimeout(() => ask().finally(tick), alone ? OWN_EVERY : EVERY);
+}
+
+/** Starts the stream and the questions. */
+export function startLive() {
+  release = takeStream(open, replaced);
+  ask();
+  tick();
+  document.addEventListener("visibilitychange", () => { if (!document.hidden) ask(); });
+}
+
+/** Stops or resumes all live updates. */
+export function setPaused(paused) {
+  state.set({ paused, connection: paused ? "paused" : "connecting" });
+  release?.();
+  release = paused ? null : takeStream(open, replaced);
+  if (!paused) ask();
+}

@@ -1,0 +1,64 @@
+// The start of the page: choices, session, live updates, keys, and the shell with the view of the address.
+import { html, render, useEffect, useState } from "./html.js";
+import { followLinks, useAddress } from "./address.js";
+import { startKeys } from "./keys.js";
+import { startLive } from "./live.js";
+import { applyChoices, loadSession, state, useShared, wordsOf } from "./state.js";
+import { VIEWS } from "./views.js";
+import { Button } from "./parts/controls.js";
+import { Dialogs } from "./parts/dialogs.js";
+import { Loading, Notice } from "./parts/lists.js";
+import { Toasts } from "./parts/toasts.js";
+import { Shell } from "./shell/shell.js";
+import { SignIn } from "./shell/sign_in.js";
+
+function View() {
+  const name = useAddress((found) => found.view);
+  const [shown, setShown] = useState({ name: null, component: null, error: null });
+  const view = VIEWS[name];
+  useEffect(() => {
+    if (!view) return undefined;
+    let current = true;
+    document.title = `${view.title} · HPwsn`;
+    view.load()
+      .then((component) => current && setShown({ name, component, error: null }))
+      .catch((error) => current && setShown({ name, component: null, error }));
+    return () => { current = false; };
+  }, [name]);
+  if (!view) return html`<${Notice} kind="empty">There is no view of this name. <a href="./">Go to the overview</a><//>`;
+  if (shown.error) return html`<p class="note bad" role="alert">${wordsOf(shown.error)}</p>`;
+  if (shown.name !== name) return html`<${Loading} />`;
+  return html`<${shown.component} key=${name} />`;
+}
+
+function Page() {
+  const session = useShared((shared) => shared.session);
+  const problem = useShared((shared) => shared.problem);
+  const signIn = useShared((shared) => shared.signIn);
+  return html`<${Shell}>
+      ${session ? html`<${View} />`
+        : problem ? html`<${Notice} kind="error"><p>${problem}</p><${Button} onClick=${start}>Try again<//><//>`
+          : html`<${Loading} />`}
+    <//>
+    ${signIn && html`<${SignIn} error=${signIn} />`}
+    <${Dialogs} /><${Toasts} />`;
+}
+
+let started = false;
+
+async function start() {
+  try {
+    await loadSession();
+    if (!started) startLive();
+    started = true;
+  } catch (error) {
+    state.set({ problem: wordsOf(error), connection: "away" });
+    if (error.status !== 401) setTimeout(start, 2000);
+  }
+}
+
+applyChoices();
+followLinks();
+startKeys();
+render(html`<${Page} />`, document.getElementById("page"));
+start();
