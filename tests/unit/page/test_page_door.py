@@ -35,7 +35,7 @@ class Door:
 
     async def ask(self, path: str, method: str = "GET", **headers: str) -> web.Response:
         given = {name.replace("_", "-"): value for name, value in headers.items()}
-        response = await self._handle(make_mocked_request(method, path, headers=given))  # type: ignore[misc]
+        response = await self._handle(make_mocked_request(method, path, headers=given))
         assert isinstance(response, web.Response)
         return response
 
