@@ -1,0 +1,50 @@
+"""A real browser for the tests of the page, and a node to look at.
+
+The browser is one for all tests of a process. It lives in an event loop, so all tests here run in one loop,
+that of the session. Fixtures: `open_page`, and those of tests/system (`node`, `shared_node`, `slapd`). Events
+are published by `publish` of tests/webhooks.py, consumers are those of tests/consumer.py, and topics are
+edited by tests/topic_edits.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from page_pictures.browser import browsing
+from playwright.async_api import Browser, expect
+
+from tests.needs import need
+from tests.patience import PATIENCE
+from tests.system.page.opened_page import OpenedPages
+
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let the tests here run in the browser's loop."""
+    for item in items:
+        if HERE in item.path.parents and pytest_asyncio.is_async_test(item):
+            item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def browser() -> AsyncIterator[Browser]:
+    """Chromium, for all tests of this process."""
+    need("Chromium")
+    expect.set_options(timeout=PATIENCE * 1000)
+    async with browsing() as running:
+        yield running
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def open_page(browser: Browser) -> AsyncIterator[OpenedPages]:
+    """Opens pages; at its end the test fails for what went wrong in one of them."""
+    pages = OpenedPages(browser)
+    try:
+        yield pages
+        await pages.check()
+    finally:
+        await pages.close()
