@@ -36,7 +36,8 @@ function publish() {
 }
 
 function pressed(event) {
-  if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target) || document.querySelector("dialog[open]")) return;
+  const taken = event.ctrlKey || event.metaKey || event.altKey || typing(event.target);
+  if (taken || document.querySelector("dialog[open]")) return;
   const chord = Date.now() - began < CHORD;
   began = 0;
   const found = chord && Object.entries(VIEWS).find(([, view]) => view.letter === event.key);

@@ -1,20 +1,21 @@
 // Keeps the shared state up to date: the stream /live, or questions while another stream has this tab's place.
 //
-// A view that follows a topic takes the place of the stream (stream.js); meanwhile status, alerts and topology
-// are asked every two seconds. The figures of the cluster are asked in the same rhythm, since heartbeats
-// bring them. Nothing is asked while the tab is hidden or the user has paused.
+// The figures of the cluster are asked every two seconds, since heartbeats bring them; of a node alone, every
+// second. A view that follows a topic takes the place of the stream (stream.js); meanwhile status and alerts
+// are asked too, every four seconds. Nothing is asked while the tab is hidden or the user has paused.
 import { get, urlOf } from "./api.js";
 import { loadSession, state } from "./state.js";
-import { openStream, takeStream } from "./stream.js";
+import { freezeStream, openStream, takeStream } from "./stream.js";
 
 const EVERY = 2000;
-const OWN_EVERY = 1000;
+const ALONE_EVERY = 1000;
+const REST_EVERY = 4000;
 const KINDS = ["status", "topology", "topics", "subscriptions", "alerts"];
 
-let release = null;
 let followed = false;
 let timer = 0;
 let asking = false;
+let rest = 0;
 
 function told(kind, data) {
   const { live } = state.get();
@@ -59,8 +60,8 @@ export async function ask() {
   asking = true;
   try {
     const cluster = await get("cluster");
-    state.set({ cluster, heard: Date.now() });
-    if (!followed) await askRest();
+    state.set({ cluster, heard: Date.now(), ...(!followed && { connection: "live" }) });
+    if (!followed && Date.now() - rest >= REST_EVERY - EVERY / 2) await askRest();
   } catch (error) {
     if (!followed || !state.get().cluster) away(error);
   } finally {
@@ -69,22 +70,21 @@ export async function ask() {
 }
 
 async function askRest() {
+  rest = Date.now();
   const admin = state.get().session?.kind === "admin";
   const [status, alerts] = await Promise.all([get(admin ? "api/status" : "status"), get("alerts")]);
-  const back = state.get().connection === "away";
-  state.set({ live: { ...state.get().live, status, alerts }, connection: "live", heard: Date.now() });
-  if (back) await loadSession();
+  state.set({ live: { ...state.get().live, status, alerts }, heard: Date.now() });
 }
 
 function tick() {
   clearTimeout(timer);
   const alone = (state.get().cluster?.clusters ?? []).every((each) => each.nodes.length < 2);
-  timer = setTimeout(() => ask().finally(tick), alone ? OWN_EVERY : EVERY);
+  timer = setTimeout(() => ask().finally(tick), alone && followed ? ALONE_EVERY : EVERY);
 }
 
 /** Starts the stream and the questions. */
 export function startLive() {
-  release = takeStream(open, replaced);
+  takeStream(open, replaced);
   ask();
   tick();
   document.addEventListener("visibilitychange", () => { if (!document.hidden) ask(); });
@@ -93,7 +93,6 @@ export function startLive() {
 /** Stops or resumes all live updates. */
 export function setPaused(paused) {
   state.set({ paused, connection: paused ? "paused" : "connecting" });
-  release?.();
-  release = paused ? null : takeStream(open, replaced);
+  freezeStream(paused);
   if (!paused) ask();
 }

@@ -141,31 +141,45 @@ export function openStream({ url, onEvent, onState = () => {}, lastId }) {
 }
 
 const places = [];
+let frozen = false;
 
 /**
  * Makes the stream that `open` returns the only one of this tab; returns what gives the place back. `waiting`
- * is called while another one has the place.
+ * is called when another one takes the place.
  */
 export function takeStream(open, waiting = () => {}) {
   const place = { open, waiting, stream: null };
-  const top = places.at(-1);
-  if (top) suspend(top);
+  const before = places.at(-1);
+  if (before) {
+    stop(before);
+    before.waiting();
+  }
   places.push(place);
-  place.stream = open();
+  start(place);
   return () => {
     const index = places.indexOf(place);
     if (index < 0) return;
     const active = index === places.length - 1;
     places.splice(index, 1);
-    place.stream?.close();
-    place.stream = null;
-    const next = places.at(-1);
-    if (active && next) next.stream = next.open();
+    stop(place);
+    if (active && places.length) start(places.at(-1));
   };
 }
 
-function suspend(place) {
+/** Closes the stream of this tab until it is called with false; whoever has the place keeps it. */
+export function freezeStream(freeze) {
+  frozen = freeze;
+  const active = places.at(-1);
+  if (!active) return;
+  if (freeze) stop(active);
+  else start(active);
+}
+
+function start(place) {
+  if (!frozen && !place.stream) place.stream = place.open();
+}
+
+function stop(place) {
   place.stream?.close();
   place.stream = null;
-  place.waiting();
 }

@@ -48,7 +48,9 @@ export function Tabs({ label, tabs, value, onChange, children }) {
 }
 
 /** A text field with an icon. `onText` gets every change, `onEnter` the text at Enter, `onClear` clears. */
-export function Field({ icon, label, value, onText, onEnter, onClear, invalid, testid, mono, hint, inputRef, ...rest }) {
+export function Field({
+  icon, label, value, onText, onEnter, onClear, invalid, testid, mono, hint, inputRef, ...rest
+}) {
   const own = useRef(null);
   const ref = inputRef ?? own;
   return html`<div class=${classes("field", invalid && "invalid", mono && "mono")}>

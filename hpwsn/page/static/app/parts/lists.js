@@ -89,7 +89,8 @@ export function useList({ path, query, nodes, key, order, every = REFRESH }) {
 
   const load = useCallback(async () => {
     const asked = wanted;
-    const answers = await Promise.all((nodes ?? [undefined]).map((node) => readPages(path, query, node, limit.current)));
+    const from = nodes ?? [undefined];
+    const answers = await Promise.all(from.map((node) => readPages(path, query, node, limit.current)));
     if (now.current !== asked) return;
     setFound((before) => merged(answers, { asked, order, before }));
   }, [wanted]);

@@ -14,7 +14,8 @@ async function search(text, node) {
   const [topics, subscriptions] = await Promise.all(["topics", "subscriptions"].map((path) => (
     get(path, { node, query }).then((answer) => answer.items).catch(() => []))));
   const wanted = text.toLowerCase();
-  const nodes = nodesOf(state.get().cluster).filter((each) => each.name.toLowerCase().includes(wanted)).slice(0, MOST);
+  const named = nodesOf(state.get().cluster).filter((each) => each.name.toLowerCase().includes(wanted));
+  const nodes = named.slice(0, MOST);
   return [
     ...topics.map((each) => ({ kind: "topic", text: each.topic, open: () => go("topics", { topic: each.topic }) })),
     ...nodes.map((each) => ({ kind: "node", text: each.name, open: () => go("topology", { id: each.name }) })),

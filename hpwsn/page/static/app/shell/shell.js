@@ -32,8 +32,11 @@ function useNumbers() {
   }, [admin]);
   const sum = (name) => combined(name, alive.map((node) => node.figures?.[name]));
   return {
-    topics: live.topics?.total ?? sum("topics"), subscriptions: sum("subscriptions"), "dead-letters": sum("dead_letters"),
-    topology: nodes.length > 1 ? nodes.length : null, streams,
+    topics: live.topics?.total ?? sum("topics"),
+    subscriptions: sum("subscriptions"),
+    "dead-letters": sum("dead_letters"),
+    topology: nodes.length > 1 ? nodes.length : null,
+    streams,
   };
 }
 
