@@ -126,9 +126,9 @@ export function short(value) {
 }
 
 // Control characters, marks of direction, and halves of pairs could disguise a text; they are shown by number.
-const DISGUISES = new RegExp(
-  "[\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u2069\\ufeff\\ud800-\\udfff]", "gu",
-);
+const CONTROLS = "\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f";
+const MARKS = "\\u00ad\\u061c\\u180e\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u2069\\ufeff";
+const DISGUISES = new RegExp(`[${CONTROLS}${MARKS}\\ud800-\\udfff\\u{e0000}-\\u{e007f}]`, "gu");
 const escaped = (character) => `\\u${character.codePointAt(0).toString(16).padStart(4, "0")}`;
 
 /** A text of others with everything invisible made visible; tabs and line feeds stay. */

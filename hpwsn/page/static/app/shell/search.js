@@ -19,8 +19,8 @@ async function search(text, node) {
   return [
     ...topics.map((each) => ({ kind: "topic", text: each.topic, open: () => go("topics", { topic: each.topic }) })),
     ...nodes.map((each) => ({ kind: "node", text: each.name, open: () => go("topology", { id: each.name }) })),
-    ...subscriptions.map((each) => ({
-      kind: "subscription", text: each.consumer || each.id, open: () => go("subscriptions", { q: each.id, id: each.id }),
+    ...subscriptions.map(({ id, consumer }) => ({
+      kind: "subscription", text: consumer || id, open: () => go("subscriptions", { q: id, id }),
     })),
   ];
 }
