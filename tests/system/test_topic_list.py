@@ -149,6 +149,20 @@ async def test_wrong_parameters_get_errors_that_name_them(node: NodeProcess) -> 
     assert (status, "/topics/road:ring/events" in words) == (404, True)
 
 
+async def test_named_topics_are_on_one_page_in_tree_order_without_those_that_do_not_exist(
+    node: NodeProcess,
+) -> None:
+    found = await listed(node, "?topic=road:ring&topic=anpr&topic=road/ring&topic=road:gone")
+    assert [item["topic"] for item in found["items"]] == ["anpr", "road:ring"]
+    assert (found["next"], found["total"]) == (None, 2)
+    assert found["items"][1] == json.loads((await get(node, "/topics/road:ring"))[2])
+    assert await names(node, "?topic=gone") == []
+    assert (await error(node, "/topics?topic=a%20b"))[0] == 400
+    assert "topic goes without depth" in (await error(node, "/topics?topic=road&depth=1"))[1]
+    many = "&".join(["topic=a"] * 1001)
+    assert "1001 topics are named" in (await error(node, f"/topics?{many}"))[1]
+
+
 async def test_topics_with_the_names_of_other_addresses_are_found_with_their_namespace(
     node: NodeProcess,
 ) -> None:

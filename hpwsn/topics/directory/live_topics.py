@@ -160,6 +160,8 @@ class LiveTopics:
         skipped = () if self._last is None else self._last.skipped
         return {
             "source": self._source or "none",
+            "address": self._directory.source,
+            "open": self._tree.open,
             "connected": int(self._last is not None and self._last.problem is None),
             "problem": self._directory_problem(),
             "changes": self._changes,

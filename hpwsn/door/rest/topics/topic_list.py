@@ -30,6 +30,8 @@ BUSIEST = "-rate"
 
 There is no next page: rates change before anybody asks for it.
 """
+MOST_NAMED = 1000
+"""The most topics that a request can name by `topic`."""
 _ONE = "/topics/{topic:(?!(?:changes|export|import|namespace)$)[^/]+}"
 """A topic with the name of another address below /topics is found as `{urn:hpwsn:topics}import`."""
 Etag = Callable[[Node[Subscriber]], str | None]
@@ -51,7 +53,9 @@ class TopicListDoor:
 
     @answers_in_json
     async def _list(self, request: web.Request) -> web.StreamResponse:
-        check_names(request, "under", "depth", "q", "sort", "limit", "after")
+        check_names(request, "under", "depth", "q", "sort", "limit", "after", "topic")
+        if "topic" in request.query:
+            return await self._list_named(request)
         limit, depth, last = limit_of(request), _depth_of(request), _last_of(request)
         by_rate = _sorts_by_rate(request)
         under, text = _under_of(request), request.query.get("q", "").strip()
@@ -76,6 +80,13 @@ class TopicListDoor:
             },
             200,
         )
+
+    async def _list_named(self, request: web.Request) -> web.StreamResponse:
+        named = _named_of(request)
+        revision, overview = self._overviews.revision, await self._overviews.current()
+        known = overview.order.positions
+        items = await self._items(overview, sorted({known[topic] for topic in named if topic in known}))
+        return answer({"revision": revision, "items": items, "next": None, "total": len(items)}, 200)
 
     @answers_in_json
     async def _show(self, request: web.Request) -> web.StreamResponse:
@@ -140,6 +151,17 @@ def _joined(topics: Iterable[Topic]) -> str:
 def _under_of(request: web.Request) -> Topic | None:
     text = request.query.get("under", "").strip()
     return Topic.parse(text) if text else None
+
+
+def _named_of(request: web.Request) -> list[Topic]:
+    """The topics that the request names; other parameters have no meaning then."""
+    others = [name for name in ("under", "depth", "q", "sort", "limit", "after") if name in request.query]
+    if others:
+        raise bad(f"topic goes without {others[0]}: it lists the named topics, on one page")
+    texts = request.query.getall("topic")
+    if len(texts) > MOST_NAMED:
+        raise bad(f"{len(texts)} topics are named; the limit is {MOST_NAMED} of a request")
+    return [Topic.parse(text) for text in texts]
 
 
 def _depth_of(request: web.Request) -> int | None:
