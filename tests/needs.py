@@ -25,6 +25,7 @@ MQTT_JAR = Path("/usr/share/java/mqtt-client.jar")
 AMQP_JARS = ("activemq-amqp", "proton-j")
 KAFKA_JARS = ("server", "spark")
 FAKETIME = "/usr/lib/*/faketime/libfaketimeMT.so.1"
+AXE = ROOT / "scripts" / "page-tools" / "node_modules" / "axe-core" / "axe.min.js"
 OLDEST_JAVA = 17
 
 
@@ -77,6 +78,7 @@ NEEDS: dict[str, tuple[Callable[[], bool], str]] = {
     f"Java {OLDEST_JAVA} or later": (_java, "apt-get install default-jre-headless"),
     "libfaketime": (lambda: bool(glob.glob(FAKETIME)), "apt-get install faketime"),  # noqa: PTH207
     "Chromium": (lambda: _commands("chromium"), "apt-get install chromium"),
+    "axe-core": (AXE.exists, "apt-get install npm, then scripts/test fetches it"),
     "Prometheus": (lambda: _commands("prometheus", "promtool"), "apt-get install prometheus"),
     "openssl": (lambda: _commands("openssl"), "apt-get install openssl"),
     "curl": (lambda: _commands("curl"), "apt-get install curl"),

@@ -8,7 +8,7 @@ edited by tests/topic_edits.py.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,7 @@ import pytest_asyncio
 from page_pictures.browser import browsing
 from playwright.async_api import Browser, expect
 
+from tests.cluster import AdminProcess
 from tests.needs import need
 from tests.patience import PATIENCE
 from tests.system.page.opened_page import OpenedPages
@@ -45,6 +46,12 @@ async def open_page(browser: Browser) -> AsyncIterator[OpenedPages]:
     pages = OpenedPages(browser)
     try:
         yield pages
-        await pages.check()
     finally:
-        await pages.close()
+        await pages.finish()
+
+
+@pytest.fixture(scope="module")
+def admin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AdminProcess]:
+    """An admin node without members."""
+    with AdminProcess(tmp_path_factory.mktemp("admin") / "data") as running:
+        yield running

@@ -92,9 +92,17 @@ class OpenedPages:
         for faults in self._faults.values():
             await faults.check()
 
+    async def finish(self) -> None:
+        """Check all, and close them; for a test whose servers end before it does."""
+        try:
+            await self.check()
+        finally:
+            await self.close()
+
     async def close(self) -> None:
         """Close all, and with them their streams."""
-        for page in self._faults:
+        while self._faults:
+            page, _ = self._faults.popitem()
             await page.context.close()
 
 

@@ -21,15 +21,15 @@ function useNumbers() {
   const { nodes, alive } = useScope();
   const [streams, setStreams] = useState(null);
   const live = useShared((shared) => shared.live);
-  const admin = useShared((shared) => shared.session?.kind === "admin");
+  const kind = useShared((shared) => shared.session?.kind);
   useEffect(() => {
-    if (admin) return undefined;
+    if (kind !== "node") return undefined;
     const look = () => get("streams", { query: { limit: 1 } })
       .then((found) => setStreams(found.total ?? found.items.length)).catch(() => setStreams(null));
     look();
     const timer = setInterval(() => { if (!document.hidden) look(); }, 30_000);
     return () => clearInterval(timer);
-  }, [admin]);
+  }, [kind]);
   const sum = (name) => combined(name, alive.map((node) => node.figures?.[name]));
   return {
     topics: live.topics?.total ?? sum("topics"),
