@@ -72,6 +72,6 @@ def _dead(record: Record) -> Finding:
     text = f"node {record.name} of cluster {record.cluster} at {record.url} is dead"
     remedy = (
         "Start the node again; reliable notifications are kept for it for routing.dead_grace. If it is gone"
-        " for good, remove it (DELETE /api/nodes/NAME), or wait for admin.forget."
+        " for good, remove it at the admin node (DELETE /nodes/NAME), or wait for admin.forget."
     )
     return Finding(f"{NODE_DEAD}:{record.name}", "critical", text, remedy, "topology")

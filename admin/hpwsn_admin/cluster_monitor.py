@@ -1,8 +1,9 @@
-"""The clock of the admin node's monitoring: once a second histories, alerts, events and the live stream.
+"""The admin node's monitoring: once a second histories, alerts, events and the live stream.
 
 The figures of nodes come with their heartbeats. Each second, the last figures of every live node become a
 sample of its history; a node that is not alive has gaps. Histories are saved every SAVE_EVERY seconds and at
-a clean stop, and so survive restarts. Nodes that join, die, return, leave or are removed are events.
+a clean stop, and so survive restarts. Nodes that join, die, return, leave or are removed are events, and do
+not wait for the second to end.
 """
 
 from __future__ import annotations
@@ -40,7 +41,6 @@ class ClusterMonitor(BackgroundTask):
         self.live = LiveHub(time.monotonic)
         self._findings = ClusterFindings(members, settings)
         self._known: dict[str, Record] = {}
-        self._version = -1
         self._saved = time.monotonic()
 
     async def open(self) -> None:
@@ -50,11 +50,11 @@ class ClusterMonitor(BackgroundTask):
         for problem in problems:
             self.events_log.note("problem", problem)
         self._known = {record.name: record for record in self._members.registry}
-        self._version = self._members.topology.version
         self.live.source("topology", lambda: self._members.topology.encode())
         self.live.source("alerts", self._list_alerts)
         self.alerts.raised.add(self._raised)
         self.alerts.cleared.add(self._cleared)
+        self._members.topology_changed.add(lambda topology: self._look_at_change())
         self.start()
 
     def _list_alerts(self) -> dict[str, Any]:
@@ -72,12 +72,19 @@ class ClusterMonitor(BackgroundTask):
     def look(self) -> None:
         """Do the work of one second."""
         now, wall = time.monotonic(), time.time()
-        self._look_at_nodes(wall)
         self._take_samples(wall)
         if self.alerts.update(self._findings.look(), now=now, wall=wall):
             self.live.changed("alerts")
         self.events_log.tick()
         self.live.tick()
+
+    def _look_at_change(self) -> None:
+        """A node that died or returned is told at once, with its alert."""
+        now, wall = time.monotonic(), time.time()
+        self._look_at_nodes(wall)
+        self.live.tell("topology")
+        if self.alerts.update(self._findings.look(), now=now, wall=wall):
+            self.live.tell("alerts")
 
     def _take_samples(self, wall: float) -> None:
         for record in self._members.registry:
@@ -86,10 +93,6 @@ class ClusterMonitor(BackgroundTask):
                 self.histories.of(record.name).add(wall, report.figures)
 
     def _look_at_nodes(self, wall: float) -> None:
-        if self._members.topology.version == self._version:
-            return
-        self._version = self._members.topology.version
-        self.live.changed("topology")
         before, self._known = self._known, {record.name: record for record in self._members.registry}
         for name, record in self._known.items():
             self._compare(before.get(name), record, wall)

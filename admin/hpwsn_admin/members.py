@@ -16,6 +16,7 @@ from collections import OrderedDict
 from collections.abc import Coroutine
 from typing import Any
 
+from hpwsn.listeners import Listeners
 from hpwsn.routing.membership.node_report import NodeReport
 from hpwsn.routing.topology.topology import Topology, changes
 from hpwsn.settings import Config
@@ -67,6 +68,7 @@ class Members:
         """Probes by result."""
         self.deaths = {"refused": 0, "silent": 0, "missed": 0}
         """Nodes found dead: by a refused or silent probe, or by missed heartbeats."""
+        self.topology_changed: Listeners[Topology] = Listeners("a new topology")
         self._tasks: set[asyncio.Task[None]] = set()
 
     def start(self) -> None:
@@ -267,6 +269,7 @@ class Members:
         self._last_update_bytes = len(self.registry) * len(self.update_since(before))
         published, self._published = self._published, asyncio.Event()
         published.set()
+        self.topology_changed(self._topology)
 
     def _forget_reports(self) -> None:
         for name in [name for name in self._reports if self.registry.find(name) is None]:

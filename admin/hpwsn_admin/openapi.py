@@ -166,6 +166,17 @@ def _paths() -> Schema:
                 },
             }
         },
+        "/nodes/{name}": {
+            "parameters": [_NAMED],
+            "delete": {
+                "operationId": "forget",
+                "summary": "Remove a node that is dead or has left.",
+                "responses": {
+                    "204": {"description": "The node is removed, and the topology without it is published."},
+                    **_refusals(400, 404, 409),
+                },
+            },
+        },
         "/api/topology": {"get": _topology()},
         "/api/status": {"get": _operation("status", "The numbers of clusters and nodes.", _json("Status"))},
         "/api/topics": {"get": _operation("topics", "The topic tree.", _json("Topics"), 404, 503)},
@@ -238,11 +249,16 @@ def _topology() -> Schema:
 
 
 def _operation(id_: str, summary: str, answer: Schema, *refusals: int, signed: bool = False) -> Schema:
-    responses = {"200": answer} | {
-        str(status): {**_json("Error"), "description": _REASONS[status]} for status in refusals
+    operation: Schema = {
+        "operationId": id_,
+        "summary": summary,
+        "responses": {"200": answer, **_refusals(*refusals)},
     }
-    operation: Schema = {"operationId": id_, "summary": summary, "responses": responses}
     return {**operation, "security": _SIGNED} if signed else operation
+
+
+def _refusals(*statuses: int) -> Schema:
+    return {str(status): {**_json("Error"), "description": _REASONS[status]} for status in statuses}
 
 
 def _json(schema: str) -> Schema:

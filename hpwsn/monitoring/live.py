@@ -1,8 +1,8 @@
 """The hub of the live stream: what changes at a node, for many readers, encoded once for all of them.
 
 A kind of message has a source, a function that makes its content. `changed` marks a kind, and a tick once a
-second makes one message of each marked kind that somebody reads; `status` is made with every tick. Without
-readers, a tick is one comparison. Each message is the complete content of its kind. A short memory of each
+second makes one message of each marked kind that somebody reads; `status` is made with every tick. `tell` does
+not wait for the tick. Without readers, a tick is one comparison. Each message is the complete content of its kind. A short memory of each
 kind serves readers that come back; a reader that missed more gets `reset`: read everything
 again. The hub writes to connections that it is given, and knows no web framework.
 """
@@ -119,6 +119,11 @@ class LiveHub:
         """Send the content of a kind with the next tick, if somebody reads it then or later."""
         self._changed.add(kind)
 
+    def tell(self, kind: str) -> None:
+        """Send the content of a kind now if somebody reads it; for rare changes that must be seen at once."""
+        self._changed.add(kind)
+        self._send(kind)
+
     def __len__(self) -> int:
         return len(self._readers)
 
@@ -183,16 +188,21 @@ class LiveHub:
         now = self._clock()
         for reader in list(readers):
             self._look_after(reader, now)
-        wanted = frozenset().union(*(reader.kinds for reader in readers))
         self._changed.add(STATUS)
-        for kind in [kind for kind in KINDS if kind in self._changed and kind in wanted]:
-            self._changed.discard(kind)
-            frame = self._make(kind)
-            if frame is not None:
-                self._memories[kind].add(frame)
-                for reader in list(readers):
-                    if kind in reader.kinds:
-                        self._write(reader, frame)
+        for kind in [kind for kind in KINDS if kind in self._changed]:
+            self._send(kind)
+
+    def _send(self, kind: str) -> None:
+        """Make the message of a changed kind and write it to its readers; without any, it stays marked."""
+        readers = [reader for reader in self._readers if kind in reader.kinds]
+        if not readers:
+            return
+        self._changed.discard(kind)
+        frame = self._make(kind)
+        if frame is not None:
+            self._memories[kind].add(frame)
+            for reader in readers:
+                self._write(reader, frame)
 
     def _make(self, kind: str) -> Frame | None:
         source = self._sources.get(kind)

@@ -22,6 +22,7 @@ from hpwsn.door.soap.owner_proxy import OwnerProxy
 from hpwsn.door.soap.soap_door import SoapDoor
 from hpwsn.errors import HpwsnError
 from hpwsn.journal.journal import Journal
+from hpwsn.listeners import Listeners
 from hpwsn.notification import PARTIAL, RELIABLE
 from hpwsn.routing.forwarding import Forwarding
 from hpwsn.routing.links.link_traffic import LinkRates, LinkReport
@@ -57,6 +58,7 @@ class InCluster:
         self._link_port = 0
         self._started = False
         self._link_rates = LinkRates()
+        self.topology_changed: Listeners[Topology] = Listeners("a new topology")
         self.sample: Callable[[], Figures] = dict
         """The node's figures of the last second, for heartbeats."""
         admission.carried |= RELIABLE | PARTIAL
@@ -185,6 +187,7 @@ class InCluster:
         self.forwarding.follow(topology)
         if self._owner_proxy is not None:
             self._owner_proxy.follow(topology)
+        self.topology_changed(topology)
 
 
 def _at_least_two(limit: int, config: Config) -> int:

@@ -272,6 +272,7 @@ class Node:
         parts.live.source("status", status.document)
         status.reports["http"] = self.port.statistics.figures
         status.reports["latency"] = parts.timings.latency
+        status.reports["figures"] = lambda: self.monitor.sample.values
         status.reports["backbone"] = parts.backbone.figures
         status.reports["matching"] = lambda: parts.engines.figures(parts.audience.content_subscriptions())
         if parts.receipts:

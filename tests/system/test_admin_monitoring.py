@@ -176,6 +176,44 @@ def states(topology: dict[str, Any]) -> dict[str, str]:
     return {node["name"]: node["state"] for one in topology["clusters"] for node in one["nodes"]}
 
 
+async def forget(node: NodeProcess, name: str, **headers: str) -> tuple[int, str]:
+    """The status and the text of an answer."""
+    async with (
+        aiohttp.ClientSession() as session,
+        session.delete(f"{node.base}/nodes/{name}", headers=headers) as answer,
+    ):
+        return answer.status, await answer.text()
+
+
+async def test_an_operator_forgets_a_dead_node_and_never_one_that_lives(tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        admin = stack.enter_context(AdminProcess(tmp_path / "admin", *AT_ONCE))
+        one = stack.enter_context(Member(tmp_path / "one", "one", "plant", admin.base))
+        two = stack.enter_context(Member(tmp_path / "two", "two", "plant", admin.base))
+        await admin.comes_to(lambda: admin.states() == {"one": "alive", "two": "alive"})
+        status, told = await forget(admin, "two")
+        assert (status, "two" in told, "alive" in told) == (409, True, True)
+        status, told = await forget(admin, "three")
+        assert (status, "three" in told) == (404, True)
+        two.kill()
+        await admin.comes_to(lambda: admin.states()["two"] == "dead")
+        assert (await forget(admin, "two", Origin="http://evil.example"))[0] == 403
+        assert (await forget(one, "two"))[0] == 404
+        assert admin.states()["two"] == "dead"
+        assert await forget(admin, "two") == (204, "")
+        assert admin.states() == {"one": "alive"}
+        items = (await get(admin, "/events-log"))["items"]
+        told_of = [(item["kind"], item["text"], item["who"]) for item in items]
+        assert ("action", "DELETE /nodes/two", "anonymous") in told_of
+        assert ("node", "node two was removed", "") in told_of
+
+        async def gone_here_too() -> bool:
+            found = await get(one, "/cluster")
+            return [node["name"] for part in found["clusters"] for node in part["nodes"]] == ["one"]
+
+        await eventually(gone_here_too)
+
+
 async def test_what_is_known_survives_a_restart(tmp_path: Path) -> None:
     with ExitStack() as stack:
         admin = stack.enter_context(AdminProcess(tmp_path / "admin"))

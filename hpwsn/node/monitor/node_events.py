@@ -49,12 +49,13 @@ class NodeEvents:
         parts.alerts.cleared.add(self._cleared)
         self._changes = self._directory_changes()
         self._look_at_members()
+        if parts.cluster:
+            parts.cluster.topology_changed.add(lambda topology: self._look_at_members())
 
     def look(self) -> None:
         """Compare with the second before."""
         self._look_at_problems()
         self._look_at_topics()
-        self._look_at_members()
 
     def _created(self, subscription: Subscription) -> None:
         self._parts.live.changed("subscriptions")
@@ -104,7 +105,7 @@ class NodeEvents:
         if topology is None or topology is self._topology:
             return
         self._topology = topology
-        self._parts.live.changed("topology")
+        self._parts.live.tell("topology")
         members: dict[str, str] = {member.name: member.state for member in topology}
         before, self._members = self._members, members
         if before is None:

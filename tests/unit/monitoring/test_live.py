@@ -288,3 +288,24 @@ async def test_a_kind_that_nobody_knows_has_no_source(hub: Hub) -> None:
     with pytest.raises(ValueError, match="weather"):
         hub.source("weather", dict)
     assert live.RESET not in KINDS
+
+
+async def test_what_is_told_does_not_wait_for_the_tick(hub: Hub) -> None:
+    client, _ = hub.enter("status", "topology")
+    other, _ = hub.enter("status")
+    hub.second()
+    client.frames.clear()
+    other.frames.clear()
+    hub.tell("topology")
+    assert client.events() == [("topology", {"n": 2, "name": "ü"})]
+    hub.second()
+    assert [kind for kind, _ in client.events()] == ["topology", "status"]
+    assert [kind for kind, _ in other.events()] == ["status"]
+
+
+async def test_what_is_told_to_nobody_is_kept_for_the_next_reader(hub: Hub) -> None:
+    hub.tell("topology")
+    assert not any(hub.made.values())
+    client, _ = hub.enter("topology")
+    hub.second()
+    assert client.events() == [("topology", {"n": 1, "name": "ü"})]

@@ -1,8 +1,8 @@
 """GET /cluster: the topology, the age of each heartbeat, the figures of all nodes, the traffic of links.
 
-The admin node knows these from heartbeats; this node asks it, and remembers the answer for a second. If the
-admin node does not answer, the last topology is shown with what this node knows about itself, and `partial`
-says what is missing. A node without an admin node shows itself.
+The admin node knows these from heartbeats; this node asks it, and remembers the answer for a second, or until
+the topology changes. If the admin node does not answer, the last topology is shown with what this node knows
+about itself, and `partial` says what is missing. A node without an admin node shows itself.
 """
 
 from __future__ import annotations
@@ -71,9 +71,14 @@ class ClusterDoor:
         if self._membership is None:
             return self._alone()
         async with self._asking:
-            if self._remembered is None or time.monotonic() - self._remembered[0] > REMEMBERED:
+            if self._remembered is None or self._is_old(*self._remembered, self._membership.topology):
                 self._remembered = time.monotonic(), await self._ask(self._membership)
             return self._remembered[1]
+
+    def _is_old(self, asked: float, document: Document, known: Topology | None) -> bool:
+        """Whether an answer is too old, or shows an earlier topology than this node has."""
+        outdated = known is not None and int(document.get("version", 0)) < known.version
+        return outdated or time.monotonic() - asked > REMEMBERED
 
     def topology(self) -> Document:
         """The last topology in the form of the admin node's, or this node alone; it needs no request."""
