@@ -24,7 +24,7 @@ Note = Callable[[str, str, str], None]
 
 
 class ClusterApi:
-    """The request handlers; `note` adds an action of an operator to the events log: its kind, text and who."""
+    """The request handlers; `note` adds an event to the log: its kind, its text, and who did it."""
 
     def __init__(self, members: Members, signed: SignedRequests, note: Note) -> None:
         self._members = members

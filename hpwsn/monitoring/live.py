@@ -1,10 +1,10 @@
 """The hub of the live stream: what changes at a node, for many readers, encoded once for all of them.
 
 A kind of message has a source, a function that makes its content. `changed` marks a kind, and a tick once a
-second makes one message of each marked kind that somebody reads; `status` is made with every tick. `tell` does
-not wait for the tick. Without readers, a tick is one comparison. Each message is the complete content of its kind. A short memory of each
-kind serves readers that come back; a reader that missed more gets `reset`: read everything
-again. The hub writes to connections that it is given, and knows no web framework.
+second makes one message of each marked kind that somebody reads; `status` is made with every tick. `tell`
+does not wait for the tick. Without readers, a tick does next to nothing. Each message is the complete content
+of its kind. A short memory of each kind serves readers that come back; a reader that missed more gets
+`reset`: read everything again. The hub writes to connections that it is given, and knows no web framework.
 """
 
 from __future__ import annotations

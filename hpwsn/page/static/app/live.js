@@ -4,6 +4,7 @@
 // second. A view that follows a topic takes the place of the stream (stream.js); meanwhile status and alerts
 // are asked too, every four seconds. Nothing is asked while the tab is hidden or the user has paused.
 import { get, urlOf } from "./api.js";
+import { withFigures, withTopology } from "./cluster.js";
 import { loadSession, state } from "./state.js";
 import { freezeStream, openStream, takeStream } from "./stream.js";
 
@@ -18,8 +19,15 @@ let asking = false;
 let rest = 0;
 
 function told(kind, data) {
-  const { live } = state.get();
-  state.set({ live: { ...live, [kind]: data }, connection: "live", heard: Date.now() });
+  const { live, cluster, session } = state.get();
+  const seen = { ...live, [kind]: data };
+  state.set({ live: seen, cluster: merged(cluster, seen, session), connection: "live", heard: Date.now() });
+}
+
+/** The cluster with what was told since: states of nodes, and the figures of the node that serves the page. */
+function merged(cluster, { topology, status }, session) {
+  const known = withTopology(cluster, topology);
+  return session?.kind === "node" ? withFigures(known, session.node, status?.figures) : known;
 }
 
 function heard(event) {
@@ -52,6 +60,8 @@ function open() {
 
 function replaced() {
   followed = false;
+  // What the stream told last is not replaced by newer messages any more.
+  state.set({ live: { ...state.get().live, topology: undefined } });
 }
 
 /** Asks for the figures of the cluster now, and for what the stream would tell while it is closed. */
@@ -59,7 +69,8 @@ export async function ask() {
   if (asking || document.hidden || state.get().paused) return;
   asking = true;
   try {
-    const cluster = await get("cluster");
+    const answer = { ...await get("cluster"), at: Date.now() };
+    const cluster = withTopology(answer, state.get().live.topology);
     state.set({ cluster, heard: Date.now(), ...(!followed && { connection: "live" }) });
     if (!followed && Date.now() - rest >= REST_EVERY - EVERY / 2) await askRest();
   } catch (error) {
@@ -73,7 +84,10 @@ async function askRest() {
   rest = Date.now();
   const admin = state.get().session?.kind === "admin";
   const [status, alerts] = await Promise.all([get(admin ? "api/status" : "status"), get("alerts")]);
-  state.set({ live: { ...state.get().live, status, alerts }, heard: Date.now() });
+  const { live, cluster, session } = state.get();
+  state.set({
+    live: { ...live, status, alerts }, cluster: merged(cluster, { status }, session), heard: Date.now(),
+  });
 }
 
 function tick() {
