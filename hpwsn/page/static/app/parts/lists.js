@@ -102,7 +102,8 @@ export function useList({ path, query, nodes, key, order, every = REFRESH }) {
     async function loop() {
       if (!document.hidden && !(state.get().paused && loaded.current)) await load();
       loaded.current = true;
-      if (!stopped && every) timer = setTimeout(loop, every);
+      // Long lists take longer to send than they stay new.
+      if (!stopped && every) timer = setTimeout(loop, every * Math.max(1, limit.current / LARGEST_PAGE));
     }
     loaded.current = false;
     loop();
@@ -215,11 +216,11 @@ export function Loading({ rows = 6 }) {
     ${shown && Array.from({ length: rows }, (_, index) => html`<i key=${index}></i>`)}</div>`;
 }
 
-/** A head cell that sorts; `sort` is the current order, such as "-waiting". */
-export function SortHead({ field, sort, onSort, children, ...rest }) {
+/** A head cell that sorts, descending first, ascending with `up`; `sort` is the current order, such as "-waiting". */
+export function SortHead({ field, sort, onSort, up, children, ...rest }) {
   const active = sort.replace(/^-/, "") === field;
   const descending = sort.startsWith("-");
-  const next = active ? (descending ? field : `-${field}`) : `-${field}`;
+  const next = (active ? descending : up) ? field : `-${field}`;
   return html`<th scope="col" aria-sort=${active ? (descending ? "descending" : "ascending") : null} ...${rest}>
     <button type="button" onClick=${() => onSort(next)}>${children}${active && html`<span aria-hidden="true"> ${descending ? "↓" : "↑"}</span>`}</button></th>`;
 }
