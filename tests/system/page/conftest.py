@@ -1,9 +1,9 @@
 """A real browser for the tests of the page, and a node to look at.
 
 The browser is one for all tests of a process. It lives in an event loop, so all tests here run in one loop,
-that of the session. Fixtures: `open_page`, and those of tests/system (`node`, `shared_node`, `slapd`). Events
-are published by `publish` of tests/webhooks.py, consumers are those of tests/consumer.py, and topics are
-edited by tests/topic_edits.py.
+that of the session. Fixtures: `open_page`; `filled`, a node with something to show in every view; `admin`;
+and those of tests/system (`node`, `shared_node`, `slapd`). Events are published by `publish` of
+tests/webhooks.py, consumers are those of tests/consumer.py, and topics are edited by tests/topic_edits.py.
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ from page_pictures.browser import browsing
 from playwright.async_api import Browser, expect
 
 from tests.cluster import AdminProcess
+from tests.harness import NodeProcess
 from tests.needs import need
 from tests.patience import PATIENCE
+from tests.system.page.filled_node import filled_node
 from tests.system.page.opened_page import OpenedPages
 
 HERE = Path(__file__).parent
@@ -55,3 +57,10 @@ def admin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AdminProcess]:
     """An admin node without members."""
     with AdminProcess(tmp_path_factory.mktemp("admin") / "data") as running:
         yield running
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def filled(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[NodeProcess]:
+    """A node with something to show in every view, which the tests of a module only look at."""
+    async with filled_node(tmp_path_factory.mktemp("filled")) as node:
+        yield node
