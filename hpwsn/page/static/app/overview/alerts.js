@@ -1,0 +1,123 @@
+// The alerts of the nodes in scope: those of this process as they come, those of other nodes asked now and then.
+import { html, useEffect, useState } from "../html.js";
+import { href } from "../address.js";
+import { get } from "../api.js";
+import { nodesOf, state, useShared, wordsOf } from "../state.js";
+import { Ago, Tag, Text } from "../parts/controls.js";
+
+const EVERY = 10_000;
+/** Other nodes that are asked: more would cost them more than it tells. */
+const MOST = 16;
+const ORDER = { critical: 0, warning: 1, info: 2 };
+const LINKS = {
+  topology: "Show topology", subscriptions: "Show subscriptions", "dead-letters": "Show dead letters",
+  topics: "Show topics", health: "Show health", streams: "Show streams",
+};
+/** The rules that the admin node has for each node itself. */
+const OF_ADMIN = new Set(["NodesDead", "CpuSaturated"]);
+
+/** Those that somebody should see to. */
+export const problemsOf = (alerts) => alerts.filter((alert) => alert.severity !== "info");
+
+/** The alerts of some nodes: {alerts: [{…, node}], partial: [{node, error}]}, the worst first. */
+export function useAlerts(nodes) {
+  const session = useShared((shared) => shared.session);
+  const own = useShared((shared) => shared.live.alerts);
+  const cluster = useShared((shared) => shared.cluster);
+  const [found, setFound] = useState({ items: [], partial: [] });
+  const others = nodes.filter((node) => node.state === "alive" && !isOwn(node, session)).slice(0, MOST);
+  const key = others.map((node) => node.name).join("\n");
+
+  useEffect(() => {
+    const names = key ? key.split("\n") : [];
+    let stopped = false;
+    async function look() {
+      if (document.hidden || state.get().paused) return;
+      const answers = await Promise.all(names.map(askOne));
+      if (stopped) return;
+      setFound({
+        items: answers.flatMap((answer) => answer.items ?? []), partial: answers.filter((answer) => answer.error),
+      });
+    }
+    look();
+    const timer = names.length ? setInterval(look, EVERY) : 0;
+    return () => {
+      stopped = true;
+      clearInterval(timer);
+    };
+  }, [key]);
+
+  const ownName = session?.kind === "node" ? session.node : null;
+  const mine = (own?.items ?? []).map((alert) => ({ ...alert, node: ownName ?? nodeOf(alert) }));
+  const scoped = new Set(nodes.map((node) => node.name));
+  const all = nodesOf(cluster).length === nodes.length;
+  const wanted = mine.filter((alert) => all || !alert.node || scoped.has(alert.node));
+  return { alerts: joined(wanted, found.items), partial: found.partial };
+}
+
+const isOwn = (node, session) => session?.kind === "node" && node.name === session.node;
+
+/** The node that an alert of the admin node names. */
+const nodeOf = (alert) => alert.name.split(":").slice(1).join(":") || null;
+
+async function askOne(node) {
+  try {
+    return { items: (await get("alerts", { node })).items.map((alert) => ({ ...alert, node })) };
+  } catch (error) {
+    return { node, error };
+  }
+}
+
+/** Both lists in order. That a node is dead is told by all others: it is listed once. */
+function joined(mine, others) {
+  const admin = state.get().session?.kind === "admin";
+  const told = new Set(mine.map((alert) => alert.name));
+  const more = [];
+  for (const alert of others) {
+    if (admin && OF_ADMIN.has(alert.name)) continue;
+    if (alert.name === "NodesDead" && told.has(alert.name)) continue;
+    told.add(alert.name);
+    more.push(alert);
+  }
+  return [...mine, ...more].sort((left, right) => (
+    ORDER[left.severity] - ORDER[right.severity] || (left.since < right.since ? -1 : 1)
+  ));
+}
+
+/** Where to look, as {text, to}: the node, the subscription or the view that an alert names. */
+function linkOf(alert, nodes, own) {
+  const scope = alert.node && alert.node !== own && nodes.length > 1 ? `node:${alert.node}` : undefined;
+  if (alert.view === "topology") {
+    const dead = nodes.filter((node) => node.state === "dead");
+    const id = alert.name === "NodesDead" ? dead.length === 1 && dead[0].name : nodeOf(alert);
+    if (id) return { text: "Show node", to: href("topology", { id }) };
+  }
+  const worst = alert.view === "subscriptions" && alert.text.match(/the worst is (\S+) for /)?.[1];
+  if (worst) return { text: "Show subscription", to: href("subscriptions", { scope, id: worst }) };
+  return { text: LINKS[alert.view] ?? "Show", to: href(alert.view in LINKS ? alert.view : "health", { scope }) };
+}
+
+const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+
+function Alert({ alert, nodes, own }) {
+  const [head, ...rest] = alert.text.split("; ");
+  const { text, to } = linkOf(alert, nodes, own);
+  const other = alert.node && alert.node !== own && nodes.length > 1 && !alert.name.includes(":");
+  return html`<li class=${`alert alert-${alert.severity}`} data-testid="alert" data-name=${alert.name}>
+    <i role="img" aria-label=${alert.severity}>${alert.severity === "info" ? "i" : "!"}</i>
+    <p>${other && html`<${Tag}><${Text}>${alert.node}<//><//> `}<b><${Text}>${capital(head)}<//>.</b>
+      ${" "}${rest.length > 0 && html`<${Text}>${capital(rest.join("; "))}<//>. `}<${Text}>${alert.remedy}<//></p>
+    <${Ago} at=${alert.since} bare /><a href=${to}>${text}</a></li>`;
+}
+
+/** All alerts; nothing at all without one. */
+export function AlertsPanel({ alerts, partial }) {
+  const cluster = useShared((shared) => shared.cluster);
+  const own = useShared((shared) => (shared.session?.kind === "node" ? shared.session.node : null));
+  const nodes = nodesOf(cluster);
+  if (!alerts.length && !partial.length) return null;
+  return html`<section class="panel alerts" aria-label="Alerts">
+    <ul>${alerts.map((alert) => html`<${Alert} key=${`${alert.node} ${alert.name}`} alert=${alert} nodes=${nodes} own=${own} />`)}</ul>
+    ${partial.map((each) => html`<p class="note" key=${each.node}><span><${Text}>${each.node}<//> does not tell its alerts: ${wordsOf(each.error)}</span></p>`)}
+  </section>`;
+}

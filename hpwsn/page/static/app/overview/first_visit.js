@@ -1,0 +1,28 @@
+// Whether this visit shows the three steps of a new node: nothing was published, and nobody has left them.
+import { useCallback, useEffect } from "../html.js";
+import { createStore, useStore } from "../store.js";
+import { nodesOf, useShared } from "../state.js";
+
+/** Publications of other clients after which the steps give way to the overview. */
+const TRAFFIC = 20;
+
+const visit = createStore({ steps: "unknown" });
+
+function isNew({ session, live, cluster }) {
+  if (session?.kind !== "node" || nodesOf(cluster).length > 1) return false;
+  const { status } = live;
+  return status ? status.journal.last_offset === 0 && status.subscriptions === 0 : undefined;
+}
+
+/** [whether the steps are shown, a function that leaves them]. They stay until then, or until there is real traffic. */
+export function useFirstRun() {
+  const fresh = useShared(isNew);
+  const accepted = useShared((shared) => shared.live.status?.published.accepted ?? 0);
+  const steps = useStore(visit, (found) => found.steps);
+  useEffect(() => {
+    if (steps === "unknown" && fresh !== undefined) visit.set({ steps: fresh ? "shown" : "left" });
+    if (steps === "shown" && accepted >= TRAFFIC) visit.set({ steps: "left" });
+  }, [steps, fresh, accepted]);
+  const leave = useCallback(() => visit.set({ steps: "left" }), []);
+  return [steps === "shown" || (steps === "unknown" && fresh === true), leave];
+}
