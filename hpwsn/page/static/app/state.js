@@ -1,7 +1,7 @@
 // What all views share: the session, the cluster, what the live stream told, and the choices of the user.
 import { ApiError, get, onRefused, setOwn } from "./api.js";
 import { address, change, useParameter } from "./address.js";
-import { setZone } from "./format.js";
+import { setZone, visible } from "./format.js";
 import { createStore, useStore } from "./store.js";
 
 const CHOICES = "hpwsn-choices";
@@ -112,8 +112,8 @@ export function scopeName(scope) {
 
 /** An error as words for a person, with what to do. */
 export function wordsOf(error) {
-  if (error instanceof ApiError) return error.message;
-  return `The page failed: ${error?.message ?? error}`;
+  if (error instanceof ApiError) return visible(error.message);
+  return visible(`The page failed: ${error?.message ?? error}`);
 }
 
 export const currentView = () => address().view;

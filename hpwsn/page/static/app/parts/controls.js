@@ -1,7 +1,7 @@
 // Small controls that all views use. Texts of others go through `Text`, which isolates and unmasks them.
 import { classes, html, useEffect, useRef, useState } from "../html.js";
 import { curl } from "../api.js";
-import { ago, clock, dateTime, milliseconds, oneLine, secondsSince, duration } from "../format.js";
+import { ago, clock, dateTime, milliseconds, oneLine, secondsSince, duration, visible } from "../format.js";
 import { Icon } from "../icons.js";
 import { useShared } from "../state.js";
 import { toast } from "./toasts.js";
@@ -136,12 +136,12 @@ export function Menu({ label, icon = "dots", items, text, kind = "bare", testid 
   return html`<div class="menu" ref=${box} onKeyDown=${key}>
     <${Button} kind=${kind} icon=${text ? null : icon} label=${text ? null : label} aria-haspopup="menu"
       aria-expanded=${String(open)} testid=${testid} onClick=${() => setOpen(!open)}>
-      ${text}${text && html`<${Icon} name="down" />`}<//>
+      ${visible(text)}${text && html`<${Icon} name="down" />`}<//>
     ${open && html`<div class="menu-items" role="menu" aria-label=${label}>
       ${items.filter(Boolean).map((item) => html`<button type="button" role="menuitem" key=${item.label}
         class=${item.risk ? "risk" : null} disabled=${item.disabled} title=${item.why} data-testid=${item.testid}
         onClick=${() => { setOpen(false); item.run(); }}>
-        ${item.icon && html`<${Icon} name=${item.icon} />`}${item.label}</button>`)}
+        ${item.icon && html`<${Icon} name=${item.icon} />`}${visible(item.label)}</button>`)}
     </div>`}
   </div>`;
 }

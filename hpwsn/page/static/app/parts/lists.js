@@ -3,7 +3,7 @@ import { html, useCallback, useEffect, useLayoutEffect, useReducer, useRef, useS
 import { get } from "../api.js";
 import { clock } from "../format.js";
 import { state, useShared, wordsOf } from "../state.js";
-import { Button } from "./controls.js";
+import { Button, Text } from "./controls.js";
 
 const OVERSCAN = 6;
 const PAGE = 100;
@@ -190,9 +190,9 @@ export function ListState({ list, filtered, empty, onClear, dead = [] }) {
   } else if (!paused && updated && Date.now() - updated > 4 * REFRESH) {
     notes.push(html`<p class="note" key="stale">Not updated since ${clock(updated / 1000)}.</p>`);
   }
-  for (const node of dead) notes.push(html`<p class="note" key=${`dead ${node}`}><bdi>${node}</bdi> is dead: what it has is not listed.</p>`);
+  for (const node of dead) notes.push(html`<p class="note" key=${`dead ${node}`}><${Text}>${node}<//> is dead: what it has is not listed.</p>`);
   for (const each of partial) {
-    notes.push(html`<p class="note" key=${`partial ${each.node}`}><bdi>${each.node}</bdi> is not listed: ${wordsOf(each.error)}</p>`);
+    notes.push(html`<p class="note" key=${`partial ${each.node}`}><${Text}>${each.node}<//> is not listed: ${wordsOf(each.error)}</p>`);
   }
   if (!items.length && !error) {
     notes.push(filtered

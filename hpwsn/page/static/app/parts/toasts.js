@@ -1,5 +1,6 @@
 // Short messages at the foot of the page, and announcements for screen readers.
 import { html } from "../html.js";
+import { visible } from "../format.js";
 import { createStore, useStore } from "../store.js";
 import { Icon } from "../icons.js";
 
@@ -15,7 +16,7 @@ let waiting = 0;
 /** Shows a message for some seconds; `action` is {label, run}, `bad` marks an error, which stays longer. */
 export function toast(text, { action, bad } = {}) {
   number += 1;
-  const item = { id: number, text, action, bad };
+  const item = { id: number, text: visible(text), action, bad };
   toasts.set({ items: [...toasts.get().items.slice(-2), item] });
   setTimeout(() => dismiss(item.id), bad || action ? 2 * STAYS : STAYS);
 }

@@ -9,7 +9,7 @@ import { showHelp } from "../keys.js";
 import { setPaused } from "../live.js";
 import { choose, nodesOf, scopeName, setScope, useScope, useShared } from "../state.js";
 import { VIEWS } from "../views.js";
-import { Button, Menu, State } from "../parts/controls.js";
+import { Button, Menu, State, Text } from "../parts/controls.js";
 import { Search } from "./search.js";
 
 const PHONE = ["overview", "topics", "subscriptions", "topology"];
@@ -52,7 +52,7 @@ function Rail({ view, numbers }) {
         ${number > 0 && html`<span class=${hot ? "rail-number hot" : "rail-number"}>${count(number)}</span>`}</a>`;
     })}
     <div class="rail-foot">
-      <bdi>${session?.node}</bdi> · ${session?.version}<br />
+      <${Text}>${session?.node}<//> · ${session?.version}<br />
       <button type="button" onClick=${() => choose({ zone: zone === "utc" ? "local" : "utc" })}
         title="Switch between local time and UTC">Times are ${zone === "utc" ? "UTC" : `local, ${zoneName()}`}</button>
     </div>
@@ -120,7 +120,7 @@ export function Shell({ children }) {
         <${Button} kind="bare" icon=${THEME_ICONS[theme]} label=${`Theme: ${theme === "system" ? "as the system" : theme}`}
           onClick=${() => choose({ theme: THEMES[theme] })} />
         <button type="button" class="button bare wide-only" aria-label="Keys" title="Keys" onClick=${showHelp}>?</button>
-        ${principal && html`<span class="wide-only principal"><bdi>${principal}</bdi></span>`}
+        ${principal && html`<span class="wide-only principal"><${Text}>${principal}<//></span>`}
       </div>
     </header>
     <${Rail} view=${view} numbers=${numbers} />
