@@ -1,11 +1,14 @@
 // The figures of nodes over time: histories of the API, continued with the figures of /cluster.
 import { useEffect, useRef, useState } from "./html.js";
 import { get } from "./api.js";
-import { state, useShared } from "./state.js";
+import { nodesOf, state, useShared } from "./state.js";
 
 export const RANGES = { "5m": 300, "1h": 3600, "24h": 86400 };
 export const STEPS = { "5m": 1, "1h": 5, "24h": 60 };
-const AGAIN = 60_000;
+/** Milliseconds after which histories are read again. */
+const AGAIN = { "5m": 60_000, "1h": 60_000, "24h": 300_000 };
+/** Seconds for which a live figure holds: heartbeats of other nodes bring one every few seconds. */
+const HOLDS = 5;
 
 /** The address of a node's history: the admin node has those of all, a node has its own. */
 function asked(node, range, metrics) {
@@ -14,44 +17,60 @@ function asked(node, range, metrics) {
     ? get("history", { query: { ...query, node } }) : get("history", { node, query });
 }
 
-/** One history as {from, step, series: {name: {min, mean, max}}, restarts}, of which the end grows. */
+/** The arrays of a figure, moved by `shift` steps, with a value in step `at` and in the `held` steps before it. */
+function continued(values, shift, at, held, value) {
+  const [min, mean, max] = [values.min, values.mean, values.max]
+    .map((list) => (shift ? [...list.slice(shift), ...Array(shift).fill(null)] : [...list]));
+  if (value !== null) {
+    for (let step = at - 1; step >= 0 && step >= at - held && mean[step] === null; step -= 1) {
+      min[step] = value;
+      mean[step] = value;
+      max[step] = value;
+    }
+    min[at] = Math.min(min[at] ?? value, value);
+    max[at] = Math.max(max[at] ?? value, value);
+    mean[at] ??= value;
+  }
+  return { min, mean, max };
+}
+
+/** A history of which the end grows by the figures of now (ms by the clock of this browser); null: a gap. */
 function grow(history, figures, now) {
   const steps = Object.values(history.series)[0]?.mean.length ?? 0;
-  const index = Math.floor((now / 1000 - history.from) / history.step);
-  if (index < 0 || !steps) return history;
+  const index = Math.floor((now / 1000 + history.ahead - history.from) / history.step);
   const shift = Math.max(0, index - steps + 1);
-  if (shift >= steps) return history;
-  const at = index - shift;
+  if (index < 0 || shift >= steps || (!shift && !figures)) return history;
+  const held = history.step < HOLDS ? Math.floor(HOLDS / history.step) - 1 : 0;
   const series = {};
   for (const [name, values] of Object.entries(history.series)) {
-    const value = figures[name] ?? null;
-    const moved = (list) => [...list.slice(shift), ...Array(shift).fill(null)];
-    const [min, mean, max] = [values.min, values.mean, values.max].map(moved);
-    if (value !== null && (history.step === 1 || mean[at] === null)) {
-      min[at] = value;
-      mean[at] = value;
-      max[at] = value;
-    }
-    series[name] = { min, mean, max };
+    series[name] = continued(values, shift, index - shift, held, figures?.[name] ?? null);
   }
   return { ...history, from: history.from + shift * history.step, series };
 }
 
-/** `from` in seconds since 1970, whatever the API writes. */
-function normal(history) {
-  const from = typeof history.from === "number" ? history.from : Date.parse(history.from) / 1000;
-  const restarts = (history.restarts ?? []).map((at) => (typeof at === "number" ? at : Date.parse(at) / 1000));
-  return { ...history, from, restarts };
+/** Seconds since 1970, whatever the API writes; `ahead`: seconds that the node's clock is before this one. */
+function normal(history, now) {
+  const seconds = (at) => (typeof at === "number" ? at : Date.parse(at) / 1000);
+  const from = seconds(history.from);
+  const steps = Object.values(history.series)[0]?.mean.length ?? 0;
+  const last = from + (steps - 1) * history.step;
+  const within = now / 1000 >= last - 1 && now / 1000 < last + history.step + 1;
+  const ahead = within ? 0 : last + history.step / 2 - now / 1000;
+  return { ...history, from, ahead, restarts: (history.restarts ?? []).map(seconds) };
 }
 
 /**
- * Histories of some nodes by name: {histories: {name: history}, errors: {name: error}, loaded}. They are read
- * when nodes, range or metrics change and once a minute, and continued by the live figures between.
+ * Histories of some nodes by name: {histories: {name: history}, errors: {name: error}, loaded}. They are read when
+ * nodes, range or metrics change, when a node starts or is lost, and again and again; live figures continue them
+ * between. The history of a node that does not answer stays, with a gap.
  */
 export function useHistories(names, range, metrics) {
-  const [found, setFound] = useState({ histories: {}, errors: {}, loaded: false });
+  const [found, setFound] = useState({ key: null, histories: {}, errors: {}, loaded: false });
   const cluster = useShared((shared) => shared.cluster);
   const key = `${names.join("\n")}|${range}|${metrics.join(",")}`;
+  const wanted = new Set(names);
+  const starts = nodesOf(cluster).filter((node) => wanted.has(node.name))
+    .map((node) => `${node.name} ${node.state} ${node.since}`).join("\n");
   const current = useRef(key);
   current.current = key;
 
@@ -62,41 +81,46 @@ export function useHistories(names, range, metrics) {
       const errors = {};
       await Promise.all(names.map(async (name) => {
         try {
-          histories[name] = normal(await asked(name, range, metrics));
+          histories[name] = normal(await asked(name, range, metrics), Date.now());
         } catch (error) {
           errors[name] = error;
         }
       }));
-      if (!stopped && current.current === key) setFound({ histories, errors, loaded: true });
+      if (stopped || current.current !== key) return;
+      setFound((before) => {
+        const kept = before.key === key ? Object.keys(errors).filter((name) => before.histories[name]) : [];
+        for (const name of kept) histories[name] = before.histories[name];
+        return { key, histories, errors, loaded: true };
+      });
     }
     load();
-    const timer = setInterval(() => { if (!document.hidden && !state.get().paused) load(); }, AGAIN);
-    const seen = () => { if (!document.hidden) load(); };
+    const timer = setInterval(() => { if (!document.hidden && !state.get().paused) load(); }, AGAIN[range]);
+    const seen = () => { if (!document.hidden && !state.get().paused) load(); };
     document.addEventListener("visibilitychange", seen);
     return () => {
       stopped = true;
       clearInterval(timer);
       document.removeEventListener("visibilitychange", seen);
     };
-  }, [key]);
+  }, [key, starts]);
 
   useEffect(() => {
     if (!cluster) return;
     const now = Date.now();
-    const figures = {};
-    for (const each of cluster.clusters) for (const node of each.nodes) figures[node.name] = node.figures;
+    const figures = Object.fromEntries(nodesOf(cluster).filter((node) => node.state === "alive")
+      .map((node) => [node.name, node.figures]));
     setFound((before) => {
       if (!before.loaded) return before;
-      const histories = { ...before.histories };
-      for (const [name, history] of Object.entries(histories)) {
-        histories[name] = grow(history, figures[name] ?? {}, now);
-      }
-      return { ...before, histories };
+      const histories = Object.entries(before.histories)
+        .map(([name, history]) => [name, grow(history, figures[name] ?? null, now)]);
+      return { ...before, histories: Object.fromEntries(histories) };
     });
   }, [cluster]);
 
-  return found;
+  return found.key === key ? found : UNKNOWN;
 }
+
+const UNKNOWN = { key: null, histories: {}, errors: {}, loaded: false };
 
 const ADDED = new Set(["published_rate", "delivered_rate", "failed_rate", "waiting", "dead_letters",
   "subscriptions", "pull_points", "journal_bytes", "connections"]);

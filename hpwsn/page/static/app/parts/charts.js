@@ -2,8 +2,11 @@
 import { html, useEffect, useRef, useState } from "../html.js";
 import { clock, niceCeiling, short } from "../format.js";
 import { useShared } from "../state.js";
+import { crosshairOf, movedIndex, nearestIndex } from "./crosshair.js";
+import { coloursAt, plotOptions } from "./plot.js";
 
 const darkScheme = matchMedia("(prefers-color-scheme: dark)");
+const NONE = [];
 
 /** The path of a line through values (null leaves a gap) in a box of `width` × `height`, from 0 to `top`. */
 export function linePath(values, width, height, top) {
@@ -48,86 +51,125 @@ export function Spark({ values, top, height = 36, tone }) {
     ${area && html`<path class="spark-area" d=${area} />`}<path class="spark-line" d=${line} /></svg>`;
 }
 
-/** The colour of a token as the canvas can use it; `probe` is any element of the page. */
-function colourOf(probe, name) {
-  probe.style.color = `var(${name})`;
-  const { color } = getComputedStyle(probe);
-  probe.style.color = "";
-  return color;
-}
-
 /**
- * A chart over time by uPlot. `times` are seconds since 1970, `series` is [{label, values, tone}] with a tone
- * of "accent", "soft", "warn" or "bad"; `top` ends the y axis; `marks` are times of vertical lines. Charts with the
- * same `sync` share their cursor.
+ * A chart over time by uPlot. `times` are seconds since 1970, ascending; `series` is [{label, values, tone, low,
+ * high, dots}] with a tone of "accent", "soft", "warn" or "bad", null for gaps, and with low and high a band
+ * between them. `top` ends the y axis, `span` is [from, to] of the x axis instead of all times; `marks` are times
+ * of restarts, `lines` thresholds [{value, tone}]. Charts with the same `sync` share their crosshair: the keys
+ * left, right, Home and End move it, and `valueText(index)` says what is under it. Out of sight nothing is drawn.
  */
-export function Chart({ times, series, top, height = 120, sync, marks = [], label, format = short }) {
+export function Chart({
+  times, series, top, span, height = 120, sync, marks = NONE, lines = NONE, label, format = short, valueText, ...rest
+}) {
   const place = useRef(null);
   const plot = useRef(null);
-  const shownMarks = useRef(marks);
-  shownMarks.current = marks;
-  const shownTop = useRef(top);
-  shownTop.current = top;
+  const shown = useRef(null);
+  shown.current = { times, series, top, span, marks, lines };
+  const seen = useInSight(place);
   const theme = useShared((shared) => shared.theme);
-  const [systemDark, setSystemDark] = useState(() => darkScheme.matches);
-  useEffect(() => {
-    const look = () => setSystemDark(darkScheme.matches);
-    darkScheme.addEventListener("change", look);
-    return () => darkScheme.removeEventListener("change", look);
-  }, []);
   const zone = useShared((shared) => shared.zone);
+  const dark = useSystemDark();
   const shape = series.map((each) => `${each.label} ${each.tone}`).join();
+  const crosshair = sync ? crosshairOf(sync) : null;
 
   useEffect(() => {
+    if (!seen) return undefined;
     const box = place.current;
-    const names = ["accent", "soft", "warn", "bad"];
-    const colours = Object.fromEntries(names.map((name) => [name, colourOf(box, `--${name}`)]));
-    const grid = { stroke: colourOf(box, "--line"), width: 1 };
-    const axis = { stroke: colourOf(box, "--text-3"), grid, ticks: { show: false }, font: "11px Inter, sans-serif" };
-    const options = {
-      width: box.clientWidth || 200, height, legend: { show: false }, padding: [6, 4, 0, 0],
-      cursor: { y: false, sync: sync ? { key: sync, setSeries: false } : undefined, drag: { x: false, y: false } },
-      scales: { x: { time: true }, y: { range: () => [0, shownTop.current || 1] } },
-      axes: [
-        { ...axis, size: 22, space: 70, values: (_, found) => found.map((at) => clock(at).slice(0, 5)) },
-        { ...axis, size: 38, space: 28, values: (_, found) => found.map((value) => format(value)) },
-      ],
-      series: [{}, ...series.map((each) => ({
-        label: each.label, stroke: colours[each.tone ?? "accent"], width: 1.5, spanGaps: false, points: { show: false },
-      }))],
-      hooks: { draw: [(drawn) => drawMarks(drawn, shownMarks.current, colours.warn)] },
+    const me = {};
+    const pill = document.createElement("span");
+    pill.className = "chart-time";
+    // uPlot also tells of its cursor when data or sizes change: only that under the mouse is the shared one.
+    let hovered = false;
+    const moved = (index) => {
+      if (hovered) crosshair?.set({ time: index === null ? null : shown.current.times[index], by: me });
     };
-    plot.current = new window.uPlot(options, dataOf(times, series), box);
-    const watch = new ResizeObserver(() => plot.current?.setSize({ width: box.clientWidth || 200, height }));
+    const made = new window.uPlot(plotOptions({
+      width: box.clientWidth || 200, height, series, colours: coloursAt(box), look: () => shown.current,
+      utc: zone === "utc", format, moved,
+    }), dataOf(shown.current), box);
+    const follow = ({ time, by }) => {
+      const left = time === null ? -10 : made.valToPos(time, "x");
+      pill.textContent = time === null ? "" : clock(time);
+      pill.style.left = `${Math.max(24, Math.min(made.over.clientWidth - 24, left))}px`;
+      if (by === me) return;
+      hovered = false;
+      made.setCursor({ left, top: time === null ? -10 : 1 }, false);
+    };
+    made.over.append(pill);
+    made.over.addEventListener("mousemove", () => { hovered = true; }, { capture: true });
+    made.over.addEventListener("mouseleave", () => {
+      if (hovered) crosshair?.set({ time: null, by: null });
+      hovered = false;
+    });
+    plot.current = { made, follow };
+    const ended = crosshair?.subscribe(follow);
+    if (crosshair) follow(crosshair.get());
+    const watch = new ResizeObserver(() => {
+      made.setSize({ width: box.clientWidth || 200, height });
+      if (crosshair) follow(crosshair.get());
+    });
     watch.observe(box);
     return () => {
       watch.disconnect();
-      plot.current?.destroy();
+      ended?.();
+      if (crosshair?.get().by === me) crosshair.set({ time: null, by: null });
       plot.current = null;
+      made.destroy();
     };
-  }, [shape, height, sync, theme, systemDark, zone]);
+  }, [seen, shape, height, sync, theme, dark, zone]);
 
   useEffect(() => {
-    plot.current?.setData(dataOf(times, series));
-  });
+    if (!plot.current) return;
+    const { made, follow } = plot.current;
+    made.setData(dataOf(shown.current));
+    if (crosshair) follow(crosshair.get());
+  }, [times, top, span?.[0], span?.[1], marks, lines, ...series.flatMap((each) => [each.values, each.low])]);
 
-  return html`<div class="chart" ref=${place} role="img" aria-label=${label}></div>`;
+  return html`<div class="chart" ref=${place} data-drawn=${String(seen)} style=${{ height: `${height}px` }}
+    ...${crosshair ? steps({ crosshair, times, label, valueText }) : { role: "img", "aria-label": label }} ...${rest}></div>`;
 }
 
-const dataOf = (times, series) => [times, ...series.map((each) => each.values)];
+/** What makes a chart a control that moves the crosshair by keys. */
+function steps({ crosshair, times, label, valueText }) {
+  const { time } = crosshair.get();
+  const index = nearestIndex(times, time);
+  const last = Math.max(0, times.length - 1);
+  return {
+    role: "slider", tabindex: 0, "aria-label": label, "aria-valuemin": 0, "aria-valuemax": last,
+    "aria-valuenow": index < 0 ? last : index, "aria-valuetext": valueText?.(index) ?? null,
+    onKeyDown(event) {
+      if (event.ctrlKey || event.metaKey || event.altKey) return;
+      const now = crosshair.get().time;
+      const next = movedIndex(event.key, nearestIndex(times, now), times.length);
+      if (event.key === "Escape" && now !== null) crosshair.set({ time: null, by: null });
+      else if (next === undefined || !times.length) return;
+      else crosshair.set({ time: times[next], by: null });
+      event.preventDefault();
+      event.stopPropagation();
+    },
+  };
+}
 
-function drawMarks(plot, marks, colour) {
-  const { ctx, bbox } = plot;
-  ctx.save();
-  ctx.strokeStyle = colour;
-  ctx.setLineDash([4, 4]);
-  for (const at of marks) {
-    const x = plot.valToPos(at, "x", true);
-    if (x < bbox.left || x > bbox.left + bbox.width) continue;
-    ctx.beginPath();
-    ctx.moveTo(x, bbox.top);
-    ctx.lineTo(x, bbox.top + bbox.height);
-    ctx.stroke();
-  }
-  ctx.restore();
+const dataOf = ({ times, series }) => [times, ...series.map((each) => each.values)];
+
+/** Whether an element is in sight or near it. */
+export function useInSight(ref, margin = "200px") {
+  const [seen, setSeen] = useState(false);
+  useEffect(() => {
+    const margins = { rootMargin: margin, scrollMargin: margin };
+    const watch = new IntersectionObserver((entries) => setSeen(entries.at(-1).isIntersecting), margins);
+    watch.observe(ref.current);
+    return () => watch.disconnect();
+  }, []);
+  return seen;
+}
+
+function useSystemDark() {
+  const [dark, setDark] = useState(darkScheme.matches);
+  useEffect(() => {
+    const look = () => setDark(darkScheme.matches);
+    darkScheme.addEventListener("change", look);
+    return () => darkScheme.removeEventListener("change", look);
+  }, []);
+  return dark;
 }

@@ -1,0 +1,154 @@
+// The settings of uPlot and what is drawn around its lines: bands, thresholds, restarts, values between gaps.
+//
+// uPlot draws on a canvas and sets styles by the object model only, as the policy of the page wants it.
+import { clock } from "../format.js";
+
+const TOKENS = ["accent", "soft", "warn", "bad", "line", "text-3", "surface"];
+
+/** The colour of a token as a canvas can use it; `probe` is any element of the page. */
+function colourOf(probe, name) {
+  probe.style.color = `var(${name})`;
+  const { color } = getComputedStyle(probe);
+  probe.style.color = "";
+  return color;
+}
+
+/** The colours of the theme that applies to an element now. */
+export function coloursAt(probe) {
+  return Object.fromEntries(TOKENS.map((name) => [name, colourOf(probe, `--${name}`)]));
+}
+
+/**
+ * Options of uPlot. `look()` gives what may change without another plot: {top, span, marks, lines, series};
+ * `utc` is the zone of the x axis; `moved(index)` hears of the cursor.
+ */
+export function plotOptions({ width, height, series, colours, look, utc, format, moved }) {
+  const grid = { stroke: colours.line, width: 1 };
+  const axis = { stroke: colours["text-3"], grid, ticks: { show: false }, font: "11px Inter, sans-serif" };
+  const upright = { ...axis, grid: { ...grid, show: false } };
+  return {
+    width, height, legend: { show: false }, padding: [8, 6, 0, 0],
+    ...(utc && { tzDate: (at) => window.uPlot.tzDate(new Date(at * 1000), "Etc/UTC") }),
+    cursor: {
+      y: false, drag: { x: false, y: false, setScale: false }, focus: { prox: -1 },
+      points: {
+        size: 7, width: 1.5, stroke: (plot, index) => plot.series[index].stroke(), fill: () => colours.surface,
+      },
+    },
+    scales: {
+      x: { time: true, range: (_, from, to) => look().span ?? [from, to] },
+      y: { range: () => [0, look().top || 1] },
+    },
+    axes: [
+      { ...upright, size: 22, space: 72, values: (_, found) => found.map((at) => clockOf(at, found)) },
+      { ...axis, size: 38, space: 28, gap: 4, values: (_, found) => found.map((value) => format(value)) },
+    ],
+    series: [{}, ...series.map((each) => ({
+      label: each.label, stroke: colours[each.tone ?? "accent"], width: 1.5, spanGaps: false, points: { show: false },
+    }))],
+    hooks: {
+      drawClear: [(plot) => clipped(plot, () => drawBands(plot, look().series, colours))],
+      draw: [(plot) => clipped(plot, () => drawOver(plot, look(), colours))],
+      setCursor: [(plot) => moved(plot.cursor.idx ?? null)],
+    },
+  };
+}
+
+/** Hours and minutes; with seconds where the ticks are nearer than a minute. */
+function clockOf(at, ticks) {
+  const near = ticks.length > 1 && ticks[1] - ticks[0] < 60;
+  return near ? clock(at) : clock(at).slice(0, 5);
+}
+
+function clipped(plot, draw) {
+  const { ctx, bbox } = plot;
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+  ctx.clip();
+  draw();
+  ctx.restore();
+}
+
+function drawBands(plot, series, colours) {
+  for (const each of series) {
+    if (each.low && each.high) drawBand(plot, each, colours[each.bandTone ?? "soft"]);
+  }
+}
+
+/** Fills between the least and the greatest values, one polygon for each run without a gap. */
+function drawBand(plot, { low, high }, colour) {
+  const { ctx } = plot;
+  const times = plot.data[0];
+  const x = (index) => plot.valToPos(times[index], "x", true);
+  const y = (value) => plot.valToPos(value, "y", true);
+  ctx.fillStyle = colour;
+  ctx.globalAlpha = 0.35;
+  for (let from = 0; from < times.length; from += 1) {
+    if (low[from] === null || low[from] === undefined) continue;
+    let to = from;
+    while (to + 1 < times.length && low[to + 1] !== null && low[to + 1] !== undefined) to += 1;
+    ctx.beginPath();
+    for (let index = from; index <= to; index += 1) ctx.lineTo(x(index), y(high[index]));
+    for (let index = to; index >= from; index -= 1) ctx.lineTo(x(index), y(low[index]));
+    ctx.fill();
+    from = to;
+  }
+  ctx.globalAlpha = 1;
+}
+
+function drawOver(plot, { lines = [], marks = [], series }, colours) {
+  for (const each of lines) drawLevel(plot, each.value, colours[each.tone ?? "warn"]);
+  for (const at of marks) drawMark(plot, at, colours.warn);
+  series.forEach((each, index) => drawDots(plot, index + 1, colours[each.tone ?? "accent"], each.dots));
+}
+
+function stroke(plot, colour, dash, from, to) {
+  const { ctx } = plot;
+  ctx.strokeStyle = colour;
+  ctx.lineWidth = window.devicePixelRatio;
+  ctx.setLineDash(dash.map((each) => each * window.devicePixelRatio));
+  ctx.beginPath();
+  ctx.moveTo(...from);
+  ctx.lineTo(...to);
+  ctx.stroke();
+}
+
+/** A threshold, if it is within the axis. */
+function drawLevel(plot, value, colour) {
+  const { bbox, scales } = plot;
+  if (value > scales.y.max) return;
+  const y = plot.valToPos(value, "y", true);
+  stroke(plot, colour, [2, 3], [bbox.left, y], [bbox.left + bbox.width, y]);
+}
+
+/** A moment, such as a restart: a line with a triangle at its head. */
+function drawMark(plot, at, colour) {
+  const { ctx, bbox } = plot;
+  const x = plot.valToPos(at, "x", true);
+  if (!(x >= bbox.left && x <= bbox.left + bbox.width)) return;
+  stroke(plot, colour, [4, 4], [x, bbox.top], [x, bbox.top + bbox.height]);
+  const size = 4 * window.devicePixelRatio;
+  ctx.fillStyle = colour;
+  ctx.beginPath();
+  ctx.moveTo(x - size, bbox.top);
+  ctx.lineTo(x + size, bbox.top);
+  ctx.lineTo(x, bbox.top + 1.5 * size);
+  ctx.fill();
+}
+
+/** Values between two gaps, which a line cannot show; with `all`, every value. */
+function drawDots(plot, which, colour, all) {
+  const { ctx } = plot;
+  const [times] = plot.data;
+  const values = plot.data[which];
+  const known = (index) => values[index] !== null && values[index] !== undefined;
+  const radius = 1.5 * window.devicePixelRatio;
+  ctx.fillStyle = colour;
+  for (let index = 0; index < values.length; index += 1) {
+    if (!known(index) || (!all && (known(index - 1) || known(index + 1)))) continue;
+    ctx.beginPath();
+    ctx.arc(plot.valToPos(times[index], "x", true), plot.valToPos(values[index], "y", true), radius, 0, 2 * Math.PI);
+    ctx.fill();
+  }
+}
