@@ -25,6 +25,8 @@ from hpwsn_client.wsn.soap import faults
 from hpwsn_client.wsn.topics.topic import shown
 
 DEFAULT_RANGE = "5m"
+COMPRESSED_ELSEWHERE = 4096
+"""Bytes of an answer above which a thread compresses it; a history has up to some hundred thousand."""
 _NAMES_SHOWN = 20
 _LONGEST_NAME = 80
 """Longest name of a node that is repeated in an address."""
@@ -78,7 +80,11 @@ class MonitoringDoor:
         if range_ not in RANGES:
             raise bad(f"range is {shown(range_)}; give {', '.join(RANGES)}")
         text = await in_thread(history.answer, range_, _metrics_of(request), self._clock())
-        return web.json_response(text=text + "\n")
+        response = web.Response(
+            text=text + "\n", content_type="application/json", zlib_executor_size=COMPRESSED_ELSEWHERE
+        )
+        response.enable_compression()
+        return response
 
     def _where(self, node: str) -> str:
         """Which histories are here; a node leads to those of the other nodes of its cluster."""

@@ -13,13 +13,15 @@ from aiohttp import web
 
 from hpwsn.http_json.responses import Handling, answer
 from hpwsn.page.page_files import FOLDERS, INDEX, PageFile, PageFiles
-from hpwsn.page.page_policy import headers_of
+from hpwsn.page.page_policy import PART_HEADERS, headers_of
 from hpwsn_client.wsn.topics.topic import shown
 
 PAGE = "/ui/"
 VIEWS = ("topics", "subscriptions", "dead-letters", "topology", "health", "streams")
 """The views beside the overview, which is at /ui/ itself; `app` in the page's own files knows them too."""
 METHODS = ("GET", "HEAD")
+PART_TYPES = frozenset({"text/javascript", "text/css", "font/woff2"})
+"""The types of files that are only parts of a page: opened by themselves, they are shown as text."""
 
 _REFUSED = re.compile(r"q=0(\.0*)?")
 _MISSING = "the files of the page are not installed; install HPwsn again"
@@ -65,7 +67,8 @@ class PageDoor:
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         index = await self._files.find(INDEX)
         response = await self._answer(request, index)
-        response.headers.update(self._security(index))
+        is_part = response.status == 200 and response.content_type in PART_TYPES
+        response.headers.update(PART_HEADERS if is_part else self._security(index))
         response.headers.setdefault("Cache-Control", "no-cache")
         return response
 

@@ -1,4 +1,4 @@
-"""What browsers are told about the page: its content security policy, and the other headers of all of /ui.
+"""What browsers are told about the page: its content security policy, and the other headers of /ui.
 
 The page loads only files of its own node, and nothing turns text into markup or into code. The import map is
 the one script inside the document: browsers take no other kind, and the policy names it by its hash. Pure.
@@ -24,12 +24,17 @@ _POLICY = (
     "require-trusted-types-for 'script'",
     "trusted-types 'none'",
 )
-_HEADERS = {
+PART_HEADERS = {
     "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    # Windows of other origins get no handle to the page's window, and their pages cannot embed its files.
-    "Cross-Origin-Opener-Policy": "same-origin",
+    # Pages of other origins cannot embed the files.
     "Cross-Origin-Resource-Policy": "same-origin",
+}
+"""The headers of scripts, styles and fonts: a policy does not apply to them, and a start loads dozens."""
+_HEADERS = {
+    **PART_HEADERS,
+    "Referrer-Policy": "no-referrer",
+    # Windows of other origins get no handle to the page's window.
+    "Cross-Origin-Opener-Policy": "same-origin",
 }
 
 
@@ -46,5 +51,5 @@ def _hash_of(script: bytes) -> str:
 
 
 def headers_of(document: bytes) -> dict[str, str]:
-    """The security headers of every answer under /ui, a new dictionary."""
+    """The security headers of every answer under /ui but scripts, styles and fonts, a new dictionary."""
     return {"Content-Security-Policy": policy_of(document), **_HEADERS}

@@ -75,6 +75,17 @@ async def test_a_session_cannot_be_posted_yet(shared_node: NodeProcess) -> None:
         assert "error" in await answer.json()
 
 
+async def test_a_history_is_compressed_for_clients_that_take_it(shared_node: NodeProcess) -> None:
+    sizes = {}
+    async with aiohttp.ClientSession(auto_decompress=False) as session:
+        for coding in ("identity", "gzip"):
+            headers = {"Accept-Encoding": coding}
+            async with session.get(f"{shared_node.base}/history?range=24h", headers=headers) as answer:
+                assert answer.headers.get("Content-Encoding", "identity") == coding
+                sizes[coding] = len(await answer.read())
+    assert sizes["gzip"] < sizes["identity"] / 5
+
+
 async def test_the_history_has_every_figure_of_the_node(shared_node: NodeProcess) -> None:
     name = (await get(shared_node, "/session"))["node"]
     history = await sampled(shared_node)

@@ -11,7 +11,7 @@ from aiohttp.test_utils import make_mocked_request
 
 from hpwsn.page.page_door import VIEWS, PageDoor, accepts, page_or
 from hpwsn.page.page_files import PageFiles
-from hpwsn.page.page_policy import headers_of
+from hpwsn.page.page_policy import PART_HEADERS, headers_of
 
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 INDEX = b'<!doctype html><script type="importmap">{}</script>' + b"<p>words</p>" * 50
@@ -69,13 +69,13 @@ def test_the_views_are_those_of_the_page_itself() -> None:
     [
         ("/ui", "GET", 302),
         ("/ui/", "GET", 200),
-        ("/ui/app/main.js", "HEAD", 200),
+        ("/ui/topics", "HEAD", 200),
         ("/ui/nothing", "GET", 404),
         ("/ui/app/nothing.js", "GET", 404),
         ("/ui/", "POST", 405),
     ],
 )
-async def test_every_answer_has_the_security_headers_and_no_cookie(
+async def test_every_document_has_the_security_headers_and_no_cookie(
     door: Door, path: str, method: str, status: int
 ) -> None:
     response = await door.ask(path, method)
@@ -89,7 +89,13 @@ async def test_every_answer_has_the_security_headers_and_no_cookie(
 async def test_a_changed_import_map_changes_the_policy(door: Door, folder: Path) -> None:
     before = (await door.ask("/ui/")).headers["Content-Security-Policy"]
     (folder / "index.html").write_bytes(INDEX.replace(b"{}", b'{"imports": {}}'))
-    assert (await door.ask("/ui/app/main.js")).headers["Content-Security-Policy"] != before
+    assert (await door.ask("/ui/")).headers["Content-Security-Policy"] != before
+
+
+async def test_scripts_and_styles_carry_only_the_headers_that_apply_to_them(door: Door) -> None:
+    headers = (await door.ask("/ui/app/main.js")).headers
+    assert PART_HEADERS.items() <= dict(headers).items()
+    assert "Content-Security-Policy" not in headers
 
 
 async def test_a_client_that_takes_gzip_gets_it_under_another_tag(door: Door) -> None:
