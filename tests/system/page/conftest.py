@@ -24,13 +24,16 @@ from tests.system.page.filled_node import filled_node
 from tests.system.page.opened_page import OpenedPages
 
 HERE = Path(__file__).parent
+OPEN_PAGE = "open_page"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let the tests here run in the browser's loop."""
+    """Let the tests here run in the browser's loop, and judge their pages before their nodes end."""
     for item in items:
         if HERE in item.path.parents and pytest_asyncio.is_async_test(item):
             item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
+            # The last fixture to begin is the first to end.
+            item.fixturenames.sort(key=OPEN_PAGE.__eq__)
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

@@ -60,6 +60,6 @@ async def _fill(node: NodeProcess, good: Consumer, refusing: Consumer) -> None:
     async def has_all_states() -> bool:
         counts = (await listed(node))["counts"]
         _, groups = await ask("GET", f"{node.base}/deadletters/groups")
-        return counts["retrying"] > 0 and counts["paused"] == 1 and groups["total"] > 0
+        return bool(counts["retrying"] and counts["paused"] and groups["total"])
 
     await eventually(has_all_states)
