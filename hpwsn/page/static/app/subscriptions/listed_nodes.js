@@ -14,7 +14,8 @@ export function useListedNodes() {
   const away = useShared((shared) => shared.connection === "away");
   const admin = useShared((shared) => shared.session?.kind === "admin");
   if (!known) return { names: away && !admin ? null : undefined, absent: [], alive: [] };
-  return { names: alive.map((node) => node.name).sort(), absent: nodes.filter((node) => node.state !== "alive"), alive };
+  const absent = nodes.filter((node) => node.state !== "alive");
+  return { names: alive.map((node) => node.name).sort(), absent, alive };
 }
 
 /** What is missing from a list: "dock-2 is dead: its 38 are not listed"; `figure` names their number. */

@@ -56,9 +56,8 @@ function Fields({ point }) {
 export function PullPointPanel({ id, names, listed, close, take, changed }) {
   const mine = useMay("subscribe");
   const operator = useMay("operate");
-  const path = `pullpoints/${encodeURIComponent(id)}`;
   const from = listed?.at !== undefined ? [listed.at] : names;
-  const { item: found, gone, error, refresh } = useOne(path, from);
+  const { item: found, gone, error, leave } = useOne("pullPoint", id, from);
   const point = found ?? listed;
   return html`<${SidePanel} label="Selected pull point" back="Pull points" close=${close} take=${take}
       heading=${point ? html`Pull point <${Text}>${nameOf(point)}<//>` : "Pull point"}
@@ -71,11 +70,11 @@ export function PullPointPanel({ id, names, listed, close, take, changed }) {
       <div class="tools" role="group" aria-label="Actions">
         <${Button} kind="risk" testid="end" disabled=${gone || !(mine || operator)} onClick=${async () => {
           if (await askToDestroy(point)) {
-            await refresh();
+            leave();
             changed();
           }
         }}>Destroy…<//>
-        <${CurlButton} request=${{ path, node: point.at }} />
+        <${CurlButton} request=${{ path: `pullpoints/${encodeURIComponent(id)}`, node: point.at }} />
       </div>
       ${found && html`<${WaitingChart} item=${found} />`}
       <${Fields} point=${point} />`}

@@ -49,7 +49,7 @@ function Actions({ item, gone, refresh, ended }) {
       ? html`<${Button} key="resume" icon="play" testid="resume" disabled=${off || expired} onClick=${() => now("resume")}>Resume<//>`
       : html`<${Button} key="pause" icon="pause" testid="pause" disabled=${off || expired} onClick=${() => now("pause")}>Pause<//>`}
     <${Button} testid="renew" disabled=${off} onClick=${async () => { if (await askToRenew(item)) refresh(); }}>Renew…<//>
-    <${Button} kind="risk" testid="end" disabled=${off} onClick=${async () => { if (await askToEnd(item)) { await refresh(); ended(); } }}>End…<//>
+    <${Button} kind="risk" testid="end" disabled=${off} onClick=${async () => { if (await askToEnd(item)) ended(); }}>End…<//>
     <${Menu} label="Copy as curl" items=${["show", item.paused ? "resume" : "pause", "retry", "renew", "end"].map(copy)} />
   </div>`;
 }
@@ -109,10 +109,14 @@ function In({ at }) {
 /** The panel of the subscription `id`; `listed` is its row, shown until the node answers. `changed` after an action. */
 export function SubscriptionPanel({ id, names, listed, close, take, changed }) {
   const from = listed?.at !== undefined ? [listed.at] : names;
-  const { item: found, gone, error, refresh } = useOne(`subscriptions/${encodeURIComponent(id)}`, from);
+  const { item: found, gone, error, refresh, leave } = useOne("subscription", id, from);
   const item = found ?? listed;
   const again = async () => {
     await refresh();
+    changed();
+  };
+  const ended = () => {
+    leave();
     changed();
   };
   const heading = item ? html`<${Text}>${shortConsumer(item)}<//>` : "Subscription";
@@ -123,7 +127,7 @@ export function SubscriptionPanel({ id, names, listed, close, take, changed }) {
     ${error && html`<p class="note bad" role="alert">${wordsOf(error)}</p>`}
     ${item && html`
       ${gone && html`<p class="note" role="status" data-testid="gone">This subscription has ended. These are its last figures.</p>`}
-      <${Actions} item=${item} gone=${gone} refresh=${again} ended=${changed} />
+      <${Actions} item=${item} gone=${gone} refresh=${again} ended=${ended} />
       ${found && html`<${WaitingChart} item=${found} />`}
       ${!gone && html`<${Trouble} item=${item} />`}
       <${Fields} item=${item} />`}
