@@ -17,7 +17,7 @@ function isNew({ session, live, cluster }) {
 /** [whether the steps are shown, a function that leaves them]. They stay until then, or until there is real traffic. */
 export function useFirstRun() {
   const fresh = useShared(isNew);
-  const accepted = useShared((shared) => shared.live.status?.published.accepted ?? 0);
+  const accepted = useShared((shared) => shared.live.status?.published?.accepted ?? 0);
   const steps = useStore(visit, (found) => found.steps);
   useEffect(() => {
     if (steps === "unknown" && fresh !== undefined) visit.set({ steps: fresh ? "shown" : "left" });
