@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import shutil
 import sys
 import tempfile
+from asyncio.subprocess import PIPE
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -63,13 +65,24 @@ async def _take_one(browser: Browser, base: str, shot: Shot, folder: Path) -> st
         # Charts and live figures have come twice by then.
         await page.wait_for_timeout(2500)
         await page.evaluate("document.fonts.ready")
-        file.write_bytes(await page.screenshot(animations="disabled", caret="hide"))
+        file.write_bytes(await _smaller(await page.screenshot(animations="disabled", caret="hide")))
     except Exception as error:  # one picture that fails must not take the others along
         return f"{type(error).__name__}: {str(error).splitlines()[0]}"
     finally:
         await context.close()
     size = file.stat().st_size
     return f"{size:,} bytes are more than {LARGEST:,}" if size > LARGEST else None
+
+
+async def _smaller(picture: bytes) -> bytes:
+    """The picture with a palette, a third of its size; unchanged where pngquant is missing."""
+    if shutil.which("pngquant") is None:
+        return picture
+    process = await asyncio.create_subprocess_exec(
+        *("pngquant", "--quality", "80-100", "--speed", "1", "--strip", "-"), stdin=PIPE, stdout=PIPE
+    )
+    found, _ = await process.communicate(picture)
+    return found if process.returncode == 0 else picture
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from contextlib import ExitStack
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 from playwright.async_api import Page, Request, expect
 
-from tests.cluster import AdminProcess
+from tests.cluster import AdminProcess, Member
 from tests.harness import NodeProcess
 from tests.system.page.opened_page import OpenedPages
 from tests.system.page.prefix_proxy import PREFIX, proxied
@@ -208,8 +210,17 @@ async def test_on_a_phone_every_view_fits_the_width(
     assert await page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
-async def test_the_admin_node_serves_every_view(open_page: OpenedPages, admin: AdminProcess) -> None:
-    page = await open_page(admin)
-    for view in TITLES:
-        await page.get_by_test_id(f"nav-{view}").click()
-        await shows(open_page, page, admin.base, view)
+@pytest.mark.parametrize("members", [0, 2])
+async def test_the_admin_node_serves_every_view(
+    open_page: OpenedPages, admin: AdminProcess, tmp_path: Path, members: int
+) -> None:
+    with ExitStack() as stack:
+        for number in range(members):
+            member = Member(tmp_path / f"n{number}", f"n{number}", f"c{number}", admin.base)
+            stack.enter_context(member)
+        page = await open_page(admin)
+        for view in TITLES:
+            await page.get_by_test_id(f"nav-{view}").click()
+            await shows(open_page, page, admin.base, view)
+            await expect(page.locator(LIVE)).to_have_text("Live")
+        await open_page.finish()
