@@ -1,6 +1,6 @@
 // The figures of nodes over time: histories of the API, continued with the figures of /cluster.
 import { useEffect, useRef, useState } from "./html.js";
-import { get } from "./api.js";
+import { ApiError, get } from "./api.js";
 import { nodesOf, state, useShared } from "./state.js";
 
 export const RANGES = { "5m": 300, "1h": 3600, "24h": 86400 };
@@ -10,11 +10,14 @@ const AGAIN = { "5m": 60_000, "1h": 60_000, "24h": 300_000 };
 /** Seconds for which a live figure holds: heartbeats of other nodes bring one every few seconds. */
 const HOLDS = 5;
 
-/** The address of a node's history: the admin node has those of all, a node has its own. */
-function asked(node, range, metrics) {
+/** The history of a node: the admin node has those of all, a node has its own and asks others that are alive. */
+async function asked(node, range, metrics) {
   const query = { range, metrics: metrics.join(",") };
-  return state.get().session?.kind === "admin"
-    ? get("history", { query: { ...query, node } }) : get("history", { node, query });
+  const { session, cluster } = state.get();
+  if (session?.kind === "admin") return get("history", { query: { ...query, node } });
+  const known = nodesOf(cluster).find((each) => each.name === node);
+  if (known && known.state !== "alive") throw new ApiError(503, `${node} is ${known.state}: it has its history.`);
+  return get("history", { node, query });
 }
 
 /** The arrays of a figure, moved by `shift` steps, with a value in step `at` and in the `held` steps before it. */
