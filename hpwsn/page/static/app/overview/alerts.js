@@ -2,12 +2,15 @@
 import { html, useEffect, useState } from "../html.js";
 import { href } from "../address.js";
 import { get } from "../api.js";
+import { counted } from "../format.js";
 import { nodesOf, state, useShared, wordsOf } from "../state.js";
-import { Ago, Tag, Text } from "../parts/controls.js";
+import { Ago, Button, Tag, Text } from "../parts/controls.js";
 
 const EVERY = 10_000;
 /** Other nodes that are asked: more would cost them more than it tells. */
 const MOST = 16;
+/** Alerts that are shown without a click. */
+const FIRST = 5;
 const ORDER = { critical: 0, warning: 1, info: 2 };
 const LINKS = {
   topology: "Show topology", subscriptions: "Show subscriptions", "dead-letters": "Show dead letters",
@@ -115,9 +118,13 @@ export function AlertsPanel({ alerts, partial }) {
   const cluster = useShared((shared) => shared.cluster);
   const own = useShared((shared) => (shared.session?.kind === "node" ? shared.session.node : null));
   const nodes = nodesOf(cluster);
+  const [all, setAll] = useState(false);
   if (!alerts.length && !partial.length) return null;
+  const more = alerts.length - FIRST;
   return html`<section class="panel alerts" aria-label="Alerts">
-    <ul>${alerts.map((alert) => html`<${Alert} key=${`${alert.node} ${alert.name}`} alert=${alert} nodes=${nodes} own=${own} />`)}</ul>
+    <ul>${(all ? alerts : alerts.slice(0, FIRST)).map((alert) => html`<${Alert} key=${`${alert.node} ${alert.name}`} alert=${alert} nodes=${nodes} own=${own} />`)}</ul>
+    ${more > 0 && html`<p class="more-alerts"><${Button} kind="bare" aria-expanded=${String(all)} onClick=${() => setAll(!all)}>
+      ${all ? "Show fewer alerts" : `Show ${counted(more, "more alert")}`}<//></p>`}
     ${partial.map((each) => html`<p class="note" key=${each.node}><span><${Text}>${each.node}<//> does not tell its alerts: ${wordsOf(each.error)}</span></p>`)}
   </section>`;
 }

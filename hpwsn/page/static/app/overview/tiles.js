@@ -33,7 +33,8 @@ function latency({ alive, value, peak }) {
 
 function waiting({ alerts, peak }) {
   const late = alerts.find((alert) => LATE.has(alert.name.split(":")[0]));
-  return late ? html`<${Text}>${late.text.split("; ")[0]}<//>` : highest(count)({ peak });
+  const many = late?.text.match(/^[\d,]+ (?:subscription|queue)s?/)?.[0];
+  return many ? `${many} behind` : highest(count)({ peak });
 }
 
 const SPANS = { "5m": "5 min", "1h": "hour", "24h": "24 h" };

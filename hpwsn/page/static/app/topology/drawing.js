@@ -5,12 +5,16 @@ import { useShared } from "../state.js";
 import { curvesOf, layout, WIDTH } from "./layout.js";
 import { MEASURES, betweenClusters, heldFor, insideOf } from "./links.js";
 
-const LONGEST = 18;
+/** Characters of a name: as many as fit, with and without words at its right. */
+const LONGEST = 20;
+const BESIDE_WORDS = 12;
+/** Pixels of a curve without traffic, and of the busiest. */
+const THINNEST = 1.5;
 const THICKEST = 9;
 /** The node that represented each cluster when this page was opened: it stays first. */
 const leaders = new Map();
 
-const cut = (text, length = LONGEST) => {
+const cut = (text, length) => {
   const shown = [...oneLine(text)];
   return shown.length > length ? `${shown.slice(0, length - 1).join("")}…` : shown.join("");
 };
@@ -58,7 +62,7 @@ function Box({ spot, group, cluster, selected, open }) {
     <title>${oneLine(node.name)}</title>
     <rect x=${x} y=${y} width=${width} height=${height} rx="8" />
     <${Sign} state=${node.state} x=${x + 16} y=${y + 19} />
-    <text class="name" x=${x + 28} y=${y + 24}>${cut(node.name)}</text>
+    <text class="name" x=${x + 28} y=${y + 24}>${cut(node.name, alive && !represents ? LONGEST : BESIDE_WORDS)}</text>
     ${represents && html`<text class="star" x=${end} y=${y + 24} text-anchor="end">represents</text>`}
     ${!alive && html`<text class="gone" x=${end} y=${y + 24} text-anchor="end">${node.state} ${duration(Math.max(1, secondsSince(node.since)))}</text>`}
     ${alive ? html`<text class="dim" x=${x + 12} y=${y + 54}>in ${figure(node.figures?.published_rate)} /s</text>
@@ -112,14 +116,19 @@ function Group({ group, cluster, links, measure, id, open }) {
 }
 
 function Curve({ curve, measure, most }) {
-  const { link, path, label } = curve;
-  const value = link[MEASURES[measure].field];
+  const { link, path } = curve;
+  const share = most > 0 ? Math.sqrt(link[MEASURES[measure].field] / most) : 0;
+  return html`<path class=${classes("curve", link.state === "down" && "down", !link.by.length && "idle")} d=${path}
+    style=${{ strokeWidth: `${THINNEST + (THICKEST - THINNEST) * share}px` }} />`;
+}
+
+function Label({ curve, measure }) {
+  const { link, label } = curve;
   const down = link.state === "down";
-  const words = down ? "broken" : link.by.length ? `${link.by.join(", ").toUpperCase()} ${measured(measure, value)}` : "no messages yet";
+  const value = measured(measure, link[MEASURES[measure].field]);
+  const words = down ? "broken" : link.by.length ? `${link.by.join(", ").toUpperCase()} ${value}` : "no messages yet";
   const wide = 16 + 6.4 * words.length;
-  return html`<path class=${classes("curve", down && "down", !link.by.length && "idle")} d=${path}
-      style=${{ strokeWidth: `${most > 0 ? 1.5 + (THICKEST - 1.5) * Math.sqrt(value / most) : 1.5}px` }} />
-    <rect class="label" x=${label.x - wide / 2} y=${label.y - 11} width=${wide} height="22" rx="11" />
+  return html`<rect class="label" x=${label.x - wide / 2} y=${label.y - 11} width=${wide} height="22" rx="11" />
     <text class=${down ? "label-text gone" : "label-text"} x=${label.x} y=${label.y + 4} text-anchor="middle">${words}</text>`;
 }
 
@@ -134,5 +143,6 @@ export function Drawing({ cluster, clusters, links, measure, id, open }) {
     aria-label=${`${clusters.length} clusters, ${nodes} nodes; the table says the same`}>
     ${drawn.clusters.map((group) => html`<${Group} key=${group.name} group=${group} cluster=${cluster} links=${links} measure=${measure} id=${id} open=${open} />`)}
     ${curves.map((curve) => html`<${Curve} key=${curve.link.key} curve=${curve} measure=${measure} most=${most} />`)}
+    ${curves.map((curve) => html`<${Label} key=${curve.link.key} curve=${curve} measure=${measure} />`)}
   </svg></div>`;
 }

@@ -8,6 +8,6 @@ const WORDS = { alive: "Alive", dead: "Dead", left: "Left" };
 /** Shape and word; for how long, unless the node is alive. `since` puts a word such as "for" between. */
 export function NodeState({ node, since = "" }) {
   const words = WORDS[node.state] ?? node.state;
-  return html`<${State} shape=${SHAPES[node.state] ?? "paused"}>${words}${node.state !== "alive"
-    && html`${since ? ` ${since} ` : " "}<${Ago} at=${node.since} bare />`}<//>`;
+  const gone = node.state !== "alive";
+  return html`<${State} shape=${SHAPES[node.state] ?? "paused"}><span>${words}${gone && html` ${since && `${since} `}<${Ago} at=${node.since} bare />`}</span><//>`;
 }
