@@ -1,8 +1,62 @@
-// The events of a topic as they arrive.
-import { html } from "../html.js";
-import { Notice } from "../parts/lists.js";
+// The events of a topic and of all below it as they arrive, with a filter, a pause, and how much is skipped.
+import { html, useCallback } from "../html.js";
+import { counted, count, figure } from "../format.js";
+import { Icon } from "../icons.js";
+import { state, useShared, wordsOf } from "../state.js";
+import { Button, State, Text } from "../parts/controls.js";
+import { Loading, Notice } from "../parts/lists.js";
+import { openDraft } from "./drafts.js";
+import { FilterField, useFilter } from "./filter_field.js";
+import { MOST_RATE, useFollowed } from "./follow.js";
+import { MessageList } from "./message_list.js";
+import { useTopicFigures } from "./topic_figures.js";
 
-/** The events of a topic as they arrive. */
-export function WatchTab() {
-  return html`<${Notice} kind="empty">The events of a topic as they arrive.<//>`;
+const CONNECTIONS = {
+  connecting: ["retrying", "Connecting"], lost: ["retrying", "Connection lost, trying again"],
+  hidden: ["paused", "Paused while hidden"],
+  waiting: ["paused", "Paused"], refused: ["dead", "Not followed"],
+};
+
+/** How many match of how many, and how the connection is. */
+export function FollowState({ followed, total, filter }) {
+  const frozen = useShared((shared) => shared.paused);
+  const { connection, paused, missed, rate, skipped } = followed;
+  if (connection !== "open") return html`<${State} shape=${CONNECTIONS[connection][0]}>${CONNECTIONS[connection][1]}<//>`;
+  if (frozen) return html`<${State} shape="paused">Live updates are paused<//>`;
+  const words = filter && total !== null ? `${figure(rate)} /s match, of ${figure(total)} /s` : `${figure(rate)} /s`;
+  return html`<${State} shape=${paused ? "paused" : "live"}>${paused ? `paused · ${count(missed)} new` : words}<//>
+    <span class="dim" data-testid="watch-skipped" title=${`At most ${MOST_RATE} messages a second are shown`}>${skipped ? `${count(skipped)} skipped` : "none skipped"}</span>`;
+}
+
+/** Why a topic cannot be followed, with what to do. */
+export function Refused({ error, onRetry }) {
+  return html`<div class="note bad" role="alert"><p>${wordsOf(error)}</p>
+    ${error.status === 401 && html`<${Button} onClick=${() => state.set({ signIn: error })}>Enter a token…<//>`}
+    <${Button} onClick=${onRetry}>Try again<//></div>`;
+}
+
+function Watch({ topic, node }) {
+  const filter = useFilter();
+  const followed = useFollowed(topic, node, filter);
+  const figures = useTopicFigures(topic, node);
+  const { rows, paused, missed, connection, error } = followed;
+  const again = useCallback((target, text) => openDraft(topic, target, text), [topic]);
+  return html`
+    <${FilterField} topic=${topic} node=${node} testid="watch-filter" />
+    <div class="watch-state">
+      <${FollowState} followed=${followed} total=${figures?.rate_below ?? null} filter=${filter} />
+      <${Button} kind="bare" icon=${paused ? "play" : "pause"} testid="watch-pause" onClick=${paused ? followed.resume : followed.pause}>
+        ${paused ? "Resume" : "Pause"}<//>
+    </div>
+    ${paused && missed > 0 && html`<button type="button" class="newer" onClick=${followed.resume}><${Icon} name="up" />Show ${counted(missed, "new message")}</button>`}
+    ${error && connection === "refused" && html`<${Refused} error=${error} onRetry=${followed.retry} />`}
+    <${MessageList} rows=${rows} topic=${topic} node=${node} label="Messages" again=${again}
+        testid=${(event) => (event.earlier ? "earlier-event" : "watch-event")}>
+      ${!rows.length && (connection === "connecting" ? html`<${Loading} />` : connection !== "refused" && html`<${Notice} kind="empty"><p>Waits for the next message on <b><${Text}>${topic}<//></b> and all below it${filter ? " that matches the filter" : ""}.</p><//>`)}
+    <//>`;
+}
+
+/** The tab; each topic begins anew. */
+export function WatchTab({ topic, node }) {
+  return html`<${Watch} key=${`${node} ${topic}`} topic=${topic} node=${node} />`;
 }
