@@ -13,12 +13,13 @@ let number = 0;
 let last = 0;
 let waiting = 0;
 
-/** Shows a message for some seconds; `action` is {label, run}, `bad` marks an error, which stays longer. */
+/** Shows a message for some seconds; `action` is {label, run}, `bad` marks an error. Returns the id for `dismiss`. */
 export function toast(text, { action, bad } = {}) {
   number += 1;
   const item = { id: number, text: visible(text), action, bad };
   toasts.set({ items: [...toasts.get().items.slice(-2), item] });
   setTimeout(() => dismiss(item.id), bad || action ? 2 * STAYS : STAYS);
+  return item.id;
 }
 
 export function dismiss(id) {
