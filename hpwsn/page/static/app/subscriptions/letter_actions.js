@@ -5,12 +5,15 @@ import { wordsOf } from "../state.js";
 import { ask } from "../parts/dialogs.js";
 import { toast } from "../parts/toasts.js";
 
-/** Seconds for which the node is asked to wait for the outcomes of a replay. */
-const WAIT = 10;
+/** Seconds for which the node is asked to wait for the outcome of one replay, and for those of many. */
+const WAIT = 3;
+const LONGER = 10;
 
 /** The requests for a selection of the API, such as {ids: [7]} or {subscription, reason}, at a node. */
 export const requestsFor = (selection, node) => ({
-  replay: { method: "POST", path: "deadletters/replay", node, query: { wait: WAIT }, body: selection },
+  replay: {
+    method: "POST", path: "deadletters/replay", node, query: { wait: selection.ids ? WAIT : LONGER }, body: selection,
+  },
   drop: { method: "POST", path: "deadletters/drop", node, body: selection },
 });
 

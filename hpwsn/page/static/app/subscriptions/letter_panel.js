@@ -78,7 +78,7 @@ export function LetterPanel({ id, names, listed, close, take, changed }) {
     ${error && html`<p class="note bad" role="alert"><span>${wordsOf(error)}</span><${Button} onClick=${refresh}>Try again<//></p>`}
     ${letter && html`<${Actions} letter=${letter} gone=${gone} after=${after} />
       ${outcome && html`<p class=${outcome.bad ? "note bad" : "note good"} role="status" data-testid="outcome">${clock(outcome.at)}: ${outcome.words}</p>`}
-      ${gone && !outcome && html`<p class="note" role="status" data-testid="gone">This is not a dead letter any more: it was replayed, dropped or removed by age.</p>`}
+      ${gone && !outcome?.gone && html`<p class="note" role="status" data-testid="gone">This is not a dead letter any more: it was replayed, dropped or removed by age.</p>`}
       <${Payload} letter=${letter} /><${Fields} letter=${letter} />`}
   <//>`;
 }

@@ -17,7 +17,7 @@ export function Head({ filtered, all, alive, absent }) {
   const total = filtered || !all ? sumOf(alive, "subscriptions") ?? all : all;
   const points = sumOf(alive, "pull_points");
   return html`<div class="head"><div><h1>Subscriptions</h1>
-    <p>${alive.length > 1 ? html`${count(total)} on ${counted(alive.length, "node")}` : counted(total, "subscription")}${points !== null && `, ${counted(points, "pull point")}`}
+    <p>${alive.length + absent.length > 1 ? html`${count(total)} on ${counted(alive.length, "node")}` : counted(total, "subscription")}${points !== null && `, ${counted(points, "pull point")}`}
       <${Absent} nodes=${absent} figure="subscriptions" /></p></div></div>`;
 }
 

@@ -4,6 +4,9 @@ import { count } from "../format.js";
 import { useScope, useShared } from "../state.js";
 import { Text } from "../parts/controls.js";
 
+// A dead node sends no figures any more; its last ones tell how much is missing.
+const lastFigures = new Map();
+
 /**
  * The nodes of the scope as {names, absent, alive}: `names` are those to ask, null for this process alone, undefined
  * until that is known; `absent` are those that do not answer.
@@ -14,6 +17,7 @@ export function useListedNodes() {
   const away = useShared((shared) => shared.connection === "away");
   const admin = useShared((shared) => shared.session?.kind === "admin");
   if (!known) return { names: away && !admin ? null : undefined, absent: [], alive: [] };
+  for (const node of alive) if (node.figures) lastFigures.set(node.name, node.figures);
   const absent = nodes.filter((node) => node.state !== "alive");
   return { names: alive.map((node) => node.name).sort(), absent, alive };
 }
@@ -21,7 +25,7 @@ export function useListedNodes() {
 /** What is missing from a list: "dock-2 is dead: its 38 are not listed"; `figure` names their number. */
 export function Absent({ nodes, figure }) {
   return nodes.map((node) => {
-    const number = node.figures?.[figure];
+    const number = (node.figures ?? lastFigures.get(node.name))?.[figure];
     const what = number ? `its ${count(number)} ${number === 1 ? "is" : "are"}` : "what it has is";
     return html`<span class="dim absent" key=${node.name}> · <${Text}>${node.name}<//> ${node.state === "dead" ? "is dead" : "has left"}: ${what} not listed</span>`;
   });
