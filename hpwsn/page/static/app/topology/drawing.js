@@ -33,7 +33,7 @@ function labelOf(node, cluster) {
 }
 
 /** What makes an element of the drawing a button that opens a node. */
-function button(node, cluster, selected, open) {
+function button(node, label, selected, open) {
   const pressed = (event) => {
     if (event.key !== "Enter" && event.key !== " ") return;
     event.preventDefault();
@@ -41,7 +41,7 @@ function button(node, cluster, selected, open) {
   };
   return {
     role: "button", tabindex: 0, "data-testid": "node", "data-name": node.name, "data-state": node.state,
-    "aria-label": labelOf(node, cluster), "aria-pressed": String(selected), onClick: () => open(node.name),
+    "aria-label": label, "aria-pressed": String(selected), onClick: () => open(node.name),
     onKeyDown: pressed,
   };
 }
@@ -58,16 +58,20 @@ function Box({ spot, group, cluster, selected, open }) {
   const alive = node.state === "alive";
   const end = x + width - 12;
   const held = alive ? 0 : heldFor(cluster, node.name).bytes;
-  return html`<g class=${classes("node", node.state, represents && "represents", selected && "selected")} ...${button(node, group.cluster, selected, open)}>
-    <title>${oneLine(node.name)}</title>
-    <rect x=${x} y=${y} width=${width} height=${height} rx="8" />
+  const name = cut(node.name, alive && !represents ? LONGEST : BESIDE_WORDS);
+  const gone = alive ? null : `${node.state} ${duration(Math.max(1, secondsSince(node.since)))}`;
+  const figures = alive ? [`in ${figure(node.figures?.published_rate)} /s`, `out ${figure(node.figures?.delivered_rate)} /s`]
+    : [held ? `${bytes(held)} kept for its return` : "nothing kept for it"];
+  // The name for screen readers begins with what is seen, so that it can be said to it.
+  const seen = [name, represents && "represents", gone, ...figures].filter(Boolean).join(" ");
+  return html`<g class=${classes("node", node.state, represents && "represents", selected && "selected")} ...${button(node, `${seen}; ${labelOf(node, group.cluster)}`, selected, open)}>
+    <rect x=${x} y=${y} width=${width} height=${height} rx="8"><title>${oneLine(node.name)}</title></rect>
     <${Sign} state=${node.state} x=${x + 16} y=${y + 19} />
-    <text class="name" x=${x + 28} y=${y + 24}>${cut(node.name, alive && !represents ? LONGEST : BESIDE_WORDS)}</text>
-    ${represents && html`<text class="star" x=${end} y=${y + 24} text-anchor="end">represents</text>`}
-    ${!alive && html`<text class="gone" x=${end} y=${y + 24} text-anchor="end">${node.state} ${duration(Math.max(1, secondsSince(node.since)))}</text>`}
-    ${alive ? html`<text class="dim" x=${x + 12} y=${y + 54}>in ${figure(node.figures?.published_rate)} /s</text>
-      <text class="dim" x=${end} y=${y + 54} text-anchor="end">out ${figure(node.figures?.delivered_rate)} /s</text>`
-      : html`<text class="dim" x=${x + 12} y=${y + 54}>${held ? `${bytes(held)} kept for its return` : "nothing kept for it"}</text>`}
+    <text class="name" x=${x + 28} y=${y + 24}>${name}</text>${" "}
+    ${represents && html`<text class="star" x=${end} y=${y + 24} text-anchor="end">represents</text>`}${" "}
+    ${gone && html`<text class="gone" x=${end} y=${y + 24} text-anchor="end">${gone}</text>`}${" "}
+    <text class="dim" x=${x + 12} y=${y + 54}>${figures[0]}</text>${" "}
+    ${figures[1] && html`<text class="dim" x=${end} y=${y + 54} text-anchor="end">${figures[1]}</text>`}
   </g>`;
 }
 
@@ -82,7 +86,7 @@ function Square({ spot, group, selected, open }) {
   const { node } = spot;
   const represents = node.name === group.cluster.representative;
   return html`<path class=${classes("node square", node.state, represents && "represents", selected && "selected")}
-    d=${(SHAPES[node.state] ?? SHAPES.left)(spot)} ...${button(node, group.cluster, selected, open)} />`;
+    d=${(SHAPES[node.state] ?? SHAPES.left)(spot)} ...${button(node, labelOf(node, group.cluster), selected, open)} />`;
 }
 
 function Bus({ group }) {
