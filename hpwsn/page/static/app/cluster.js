@@ -32,3 +32,16 @@ export function withFigures(cluster, name, figures) {
     } : each)),
   };
 }
+
+const sum = (counts) => Object.values(counts).reduce((all, each) => all + each, 0);
+
+/** Rates of a node between two answers of /status, in which nothing is missed; none without two of one start. */
+export function ratesBetween(before, after) {
+  const seconds = before?.started === after.started ? after.uptime - before.uptime : 0;
+  if (!(seconds > 0)) return {};
+  return {
+    published_rate: (after.published.accepted - before.published.accepted) / seconds,
+    delivered_rate: (after.delivery.delivered - before.delivery.delivered) / seconds,
+    failed_rate: (sum(after.delivery.failures) - sum(before.delivery.failures)) / seconds,
+  };
+}

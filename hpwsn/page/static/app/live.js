@@ -1,33 +1,40 @@
 // Keeps the shared state up to date: the stream /live, or questions while another stream has this tab's place.
 //
 // The figures of the cluster are asked every two seconds, since heartbeats bring them; of a node alone, every
-// second. A view that follows a topic takes the place of the stream (stream.js); meanwhile status and alerts
-// are asked too, every four seconds. Nothing is asked while the tab is hidden or the user has paused.
+// second. A view that follows a topic takes the place of the stream (stream.js); meanwhile the status is asked
+// too, and alerts every four seconds. Nothing is asked while the tab is hidden or the user has paused.
 import { get, urlOf } from "./api.js";
-import { withFigures, withTopology } from "./cluster.js";
+import { ratesBetween, withFigures, withTopology } from "./cluster.js";
 import { loadSession, state } from "./state.js";
 import { freezeStream, openStream, takeStream } from "./stream.js";
 
 const EVERY = 2000;
 const ALONE_EVERY = 1000;
 const REST_EVERY = 4000;
+/** Milliseconds for which the figures of a status are newer than those of /cluster. */
+const FRESH = 3000;
 const KINDS = ["status", "topology", "topics", "subscriptions", "alerts"];
 
 let followed = false;
 let timer = 0;
 let asking = false;
 let rest = 0;
+let own = { figures: null, at: 0 };
 
 function told(kind, data) {
-  const { live, cluster, session } = state.get();
+  const { live, cluster } = state.get();
+  if (kind === "status" && data.figures) {
+    own = { figures: { ...data.figures, ...ratesBetween(live.status, data) }, at: Date.now() };
+  }
   const seen = { ...live, [kind]: data };
-  state.set({ live: seen, cluster: merged(cluster, seen, session), connection: "live", heard: Date.now() });
+  state.set({ live: seen, cluster: merged(cluster, seen.topology), connection: "live", heard: Date.now() });
 }
 
 /** The cluster with what was told since: states of nodes, and the figures of the node that serves the page. */
-function merged(cluster, { topology, status }, session) {
+function merged(cluster, topology) {
   const known = withTopology(cluster, topology);
-  return session?.kind === "node" ? withFigures(known, session.node, status?.figures) : known;
+  const { session } = state.get();
+  return Date.now() - own.at < FRESH ? withFigures(known, session?.node, own.figures) : known;
 }
 
 function heard(event) {
@@ -69,10 +76,14 @@ export async function ask() {
   if (asking || document.hidden || state.get().paused) return;
   asking = true;
   try {
-    const answer = { ...await get("cluster"), at: Date.now() };
-    const cluster = withTopology(answer, state.get().live.topology);
-    state.set({ cluster, heard: Date.now(), ...(!followed && { connection: "live" }) });
-    if (!followed && Date.now() - rest >= REST_EVERY - EVERY / 2) await askRest();
+    const [answer, status] = await Promise.all([get("cluster"), followed ? null : get(statusPath())]);
+    if (status) told("status", status);
+    const cluster = merged({ ...answer, at: Date.now() }, state.get().live.topology);
+    state.set({ cluster, heard: Date.now() });
+    if (!followed && Date.now() - rest >= REST_EVERY - EVERY / 2) {
+      rest = Date.now();
+      told("alerts", await get("alerts"));
+    }
   } catch (error) {
     if (!followed || !state.get().cluster) away(error);
   } finally {
@@ -80,15 +91,7 @@ export async function ask() {
   }
 }
 
-async function askRest() {
-  rest = Date.now();
-  const admin = state.get().session?.kind === "admin";
-  const [status, alerts] = await Promise.all([get(admin ? "api/status" : "status"), get("alerts")]);
-  const { live, cluster, session } = state.get();
-  state.set({
-    live: { ...live, status, alerts }, cluster: merged(cluster, { status }, session), heard: Date.now(),
-  });
-}
+const statusPath = () => (state.get().session?.kind === "admin" ? "api/status" : "status");
 
 function tick() {
   clearTimeout(timer);

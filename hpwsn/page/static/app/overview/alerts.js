@@ -71,7 +71,7 @@ async function askOne(node) {
   }
 }
 
-/** Both lists in order. That a node is dead is told by all others: it is listed once. */
+/** Both lists in order; what a node tells of itself replaces the admin node's words, a dead node is listed once. */
 function joined(mine, others) {
   const admin = state.get().session?.kind === "admin";
   const told = new Set(mine.map((alert) => alert.name));
@@ -82,7 +82,9 @@ function joined(mine, others) {
     told.add(alert.name);
     more.push(alert);
   }
-  return [...mine, ...more].sort((left, right) => (
+  const behind = new Set(more.filter((alert) => alert.name === "ConsumersBehind").map((alert) => alert.node));
+  const own = mine.filter((alert) => !(alert.name.startsWith("Backlog:") && behind.has(alert.node)));
+  return [...own, ...more].sort((left, right) => (
     ORDER[left.severity] - ORDER[right.severity] || (left.since < right.since ? -1 : 1)
   ));
 }

@@ -1,6 +1,7 @@
 // What happened: the newest events of the nodes in scope, read again when something happens; and all of them.
 import { html, useEffect, useRef } from "../html.js";
 import { change, href } from "../address.js";
+import { dateTime } from "../format.js";
 import { nodesOf, useScope, useShared } from "../state.js";
 import { Button, Clock, Tag, Text } from "../parts/controls.js";
 import { ListState, VirtualRows, useList } from "../parts/lists.js";
@@ -74,10 +75,10 @@ export function AllEvents() {
     <section class="panel all-events" aria-label="All events">
       <${ListState} list=${list} empty=${EMPTY} />
       ${list.items.length > 0 && html`<div class="wrap"><table class="cards" aria-rowcount=${list.items.length + 1}>
-        <thead><tr><th scope="col">Time</th><th scope="col">Kind</th>${logs && html`<th scope="col">Node</th>`}<th scope="col">What</th><th scope="col">Who</th></tr></thead>
+        <thead><tr><th scope="col" class="when">Time</th><th scope="col">Kind</th>${logs && html`<th scope="col">Node</th>`}<th scope="col" class="what">What</th><th scope="col">Who</th></tr></thead>
         <${VirtualRows} items=${list.items} height=${ROW} columns=${columns} onEnd=${list.more}
           row=${(event, index) => html`<tr key=${`${event.time} ${event.at} ${index}`} aria-rowindex=${index + 2} data-testid="event">
-            <td class="c2 dim"><${Clock} at=${event.time} /></td><td class="c4 dim">${event.kind}</td>
+            <td class="c2 dim"><time dateTime=${event.time}>${dateTime(event.time)}</time></td><td class="c4 dim">${event.kind}</td>
             ${logs && html`<td class="c3 dim"><${Text}>${event.at ?? "admin"}<//></td>`}
             <td class="c1 clip" title=${event.text}><${EventText} event=${event} nodes=${names} /></td><td class="dim"><${Text}>${event.who}<//></td></tr>`} />
       </table></div>`}

@@ -2,6 +2,7 @@
 import { useCallback, useEffect } from "../html.js";
 import { createStore, useStore } from "../store.js";
 import { nodesOf, useShared } from "../state.js";
+import { problemsOf } from "./alerts.js";
 
 /** Publications of other clients after which the steps give way to the overview. */
 const TRAFFIC = 20;
@@ -14,15 +15,16 @@ function isNew({ session, live, cluster }) {
   return status ? status.journal.last_offset === 0 && status.subscriptions === 0 : undefined;
 }
 
-/** [whether the steps are shown, a function that leaves them]. They stay until then, or until there is real traffic. */
+/** [whether the steps are shown, a function that leaves them]; traffic or a problem leaves them too. */
 export function useFirstRun() {
   const fresh = useShared(isNew);
   const accepted = useShared((shared) => shared.live.status?.published?.accepted ?? 0);
+  const trouble = useShared((shared) => problemsOf(shared.live.alerts?.items ?? []).length > 0);
   const steps = useStore(visit, (found) => found.steps);
   useEffect(() => {
     if (steps === "unknown" && fresh !== undefined) visit.set({ steps: fresh ? "shown" : "left" });
-    if (steps === "shown" && accepted >= TRAFFIC) visit.set({ steps: "left" });
-  }, [steps, fresh, accepted]);
+    if (steps === "shown" && (trouble || accepted >= TRAFFIC)) visit.set({ steps: "left" });
+  }, [steps, fresh, trouble, accepted]);
   const leave = useCallback(() => visit.set({ steps: "left" }), []);
   return [steps === "shown" || (steps === "unknown" && fresh === true), leave];
 }

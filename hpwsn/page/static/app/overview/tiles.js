@@ -20,7 +20,7 @@ const time = (value) => {
   return { text, unit };
 };
 
-const milliseconds = (top) => `${short(top * 1000)} ms`;
+const spanOf = (top) => (top < 1 ? `${short(top * 1000)} ms` : `${short(top)} s`);
 
 function highest(format) {
   return ({ peak }) => (peak === null ? "no figures yet" : `highest ${format(peak)}`);
@@ -57,7 +57,7 @@ function journal({ alive, peak }) {
 export const TILES = [
   { metric: "published_rate", title: "Published", value: rate, sub: highest(figure), axis: short },
   { metric: "delivered_rate", title: "Delivered", value: rate, sub: highest(figure), axis: short },
-  { metric: "deliver_p99", title: "Delivery latency, p99", value: time, sub: latency, axis: milliseconds },
+  { metric: "deliver_p99", title: "Delivery latency, p99", value: time, sub: latency, axis: spanOf },
   { metric: "waiting", title: "Waiting", value: number, sub: waiting, axis: short },
   { metric: "dead_letters", title: "Dead letters", value: number, sub: lost, axis: lostAxis },
   { metric: "journal_bytes", title: "Journal", value: size, sub: journal, axis: bytes },
