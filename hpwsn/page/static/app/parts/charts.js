@@ -54,17 +54,19 @@ export function Spark({ values, top, height = 36, tone }) {
 /**
  * A chart over time by uPlot. `times` are seconds since 1970, ascending; `series` is [{label, values, tone, low,
  * high, dots}] with a tone of "accent", "soft", "warn" or "bad", null for gaps, and with low and high a band
- * between them. `top` ends the y axis, `span` is [from, to] of the x axis instead of all times; `marks` are times
- * of restarts, `lines` thresholds [{value, tone}]. Charts with the same `sync` share their crosshair: the keys
- * left, right, Home and End move it, and `valueText(index)` says what is under it. Out of sight nothing is drawn.
+ * between them. The y axis ends at `top` and begins at 0, or at `bottom`; `span` is [from, to] of the x axis instead
+ * of all times; `marks` are times of restarts, `lines` thresholds [{value, tone}]. Charts with the same `sync` share
+ * their crosshair: the keys left, right, Home and End move it, and `valueText(index)` says what is under it. Out of
+ * sight nothing is drawn.
  */
 export function Chart({
-  times, series, top, span, height = 120, sync, marks = NONE, lines = NONE, label, format = short, valueText, ...rest
+  times, series, top, bottom = 0, span, height = 120, sync, marks = NONE, lines = NONE, label, format = short,
+  valueText, ...rest
 }) {
   const place = useRef(null);
   const plot = useRef(null);
   const shown = useRef(null);
-  shown.current = { times, series, top, span, marks, lines };
+  shown.current = { times, series, top, bottom, span, marks, lines };
   const seen = useInSight(place);
   const theme = useShared((shared) => shared.theme);
   const zone = useShared((shared) => shared.zone);
@@ -123,7 +125,7 @@ export function Chart({
     const { made, follow } = plot.current;
     made.setData(dataOf(shown.current));
     if (crosshair) follow(crosshair.get());
-  }, [times, top, span?.[0], span?.[1], marks, lines, ...series.flatMap((each) => [each.values, each.low])]);
+  }, [times, top, bottom, span?.[0], span?.[1], marks, lines, ...series.flatMap((each) => [each.values, each.low])]);
 
   return html`<div class="chart" ref=${place} data-drawn=${String(seen)} style=${{ height: `${height}px` }}
     ...${crosshair ? steps({ crosshair, times, label, valueText }) : { role: "img", "aria-label": label }} ...${rest}></div>`;

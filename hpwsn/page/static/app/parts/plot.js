@@ -19,7 +19,7 @@ export function coloursAt(probe) {
 }
 
 /**
- * Options of uPlot. `look()` gives what may change without another plot: {top, span, marks, lines, series};
+ * Options of uPlot. `look()` gives what may change without another plot: {top, bottom, span, marks, lines, series};
  * `utc` is the zone of the x axis; `moved(index)` hears of the cursor.
  */
 export function plotOptions({ width, height, series, colours, look, utc, format, moved }) {
@@ -37,7 +37,7 @@ export function plotOptions({ width, height, series, colours, look, utc, format,
     },
     scales: {
       x: { time: true, range: (_, from, to) => look().span ?? [from, to] },
-      y: { range: () => [0, look().top || 1] },
+      y: { range: () => [look().bottom || 0, look().top || 1] },
     },
     axes: [
       { ...upright, size: 22, space: 72, values: (_, found) => found.map((at) => clockOf(at, found)) },
