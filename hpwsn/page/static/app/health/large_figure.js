@@ -7,7 +7,7 @@ import { Button, Text } from "../parts/controls.js";
 import { VirtualRows } from "../parts/lists.js";
 import { shownValue, unitOf } from "./charted_figures.js";
 import { FigureChart } from "./figure_chart.js";
-import { NodeState } from "./node_charts.js";
+import { NodeState } from "../topology/node_state.js";
 
 const ROW = 33;
 

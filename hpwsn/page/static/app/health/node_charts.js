@@ -3,20 +3,14 @@ import { html, useEffect, useRef, useState } from "../html.js";
 import { change, href } from "../address.js";
 import { clock } from "../format.js";
 import { useShared, wordsOf } from "../state.js";
-import { State, Tag, Text } from "../parts/controls.js";
+import { Tag, Text } from "../parts/controls.js";
 import { useInSight } from "../parts/charts.js";
+import { NodeState } from "../topology/node_state.js";
 import { FigureChart } from "./figure_chart.js";
 
-const SHAPES = { alive: ["live", "Alive"], dead: ["dead", "Dead"], left: ["expired", "Left"] };
 /** The height of a panel before any has been in sight. */
 const GUESS = 720;
 let usual = GUESS;
-
-/** The state of a node in shape, colour and word. */
-export function NodeState({ node }) {
-  const [shape, word] = SHAPES[node.state] ?? ["retrying", node.state];
-  return html`<${State} shape=${shape}>${word}<//>`;
-}
 
 /** Restarts of a node within the range, in words. */
 function Restarts({ history }) {

@@ -5,7 +5,7 @@ import { bytes, count, duration, figure } from "../format.js";
 import { markReady, useScope, useShared } from "../state.js";
 import { CurlButton, Text } from "../parts/controls.js";
 import { ListState, SortHead, VirtualRows } from "../parts/lists.js";
-import { NodeState } from "./node_charts.js";
+import { NodeState } from "../topology/node_state.js";
 
 const ROW = 33;
 const rate = (value) => figure(value);

@@ -14,7 +14,7 @@ import { SideBySide } from "../health/side_by_side.js";
 
 const RANGE_NAMES = [["5m", "5 min"], ["1h", "1 hour"], ["24h", "24 hours"]];
 const TABS = [["charts", "Charts"], ["figures", "All figures"], ["nodes", "Side by side"]];
-const DEFAULT_RANGE = "1h";
+const DEFAULT_RANGE = "5m";
 /** Nodes whose charts are shown at first, and with each "Show more". */
 const SOME = 24;
 const ALL_METRICS = metricsOf(CHARTED);
