@@ -1,6 +1,6 @@
 // What can be done with a subscription or a pull point: the requests, and the effects that are named before.
 import { send } from "../api.js";
-import { counted } from "../format.js";
+import { counted, oneLine } from "../format.js";
 import { html } from "../html.js";
 import { wordsOf } from "../state.js";
 import { ask } from "../parts/dialogs.js";
@@ -82,6 +82,8 @@ export function askToEnd(item) {
 /** The request that destroys a pull point. */
 export const destroyOf = ({ id, at }) => ({ method: "DELETE", path: `pullpoints/${encodeURIComponent(id)}`, node: at });
 
+const nameOf = (point) => oneLine(point.name || point.id.slice(0, 8));
+
 /** Asks, and destroys a pull point; returns whether it was destroyed. */
 export function askToDestroy(point) {
   const request = destroyOf(point);
@@ -89,12 +91,12 @@ export function askToDestroy(point) {
   const waiting = point.waiting
     ? `${counted(point.waiting, "notification")} in it ${point.waiting === 1 ? "is" : "are"} dropped` : "Nothing is in it";
   return ask({
-    title: `Destroy pull point ${point.name || point.id.slice(0, 8)}?`,
+    title: `Destroy pull point ${nameOf(point)}?`,
     body: html`<p>This pull point ends. ${waiting}${ends ? `, and ${counted(ends, "subscription")} that ${ends === 1 ? "delivers" : "deliver"} into it ${ends === 1 ? "ends" : "end"} too` : ""}.</p>`,
     verb: "Destroy pull point", danger: true, request,
     run: async () => {
       await run(request);
-      toast(`Destroyed pull point ${point.name || point.id.slice(0, 8)}`);
+      toast(`Destroyed pull point ${nameOf(point)}`);
       return true;
     },
   });

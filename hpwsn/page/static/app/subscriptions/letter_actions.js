@@ -1,6 +1,6 @@
 // Replaying and dropping dead letters: the requests, their effects, and what became of a replay in words.
 import { send } from "../api.js";
-import { count, counted } from "../format.js";
+import { count, counted, oneLine } from "../format.js";
 import { wordsOf } from "../state.js";
 import { ask } from "../parts/dialogs.js";
 import { toast } from "../parts/toasts.js";
@@ -55,7 +55,7 @@ export function askToReplayGroup(group) {
   const selection = { subscription: group.subscription, reason: group.reason };
   return ask({
     title: `Replay ${counted(group.count, "dead letter")}?`,
-    body: `${group.count === 1 ? "It is" : "They are"} sent once more to ${group.consumer}, before what waits for it. What fails again stays a dead letter.`,
+    body: `${group.count === 1 ? "It is" : "They are"} sent once more to ${oneLine(group.consumer)}, before what waits for it. What fails again stays a dead letter.`,
     verb: `Replay ${counted(group.count, "dead letter")}`, request: requestsFor(selection, group.at).replay,
     run: () => replay(selection, group.at, outcomeOf),
   });

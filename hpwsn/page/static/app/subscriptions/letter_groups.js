@@ -1,6 +1,6 @@
 // The table of groups of dead letters: those of one subscription with the same reason.
 import { classes, html } from "../html.js";
-import { count, milliseconds } from "../format.js";
+import { count, milliseconds, oneLine } from "../format.js";
 import { Ago, Text } from "../parts/controls.js";
 import { SortHead, VirtualRows } from "../parts/lists.js";
 
@@ -29,7 +29,7 @@ export function GroupTable({ items, total, height, rows, sort, onSort, openKey, 
       <${VirtualRows} items=${items} height=${height} columns=${COLUMNS} onEnd=${onEnd} row=${(group, index) => html`
         <tr key=${group.key} class="opens" data-testid="deadletter-group" data-id=${groupKey(group)} ...${rows.row(group.key, index)}
           aria-selected=${String(groupKey(group) === openKey)} aria-current=${groupKey(group) === openKey ? "true" : null}>
-          <td class="c1 clip reason" title=${group.reason}><${Text}>${group.reason}<//></td>
+          <td class="c1 clip reason" title=${oneLine(group.reason)}><${Text}>${group.reason}<//></td>
           <td class="c3 clip consumer" title=${group.subscription}><${Text}>${group.consumer}<//></td>
           <td class="number c2">${count(group.count)}</td>
           <td><${Ago} at=${group.first} /></td>

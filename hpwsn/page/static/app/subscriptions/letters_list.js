@@ -7,18 +7,17 @@ import { useMay } from "../state.js";
 import { Ago, Button, Clock, Menu, Text, copyText } from "../parts/controls.js";
 import { ListState, VirtualRows, useList } from "../parts/lists.js";
 import { askToDrop, askToReplayGroup, requestsFor } from "./letter_actions.js";
-import { useKept, useRowHeight, useRows } from "./rows.js";
+import { useRowHeight, useRows } from "./rows.js";
 
 const COLUMNS = 5;
+const NONE = [];
 
 /** The dead letters of a group as a list of the API; none without a group. */
 export function useLetters(group) {
   const query = group && { subscription: group.subscription, reason: group.reason };
-  const list = useKept(useList({
-    path: "deadletters", query, nodes: group ? [group.at] : [], order: (left, right) => left.id - right.id,
-  }));
+  const list = useList({ path: "deadletters", query, nodes: group ? [group.at] : NONE });
   const items = useMemo(() => list.items.map((item) => ({ ...item, key: String(item.id) })), [list.items]);
-  return { ...list, items };
+  return { ...list, items, stale: Boolean(list.error) };
 }
 
 function GroupActions({ group, changed, told }) {

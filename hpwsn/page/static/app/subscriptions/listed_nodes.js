@@ -1,8 +1,9 @@
 // Which nodes a list asks, and which nodes in scope do not answer: their part is missing, which the page says.
 import { html } from "../html.js";
-import { count } from "../format.js";
+import { count, oneLine } from "../format.js";
 import { useScope, useShared } from "../state.js";
 import { Text } from "../parts/controls.js";
+import { Notice } from "../parts/lists.js";
 
 // A dead node sends no figures any more; its last ones tell how much is missing.
 const lastFigures = new Map();
@@ -29,6 +30,13 @@ export function Absent({ nodes, figure }) {
     const what = number ? `its ${count(number)} ${number === 1 ? "is" : "are"}` : "what it has is";
     return html`<span class="dim absent" key=${node.name}> · <${Text}>${node.name}<//> ${node.state === "dead" ? "is dead" : "has left"}: ${what} not listed</span>`;
   });
+}
+
+/** In place of a list that no node can answer. */
+export function NoNode({ nodes }) {
+  return html`<${Notice} kind="partial">${nodes.length
+    ? html`<p>No node in scope answers: ${nodes.map((node) => oneLine(node.name)).join(", ")}.</p>` : html`<p>There is no node in scope.</p>`}
+    <a href="topology">Show the nodes</a><//>`;
 }
 
 /** A sum of figures over nodes; null if no node has it. */

@@ -22,12 +22,19 @@ export function usePhone() {
 /** The height of a row: of a table, or of a card on a phone. */
 export const useRowHeight = () => (usePhone() ? CARD : ROW);
 
-/** A list that keeps its last rows, marked as `stale`, while the answer to another question is under way. */
-export function useKept(list) {
+/**
+ * A list that keeps its last rows while another answer is under way; `stale` if they are not of now. Until it is
+ * `asked`, it is loading.
+ */
+export function useKept(list, asked) {
   const last = useRef(null);
+  if (!asked) {
+    last.current = null;
+    return { ...list, loading: true, stale: false };
+  }
   if (!list.loading) last.current = list;
   if (list.loading && last.current) return { ...last.current, loading: false, stale: true };
-  return { ...list, stale: false };
+  return { ...list, stale: Boolean(list.error) };
 }
 
 function scrollTo(body, index, height) {

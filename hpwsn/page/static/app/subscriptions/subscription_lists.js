@@ -29,7 +29,7 @@ export function useSubscriptions({ q, state, sort, topic, points, behind }, name
   const list = useKept(useList({
     path: "subscriptions", nodes: points || names === undefined ? NONE : names, order,
     query: { q, topic, sort: asked, state: OF_THE_API.has(state) ? state : undefined },
-  }));
+  }), !points && names !== undefined);
   const complete = !points && asked === DEFAULT_SORT && !OF_THE_API.has(state);
   const first = useList({
     path: "subscriptions", nodes: complete || names === undefined ? NONE : names, order: bySort(DEFAULT_SORT),
@@ -44,7 +44,9 @@ export function useSubscriptions({ q, state, sort, topic, points, behind }, name
   const counts = points ? first.counts : list.counts;
   const more = waiting > 0 && waiting === worst.items.length && waiting < worst.total;
   return {
-    list, items, counts, all: Object.values(counts).reduce((sum, value) => sum + value, 0),
+    // All that wait come first: after the first that does not, there are no more.
+    list: behind && items.length < list.items.length ? { ...list, more: undefined } : list,
+    items, counts, all: Object.values(counts).reduce((sum, value) => sum + value, 0),
     waiting: more ? `${count(waiting)}+` : count(waiting),
   };
 }
@@ -53,7 +55,7 @@ export function useSubscriptions({ q, state, sort, topic, points, behind }, name
 export function usePullPoints({ q, points }, names) {
   const list = useKept(useList({
     path: "pullpoints", query: {}, nodes: !points || names === undefined ? NONE : names, order: byId,
-  }));
+  }), points && names !== undefined);
   const wanted = q.trim().toLowerCase();
   const items = useMemo(() => keyed(list.items).filter((point) => (
     !wanted || [point.id, point.name, point.reference].some((text) => text?.toLowerCase().includes(wanted))

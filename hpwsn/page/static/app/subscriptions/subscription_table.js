@@ -1,6 +1,6 @@
 // The table of subscriptions: heads that sort, rows with a box to select them, cards on a phone.
 import { classes, html, useLayoutEffect, useRef } from "../html.js";
-import { count, dateTime, figure, milliseconds } from "../format.js";
+import { count, dateTime, figure, milliseconds, oneLine } from "../format.js";
 import { Ago, State, Text } from "../parts/controls.js";
 import { SortHead, VirtualRows } from "../parts/lists.js";
 import { STATES, TopicsAndFilter, detailOf, shortConsumer, shortReason } from "./words.js";
@@ -22,14 +22,14 @@ function Row({ item, index, open, selection, properties }) {
   return html`<tr class="opens" data-testid="subscription" data-id=${item.id} data-state=${item.state} ...${properties}
       aria-selected=${String(chosen || open)} aria-current=${open ? "true" : null}>
     <td class="select"><${Box} label=${`Select ${shortConsumer(item)}`} checked=${chosen} onSelect=${(range) => selection.toggle(index, range)} /></td>
-    <td class="c2" title=${item.reason}><${State} shape=${shape} detail=${detailOf(item)}>${word}<//></td>
-    <td class="c1 clip consumer" title=${item.consumer}><${Text}>${shortConsumer(item)}<//></td>
+    <td class="c2" title=${oneLine(item.reason)}><${State} shape=${shape} detail=${detailOf(item)}>${word}<//></td>
+    <td class="c1 clip consumer" title=${oneLine(item.consumer)}><${Text}>${shortConsumer(item)}<//></td>
     <td class="c3 clip topics"><${TopicsAndFilter} item=${item} /></td>
     <td class="number c4" data-label="waiting">${count(item.waiting)}</td>
     <td class="number">${item.oldest ? html`<${Ago} at=${item.oldest} bare />` : "–"}</td>
     <td class="number">${figure(item.rate)}</td>
     <td class="extra"><${Text}>${item.node}<//></td>
-    <td class="extra clip error" title=${item.last_error}><${Text}>${error}<//></td>
+    <td class="extra clip error" title=${oneLine(item.last_error)}><${Text}>${error}<//></td>
     <td class="extra" title=${item.terminates ? dateTime(item.terminates) : null}>${item.terminates ? dateTime(item.terminates).replace(/ UTC.*| GMT.*/, "") : "never"}</td>
   </tr>`;
 }

@@ -1,5 +1,6 @@
 // Subscriptions and pull points in words: states, short reasons, short consumers, topics with their filters. Pure.
 import { html } from "../html.js";
+import { oneLine } from "../format.js";
 import { Text } from "../parts/controls.js";
 
 /** Shape and word of each state of the API. */
@@ -51,11 +52,11 @@ export function pullPointOf({ kind, consumer }) {
   return POINT.exec(consumer ?? "")?.[1] ?? null;
 }
 
-/** A consumer as a row names it: without `http://`; a pull point by the start of its id. */
+/** A consumer as a row names it: without `http://`; a pull point by the start of its id. Nothing in it is invisible. */
 export function shortConsumer(subscription) {
   const point = pullPointOf(subscription);
-  if (point) return `pull point ${point.slice(0, 8)}`;
-  return (subscription.consumer || "").replace(/^http:\/\//, "") || subscription.id;
+  if (point) return `pull point ${oneLine(point.slice(0, 8))}`;
+  return oneLine((subscription.consumer || "").replace(/^http:\/\//, "") || subscription.id);
 }
 
 /** All filters of a subscription beside its topics, as one text. */

@@ -9,7 +9,7 @@ import { Icon } from "../icons.js";
 import { GroupTable, groupKey, groupOrder } from "../subscriptions/letter_groups.js";
 import { LetterPanel } from "../subscriptions/letter_panel.js";
 import { LettersList, useLetters } from "../subscriptions/letters_list.js";
-import { Absent, useListedNodes } from "../subscriptions/listed_nodes.js";
+import { Absent, NoNode, useListedNodes } from "../subscriptions/listed_nodes.js";
 import { useKept, usePhone, useRowHeight, useRows } from "../subscriptions/rows.js";
 
 const DEFAULT_SORT = "-count";
@@ -24,7 +24,8 @@ const clearFilters = () => change({ q: undefined, subscription: undefined, reaso
 /** All groups of the nodes, and those that the filters of the address leave. */
 function useGroups({ q, subscription, reason, sort }, names) {
   const order = useMemo(() => groupOrder(sort), [sort]);
-  const list = useKept(useList({ path: "deadletters/groups", query: { sort }, nodes: names ?? NONE, order }));
+  const asked = useList({ path: "deadletters/groups", query: { sort }, nodes: names === undefined ? NONE : names, order });
+  const list = useKept(asked, names !== undefined);
   const keyOf = (group) => `${group.at ?? ""} ${groupKey(group)}`;
   const all = useMemo(() => list.items.map((group) => ({ ...group, key: keyOf(group) })), [list.items]);
   const wanted = q.trim().toLowerCase();
@@ -110,7 +111,7 @@ export default function DeadLetters() {
     <div class=${id ? "split open" : "split"}>
       <div class="letter-lists">
         <section class="panel group-list" aria-label="List of groups">
-          ${ready ? html`<${ListState} list=${{ ...list, items }} filtered=${filtered && list.total > 0} onClear=${clearFilters} empty=${EMPTY} />` : html`<${Loading} />`}
+          ${names?.length === 0 ? html`<${NoNode} nodes=${absent} />` : ready ? html`<${ListState} list=${{ ...list, items }} filtered=${filtered && list.total > 0} onClear=${clearFilters} empty=${EMPTY} />` : html`<${Loading} />`}
           ${items.length > 0 && html`<${GroupTable} items=${items} total=${items.length} height=${height} rows=${rows} sort=${sort} onSort=${changeSort}
             openKey=${openKey} onEnd=${list.more} stale=${list.stale} />`}
         </section>

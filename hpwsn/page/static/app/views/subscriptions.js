@@ -7,7 +7,7 @@ import { Field } from "../parts/controls.js";
 import { ListState, Loading } from "../parts/lists.js";
 import { announce } from "../parts/toasts.js";
 import { Chips, Head, Selected } from "../subscriptions/list_head.js";
-import { sumOf, useListedNodes } from "../subscriptions/listed_nodes.js";
+import { NoNode, sumOf, useListedNodes } from "../subscriptions/listed_nodes.js";
 import { PullPointPanel, PullPointTable } from "../subscriptions/pull_points.js";
 import { usePhone, useRowHeight, useRows, useSelection } from "../subscriptions/rows.js";
 import { DEFAULT_SORT, usePullPoints, useQuestion, useSubscriptions } from "../subscriptions/subscription_lists.js";
@@ -35,8 +35,9 @@ function usePanel(items, id) {
     change({ id: items[index].id });
   };
   const close = (rows) => {
+    const key = opener.current ?? items.find((item) => item.id === id)?.key;
     change({ id: undefined });
-    if (opener.current) requestAnimationFrame(() => rows.focusRow(opener.current));
+    if (key) requestAnimationFrame(() => rows.focusRow(key));
   };
   return { open, close, take: (byKey || phone) && id };
 }
@@ -81,7 +82,7 @@ export default function Subscriptions() {
     <${Filters} ...${{ question, found, pulled, alive, items, selection }} changed=${list.refresh} />
     <div class=${id ? "split slim open" : "split"}>
       <section class="panel" aria-label=${points ? "List of pull points" : "List of subscriptions"}>
-        ${ready ? html`<${ListState} list=${{ ...list, items }} filtered=${filtered} onClear=${clearFilters} empty=${points ? EMPTY_POINTS : EMPTY} />` : html`<${Loading} />`}
+        ${names?.length === 0 ? html`<${NoNode} nodes=${absent} />` : ready ? html`<${ListState} list=${{ ...list, items }} filtered=${filtered} onClear=${clearFilters} empty=${points ? EMPTY_POINTS : EMPTY} />` : html`<${Loading} />`}
         ${items.length > 0 && html`<${Table} items=${items} total=${list.total ?? items.length} height=${height} rows=${rows} openId=${id}
           onEnd=${list.more} stale=${list.stale} sort=${sort} onSort=${changeSort} selection=${selection} />`}
       </section>
