@@ -19,6 +19,10 @@ LOOKS = pytest.mark.parametrize(
     [("light", DESKTOP), ("dark", DESKTOP), ("light", PHONE), ("dark", PHONE)],
     ids=["light", "dark", "light phone", "dark phone"],
 )
+TWO_LOOKS = pytest.mark.parametrize(
+    ("scheme", "size"), [("light", DESKTOP), ("dark", PHONE)], ids=["light", "dark phone"]
+)
+"""For what shares its colours with the views."""
 
 
 @LOOKS
@@ -29,7 +33,7 @@ async def test_every_view(
     await assert_accessible(await open_page(filled, view, scheme=scheme, size=size))
 
 
-@LOOKS
+@TWO_LOOKS
 @pytest.mark.parametrize("tab", TABS)
 async def test_every_tab_of_a_topic(
     open_page: OpenedPages, filled: NodeProcess, tab: str, scheme: Scheme, size: Size
@@ -39,14 +43,14 @@ async def test_every_tab_of_a_topic(
     await assert_accessible(page)
 
 
-@LOOKS
+@TWO_LOOKS
 async def test_the_first_run_of_a_new_node(
     open_page: OpenedPages, node: NodeProcess, scheme: Scheme, size: Size
 ) -> None:
     await assert_accessible(await open_page(node, scheme=scheme, size=size))
 
 
-@LOOKS
+@TWO_LOOKS
 @pytest.mark.parametrize(
     ("view", "item", "shown"),
     [("subscriptions", "subscription", "end"), ("dead-letters", "deadletter-group", "deadletter")],
