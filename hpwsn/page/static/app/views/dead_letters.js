@@ -24,7 +24,8 @@ const clearFilters = () => change({ q: undefined, subscription: undefined, reaso
 /** All groups of the nodes, and those that the filters of the address leave. */
 function useGroups({ q, subscription, reason, sort }, names) {
   const order = useMemo(() => groupOrder(sort), [sort]);
-  const asked = useList({ path: "deadletters/groups", query: { sort }, nodes: names === undefined ? NONE : names, order });
+  const nodes = names === undefined ? NONE : names;
+  const asked = useList({ path: "deadletters/groups", query: { sort }, nodes, order });
   const list = useKept(asked, names !== undefined);
   const keyOf = (group) => `${group.at ?? ""} ${groupKey(group)}`;
   const all = useMemo(() => list.items.map((group) => ({ ...group, key: keyOf(group) })), [list.items]);
