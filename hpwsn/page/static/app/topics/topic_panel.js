@@ -29,7 +29,7 @@ export function useTopic(tree, topic, revision) {
     tree.find(topic).catch((problem) => current && setError({ topic, problem }));
     return () => { current = false; };
   }, [tree, topic, known, known ? 0 : revision]);
-  return { item: known ? item : undefined, error: !known && error?.topic === topic ? error.problem : null };
+  return { item: known ? item : undefined, error: !known && topic && error?.topic === topic ? error.problem : null };
 }
 
 /** The topics that the node names as similar, from its error. */
@@ -84,7 +84,8 @@ export function TopicPanel({ tree, topic, item, error, tab, edits, actions, edit
       ["watch", "Watch"], ["subscribers", item ? `Subscribers ${count(item.subscribers)}` : "Subscribers"], ["history", "History"],
       ["edit", "Edit"]]}>
       ${Content ? item && html`<${Content} key=${`${node} ${topic}`} topic=${topic} node=${node} />`
-        : html`<${EditTab} key=${topic} topic=${topic} item=${item} tree=${tree} edits=${edits} actions=${actions} editing=${editing}>${undo}<//>`}
+        : html`<${EditTab} key=${topic} topic=${topic} item=${item} tree=${tree} edits=${edits} actions=${actions} editing=${editing}>
+          ${undo && html`<div class="topics-buttons">${undo}</div>`}<//>`}
     <//>
     ${item && html`<${PublishBox} topic=${topic} node=${node} />`}`
     : error ? html`<${Missing} topic=${topic} error=${error} actions=${actions} editing=${editing} />` : html`<${Loading} />`;

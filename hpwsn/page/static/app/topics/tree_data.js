@@ -307,13 +307,18 @@ class TopicTree {
     this.changed();
   }
 
-  /** Opens a topic and all above it. */
+  /** Opens a topic and all above it; those that do not exist yet will be open. */
   async reveal(topic) {
     const way = [...ancestorsOf(topic), topic];
-    const missing = way.filter((each) => !this.expanded.has(each) || !this.levels.get(each)?.complete);
     for (const each of way) this.expanded.add(each);
     await this.began;
-    await Promise.all(missing.filter((each) => !this.levels.get(each)?.complete).map((each) => this.loadOnce(each)));
+    const closed = way.filter((each) => !this.levels.get(each)?.complete || this.levels.get(each).old);
+    if (closed.length) {
+      await this.guarded(async () => {
+        const { items } = await this.ask({ topic: closed });
+        await Promise.all(items.map((item) => this.loadOnce(item.topic)));
+      });
+    }
     this.changed();
   }
 

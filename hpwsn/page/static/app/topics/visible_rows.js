@@ -50,9 +50,14 @@ export function rowsOf(tree, { search = null, filters = [] } = {}) {
     });
   };
   const roots = search ? { topics: search.levels.get("") ?? [] } : tree.levels.get("");
-  if (roots) walk(roots.topics, 1, roots.total);
+  if (roots) walk(usualFirst(roots.topics), 1, roots.total);
   return rows;
 }
+
+/** Roots with those of the usual namespace first; the node lists them by namespace. */
+const usualFirst = (roots) => [
+  ...roots.filter((topic) => !topic.startsWith("{")), ...roots.filter((topic) => topic.startsWith("{")),
+];
 
 /** The topics shown below one, or null if it is closed. */
 function childrenOf(tree, topic, search) {
