@@ -5,10 +5,10 @@ import { dateTime } from "../format.js";
 import { nodesOf, useScope, useShared } from "../state.js";
 import { Button, Clock, Tag, Text } from "../parts/controls.js";
 import { ListState, VirtualRows, useList } from "../parts/lists.js";
+import { useRowHeight } from "../subscriptions/rows.js";
 import { EventText } from "./event_text.js";
 
 const SHOWN = 7;
-const ROW = 33;
 const EVERY = 15_000;
 /** After a change, the time in which more of it may follow. */
 const PAUSE = 300;
@@ -70,15 +70,16 @@ export function AllEvents() {
   const list = useEvents(logs);
   const names = useNames();
   const columns = logs ? 5 : 4;
+  const height = useRowHeight();
   return html`<div class="head"><div><h1>Events</h1><p>Starts, problems, members, changes of topics, and what operators did; the newest first.</p></div>
       <div class="actions"><${Button} icon="left" onClick=${() => change({ tab: undefined })}>Overview<//></div></div>
     <section class="panel all-events" aria-label="All events">
       <${ListState} list=${list} empty=${EMPTY} />
       ${list.items.length > 0 && html`<div class="wrap"><table class="cards" aria-rowcount=${list.items.length + 1}>
         <thead><tr><th scope="col" class="when">Time</th><th scope="col">Kind</th>${logs && html`<th scope="col">Node</th>`}<th scope="col" class="what">What</th><th scope="col">Who</th></tr></thead>
-        <${VirtualRows} items=${list.items} height=${ROW} columns=${columns} onEnd=${list.more}
+        <${VirtualRows} items=${list.items} height=${height} columns=${columns} onEnd=${list.more}
           row=${(event, index) => html`<tr key=${`${event.time} ${event.at} ${index}`} aria-rowindex=${index + 2} data-testid="event">
-            <td class="c2 dim"><time dateTime=${event.time}>${dateTime(event.time)}</time></td><td class="c4 dim">${event.kind}</td>
+            <td class="c4 dim"><time dateTime=${event.time}>${dateTime(event.time)}</time></td><td class="c2 dim">${event.kind}</td>
             ${logs && html`<td class="c3 dim"><${Text}>${event.at ?? "admin"}<//></td>`}
             <td class="c1 clip" title=${event.text}><${EventText} event=${event} nodes=${names} /></td><td class="dim"><${Text}>${event.who}<//></td></tr>`} />
       </table></div>`}

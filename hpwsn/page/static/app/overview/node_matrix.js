@@ -2,12 +2,11 @@
 import { html } from "../html.js";
 import { href } from "../address.js";
 import { count, figure, niceCeiling, short } from "../format.js";
-import { Spark } from "../parts/charts.js";
+import { Spark } from "../parts/sparks.js";
 import { Tag, Text } from "../parts/controls.js";
 import { VirtualRows } from "../parts/lists.js";
+import { useRowHeight } from "../subscriptions/rows.js";
 import { NodeState } from "../topology/node_state.js";
-
-const ROW = 33;
 
 const plain = (value) => value;
 const milli = (value) => value * 1000;
@@ -56,15 +55,16 @@ function Row({ node, index, tops, history, late }) {
 
 /** The table of nodes with their lines. */
 export function NodeMatrix({ nodes, histories, alerts, words }) {
+  const height = useRowHeight();
   const tops = COLUMNS.map((column) => topOf(column, nodes, histories));
   const behind = alerts.filter((alert) => /^(ConsumersBehind|Backlog)/.test(alert.name));
   const late = new Set(behind.map((alert) => alert.node));
   return html`<section class="panel nodes" aria-labelledby="nodes-title">
-    <header><h2 id="nodes-title">Nodes</h2><span class="dim">${words}. One axis per column, from 0 to the figure in its head.</span>
+    <header><h2 id="nodes-title">Nodes</h2><span class="dim wide-only">${words}. One axis per column, from 0 to the figure in its head.</span>
       <a href=${href("health")}>Health of each node</a></header>
     <div class="wrap"><table class="cards" aria-rowcount=${nodes.length + 1}><thead><tr><th scope="col">Node</th><th scope="col">Cluster</th><th scope="col">State</th>
       ${COLUMNS.map((column, place) => html`<th scope="col" class="number" key=${column.metric}>${column.title}<small>0–${short(tops[place])}</small></th>`)}</tr></thead>
-      <${VirtualRows} items=${nodes} height=${ROW} columns=${COLUMNS.length + 3}
+      <${VirtualRows} items=${nodes} height=${height} columns=${COLUMNS.length + 3}
         row=${(node, index) => html`<${Row} key=${node.name} node=${node} index=${index} tops=${tops} history=${histories[node.name]} late=${late.has(node.name)} />`} />
     </table></div></section>`;
 }

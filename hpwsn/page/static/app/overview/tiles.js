@@ -2,7 +2,7 @@
 import { html } from "../html.js";
 import { bytes, count, duration, figure, niceCeiling, scaledBytes, short } from "../format.js";
 import { RANGES, STEPS, combined, combinedSeries } from "../figures.js";
-import { Spark } from "../parts/charts.js";
+import { Spark } from "../parts/sparks.js";
 import { Text } from "../parts/controls.js";
 
 /** Points of the line of dead letters: each has the new ones of its part of the range. */
