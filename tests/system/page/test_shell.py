@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from page_pictures.browser import PHONE
 from playwright.async_api import Page, Request, expect
 
 from tests.cluster import AdminProcess, Member
@@ -205,9 +206,23 @@ async def test_every_view_works_behind_the_prefix_of_a_proxy(
 async def test_on_a_phone_every_view_fits_the_width(
     open_page: OpenedPages, shared_node: NodeProcess, view: str
 ) -> None:
-    page = await open_page(shared_node, path_of(view), size=(390, 844))
+    page = await open_page(shared_node, path_of(view), size=PHONE)
     await expect(page.get_by_role("navigation").filter(visible=True)).to_have_count(1)
     assert await page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+async def test_on_a_phone_the_names_of_topics_have_room_and_the_list_its_full_height(
+    open_page: OpenedPages, filled: NodeProcess
+) -> None:
+    page = await open_page(filled, "topics", size=PHONE)
+    topics = page.get_by_test_id("topic")
+    name = topics.filter(has_text="SMOKE").get_by_text("SMOKE", exact=True)
+    box = await name.bounding_box()
+    assert box is not None and box["width"] > 30
+    rows = int(await page.get_by_role("treegrid").get_attribute("aria-rowcount") or "0")
+    row = await topics.first.evaluate("(each) => each.getBoundingClientRect().height")
+    height = await page.locator("tbody").evaluate("(each) => each.getBoundingClientRect().height")
+    assert rows - 1 <= height / row <= rows
 
 
 @pytest.mark.parametrize("members", [0, 2])
