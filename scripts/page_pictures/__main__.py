@@ -11,7 +11,7 @@ from asyncio.subprocess import PIPE
 from collections.abc import Sequence
 from pathlib import Path
 
-from playwright.async_api import Browser
+from playwright.async_api import Browser, expect
 
 from page_pictures.browser import Look, browsing, new_context
 from page_pictures.cluster import lone_node
@@ -32,6 +32,7 @@ async def take(shots: Sequence[Shot], folder: Path, warm_up: float) -> list[str]
     """Take the pictures, and return what went wrong, with the name of the picture."""
     with tempfile.TemporaryDirectory(prefix="hpwsn-pictures-") as data:
         async with plant(Path(data)) as scene, lone_node(Path(data) / "new") as new, browsing() as browser:
+            expect.set_options(timeout=PATIENCE * 1000)
             bases = {"admin": scene.cluster.admin.base, "new": new.base}
             bases |= {name: node.base for name, node in scene.cluster.nodes.items()}
             await _warm(scene, warm_up)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import subprocess
 import sys
@@ -13,6 +14,8 @@ from pathlib import Path
 
 from benchmarks.tools.nodes import Process, await_ready, stop
 
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = os.pathsep.join(str(ROOT / part) for part in ("", "client", "admin"))
 SECRET = "cluster.secret=of-the-pictures"
 PLACES = {"hall-1": "plant", "hall-2": "plant", "dock-1": "harbour"}
 """The cluster of each node."""
@@ -56,7 +59,7 @@ async def running_cluster(folder: Path, tree: str) -> AsyncIterator[Cluster]:
         for name, cluster in PLACES.items():
             own = tuple(OWN.get(name, ()))
             joined = (f"cluster.admin={admin.base}", f"node.name={name}", f"node.cluster={cluster}")
-            settings = (*common, *joined, f"topics.url={topics}", *own)
+            settings = (*common, *joined, f"topics.url={topics.name}", *own)
             nodes[name] = await _started(stack, "serve", name, folder, settings)
         yield Cluster(admin, nodes)
 
@@ -83,4 +86,11 @@ def _launch(arguments: Sequence[str], log_file: Path) -> Process:
     """A process that says when it is ready; what it logs goes to a file."""
     log_file.parent.mkdir(exist_ok=True)
     with log_file.open("ab") as log:
-        return subprocess.Popen([sys.executable, *arguments], stdout=subprocess.PIPE, stderr=log, text=True)
+        return subprocess.Popen(
+            [sys.executable, *arguments],
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+            cwd=log_file.parent,
+            env={**os.environ, "PYTHONPATH": SOURCES},
+        )

@@ -31,6 +31,15 @@ async def _watched(page: Page) -> None:
     await expect(page.get_by_test_id("watch-event").nth(7)).to_be_visible()
 
 
+async def _opened(page: Page) -> None:
+    """Events that a filter selects, one of them opened; paused, so that it stays in sight."""
+    await page.get_by_test_id("watch-filter").fill("level > 0.6")
+    await page.get_by_test_id("watch-filter").press("Enter")
+    await expect(page.get_by_test_id("watch-event").nth(9)).to_be_visible()
+    await page.get_by_role("button", name="Pause", exact=True).click()
+    await page.get_by_test_id("watch-event").nth(2).click()
+
+
 async def _removing(page: Page) -> None:
     """The dialog that names the effect of a removal."""
     await page.get_by_test_id("topic-delete").click()
@@ -65,8 +74,8 @@ SHOTS: Sequence[Shot] = (
     Shot("overview-light"),
     Shot("overview-dark", scheme="dark"),
     Shot("overview-phone", size=PHONE),
-    Shot("topics-light", f"{SMOKE}&tab=watch", "hall-1", step=_watched),
-    Shot("topics-dark", f"{SMOKE}&tab=watch", "hall-1", "dark", step=_watched),
+    Shot("topics-light", f"{SMOKE}&tab=watch", "hall-1", step=_opened),
+    Shot("topics-dark", f"{SMOKE}&tab=watch", "hall-1", "dark", step=_opened),
     Shot("topics-phone", "topics?scope=node:hall-1", "hall-1", size=PHONE),
     Shot("watch-phone-dark", f"{SMOKE}&tab=watch", "hall-1", "dark", PHONE, _watched),
     Shot("edit-light", f"{SMOKE}&tab=edit", "hall-1"),
