@@ -51,7 +51,7 @@ PACKAGES = (
         "uplot",
         "1.6.32",
         {
-            "dist/uPlot.iife.min.js": "uPlot.iife.min.js",
+            "dist/uPlot.esm.js": "uPlot.esm.js",
             "dist/uPlot.min.css": "uPlot.min.css",
             "LICENSE": "licenses/uplot.txt",
         },

@@ -12,7 +12,7 @@ export default [
   js.configs.recommended,
   {
     files: ["**/*.js"],
-    languageOptions: { ecmaVersion: 2022, sourceType: "module", globals: { ...globals.browser, uPlot: "readonly" } },
+    languageOptions: { ecmaVersion: 2022, sourceType: "module", globals: globals.browser },
     linterOptions: { reportUnusedDisableDirectives: "error" },
     rules: {
       "array-callback-return": "error",

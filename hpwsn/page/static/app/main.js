@@ -2,6 +2,7 @@
 import { html, render, useEffect, useState } from "./html.js";
 import { followLinks, useAddress } from "./address.js";
 import { startKeys } from "./keys.js";
+import { lazy } from "./lazy.js";
 import { startLive } from "./live.js";
 import { applyChoices, loadSession, state, useShared, wordsOf } from "./state.js";
 import { VIEWS } from "./views.js";
@@ -10,7 +11,8 @@ import { Dialogs } from "./parts/dialogs.js";
 import { Loading, Notice } from "./parts/lists.js";
 import { Toasts } from "./parts/toasts.js";
 import { Shell } from "./shell/shell.js";
-import { SignIn } from "./shell/sign_in.js";
+
+const SignIn = lazy(async () => (await import("./shell/sign_in.js")).SignIn);
 
 function View() {
   const name = useAddress((found) => found.view);

@@ -1,40 +1,26 @@
 // The views: their names, letters, and modules, which are loaded when they are first shown.
+import { loaded } from "./lazy.js";
 
-const styled = new Map();
+const PLOT = "vendor/uPlot.min";
 
-/** Loads a style sheet of a view once; resolves when it applies. */
-function style(name) {
-  if (!styled.has(name)) {
-    styled.set(name, new Promise((resolve) => {
-      const link = document.createElement("link");
-      link.rel = "stylesheet";
-      link.onload = resolve;
-      link.onerror = resolve;
-      link.href = `styles/${name}.css`;
-      document.head.append(link);
-    }));
-  }
-  return styled.get(name);
-}
-
-async function load(module, ...styles) {
-  const [loaded] = await Promise.all([module, ...styles.map(style)]);
-  return loaded.default;
-}
+const view = async (module, ...styles) => (await loaded(module, ...styles)).default;
 
 /** By name in the address: title, letter after `g`, and what loads the component. */
 export const VIEWS = {
-  overview: {
-    title: "Overview", letter: "o", load: () => load(import("./views/overview.js"), "overview", "watch"),
+  overview: { title: "Overview", letter: "o", load: () => view(import("./views/overview.js"), "styles/overview") },
+  topics: {
+    title: "Topics", letter: "t",
+    load: () => view(import("./views/topics.js"), "styles/topics", "styles/watch"),
   },
-  topics: { title: "Topics", letter: "t", load: () => load(import("./views/topics.js"), "topics", "watch") },
   subscriptions: {
-    title: "Subscriptions", letter: "s", load: () => load(import("./views/subscriptions.js"), "subscriptions"),
+    title: "Subscriptions", letter: "s",
+    load: () => view(import("./views/subscriptions.js"), "styles/subscriptions", PLOT),
   },
   "dead-letters": {
-    title: "Dead letters", letter: "d", load: () => load(import("./views/dead_letters.js"), "subscriptions"),
+    title: "Dead letters", letter: "d",
+    load: () => view(import("./views/dead_letters.js"), "styles/subscriptions"),
   },
-  topology: { title: "Topology", letter: "y", load: () => load(import("./views/topology.js"), "topology") },
-  health: { title: "Health", letter: "h", load: () => load(import("./views/health.js"), "health") },
-  streams: { title: "Streams", letter: "r", load: () => load(import("./views/streams.js"), "streams") },
+  topology: { title: "Topology", letter: "y", load: () => view(import("./views/topology.js"), "styles/topology") },
+  health: { title: "Health", letter: "h", load: () => view(import("./views/health.js"), "styles/health", PLOT) },
+  streams: { title: "Streams", letter: "r", load: () => view(import("./views/streams.js"), "styles/streams", PLOT) },
 };

@@ -1,6 +1,7 @@
 // The settings of uPlot and what is drawn around its lines: bands, thresholds, restarts, values between gaps.
 //
 // uPlot draws on a canvas and sets styles by the object model only, as the policy of the page wants it.
+import uPlot from "../../vendor/uPlot.esm.js";
 import { clock } from "../format.js";
 
 const TOKENS = ["accent", "soft", "warn", "bad", "line", "text-3", "surface"];
@@ -28,7 +29,7 @@ export function plotOptions({ width, height, series, colours, look, utc, format,
   const upright = { ...axis, grid: { ...grid, show: false } };
   return {
     width, height, legend: { show: false }, padding: [8, 6, 0, 0],
-    ...(utc && { tzDate: (at) => window.uPlot.tzDate(new Date(at * 1000), "Etc/UTC") }),
+    ...(utc && { tzDate: (at) => uPlot.tzDate(new Date(at * 1000), "Etc/UTC") }),
     cursor: {
       y: false, drag: { x: false, y: false, setScale: false }, focus: { prox: -1 },
       points: {

@@ -1,7 +1,8 @@
 // What waited for a subscription since its panel was opened: the node keeps no history of one subscription.
 import { html, useEffect, useState } from "../html.js";
 import { clock, count, niceCeiling } from "../format.js";
-import { Chart, thinned } from "../parts/charts.js";
+import { Chart } from "../parts/charts.js";
+import { thinned } from "../parts/sparks.js";
 
 const MOST = 3600;
 const SHOWN = 300;
