@@ -7,7 +7,7 @@ import { MEASURES, betweenClusters, heldFor, insideOf } from "./links.js";
 
 /** Characters of a name: as many as fit, with and without words at its right. */
 const LONGEST = 20;
-const BESIDE_WORDS = 12;
+const BESIDE_WORDS = 11;
 /** Pixels of a curve without traffic, and of the busiest. */
 const THINNEST = 1.5;
 const THICKEST = 9;
