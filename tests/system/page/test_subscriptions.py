@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import aiohttp
 import pytest
-from playwright.async_api import Locator, Page, expect
+from playwright.async_api import Locator, Page, Route, expect
 
 from hpwsn_client import Client
 from tests.cluster import AdminProcess, Member
@@ -185,6 +185,41 @@ async def test_nothing_and_no_match_are_different_states(open_page: OpenedPages,
     await expect(rows(page)).to_have_count(1)
 
 
+async def test_loading_an_error_and_no_right_are_told_and_pass(
+    open_page: OpenedPages, node: NodeProcess
+) -> None:
+    url = await create(node, nobody(), topic="A")
+    answers: list[tuple[int, str]] = []
+    held = asyncio.Event()
+
+    async def answer(route: Route) -> None:
+        await held.wait()
+        if not answers:
+            await route.continue_()
+            return
+        status, words = answers[0]
+        await route.fulfill(status=status, json={"error": words})
+
+    async def hold(page: Page) -> None:
+        await page.route("**/subscriptions?*", answer)
+
+    expected = ("403 GET", "503 GET")
+    page = await open_page(node, "subscriptions", prepare=hold, ready=False, expected=expected)
+    await expect(page.locator(".loading i").first).to_be_visible()
+    held.set()
+    await expect(row(page, url)).to_be_visible()
+    answers[:] = [(503, "the journal is away; check the disk")]
+    note = page.locator(".panel .note.bad")
+    await expect(note).to_contain_text("the journal is away; check the disk Not updated since")
+    await expect(page.locator(".wrap")).to_have_class("wrap stale")
+    await expect(row(page, url)).to_be_visible()
+    answers.clear()
+    await expect(note).to_have_count(0)
+    answers[:] = [(403, "only operators may list subscriptions")]
+    await expect(page.locator(".notice-not-allowed")).to_have_text("only operators may list subscriptions")
+    await expect(rows(page)).to_have_count(0)
+
+
 async def test_five_thousand_subscriptions_stay_few_elements(
     open_page: OpenedPages, node: NodeProcess
 ) -> None:
@@ -236,6 +271,8 @@ async def test_a_dead_node_is_named_with_the_number_that_is_missing(
         await expect(page.locator(".head")).to_contain_text("two is dead: its 1 is not listed")
         await expect(rows(page)).to_have_count(1)
         await expect(row(page, mine)).to_be_visible()
+        alone = await open_page(one, "subscriptions?scope=node:two")
+        await expect(alone.locator(".notice-partial")).to_contain_text("No node in scope answers: two.")
         await open_page.finish()
 
 

@@ -6,6 +6,7 @@ const PHONE = matchMedia("(max-width: 720px)");
 const ROW = 33;
 const CARD = 61;
 const FRAMES = 10;
+const NONE = [];
 const STEPS = { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10, Home: -Infinity, End: Infinity };
 
 /** Whether the page has the layout of a phone. */
@@ -24,7 +25,7 @@ export const useRowHeight = () => (usePhone() ? CARD : ROW);
 
 /**
  * A list that keeps its last rows while another answer is under way; `stale` if they are not of now. Until it is
- * `asked`, it is loading.
+ * `asked`, it is loading. What failed for the question before is not told again.
  */
 export function useKept(list, asked) {
   const last = useRef(null);
@@ -33,7 +34,7 @@ export function useKept(list, asked) {
     return { ...list, loading: true, stale: false };
   }
   if (!list.loading) last.current = list;
-  if (list.loading && last.current) return { ...last.current, loading: false, stale: true };
+  if (list.loading && last.current) return { ...last.current, loading: false, stale: true, partial: NONE };
   return { ...list, stale: Boolean(list.error) };
 }
 

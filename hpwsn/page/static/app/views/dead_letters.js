@@ -113,7 +113,7 @@ export default function DeadLetters() {
       <div class="letter-lists">
         <section class="panel group-list" aria-label="List of groups">
           ${names?.length === 0 ? html`<${NoNode} nodes=${absent} />` : ready ? html`<${ListState} list=${{ ...list, items }} filtered=${filtered && list.total > 0} onClear=${clearFilters} empty=${EMPTY} />` : html`<${Loading} />`}
-          ${items.length > 0 && html`<${GroupTable} items=${items} total=${items.length} height=${height} rows=${rows} sort=${sort} onSort=${changeSort}
+          ${items.length > 0 && list.error?.status !== 403 && html`<${GroupTable} items=${items} total=${items.length} height=${height} rows=${rows} sort=${sort} onSort=${changeSort}
             openKey=${openKey} onEnd=${list.more} stale=${list.stale} />`}
         </section>
         ${group && html`<${LettersList} key=${openKey} group=${group} letters=${letters} openId=${id} open=${openLetter} tableRef=${letterRows}

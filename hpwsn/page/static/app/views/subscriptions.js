@@ -83,7 +83,7 @@ export default function Subscriptions() {
     <div class=${id ? "split slim open" : "split"}>
       <section class="panel" aria-label=${points ? "List of pull points" : "List of subscriptions"}>
         ${names?.length === 0 ? html`<${NoNode} nodes=${absent} />` : ready ? html`<${ListState} list=${{ ...list, items }} filtered=${filtered} onClear=${clearFilters} empty=${points ? EMPTY_POINTS : EMPTY} />` : html`<${Loading} />`}
-        ${items.length > 0 && html`<${Table} items=${items} total=${list.total ?? items.length} height=${height} rows=${rows} openId=${id}
+        ${items.length > 0 && list.error?.status !== 403 && html`<${Table} items=${items} total=${list.total ?? items.length} height=${height} rows=${rows} openId=${id}
           onEnd=${list.more} stale=${list.stale} sort=${sort} onSort=${changeSort} selection=${selection} />`}
       </section>
       ${id && names !== undefined && html`<${Panel} key=${id} id=${id} names=${names} listed=${listed} take=${panel.take}
