@@ -2,7 +2,7 @@
 import { html, useEffect, useMemo, useState } from "../html.js";
 import { change } from "../address.js";
 import { get } from "../api.js";
-import { count } from "../format.js";
+import { count, oneLine } from "../format.js";
 import { markReady, state, useNode, useScope, useShared } from "../state.js";
 import { CurlButton, Text } from "../parts/controls.js";
 import { ListState, VirtualRows } from "../parts/lists.js";
@@ -51,7 +51,7 @@ function NodeChoice({ node }) {
   const names = (cluster?.clusters ?? []).flatMap((each) => each.nodes.map((one) => one.name));
   if (names.length < 2) return null;
   return html`<select aria-label="Node" data-testid="figures-node" value=${node} onChange=${(event) => change({ scope: `node:${event.target.value}` })}>
-    ${names.map((name) => html`<option key=${name} value=${name} selected=${name === node}>${name}</option>`)}</select>`;
+    ${names.map((name) => html`<option key=${name} value=${name} selected=${name === node}>${oneLine(name)}</option>`)}</select>`;
 }
 
 /** The tab "All figures"; `text` is the search. */
@@ -67,9 +67,9 @@ export function AllFigures({ text }) {
   const row = (each, index) => html`<tr key=${each.path} aria-rowindex=${index + 2} data-testid="figure" data-figure=${each.path}>
     <td class="c3 dim"><${Text}>${each.group}<//></td>
     <td class="c1"><${Text}>${each.name}<//></td>
-    <td class="c2 number clip-value" title=${String(each.value)}><${Text}>${each.shown}<//></td>
+    <td class="c2 number clip-value" title=${oneLine(each.value)}><${Text}>${each.shown}<//></td>
     <td class="c4 dim">${each.unit}</td></tr>`;
-  return html`<section class="panel fill" aria-label=${`All figures of ${node ?? "the node"}`}>
+  return html`<section class="panel fill" aria-label=${`All figures of ${oneLine(node ?? "the node")}`}>
     <header><h2><${Text}>${node}<//></h2><span class="dim">${count(items.length)} of ${count(all.length)} figures</span>
       <span class="header-end"><${NodeChoice} node=${node} /><${CurlButton} request=${{ path: "status", node }} /></span></header>
     <${ListState} list=${list} filtered=${Boolean(text)} empty="A node tells its figures here." onClear=${() => change({ q: undefined }, { replace: true })} />

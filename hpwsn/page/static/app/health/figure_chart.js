@@ -1,7 +1,7 @@
 // One figure of one node: its title with the unit, the value now or under the crosshair, and its chart.
 import { html, useMemo } from "../html.js";
 import { href } from "../address.js";
-import { clock, short } from "../format.js";
+import { clock, oneLine, short } from "../format.js";
 import { useShared } from "../state.js";
 import { Chart } from "../parts/charts.js";
 import { nearestIndex, useCrosshair } from "../parts/crosshair.js";
@@ -71,7 +71,7 @@ export function FigureChart({ chart, history, node, end, height = 96, active = t
       <${Values} found=${found} single=${data.series.length === 1} />
     </div>
     <${Chart} times=${data.times} series=${data.series} top=${end} height=${height} sync=${GROUP} marks=${data.restarts} lines=${lines}
-      label=${`${title} of ${node}`} format=${(value) => short(value * unit.factor)} tabindex=${active ? 0 : -1}
+      label=${`${title} of ${oneLine(node)}`} format=${(value) => short(value * unit.factor)} tabindex=${active ? 0 : -1}
       valueText=${(at) => wordsAt(chart, data, at >= 0 ? at : index, unit)} ...${rest} />
   </div>`;
 }

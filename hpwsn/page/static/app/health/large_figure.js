@@ -1,7 +1,7 @@
 // One figure of all nodes, large, and its values as a table, also for those who cannot see the charts.
 import { html, useMemo } from "../html.js";
 import { change } from "../address.js";
-import { clock, dateTime } from "../format.js";
+import { clock, dateTime, oneLine } from "../format.js";
 import { useShared, wordsOf } from "../state.js";
 import { Button, Text } from "../parts/controls.js";
 import { VirtualRows } from "../parts/lists.js";
@@ -53,7 +53,7 @@ export function LargeFigure({ chart, nodes, found, end }) {
       <${Button} icon="left" onClick=${() => change({ id: undefined })}>All charts<//>
       <h2>${chart.title} <small class="dim">${unit.unit}</small></h2>${chart.line && html`<span class="dim">Dotted line: ${chart.line.words}</span>`}
     </div>
-    ${nodes.map((node) => html`<section class="panel large" key=${node.name} aria-label=${`${chart.title} of ${node.name}`} data-testid="node"
+    ${nodes.map((node) => html`<section class="panel large" key=${node.name} aria-label=${`${chart.title} of ${oneLine(node.name)}`} data-testid="node"
         data-name=${node.name} data-state=${node.state}>
       <header><${NodeState} node=${node} /><h2><${Text}>${node.name}<//></h2></header>
       ${found.errors[node.name] && html`<p class="note">Its figures are not updated: ${wordsOf(found.errors[node.name])}</p>`}

@@ -1,7 +1,7 @@
 // The charts of one node in a panel. Out of sight the panel is empty and keeps its height.
 import { html, useEffect, useRef, useState } from "../html.js";
 import { change, href } from "../address.js";
-import { clock } from "../format.js";
+import { clock, oneLine } from "../format.js";
 import { useShared, wordsOf } from "../state.js";
 import { Tag, Text } from "../parts/controls.js";
 import { useInSight } from "../parts/charts.js";
@@ -44,7 +44,7 @@ export function NodeCharts({ node, charts, history, error, tops }) {
     event.preventDefault();
   }
 
-  return html`<section class="panel node-charts" ref=${place} aria-label=${`Charts of ${node.name}`} data-testid="node" data-name=${node.name}
+  return html`<section class="panel node-charts" ref=${place} aria-label=${`Charts of ${oneLine(node.name)}`} data-testid="node" data-name=${node.name}
       data-state=${node.state} style=${{ minHeight: seen ? null : `${usual}px` }} onKeyDown=${key}>
     <header>
       <${NodeState} node=${node} />

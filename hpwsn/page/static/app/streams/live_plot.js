@@ -2,7 +2,7 @@
 import { html, useEffect, useMemo, useRef, useState } from "../html.js";
 import { change, useParameter } from "../address.js";
 import { eventsPath, send, urlOf } from "../api.js";
-import { count, counted, figure, niceCeiling, short } from "../format.js";
+import { count, counted, figure, niceCeiling, oneLine, short } from "../format.js";
 import { state, useShared, wordsOf } from "../state.js";
 import { openStream, takeStream } from "../stream.js";
 import { CurlButton, Field } from "../parts/controls.js";
@@ -110,7 +110,7 @@ export function LivePlot({ item }) {
   const span = useMemo(() => [now - SPAN, now], [now]);
   return html`<div class="tools plot-tools">
       <label class="plot-field">Field <select data-testid="plot-field" value=${field} disabled=${!names.length} onChange=${(event) => change({ as: event.target.value }, { replace: true })}>
-        ${names.map((name) => html`<option key=${name} value=${name} selected=${name === field}>${name}</option>`)}
+        ${names.map((name) => html`<option key=${name} value=${name} selected=${name === field}>${oneLine(name)}</option>`)}
         ${!names.length && html`<option>none yet</option>`}</select></label>
       <${CurlButton} request=${{ path: eventsPath(item.topic), node: item.at, query: { max_rate: MAX_RATE, filter }, accept: "text/event-stream" }} />
     </div>
@@ -119,7 +119,7 @@ export function LivePlot({ item }) {
     <div class="figure live-plot" data-testid="live-plot" data-values=${values.length} data-last=${found?.last}>
       <div class="figure-head"><h3>Last 5 minutes</h3><span class="figure-values"><span class="figure-value"><b>${figure(shown)}</b></span></span></div>
       <${Chart} times=${times} series=${series} top=${niceCeiling(found?.greatest ?? 0)} bottom=${low && -niceCeiling(-low)} span=${span} height=${220} sync=${GROUP}
-        label=${`${field ?? "Values"}, last 5 minutes`} format=${short} valueText=${() => String(figure(shown))} />
+        label=${`${oneLine(field ?? "Values")}, last 5 minutes`} format=${short} valueText=${() => String(figure(shown))} />
     </div>
     <${Told} values=${values} found=${found} told=${told} />`;
 }

@@ -1,7 +1,7 @@
 // The requests of a service: subscriptions and open streams that get its events, with their filters.
 import { html } from "../html.js";
 import { href } from "../address.js";
-import { count, counted } from "../format.js";
+import { count, counted, oneLine } from "../format.js";
 import { Tag, Text } from "../parts/controls.js";
 import { Notice } from "../parts/lists.js";
 
@@ -17,7 +17,7 @@ export function Requests({ item }) {
   const { total = 0, items = [] } = item.requests ?? {};
   if (!total) {
     return html`<${Notice} kind="empty">Nobody reads this service now. Subscriptions and open streams on its topic are here,
-      for example of <code>hpwsn listen ${item.topic}</code>.<//>`;
+      for example of <code>hpwsn listen ${oneLine(item.topic)}</code>.<//>`;
   }
   return html`<p class="dim">${counted(total, "request")} in progress${total > items.length && `, the first ${count(items.length)} of them`}</p>
     <ul class="requests">${items.map((request, index) => html`<${Request} key=${request.id ?? index} request=${request} node=${item.at} />`)}</ul>`;

@@ -1,7 +1,7 @@
 // The table of stream services, and the number of requests of each, which only the answer for one service has.
 import { html, useEffect, useRef, useState } from "../html.js";
 import { get } from "../api.js";
-import { count, figure } from "../format.js";
+import { count, figure, oneLine } from "../format.js";
 import { state } from "../state.js";
 import { State, Text } from "../parts/controls.js";
 import { SortHead, VirtualRows } from "../parts/lists.js";
@@ -45,7 +45,7 @@ function Row({ item, open, nodes, properties }) {
   return html`<tr class="opens" data-testid="stream" data-uri=${item.uri} data-state=${item.state} ...${properties}
       aria-selected=${String(open)}>
     <td class="c2"><${State} shape=${shape}>${word}<//></td>
-    <td class="c1 clip uri" title=${item.description || item.uri}><${Text}>${item.uri}<//></td>
+    <td class="c1 clip uri" title=${oneLine(item.description || item.uri)}><${Text}>${item.uri}<//></td>
     <td class="c3 clip topic optional"><${Text}>${item.topic}<//></td>
     <td class="number">${figure(rowsIn)}</td>
     <td class="number">${figure(rowsOut)}</td>

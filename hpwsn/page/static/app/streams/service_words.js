@@ -21,9 +21,9 @@ export const stateOf = (item) => STATES[item.state] ?? { shape: "paused", word: 
 /** Rows per second in and out of the last batch; null if the job has told none. */
 export function ratesOf({ figures = {}, state }) {
   if (figures.batch_seconds === undefined || state === "stopped") return { rowsIn: null, rowsOut: null };
-  const { batch_seconds: seconds, rows_in: rows, rows_out: published, rows_per_second: told } = figures;
-  const per = (number) => (number === undefined ? null : seconds ? number / seconds : 0);
-  return { rowsIn: told ?? per(rows), rowsOut: per(published) };
+  const { batch_seconds: seconds, rows_in: rows = 0, rows_out: published = 0 } = figures;
+  const rowsIn = figures.rows_per_second ?? (seconds ? rows / seconds : 0);
+  return { rowsIn, rowsOut: rows ? (rowsIn * published) / rows : 0 };
 }
 
 /** The duration of the last batch in words. */

@@ -23,6 +23,12 @@ window = "60 s"
 output = "flow"
 `;
 
+/** Where a problem of a definition is: "line 3, inputs.anpr, schema: ". */
+function placeOf({ line, part, attribute }) {
+  const words = [line && `line ${line}`, part, attribute].filter(Boolean).join(", ");
+  return words && `${words}: `;
+}
+
 function StartService({ node, close }) {
   const [text, setText] = useState(EXAMPLE);
   const [problem, setProblem] = useState(null);
@@ -47,7 +53,7 @@ function StartService({ node, close }) {
         aria-invalid=${problem ? "true" : null} aria-describedby=${problem ? errors : null}
         onInput=${(event) => { setText(event.target.value); setProblem(null); }}></textarea></label>
       ${problem && html`<div class="note bad" role="alert" id=${errors} data-testid="definition-problems"><div>
-        ${problems.length ? html`<ul>${problems.slice(0, MOST).map((each, index) => html`<li key=${index}>${each.line ? `Line ${each.line}: ` : ""}${visible(each.message)}</li>`)}</ul>`
+        ${problems.length ? html`<ul>${problems.slice(0, MOST).map((each, index) => html`<li key=${index}>${visible(`${placeOf(each)}${each.message}`)}</li>`)}</ul>`
           : visible(wordsOf(problem))}</div></div>`}
     </div>
     <div class="dialog-foot"><span></span><${CurlButton} request=${request} />

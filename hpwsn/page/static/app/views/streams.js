@@ -1,7 +1,7 @@
 // Streams: do services keep up. The services of the nodes in scope, the worst first, and one of them in the panel.
 import { html, useEffect, useMemo, useRef, useState } from "../html.js";
 import { change, useParameter } from "../address.js";
-import { count, counted } from "../format.js";
+import { count, counted, oneLine } from "../format.js";
 import { markReady, useMay, useNode, useShared } from "../state.js";
 import { Button, Chip, Command, Field } from "../parts/controls.js";
 import { ListState, Loading, useList } from "../parts/lists.js";
@@ -55,7 +55,7 @@ function Start({ started }) {
   const may = useMay("stream");
   const own = useShared((shared) => shared.session?.kind === "node" && shared.session.node === node);
   const without = useShared((shared) => own && shared.live.status && !shared.live.status.agent);
-  const why = without ? `Node ${node} does not run services: set streams.agent = true, or use hpwsn streams run.` : null;
+  const why = without ? `Node ${oneLine(node)} does not run services: set streams.agent = true, or use hpwsn streams run.` : null;
   async function start() {
     const uri = await startService(node);
     if (uri) started(uri);
