@@ -53,9 +53,21 @@ function Filters({ question, found, pulled, alive, items, selection, changed }) 
   </div>`;
 }
 
+function List({ question, list, items, names, absent, ready, filtered, height, rows, selection }) {
+  const { points, sort, id } = question;
+  const Table = points ? PullPointTable : SubscriptionTable;
+  return html`<section class="panel" aria-label=${points ? "List of pull points" : "List of subscriptions"}>
+    ${names?.length === 0 ? html`<${NoNode} nodes=${absent} />`
+      : ready ? html`<${ListState} list=${{ ...list, items }} filtered=${filtered} onClear=${clearFilters} empty=${points ? EMPTY_POINTS : EMPTY} />`
+        : html`<${Loading} />`}
+    ${items.length > 0 && list.error?.status !== 403 && html`<${Table} items=${items} total=${list.total ?? items.length} height=${height} rows=${rows}
+      openId=${id} onEnd=${list.more} stale=${list.stale} sort=${sort} onSort=${changeSort} selection=${selection} />`}
+  </section>`;
+}
+
 export default function Subscriptions() {
   const question = useQuestion();
-  const { q, sort, state, topic, id, points } = question;
+  const { q, state, topic, id, points } = question;
   const { names, absent, alive } = useListedNodes();
   const found = useSubscriptions(question, names);
   const pulled = usePullPoints(question, names);
@@ -75,17 +87,12 @@ export default function Subscriptions() {
 
   const filtered = Boolean(q || topic || (state && !points));
   const listed = items.find((item) => item.id === id);
-  const Table = points ? PullPointTable : SubscriptionTable;
   const Panel = points ? PullPointPanel : SubscriptionPanel;
   return html`
     <${Head} filtered=${filtered || points} all=${found.all} alive=${alive} absent=${absent} />
     <${Filters} ...${{ question, found, pulled, alive, items, selection }} changed=${list.refresh} />
     <div class=${id ? "split slim open" : "split"}>
-      <section class="panel" aria-label=${points ? "List of pull points" : "List of subscriptions"}>
-        ${names?.length === 0 ? html`<${NoNode} nodes=${absent} />` : ready ? html`<${ListState} list=${{ ...list, items }} filtered=${filtered} onClear=${clearFilters} empty=${points ? EMPTY_POINTS : EMPTY} />` : html`<${Loading} />`}
-        ${items.length > 0 && list.error?.status !== 403 && html`<${Table} items=${items} total=${list.total ?? items.length} height=${height} rows=${rows} openId=${id}
-          onEnd=${list.more} stale=${list.stale} sort=${sort} onSort=${changeSort} selection=${selection} />`}
-      </section>
+      <${List} ...${{ question, list, items, names, absent, ready, filtered, height, rows, selection }} />
       ${id && names !== undefined && html`<${Panel} key=${id} id=${id} names=${names} listed=${listed} take=${panel.take}
         close=${() => panel.close(rows)} changed=${list.refresh} />`}
     </div>`;
