@@ -15,12 +15,13 @@ const editors = new Map();
 
 /**
  * The edits at one node: `undo` is a stack of {words, changes}, `draft` the name that is typed,
- * `conflict` what others changed under an edit, `cut` the topic to be moved, `forms` unsaved values by topic.
+ * `conflict` what others changed under an edit, `cut` the topic to be moved, `forms` unsaved values by topic. An edit
+ * that begins reads the topic once the one before is shown (`settled`). `moved(from, to)` is told of each move.
  */
 export function editsOf(node) {
   if (!editors.has(node)) {
     const store = createStore({ undo: [], draft: null, conflict: null, cut: null, forms: {}, busy: false });
-    editors.set(node, { node, store, moved: () => {} });
+    editors.set(node, { node, store, moved: () => {}, settled: Promise.resolve() });
   }
   return editors.get(node);
 }
@@ -42,7 +43,7 @@ export async function effectOf(node, changes) {
  * the next one is allowed. Throws ApiError; 409 has `conflicts`.
  */
 export async function makeEdit(edits, { request, words, done = () => {} }) {
-  edits.store.set({ busy: true });
+  const end = begin(edits);
   try {
     const answer = await post(request);
     taken(edits, request.body.changes ?? [], answer.undo);
@@ -54,8 +55,19 @@ export async function makeEdit(edits, { request, words, done = () => {} }) {
     if (error.status === 403) loadSession().catch(() => {});
     throw error;
   } finally {
-    edits.store.set({ busy: false });
+    end();
   }
+}
+
+/** Marks the begin of an edit, after which `settled` waits; returns what marks its end. */
+function begin(edits) {
+  let settle;
+  edits.settled = new Promise((resolve) => { settle = resolve; });
+  edits.store.set({ busy: true });
+  return () => {
+    edits.store.set({ busy: false });
+    settle();
+  };
 }
 
 /** Shows changes that the node has made; `inverse` are those that undo them. */
@@ -82,7 +94,7 @@ export async function undo(edits, entry = edits.store.get().undo.at(-1)) {
     dismiss(entry.toast);
   };
   if (!entry || edits.store.get().busy || !edits.store.get().undo.includes(entry)) return;
-  edits.store.set({ busy: true });
+  const end = begin(edits);
   try {
     const answer = await post(requestOf(edits.node, entry.changes));
     taken(edits, entry.changes, answer.undo);
@@ -96,7 +108,7 @@ export async function undo(edits, entry = edits.store.get().undo.at(-1)) {
       await treeOf(edits.node).reload();
     } else toast(`Not undone: ${wordsOf(error)}`, { bad: true });
   } finally {
-    edits.store.set({ busy: false });
+    end();
   }
 }
 

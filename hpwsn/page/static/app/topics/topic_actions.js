@@ -63,7 +63,9 @@ export function actionsOf(node, { focus, selected }) {
       set({ draft: { kind: "add", parent, base: null, began: new Set(tree.levels.get(parent)?.topics) } });
     },
 
-    rename(topic) {
+    async rename(topic) {
+      await edits.settled;
+      if (!itemOf(topic)) return;
       dropConflict(edits);
       set({ draft: { kind: "rename", topic, parent: parentOf(topic), base: itemOf(topic) } });
     },
@@ -140,33 +142,38 @@ export function actionsOf(node, { focus, selected }) {
       await makeEdit(edits, { request: requestOf(node, [{ op: "add", topic }]), words: `Declared ${topic}` });
     }),
 
-    remove: (topic, item = itemOf(topic)) => guarded(async () => {
+    remove: (topic, theirs = null) => guarded(async () => {
+      await edits.settled;
+      const item = { ...itemOf(topic), ...theirs };
       const onConflict = (error) => conflicted(error, {
         item, mine: { kind: "remove", words: "you remove it" },
-        again: (theirs) => theirs && actions.remove(topic, { ...item, ...theirs }),
+        again: (now) => now && actions.remove(topic, now),
       }) || failed(error);
       try {
-        const answer = await askToRemove(edits, item, onConflict);
-        if (!answer?.effect) return;
         const parent = parentOf(topic);
-        const here = selected();
         const next = itemOf(parent) ? parent : undefined;
-        if (here && covers(topic, here) && !itemOf(here)) change({ topic: next }, { replace: true });
-        focus(parent);
+        const done = () => {
+          const here = selected();
+          if (here && covers(topic, here)) change({ topic: next }, { replace: true });
+        };
+        const answer = await askToRemove(edits, item, { onConflict, done });
+        if (answer?.effect) focus(parent);
       } catch (error) {
         if (error.status !== 409) throw error;
         onConflict(error);
       }
     }),
 
-    move: (topic, to, item = itemOf(topic)) => guarded(async () => {
+    move: (topic, to, theirs = null) => guarded(async () => {
+      await edits.settled;
       if (to === topic) return;
+      const item = { ...itemOf(topic), ...theirs };
       const onConflict = (error) => conflicted(error, {
         item, mine: { kind: "move", words: `you move it to ${to}` },
-        again: (theirs) => theirs && actions.move(topic, to, { ...item, ...theirs }),
+        again: (now) => now && actions.move(topic, to, now),
       }) || failed(error);
       try {
-        const answer = await askToMove(edits, item, to, onConflict);
+        const answer = await askToMove(edits, item, to, { onConflict });
         if (!answer?.effect) return;
         set({ cut: null });
         if (parentOf(to)) await tree.reveal(parentOf(to));

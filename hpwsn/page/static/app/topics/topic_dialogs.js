@@ -57,10 +57,10 @@ async function tried(edits, change) {
 const andBelow = (number) => (number ? ` and the ${counted(number, "topic")} below it` : "");
 
 /**
- * Asks, and removes a topic with all below it. `onConflict(error)` is called if others were faster. Returns the
- * answer of the node, or undefined.
+ * Asks, and removes a topic with all below it. `onConflict(error)` is called if others were faster, `done` as by
+ * makeEdit. Returns the answer of the node, or undefined.
  */
-export async function askToRemove(edits, item, onConflict) {
+export async function askToRemove(edits, item, { onConflict, done }) {
   const change = { op: "remove", topic: item.topic, etag: item.etag };
   const { effect, below } = await tried(edits, change);
   const request = requestOf(edits.node, [{ ...change, below: effect.topics - 1 }]);
@@ -71,12 +71,12 @@ export async function askToRemove(edits, item, onConflict) {
     body: html`<${Effect} sentences=${[...fates(effect, open), ...traffic(item, open)]} topic=${item.topic}
       below=${below.items} total=${below.total} />`,
     verb: `Remove ${counted(effect.topics, "topic")}`, danger: true, note: "You can undo this.", request,
-    run: () => makeEdit(edits, { request, words }).catch((error) => caught(error, onConflict)),
+    run: () => makeEdit(edits, { request, words, done }).catch((error) => caught(error, onConflict)),
   });
 }
 
 /** The same for a move to another name. */
-export async function askToMove(edits, item, to, onConflict) {
+export async function askToMove(edits, item, to, { onConflict }) {
   const change = { op: "move", topic: item.topic, to, etag: item.etag };
   const { effect, below } = await tried(edits, change);
   const request = requestOf(edits.node, [change]);

@@ -1,6 +1,7 @@
 // The side panel of a topic: what it is, its tabs, and the box to publish at its foot.
-import { html, useEffect, useState } from "../html.js";
+import { html, useEffect, useRef, useState } from "../html.js";
 import { change } from "../address.js";
+import { ApiError } from "../api.js";
 import { count } from "../format.js";
 import { wordsOf } from "../state.js";
 import { Button, Tabs, Tag, Text, copyText } from "../parts/controls.js";
@@ -21,12 +22,16 @@ export const tabOf = (name) => (name === "edit" || name in CONTENTS ? name : "wa
 /** A topic of the tree, asked alone if the tree does not show it, and again with each revision: {item, error}. */
 export function useTopic(tree, topic, revision) {
   const [error, setError] = useState(null);
+  const seen = useRef(null);
   const item = topic ? tree.items.get(topic) : undefined;
   const known = Boolean(item && !item.unread);
+  if (known) seen.current = topic;
   useEffect(() => {
     if (!topic || known) return undefined;
     let current = true;
-    tree.find(topic).catch((problem) => current && setError({ topic, problem }));
+    const gone = seen.current === topic ? new ApiError(404, "It was removed or renamed.") : null;
+    const before = error?.topic === topic && error.problem.status === 404 ? error.problem : null;
+    tree.find(topic, gone ?? before).catch((problem) => current && setError({ topic, problem }));
     return () => { current = false; };
   }, [tree, topic, known, known ? 0 : revision]);
   return { item: known ? item : undefined, error: !known && topic && error?.topic === topic ? error.problem : null };

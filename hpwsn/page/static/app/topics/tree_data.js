@@ -113,15 +113,26 @@ class TopicTree {
     const began = performance.now();
     const { revision, total } = await this.ask({ limit: 1 });
     const open = this.openLevels();
+    for (const level of this.levels.values()) level.old = true;
+    // A request for each open level, or for each page of the whole tree, whatever is less.
     if (open.length > 8 && open.length * PAGE > total * 4 && total <= MOST_OPENED) await this.loadAll();
-    else {
-      const waiting = [...open];
-      const work = async () => { while (waiting.length) await this.load(waiting.shift()); };
-      await Promise.all(Array.from({ length: AT_ONCE }, work));
-    }
-    for (const level of this.levels.keys()) if (!open.includes(level)) this.levels.get(level).old = true;
+    else for (let levels = [""]; levels.length;) levels = await this.loadLevels(levels);
     this.store.set({ revision, total, loaded: true });
     this.restUntil = Date.now() + Math.max(SHORTEST_REST, REST * (performance.now() - began));
+  }
+
+  /** Loads levels, some at once; returns the open levels right below them. */
+  async loadLevels(levels) {
+    const waiting = [...levels];
+    const work = async () => { while (waiting.length) await this.loadKnown(waiting.shift()); };
+    await Promise.all(Array.from({ length: AT_ONCE }, work));
+    return levels.flatMap((level) => this.levels.get(level)?.topics ?? []).filter((topic) => this.expanded.has(topic));
+  }
+
+  /** Loads a level; without asking if the topic has no topics below it. */
+  async loadKnown(parent) {
+    if (parent && this.items.get(parent)?.children === 0) this.setLevel(parent, []);
+    else await this.load(parent);
   }
 
   /** Does something with the node; errors are shown beside what is known. */
@@ -151,6 +162,7 @@ class TopicTree {
     this.edits += 1;
     for (const { op, topic, to, ...values } of changes) {
       if (op === "move") this.rename(topic, to);
+      else if (op === "remove") this.leave(topic);
       else if (op === "set" && this.items.has(topic)) this.items.set(topic, withValues(this.items.get(topic), values));
     }
     for (const { topic, etag } of undo) {
@@ -158,6 +170,13 @@ class TopicTree {
       if (item && etag) this.items.set(topic, { ...item, etag });
     }
     this.changed();
+  }
+
+  /** Forgets a removed topic, also in the level above it. */
+  leave(topic) {
+    this.drop(topic);
+    const level = this.levels.get(parentOf(topic));
+    if (level) level.topics = level.topics.filter((each) => each !== topic);
   }
 
   /** Gives a topic, and all below it, the names that they have after a move. */
@@ -287,7 +306,7 @@ class TopicTree {
 
   loadOnce(topic) {
     if (!this.loads.has(topic)) {
-      this.loads.set(topic, this.guarded(() => this.load(topic)).then(() => {
+      this.loads.set(topic, this.guarded(() => this.loadKnown(topic)).then(() => {
         this.loads.delete(topic);
         this.changed();
       }));
@@ -316,18 +335,22 @@ class TopicTree {
     if (closed.length) {
       await this.guarded(async () => {
         const { items } = await this.ask({ topic: closed });
+        items.forEach((item) => this.put(item));
         await Promise.all(items.map((item) => this.loadOnce(item.topic)));
       });
     }
     this.changed();
   }
 
-  /** Reads one topic that no level shows; throws the node's ApiError if it does not exist. */
-  async find(topic) {
+  /**
+   * Reads one topic that no level shows. Throws an ApiError if it does not exist: `missing` if it is given, or that
+   * of the node, which has the names of similar topics.
+   */
+  async find(topic, missing) {
     await this.began;
     if (this.items.has(topic) && !this.items.get(topic).unread) return;
     const { items } = await this.ask({ topic });
-    // The answer about this topic alone has the names of similar ones.
+    if (!items.length && missing) throw missing;
     this.put(items[0] ?? await get(`topics/${encodeURIComponent(topic)}`, { node: this.node }));
     this.changed();
   }
