@@ -3,16 +3,16 @@ import { change } from "../address.js";
 import { createStore, useStore } from "../store.js";
 
 const EMPTY = { text: "", kind: null, target: null };
-const drafts = createStore({});
+const drafts = createStore({ byTopic: new Map() });
 
 /**
  * The draft of the box of a topic: {text, kind, target}. `kind` is "json" or "xml" if it was chosen, `target` the
  * topic it goes to if that is another one.
  */
-export const useDraft = (topic) => useStore(drafts, (found) => found[topic]) ?? EMPTY;
+export const useDraft = (topic) => useStore(drafts, ({ byTopic }) => byTopic.get(topic) ?? EMPTY);
 
 export function setDraft(topic, draft) {
-  drafts.set({ [topic]: draft });
+  drafts.set({ byTopic: new Map(drafts.get().byTopic).set(topic, draft) });
 }
 
 /** Opens the box with a payload; `shown` is the topic whose box it is, `target` the one that gets it. */

@@ -64,14 +64,18 @@ function Payload({ text, json, all, onAll }) {
 
 const Link = ({ testid, children, ...rest }) => html`<button type="button" class="link" data-testid=${testid} ...${rest}>${children}</button>`;
 
-/** What is known of an event beside its payload. */
-function Facts({ event, size }) {
-  const id = event.id === null ? "no id" : html`id <${Text}>${event.id}<//>`;
-  return html`offset ${count(event.offset)} · ${id} · ${count(size)} bytes${event.trace && html` · trace <${Text}>${event.trace}<//>`}`;
+/** What is known of an event beside its payload and what its line tells; null if there is nothing. */
+function Facts({ event, topic, xml }) {
+  const facts = [
+    event.topic !== topic && html`topic <${Text}>${event.topic}<//>`,
+    event.trace && html`trace <${Text}>${event.trace}<//>`,
+    xml && `${count(xml.size)} bytes as XML`,
+  ].filter(Boolean);
+  return facts.length > 0 && html`<p class="dim message-facts">${facts.map((fact, index) => [index > 0 && " · ", fact])}</p>`;
 }
 
-/** `again(topic, payload)` takes the payload to publish it again. */
-export function EventDetail({ event, node, again }) {
+/** `topic` is the one that is read; `again(topic, payload)` takes the payload to publish it again. */
+export function EventDetail({ event, topic, node, again }) {
   const [form, setForm] = useState(event.cut ? "xml" : "pretty");
   const [all, setAll] = useState(false);
   const [problem, setProblem] = useState(null);
@@ -89,7 +93,7 @@ export function EventDetail({ event, node, again }) {
   };
 
   return html`<div class="message-detail">
-    <p class="dim message-facts"><${Facts} event=${event} size=${shown?.size ?? event.size} /></p>
+    <${Facts} event=${event} topic=${topic} xml=${form === "xml" && !event.cut ? xml : null} />
     ${shown && html`<${Payload} text=${shown.text} json=${form === "pretty"} all=${all} onAll=${() => setAll(true)} />`}
     ${!shown && !failed && html`<p class="dim">Reading it…</p>`}
     ${failed && html`<p class="bad" role="alert">${wordsOf(failed)}</p>`}

@@ -7,9 +7,12 @@ import { stepsOf } from "../topics/topic_names.js";
 /** A topic below another one, without the names that both have. */
 const below = (topic, above) => stepsOf(topic ?? "").slice(stepsOf(above).length).join(":");
 
-/** The fields of an event; of an open one, whose payload stands below, its topic. */
+/** The fields of an event; of an open one, whose payload stands below, what else is known of it. */
 function Summary({ event, topic, open }) {
-  if (open) return html`<bdi class="dim">${oneLine(event.topic)}</bdi>`;
+  if (open) {
+    const id = event.id === null ? "no id" : html`id <bdi>${oneLine(event.id)}</bdi>`;
+    return html`<span class="dim">offset ${count(event.offset)} · ${id} · ${count(event.size)} bytes</span>`;
+  }
   const place = event.topic === topic ? "" : below(event.topic, topic);
   return html`${event.cut && html`<${Tag}>${bytes(event.size)}, cut<//> `}${place && html`<bdi class="message-topic">${oneLine(place)}</bdi> `}
     ${event.fields.map(([name, value]) => html`${name && html`<bdi class="dim">${oneLine(name)}</bdi> `}<bdi>${oneLine(value)}</bdi> `)}`;
@@ -18,7 +21,7 @@ function Summary({ event, topic, open }) {
 /** `reached` is set on the row that the Tab key reaches; `offsets` shows offsets beside times. */
 export function EventLine({ event, topic, open, offsets, reached, onOpen }) {
   return html`<button type="button" class="message-line" aria-expanded=${String(open)} tabindex=${reached ? 0 : -1} onClick=${onOpen}>
-    <span class="message-time">${offsets && html`<span class="message-offset">${count(event.offset)}</span> `}<${Clock} at=${event.time} digits=${1} /></span>
+    <span class="message-time">${offsets && html`<span class="message-offset">${count(event.offset)}</span> `}<${Clock} at=${event.time} digits=${1} /></span>${" "}
     <span class="message-text"><${Summary} event=${event} topic=${topic} open=${open} /></span>
   </button>`;
 }

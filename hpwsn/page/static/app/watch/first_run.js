@@ -3,14 +3,14 @@ import { html, useEffect, useState } from "../html.js";
 import { href } from "../address.js";
 import { eventsPath, urlOf } from "../api.js";
 import { useNode } from "../state.js";
-import { Button, Command, Text } from "../parts/controls.js";
+import { Button, Command, State, Text } from "../parts/controls.js";
 import { Loading, Notice } from "../parts/lists.js";
 import { problemOfName, stepsOf } from "../topics/topic_names.js";
 import { useFollowed } from "./follow.js";
 import { MessageList } from "./message_list.js";
 import { PayloadEditor, usePayloadCheck } from "./payload_editor.js";
 import { PublishResult, argument, brokerUrl, listenCommand, publishCommand, usePublication } from "./publication.js";
-import { FollowState, Refused } from "./watch_tab.js";
+import { FollowState, Trouble } from "./watch_tab.js";
 
 const TOPIC = "hello:world";
 const PAYLOAD = '{"text": "first message"}';
@@ -49,11 +49,14 @@ function Publish({ topic, node, draft, onTopic, onDraft }) {
   <//>`;
 }
 
-function Arrivals({ topic, node, again }) {
+/** The messages of step 2; `onFollowed` gets whether they are followed. */
+function Arrivals({ topic, node, again, onFollowed }) {
   const followed = useFollowed(topic, node, undefined);
-  const { rows, connection, error } = followed;
-  return html`<div class="step-state"><${FollowState} followed=${followed} total=${null} /></div>
-    ${error && connection === "refused" && html`<${Refused} error=${error} onRetry=${followed.retry} />`}
+  const { rows, connection } = followed;
+  useEffect(() => onFollowed(connection === "open"), [connection]);
+  return html`
+    ${connection !== "open" && html`<div class="watch-state"><${FollowState} followed=${followed} /></div>`}
+    <${Trouble} followed=${followed} />
     <div class=${rows.length ? "arrivals" : "arrivals none"}>
       <${MessageList} rows=${rows} topic=${topic} node=${node} label="Messages" again=${again}
           testid=${(event) => (event.earlier ? "earlier-event" : "watch-event")}>
@@ -61,22 +64,24 @@ function Arrivals({ topic, node, again }) {
           : html`<${Notice} kind="empty"><p>Waits for the first message<br />on <b><${Text}>${topic}<//></b> and all below it.</p><//>`)}
       <//>
     </div>
-    ${rows.length > 0 && html`<p class="step-next"><a class="button" href=${href("topics", { topic, tab: "watch" })} data-testid="first-run-next">Open <${Text}>${topic}<//> in Topics</a>
-      <span class="dim">to filter, to see who subscribes, and to edit topics.</span></p>`}`;
+    ${rows.length > 0 && html`<div class="step-next"><a class="button" href=${href("topics", { topic, tab: "watch" })} data-testid="first-run-next">Open <${Text}>${topic}<//> in Topics</a>
+      <span class="dim">to filter, to see who subscribes, and to edit topics.</span></div>`}`;
 }
 
 function Watch({ published, node, again }) {
   const [chosen, setChosen] = useState(null);
   const topic = chosen ?? rootOf(published);
   const [watched, setWatched] = useState(topic);
+  const [live, setLive] = useState(false);
   useEffect(() => {
     if (topic === watched || problemOfName(topic, { deep: true })) return undefined;
     const timer = setTimeout(() => setWatched(topic), PAUSE);
     return () => clearTimeout(timer);
   }, [topic, watched]);
   return html`<${Step} number="2" title="Watch it arrive">
-    <${TopicField} label="Topic to watch" topic=${topic} testid="watch-topic" onTopic=${setChosen} />
-    <${Arrivals} key=${watched} topic=${watched} node=${node} again=${again} />
+    <${TopicField} label="Topic to watch" topic=${topic} testid="watch-topic" onTopic=${setChosen}>
+      ${live && html`<${State} shape="live">Live<//>`}<//>
+    <${Arrivals} key=${watched} topic=${watched} node=${node} again=${again} onFollowed=${setLive} />
     <${Command} prompt="$">${listenCommand(watched, node)}<//>
   <//>`;
 }

@@ -1,7 +1,7 @@
 // Follows a topic by the stream of this tab: from now on, with what came shortly before, and after each interruption
 // from the last event. The node sends at most 50 events a second and tells how many it skipped.
 import { useCallback, useEffect, useRef, useState } from "../html.js";
-import { eventsPath, urlOf } from "../api.js";
+import { ApiError, eventsPath, urlOf } from "../api.js";
 import { milliseconds } from "../format.js";
 import { openStream, takeStream } from "../stream.js";
 import { announce } from "../parts/toasts.js";
@@ -78,14 +78,15 @@ function follow({ topic, node, filter, earlier, opened }, followed, { onChange, 
 }
 
 /**
- * The events of a topic as they come: {rows, rate, skipped, paused, missed, connection, error, pause(), resume(),
- * retry()}. `connection` is "connecting", "open", "lost", "refused", "hidden" or "waiting". With another filter all
- * rows go; earlier events are shown only for the filter that was there first. For another topic, use another element.
+ * The events of a topic as they come: {rows, rate, skipped, paused, missed, connection, error, lostAt, pause(),
+ * resume(), retry()}. `connection` is "connecting", "open", "lost" (since `lostAt`), "refused", "hidden" or
+ * "waiting". With another filter all rows go; earlier events are shown only for the filter that was there first. For
+ * another topic, use another element.
  */
 export function useFollowed(topic, node, filter) {
   const followed = useRef(null);
   const start = useRef({ filter, opened: Date.now() });
-  const [connection, setConnection] = useState({ name: "connecting", error: null });
+  const [connection, setConnection] = useState({ name: "connecting", error: null, lostAt: null });
   const [turn, setTurn] = useState(0);
   const [view, setView] = useState(null);
   const drawing = useRef(0);
@@ -105,10 +106,12 @@ export function useFollowed(topic, node, filter) {
     let lost = false;
     setView(followed.current.view(Date.now()));
     const onState = (name, error) => {
-      setConnection({ name, error: error ?? null });
+      if (name === "connecting" && lost) return;
+      const told = error instanceof ApiError ? error : null;
+      setConnection(({ lostAt }) => ({ name, error: told, lostAt: name === "lost" ? lostAt ?? Date.now() : null }));
       if (name === "lost" && !lost) announce("Connection lost");
       if (name === "open" && lost) announce("Connected again. No message was missed.");
-      lost = name === "lost" || (lost && name !== "open");
+      lost = name === "lost";
     };
     const stop = follow({ topic, node, filter, earlier, opened }, followed.current, { onChange: later, onState });
     const timer = setInterval(() => { if (!document.hidden) draw(); }, 1000);
@@ -122,7 +125,7 @@ export function useFollowed(topic, node, filter) {
 
   return {
     ...(view ?? { rows: [], paused: false, missed: 0, skipped: 0, rate: 0 }),
-    connection: connection.name, error: connection.error,
+    connection: connection.name, error: connection.error, lostAt: connection.lostAt,
     pause: () => { followed.current.pause(); draw(); },
     resume: () => { followed.current.resume(); draw(); },
     retry: () => setTurn((number) => number + 1),

@@ -6,8 +6,18 @@ import { CUT, linesOf } from "./events.js";
 const FIRST_LOOK = 2000;
 const WIDER = 32;
 
+/** The answer to HEAD; the words of an error are those of GET, since the answer to HEAD has no body. */
+async function ask(topic, node, query) {
+  try {
+    return await request("HEAD", eventsPath(topic), { node, query });
+  } catch (error) {
+    if (error.status) await request("GET", eventsPath(topic), { node, query: { max: 1 } });
+    throw error;
+  }
+}
+
 async function measure(topic, node, query) {
-  const { headers } = await request("HEAD", eventsPath(topic), { node, query });
+  const { headers } = await ask(topic, node, query);
   const number = (name) => (headers.has(name) ? Number(headers.get(name)) : null);
   const [end, oldest] = [number("Hpwsn-After"), number("Hpwsn-Oldest")];
   return { end, oldest, events: number("Hpwsn-Waiting"), upto: number("Hpwsn-Upto") };

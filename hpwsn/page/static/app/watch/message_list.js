@@ -58,13 +58,14 @@ export function MessageList({ rows, topic, node, label, testid, offsets, again, 
   const last = Math.min(rows.length, indexAt(scroll + (visible || 600)) + OVERSCAN + 1);
   const activeAt = Math.max(0, rows.findIndex((each) => each.offset === active));
   const indexes = Array.from({ length: Math.max(0, last - first) }, (_, index) => first + index);
-  if (activeAt < rows.length && !indexes.includes(activeAt)) indexes.push(activeAt);
+  if (rows.length && activeAt < first) indexes.unshift(activeAt);
+  if (activeAt < rows.length && activeAt >= last) indexes.push(activeAt);
 
   useLayoutEffect(() => {
     const { first: was, focused } = before.current;
     const added = was === null ? 0 : rows.findIndex((each) => each.offset === was);
     const read = box.current.scrollTop > 0 || (openAt >= 0 && topOf(openAt) < scroll + visible)
-      || list.current.contains(document.activeElement);
+      || list.current.querySelector(":focus-visible");
     if (added > 0 && read) box.current.scrollTop += added * height;
     before.current.first = rows[0]?.offset ?? null;
     if (focused !== null && document.activeElement === document.body) lineOf(focused)?.focus({ preventScroll: true });
@@ -95,11 +96,15 @@ export function MessageList({ rows, topic, node, label, testid, offsets, again, 
     lineOf(wanted)?.focus({ preventScroll: true });
   });
 
+  function toTop() {
+    box.current.scrollTop = 0;
+    box.current.focus({ preventScroll: true });
+  }
   const above = Math.floor(Math.max(0, scroll - (openAt >= 0 && scroll > topOf(openAt) ? shownExtra : 0)) / height);
   return html`<div class="messages-box">
-    ${above > 0 && html`<button type="button" class="newer" onClick=${() => { box.current.scrollTop = 0; }}>
+    ${above > 0 && html`<button type="button" class="newer" onClick=${toTop}>
       <${Icon} name="up" />${counted(above, "row")} above</button>`}
-    <div class="messages" ref=${box} onScroll=${() => setScroll(box.current.scrollTop)}>
+    <div class="messages" ref=${box} tabindex="-1" onScroll=${() => setScroll(box.current.scrollTop)}>
       <ol ref=${list} aria-label=${`${label}, ${count(rows.length)}`} style=${{ height: `${rows.length * height + shownExtra}px` }}
           onKeyDown=${key} onFocusIn=${(event) => {
             const offset = Number(event.target.closest(".message").dataset.offset);
@@ -114,7 +119,7 @@ export function MessageList({ rows, topic, node, label, testid, offsets, again, 
               style=${{ transform: `translateY(${topOf(index)}px)` }}>
             <${EventLine} event=${event} topic=${topic} open=${isOpen} offsets=${offsets} reached=${index === activeAt}
               onOpen=${() => setOpen(isOpen ? null : event.offset)} />
-            ${isOpen && html`<${Opened} event=${event} node=${node} again=${again} onHeight=${setExtra} />`}
+            ${isOpen && html`<${Opened} event=${event} topic=${topic} node=${node} again=${again} onHeight=${setExtra} />`}
           </li>`;
         })}
       </ol>

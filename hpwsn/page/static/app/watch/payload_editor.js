@@ -32,7 +32,7 @@ export function PayloadEditor({ text, check, onText, onKind, onSend, inputRef, c
   }, [text, kind, error]);
   return html`<div class=${classes("compose", error && "invalid")}>
     <${MarkedText} lines parts=${parts} inputRef=${ref}>
-      <textarea class="marked-input" ref=${ref} rows="3" value=${text} data-testid="publish-payload" aria-label="Payload"
+      <textarea class="marked-input" ref=${ref} rows="2" value=${text} data-testid="publish-payload" aria-label="Payload"
         placeholder=${'{"value": 1}  or  <value>1</value>'} aria-invalid=${error ? "true" : null} aria-describedby=${told}
         autocomplete="off" autocapitalize="off" spellcheck=${false} onInput=${(event) => onText(event.target.value)}
         onKeyDown=${(event) => {

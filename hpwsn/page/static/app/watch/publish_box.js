@@ -16,7 +16,7 @@ function Reach({ topic, node }) {
   if (figures === undefined) return null;
   const number = figures?.subscribers ?? 0;
   const words = number ? `${counted(number, "subscriber")} ${number === 1 ? "gets" : "get"} it` : "no subscriber gets it";
-  return html`<span class="dim">${words}</span>`;
+  return html`<span class="dim clip">${words}</span>`;
 }
 
 function Open({ topic, node, inputRef }) {

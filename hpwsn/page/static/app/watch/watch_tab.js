@@ -3,7 +3,7 @@ import { html, useCallback } from "../html.js";
 import { counted, count, figure } from "../format.js";
 import { Icon } from "../icons.js";
 import { state, useShared, wordsOf } from "../state.js";
-import { Button, State, Text } from "../parts/controls.js";
+import { Button, Clock, State, Text } from "../parts/controls.js";
 import { Loading, Notice } from "../parts/lists.js";
 import { openDraft } from "./drafts.js";
 import { FilterField, useFilter } from "./filter_field.js";
@@ -21,35 +21,43 @@ const CONNECTIONS = {
 export function FollowState({ followed, total, filter }) {
   const frozen = useShared((shared) => shared.paused);
   const { connection, paused, missed, rate, skipped } = followed;
-  if (connection !== "open") return html`<${State} shape=${CONNECTIONS[connection][0]}>${CONNECTIONS[connection][1]}<//>`;
   if (frozen) return html`<${State} shape="paused">Live updates are paused<//>`;
-  const words = filter && total !== null ? `${figure(rate)} /s match, of ${figure(total)} /s` : `${figure(rate)} /s`;
+  if (connection !== "open") return html`<${State} shape=${CONNECTIONS[connection][0]}>${CONNECTIONS[connection][1]}<//>`;
+  const words = filter && total !== undefined ? `${figure(rate)} /s match, of ${figure(total)} /s` : `${figure(rate)} /s`;
   return html`<${State} shape=${paused ? "paused" : "live"}>${paused ? `paused · ${count(missed)} new` : words}<//>
     <span class="dim" data-testid="watch-skipped" title=${`At most ${MOST_RATE} messages a second are shown`}>${skipped ? `${count(skipped)} skipped` : "none skipped"}</span>`;
 }
 
-/** Why a topic cannot be followed, with what to do. */
+/** Why a topic cannot be read, with what to do. */
 export function Refused({ error, onRetry }) {
   return html`<div class="note bad" role="alert"><p>${wordsOf(error)}</p>
     ${error.status === 401 && html`<${Button} onClick=${() => state.set({ signIn: error })}>Enter a token…<//>`}
     <${Button} onClick=${onRetry}>Try again<//></div>`;
 }
 
+/** What keeps a topic from being followed, if anything does. */
+export function Trouble({ followed }) {
+  const { connection, error, lostAt, retry } = followed;
+  if (connection === "refused" && error) return html`<${Refused} error=${error} onRetry=${retry} />`;
+  if (connection !== "lost") return null;
+  return html`<p class="note" role="status"><span>Not updated since <${Clock} at=${lostAt / 1000} />. ${error ? wordsOf(error) : "The node does not answer."}</span></p>`;
+}
+
 function Watch({ topic, node }) {
   const filter = useFilter();
   const followed = useFollowed(topic, node, filter);
   const figures = useTopicFigures(topic, node);
-  const { rows, paused, missed, connection, error } = followed;
+  const { rows, paused, missed, connection } = followed;
   const again = useCallback((target, text) => openDraft(topic, target, text), [topic]);
   return html`
     <${FilterField} topic=${topic} node=${node} testid="watch-filter" />
     <div class="watch-state">
-      <${FollowState} followed=${followed} total=${figures?.rate_below ?? null} filter=${filter} />
+      <${FollowState} followed=${followed} total=${figures?.rate_below} filter=${filter} />
       <${Button} kind="bare" icon=${paused ? "play" : "pause"} testid="watch-pause" onClick=${paused ? followed.resume : followed.pause}>
         ${paused ? "Resume" : "Pause"}<//>
     </div>
     ${paused && missed > 0 && html`<button type="button" class="newer" onClick=${followed.resume}><${Icon} name="up" />Show ${counted(missed, "new message")}</button>`}
-    ${error && connection === "refused" && html`<${Refused} error=${error} onRetry=${followed.retry} />`}
+    <${Trouble} followed=${followed} />
     <${MessageList} rows=${rows} topic=${topic} node=${node} label="Messages" again=${again}
         testid=${(event) => (event.earlier ? "earlier-event" : "watch-event")}>
       ${!rows.length && (connection === "connecting" ? html`<${Loading} />` : connection !== "refused" && html`<${Notice} kind="empty"><p>Waits for the next message on <b><${Text}>${topic}<//></b> and all below it${filter ? " that matches the filter" : ""}.</p><//>`)}
