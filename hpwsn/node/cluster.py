@@ -60,7 +60,7 @@ class InCluster:
         self._link_rates = LinkRates()
         self.topology_changed: Listeners[Topology] = Listeners("a new topology")
         self.sample: Callable[[], Figures] = dict
-        """The node's figures of the last second, for heartbeats."""
+        """The node's figures for a heartbeat, with rates since the heartbeat before."""
         admission.carried |= RELIABLE | PARTIAL
         routing = config.routing
         self.forwarding = Forwarding(

@@ -12,6 +12,7 @@ import gc
 import logging
 import signal
 import socket
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager
 from urllib.parse import urlsplit
@@ -113,7 +114,7 @@ class Node:
             running.push_async_callback(parts.cluster.close)
         await self._start_background(running)
         if parts.cluster:
-            parts.cluster.sample = lambda: self.monitor.sample.values
+            parts.cluster.sample = lambda: self.monitor.sample.report(time.monotonic())
             await parts.cluster.register(self.port.base_url())
             running.push_async_callback(parts.cluster.leave)
         if parts.agent:

@@ -21,6 +21,31 @@ if TYPE_CHECKING:
 COUNT_AGAIN = 10
 """Samples between two counts of the dead letters."""
 
+Rates = tuple[float | None, float | None, float | None]
+"""Published, delivered and failed per second; None where there is nothing to compare with."""
+
+
+class _Rates:
+    """The rates between two readings of the counters."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._at: float | None = None
+        self._totals = (0, 0, 0)
+
+    def read(self, now: float) -> Rates:
+        """Read the counters; the rates since the reading before."""
+        delivery = self._parts.delivery.totals
+        totals = (self._parts.admission.accepted, delivery.delivered, sum(delivery.failures.values()))
+        before, self._totals = self._totals, totals
+        at, self._at = self._at, now
+        if at is None or now <= at:
+            return None, None, None
+        published, delivered, failed = (
+            (new - old) / (now - at) for new, old in zip(totals, before, strict=True)
+        )
+        return published, delivered, failed
+
 
 class NodeSample:
     """Takes the samples of one node."""
@@ -30,8 +55,8 @@ class NodeSample:
         self._parts = parts
         self._process = process
         self._connections = connections
-        self._at: float | None = None
-        self._totals = (0, 0, 0)
+        self._sampled = _Rates(parts)
+        self._reported = _Rates(parts)
         self._buried = -1
         self._asked = 0
         self._counting: asyncio.Task[None] | None = None
@@ -56,7 +81,7 @@ class NodeSample:
         self.backlogs.step()
         self._count_dead_letters()
         process = self._process.sample()
-        published, delivered, failed = self._rates(now)
+        published, delivered, failed = self._sampled.read(now)
         parts.timings.sample()
         self.values = {
             "published_rate": published,
@@ -81,17 +106,11 @@ class NodeSample:
         }
         return self.values
 
-    def _rates(self, now: float) -> tuple[float | None, float | None, float | None]:
-        delivery = self._parts.delivery.totals
-        totals = (self._parts.admission.accepted, delivery.delivered, sum(delivery.failures.values()))
-        before, self._totals = self._totals, totals
-        at, self._at = self._at, now
-        if at is None or now <= at:
-            return None, None, None
-        published, delivered, failed = (
-            (new - old) / (now - at) for new, old in zip(totals, before, strict=True)
-        )
-        return published, delivered, failed
+    def report(self, now: float) -> dict[str, float | None]:
+        """The last sample, for a heartbeat; its rates are means since the report before."""
+        names = ("published_rate", "delivered_rate", "failed_rate")
+        rates = zip(names, self._reported.read(now), strict=True)
+        return {**self.values, **{name: rate for name, rate in rates if rate is not None}}
 
     def _count_dead_letters(self) -> None:
         buried = self._parts.delivery.totals.buried

@@ -91,6 +91,20 @@ async def test_a_sample_has_rates_since_the_one_before_and_the_levels_of_now(wat
     assert all(sample[name] for name in ("memory", "threads", "files", "journal_bytes"))
 
 
+async def test_a_report_has_rates_since_the_report_before_whatever_was_sampled_between(
+    watched: Watched,
+) -> None:
+    watched.sample.take(10.0)
+    assert watched.sample.report(10.5)["published_rate"] is None
+    counts = watched.parts.admission.counts
+    counts[next(iter(counts))]["accepted"] += 30
+    assert watched.sample.take(11.0)["published_rate"] == 30
+    assert watched.sample.take(12.0)["published_rate"] == 0
+    assert watched.sample.report(12.5)["published_rate"] == 15
+    assert watched.sample.report(14.5)["published_rate"] == 0
+    assert watched.sample.values["published_rate"] == 0
+
+
 async def test_dead_letters_are_counted_when_there_are_more_and_now_and_then(watched: Watched) -> None:
     watched.sample.take(1.0)
     await watched.sample.close()
