@@ -74,7 +74,6 @@ SMALL = {
     "hpwsn.tracing.span_hooks": "what the broker and routing know of tracing, without OpenTelemetry",
     "hpwsn_client.commands.main": "the program, apart from its commands",
     "hpwsn_admin.announcements": "the form of a registration, apart from the registry that takes it",
-    "hpwsn_admin.cluster_api": "a view of the members for operators",
     "hpwsn_client.wsn.faults": "the public name of the faults",
 }
 """Modules under 50 lines, each with the reason for a file of its own."""
