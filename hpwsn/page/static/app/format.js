@@ -6,11 +6,17 @@ const NONE = "–";
 const UNITS = ["B", "KB", "MB", "GB", "TB"];
 const SPANS = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
 
+const CLOCK = { hour: "2-digit", minute: "2-digit", second: "2-digit" };
+const DATE_TIME = { year: "numeric", month: "short", day: "numeric", ...CLOCK, timeZoneName: "short" };
+
 let zone;
+/** The formats of times by their names; to make one takes much longer than to use it. */
+const formats = new Map();
 
 /** Shows times in UTC, or in the zone of the browser. */
 export function setZone(name) {
   zone = name === "utc" ? "UTC" : undefined;
+  formats.clear();
 }
 
 /** A count with thousands separated; a dash for null and undefined. */
@@ -76,24 +82,27 @@ export function milliseconds(moment) {
   return Number.isFinite(time) ? time : null;
 }
 
+function formatOf(name, options) {
+  let format = formats.get(name);
+  if (!format) {
+    format = new Intl.DateTimeFormat("en-GB", { ...options, timeZone: zone });
+    formats.set(name, format);
+  }
+  return format;
+}
+
 /** The time of day, with `digits` of a second. */
 export function clock(moment, digits = 0) {
   const time = milliseconds(moment);
   if (time === null) return NONE;
-  return new Intl.DateTimeFormat("en-GB", {
-    hour: "2-digit", minute: "2-digit", second: "2-digit", fractionalSecondDigits: digits || undefined,
-    timeZone: zone,
-  }).format(time);
+  return formatOf(`clock ${digits}`, { ...CLOCK, fractionalSecondDigits: digits || undefined }).format(time);
 }
 
 /** Date and time, for titles and details. */
 export function dateTime(moment) {
   const time = milliseconds(moment);
   if (time === null) return NONE;
-  return new Intl.DateTimeFormat("en-GB", {
-    year: "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit",
-    timeZone: zone, timeZoneName: "short",
-  }).format(time);
+  return formatOf("date and time", DATE_TIME).format(time);
 }
 
 /** The zone of shown times, such as "UTC+1". */
