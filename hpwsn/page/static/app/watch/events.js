@@ -20,6 +20,7 @@ export const bytesOf = (text) => encoder.encode(text).length;
 
 /** A copy of a text: a slice would keep all of the text that it was cut from. */
 const copied = (text) => decoder.decode(encoder.encode(text));
+const copiedFields = (fields) => JSON.parse(JSON.stringify(fields));
 
 /**
  * An event from its JSON: {offset, topic, time, id, trace, fields, text, whole, size, cut}. `text` is the payload as
@@ -34,7 +35,7 @@ export function readEvent(json, kept = KEPT) {
   return {
     offset: head.offset, topic: head.topic, time: head.time, id: head.id, trace: traceparent ?? null,
     text, cut: Boolean(truncated), whole: !truncated && text.length === payload.length,
-    size: truncated ? size : bytesOf(payload), fields: plain ? fieldsOf(payload) : fieldsOfXml(text),
+    size: truncated ? size : bytesOf(payload), fields: plain ? copiedFields(fieldsOf(payload)) : fieldsOfXml(text),
   };
 }
 

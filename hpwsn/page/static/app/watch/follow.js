@@ -14,7 +14,7 @@ export const MOST_RATE = 50;
 /** How many earlier events are shown, and of how many a filter may choose them. */
 const EARLIER = 20;
 const EARLIER_SEARCHED = 500;
-const DRAW = 80;
+const DRAW = 100;
 const AGAIN = 1500;
 const LONGEST_WORDS = 200;
 

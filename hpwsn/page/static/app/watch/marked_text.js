@@ -13,7 +13,7 @@ export function MarkedText({ parts, lines, inputRef, children }) {
     back.current.scrollTop = input.scrollTop;
     back.current.scrollLeft = input.scrollLeft;
   }
-  useLayoutEffect(align);
+  useLayoutEffect(align, [parts.map(([, text]) => text).join("")]);
   return html`<div class=${classes("marked", lines && "lines")} onScrollCapture=${align}>
     <div class="marked-back" aria-hidden="true" ref=${back}>${parts.map(([kind, text, wrong]) => (kind || wrong
       ? html`<span class=${classes(kind, wrong && "wrong")}>${text}</span>` : text))}${"\n"}</div>

@@ -64,7 +64,8 @@ export function MessageList({ rows, topic, node, label, testid, offsets, again, 
   useLayoutEffect(() => {
     const { first: was, focused } = before.current;
     const added = was === null ? 0 : rows.findIndex((each) => each.offset === was);
-    const read = box.current.scrollTop > 0 || (openAt >= 0 && topOf(openAt) < scroll + visible)
+    // To ask the element where it is scrolled would lay out the page at each draw.
+    const read = scroll > 0 || (openAt >= 0 && topOf(openAt) < scroll + visible)
       || list.current.querySelector(":focus-visible");
     if (added > 0 && read) box.current.scrollTop += added * height;
     before.current.first = rows[0]?.offset ?? null;
