@@ -323,3 +323,77 @@ async def test_a_dead_node_is_a_problem_with_a_link_to_it(
         await problem.get_by_role("link", name="Show node").click()
         await expect(page).to_have_url(re.compile(r"/ui/topology\?id=two$"))
         await open_page.finish()
+
+
+async def test_nodes_topics_and_subscriptions_in_the_texts_of_events_become_links(
+    open_page: OpenedPages, shared_node: NodeProcess
+) -> None:
+    page = await open_page(shared_node, ready=False)
+    found = await page.evaluate(
+        """async (texts) => {
+          const { eventParts } = await import("./app/overview/event_text.js");
+          return texts.map((text) => eventParts(text, ["one", "one two", "dock-1"])
+            .map((part) => (part.view ? [part.text, part.view, part.query] : part.text)));
+        }""",
+        [
+            "node one two is dead",
+            "node one-more of cluster plant joined: http://node one.example",
+            "created: subscription ab-1 to A:B, C//*, D for http://consumer/ to X for y",
+            "ended: subscription ab-1 to all topics for http://consumer/",
+            "nothing <a href='x'>here</a>",
+        ],
+    )
+    assert found == [
+        ["node ", ["one two", "topology", {"id": "one two"}], " is dead"],
+        [
+            "node one-more of cluster plant joined: http://node ",
+            ["one", "topology", {"id": "one"}],
+            ".example",
+        ],
+        [
+            "created: subscription ",
+            ["ab-1", "subscriptions", {"id": "ab-1"}],
+            " to ",
+            ["A:B", "topics", {"topic": "A:B"}],
+            ", C//*, ",
+            ["D", "topics", {"topic": "D"}],
+            " for http://consumer/ to X for y",
+        ],
+        ["ended: subscription ab-1 to all topics for http://consumer/"],
+        ["nothing <a href='x'>here</a>"],
+    ]
+
+
+async def test_the_newer_of_topology_and_cluster_counts(
+    open_page: OpenedPages, shared_node: NodeProcess
+) -> None:
+    page = await open_page(shared_node, ready=False)
+    found = await page.evaluate(
+        """async () => {
+          const { ratesBetween, withFigures, withTopology } = await import("./app/cluster.js");
+          const node = (state, more) => ({ name: "n", state, ...more });
+          const part = (one) => [{ name: "c", representative: null, nodes: [one] }];
+          const links = [{ from: "n", to: "m" }];
+          const cluster = { version: 5, clusters: part(node("alive", { figures: { cpu: 1 } })), links };
+          const states = [4, 5, 6].map((version) => (
+            withTopology(cluster, { version, clusters: part(node("dead")) })));
+          const status = (uptime, accepted) => ({
+            started: "s", uptime, published: { accepted },
+            delivery: { delivered: 0, failures: { timeout: 1 } },
+          });
+          return [
+            states.map(({ clusters: [{ nodes: [one] }], links: left }) => [one.state, one.figures, left.length]),
+            withFigures(cluster, "n", { cpu: 2 }).clusters[0].nodes[0].figures,
+            ratesBetween(status(1, 10), status(3, 30)), ratesBetween(status(3, 30), status(3, 30)),
+            ratesBetween(undefined, status(3, 30)),
+          ];
+        }"""
+    )
+    alive = ["alive", {"cpu": 1}, 1]
+    assert found == [
+        [alive, alive, ["dead", None, 0]],
+        {"cpu": 2},
+        {"published_rate": 10, "delivered_rate": 0, "failed_rate": 0},
+        {},
+        {},
+    ]

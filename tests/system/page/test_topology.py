@@ -342,3 +342,35 @@ async def announce(admin: AdminProcess, name: str, cluster: str, url: str) -> No
         session.post(f"{admin.base}/api/nodes", data=body, headers=signed) as answer,
     ):
         assert answer.status == 200, await answer.text()
+
+
+async def test_positions_depend_on_names_and_membership_only(
+    open_page: OpenedPages, shared_node: NodeProcess
+) -> None:
+    page = await open_page(shared_node, ready=False)
+    found = await page.evaluate(
+        """async () => {
+          const { layout } = await import("./app/topology/layout.js");
+          const node = (name, state = "alive") => ({ name, state, figures: { cpu: Math.random() } });
+          const cluster = (name, representative, ...nodes) => ({ name, representative, nodes });
+          const many = Array.from({ length: 30 }, (_, n) => node(`n${String(n).padStart(2, "0")}`));
+          const leaders = new Map();
+          const look = (...clusters) => JSON.stringify(layout(clusters, leaders).clusters.map((each) => [
+            each.name, each.x, each.y,
+            each.nodes.map((spot) => [spot.node.name, spot.x, spot.y, spot.squares]),
+          ]));
+          const before = look(
+            cluster("b", "two", node("one"), node("two"), node("three")), cluster("a", "n00", ...many));
+          const shuffled = [...many].reverse();
+          const after = look(cluster("a", "n29", ...shuffled),
+            cluster("b", "one", node("three", "left"), node("two", "dead"), node("one")));
+          return [before, after];
+        }"""
+    )
+    before, after = (json.loads(each) for each in found)
+    assert before == after
+    (a, ax, _, squares), (b, bx, _, boxes) = before
+    assert (a, b, ax < bx) == ("a", "b", True)
+    assert [name for name, *_ in boxes] == ["two", "one", "three"]
+    assert len({(x, y) for _, x, y, _ in squares}) == 30 and all(small for *_, small in squares)
+    assert not any(small for *_, small in boxes)

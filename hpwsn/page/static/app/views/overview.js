@@ -6,7 +6,7 @@ import { RANGES, combined, useHistories } from "../figures.js";
 import { ask } from "../live.js";
 import { lazy, loaded } from "../lazy.js";
 import { markReady, useNode, useScope, useShared } from "../state.js";
-import { Button, Segment, State } from "../parts/controls.js";
+import { Button, Segment, State, Text } from "../parts/controls.js";
 import { Loading, Notice } from "../parts/lists.js";
 import { AlertsPanel, problemsOf, useAlerts } from "../overview/alerts.js";
 import { BusiestTopics } from "../overview/busiest_topics.js";
@@ -95,5 +95,5 @@ function Verdict({ nodes, alive, alerts, scope }) {
     : problems ? `${counted(problems, "problem")} ${problems === 1 ? "needs" : "need"} attention` : "All is well";
   return html`<div><h1 class="verdict"><${State} shape=${away || problems ? "dead" : "live"}>${words}<//></h1>
     <p>${parts.filter(Boolean).join(" · ")}</p>
-    ${partial && html`<p class="note partial"><span>${partial}</span> <a href=${href("topology")}>Show topology</a></p>`}</div>`;
+    ${partial && html`<p class="note partial"><span><${Text}>${partial}<//></span> <a href=${href("topology")}>Show topology</a></p>`}</div>`;
 }
