@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol
 
 from hpwsn.broker.readers.log_pages import Encode, Stretch
-from hpwsn.broker.readers.pace import Pace
+from hpwsn.broker.readers.pace import NEVER, SECOND, Pace
 from hpwsn.matching.content.content_filters import CompiledFilter, ContentFilters, Evaluation
 from hpwsn.matching.content.content_group import ContentGroup
 from hpwsn.matching.content.content_index import Engines
@@ -78,17 +78,37 @@ class Follower:
         self.connection = connection
         self.feed: Feed | None = None
         self.upto = 0
-        """Everything up to this offset is written; for a live follower, when it became live."""
+        """Everything up to this offset is written; for a live follower, when it became live, or skipped."""
         self.handed: Stretch | None = None
         """An entry that is too large for the live path, to be filtered, encoded and sent first."""
         self.wrote = 0.0
         self.news = asyncio.Event()
 
 
-class Feed:
-    """The live followers with the same topics and filter; `offsets` are matched and not yet written."""
+def pace_of(follower: Follower) -> Pace:
+    """The pace of a paced follower."""
+    pace = follower.connection.pace
+    assert pace is not None
+    return pace
 
-    __slots__ = ("compiled", "content", "members", "offsets", "paced")
+
+class Feed:
+    """The live followers with the same topics and filter; `offsets` are matched and not yet written.
+
+    While every pace is full, events are skipped for all paced followers at once: `missed` is their number.
+    """
+
+    __slots__ = (
+        "after",
+        "compiled",
+        "content",
+        "full_since",
+        "members",
+        "missed",
+        "offsets",
+        "paced",
+        "upto",
+    )
 
     def __init__(self, content: ContentFilter | None, compiled: CompiledFilter | None) -> None:
         self.content = content
@@ -97,6 +117,37 @@ class Feed:
         self.paced: dict[Follower, None] = {}
         """The followers with a pace, which may each get other events."""
         self.offsets: list[int] = []
+        self.missed = 0
+        """Events that were skipped and that the paces do not know."""
+        self.upto = 0
+        """The offset of the last one of them."""
+        self.full_since = NEVER
+        """All paces are full until SECOND after this time."""
+        self.after = 0
+        """Only events after this offset are for all paced followers."""
+
+    def join(self, follower: Follower) -> None:
+        """Add a follower with a pace."""
+        self.settle()
+        self.paced[follower] = None
+        self.full_since = NEVER
+        self.after = max(self.after, follower.upto)
+
+    def is_full(self, first: int, now: float) -> bool:
+        """Whether no paced follower may get an event at an offset, or at a later one, at present."""
+        return self.full_since > now - SECOND and first > self.after
+
+    def settle(self) -> None:
+        """Tell the paces what they skipped; they may be changed afterwards."""
+        if self.missed:
+            missed, self.missed = self.missed, 0
+            for follower in self.paced:
+                follower.upto = max(follower.upto, self.upto)
+                pace_of(follower).skip(missed, self.upto)
+
+    def look_at_paces(self) -> None:
+        """Note since when all paces are full, after they were changed."""
+        self.full_since = min([pace_of(follower).full_since for follower in self.paced], default=NEVER)
 
     @property
     def followers(self) -> list[Follower]:
@@ -107,13 +158,22 @@ class Feed:
 class FeedGroup:
     """The feeds of the same topics, of followers that may get what is internal, or of the others."""
 
-    __slots__ = ("content", "feeds", "internal", "topics")
+    __slots__ = ("content", "feeds", "internal", "paced_only", "queued", "topics")
 
     def __init__(self, topics: Topics, internal: bool, engines: Engines) -> None:
         self.topics = topics
         self.internal = internal
         self.feeds: dict[ContentFilter | None, Feed] = {}
         self.content: ContentGroup[Feed] = ContentGroup(engines)
+        self.queued = 0
+        """The offset of the last event that was queued for these feeds."""
+        self.paced_only: Feed | None = None
+        """The only feed, if it has no filter and only followers with a pace."""
+
+    def look_at_feeds(self) -> None:
+        """Set `paced_only` after a change."""
+        feed = self.feeds.get(None) if len(self.feeds) == 1 else None
+        self.paced_only = None if feed is None or feed.members else feed
 
 
 class Feeds:
@@ -124,6 +184,8 @@ class Feeds:
         self._engines_for = engines_for
         self._groups: dict[tuple[Topics, bool], FeedGroup] = {}
         self._by_topic: dict[Topic, dict[FeedGroup, None]] = {}
+        self.known: dict[tuple[object, bool], tuple[FeedGroup, ...]] = {}
+        """What callers remember of `groups`, by a key of theirs; a change of groups empties it."""
 
     def __bool__(self) -> bool:
         return bool(self._groups)
@@ -138,6 +200,7 @@ class Feeds:
         group = self._groups.get(key)
         if group is None:
             group = self._groups[key] = FeedGroup(*key, self._engines_for(follower.topics))
+            self.known.clear()
             for topic in group.topics:
                 self._by_topic.setdefault(topic, {})[group] = None
         feed = group.feeds.get(follower.content)
@@ -146,8 +209,9 @@ class Feeds:
         if follower.connection.pace is None:
             feed.members.setdefault(follower.connection.form, {})[follower] = None
         else:
-            feed.paced[follower] = None
+            feed.join(follower)
         follower.feed = feed
+        group.look_at_feeds()
 
     def _open(self, group: FeedGroup, content: ContentFilter | None) -> Feed:
         if content is None:
@@ -166,13 +230,16 @@ class Feeds:
             return
         form = follower.connection.form
         if follower in feed.paced:
+            feed.settle()
             del feed.paced[follower]
         else:
             del feed.members[form][follower]
             if not feed.members[form]:
                 del feed.members[form]
+        group = self._groups[follower.topics, follower.internal]
         if not feed.members and not feed.paced:
-            self._close(self._groups[follower.topics, follower.internal], feed)
+            self._close(group, feed)
+        group.look_at_feeds()
 
     def _close(self, group: FeedGroup, feed: Feed) -> None:
         del group.feeds[feed.content]
@@ -181,6 +248,7 @@ class Feeds:
         if group.feeds:
             return
         del self._groups[group.topics, group.internal]
+        self.known.clear()
         for topic in group.topics:
             del self._by_topic[topic][group]
             if not self._by_topic[topic]:

@@ -3,20 +3,23 @@
 Commits wait in a queue until the next flush, which the next turn of the event loop makes. Each flush is
 followed by a pause PAUSES times as long, at most GATHER: an idle node delivers at once, and a busy node
 gathers more events for each write. A follower whose client does not keep up leaves, and reads the log.
+Events that only followers with full paces would get are counted and not queued.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from operator import itemgetter
 
-from hpwsn.broker.readers.feeds import Feed, FeedGroup, Feeds, Follower, Form
-from hpwsn.broker.readers.log_pages import LOOP_BYTES, Encode, Stretch
+from hpwsn.broker.readers.encoded_entries import EncodedEntries, select_all
+from hpwsn.broker.readers.feeds import Feed, FeedGroup, Feeds, Follower, pace_of
+from hpwsn.broker.readers.log_pages import LOOP_BYTES, Stretch
 from hpwsn.broker.readers.pace import TELL_AFTER
 from hpwsn.notification import Run
 from hpwsn_client.wsn.topics.topic_expressions import Topic
@@ -41,6 +44,8 @@ class LiveDelivery:
         self._queue: deque[tuple[tuple[FeedGroup, ...], Stretch]] = deque()
         self._queued = 0
         self._done = 0
+        self._time: Callable[[], float] = time.monotonic
+        """The loop's time, once a follower is live."""
         self._due: asyncio.Handle | None = None
         self._pause_until = 0.0
 
@@ -50,6 +55,7 @@ class LiveDelivery:
 
     def enter(self, follower: Follower, upto: int) -> None:
         """Make a follower live that has got everything up to an offset, and everything committed so far."""
+        self._time = asyncio.get_running_loop().time
         follower.upto, follower.handed = upto, None
         follower.news.clear()
         self._feeds.add(follower)
@@ -69,11 +75,35 @@ class LiveDelivery:
         for follower in self._feeds:
             follower.news.set()
 
-    def committed(self, places: Iterable[Topic], first: int, run: Run, internal: bool) -> None:
-        """Queue a run for the followers of its topic, given with its ancestors, that may get it."""
-        groups = self._feeds.groups(places, internal)
-        if not groups:
-            return
+    @property
+    def known(self) -> dict[tuple[object, bool], tuple[FeedGroup, ...]]:
+        """See Feeds.known."""
+        return self._feeds.known
+
+    def groups(self, places: Iterable[Topic], internal: bool) -> tuple[FeedGroup, ...]:
+        """See Feeds.groups."""
+        return self._feeds.groups(places, internal)
+
+    def committed(self, groups: tuple[FeedGroup, ...], first: int, run: Run) -> None:
+        """Queue a run for groups, or only count it where no follower may get any of it at present."""
+        last = first + run.size - 1
+        waiting = groups
+        for group in groups:
+            feed = group.paced_only
+            # Followers get what is queued for them before they skip more.
+            if feed is None or group.queued > self._done or not feed.is_full(first, self._time()):
+                group.queued = last
+                continue
+            if feed.missed:
+                feed.missed += run.size
+                feed.upto = last
+            else:
+                self._miss(feed, run.size, last)
+            waiting = tuple(each for each in waiting if each is not group)
+        if waiting:
+            self._enqueue(waiting, first, run)
+
+    def _enqueue(self, groups: tuple[FeedGroup, ...], first: int, run: Run) -> None:
         for stretch in Stretch(range(first, first + run.size), run).cut(LOOP_BYTES):
             self._queue.append((groups, stretch))
             self._queued += stretch.run.content_size
@@ -133,7 +163,7 @@ class LiveDelivery:
         if not news:
             return
         written = asyncio.get_running_loop().time()
-        encoded = _Encoded(chosen)
+        encoded = EncodedEntries(chosen)
         for feed in news:
             offsets, feed.offsets = feed.offsets, []
             for form, members in list(feed.members.items()):
@@ -153,17 +183,26 @@ class LiveDelivery:
                             self._write(follower, kept[0], rest, written)
                     else:
                         self._write(follower, offsets[0], block, written)
-            for follower in list(feed.paced):
-                try:
-                    self._write_paced(follower, offsets, encoded, written)
-                except Exception:
-                    log.exception("events %d to %d could not be encoded", offsets[0], offsets[-1])
-                    self._behind(follower, offsets[0] - 1)
+            if feed.is_full(offsets[0], written):
+                self._miss(feed, len(offsets), offsets[-1])
+            elif feed.paced:
+                self._deliver_paced(feed, offsets, encoded, written)
 
-    def _write_paced(self, follower: Follower, offsets: Sequence[int], encoded: _Encoded, now: float) -> None:
+    def _deliver_paced(self, feed: Feed, offsets: Sequence[int], encoded: EncodedEntries, now: float) -> None:
+        feed.settle()
+        for follower in list(feed.paced):
+            try:
+                self._write_paced(follower, offsets, encoded, now)
+            except Exception:
+                log.exception("events %d to %d could not be encoded", offsets[0], offsets[-1])
+                self._behind(follower, offsets[0] - 1)
+        feed.look_at_paces()
+
+    def _write_paced(
+        self, follower: Follower, offsets: Sequence[int], encoded: EncodedEntries, now: float
+    ) -> None:
         """Write as many events to a follower as its pace allows, and leave the others out unencoded."""
-        pace, form = follower.connection.pace, follower.connection.form
-        assert pace is not None
+        pace, form = pace_of(follower), follower.connection.form
         mine = offsets[bisect_right(offsets, follower.upto) :]
         kept = mine[: pace.take(len(mine), now)]
         if kept:
@@ -172,20 +211,33 @@ class LiveDelivery:
             if not self._write(follower, kept[0], form.block((*told, *frames)), now):
                 return  # it reads these events from the log
             pace.told()
-        pace.skip(mine[len(kept) :])
+        pace.skip(len(mine) - len(kept), offsets[-1])
         self._tell_later(follower)
+
+    def _miss(self, feed: Feed, count: int, upto: int) -> None:
+        """Skip events for all paced followers of a feed, which learn of them later."""
+        first = not feed.missed
+        feed.missed += count
+        feed.upto = upto
+        if first:
+            for follower in feed.paced:
+                self._tell_later(follower)
 
     def _tell_later(self, follower: Follower) -> None:
         """See to it that a follower learns what was skipped, even if no event comes."""
-        pace = follower.connection.pace
-        if pace is not None and pace.skipped and pace.due is None:
+        pace, feed = follower.connection.pace, follower.feed
+        if pace is None or pace.due is not None or feed is None:
+            return
+        if pace.skipped or feed.missed:
             pace.due = asyncio.get_running_loop().call_later(TELL_AFTER, self._tell, follower)
 
     def _tell(self, follower: Follower) -> None:
-        pace, form = follower.connection.pace, follower.connection.form
-        assert pace is not None
+        pace, form = pace_of(follower), follower.connection.form
         pace.due = None
-        if follower.feed is not None and pace.skipped:
+        if follower.feed is None:
+            return
+        follower.feed.settle()
+        if pace.skipped:
             block, now = (
                 form.block((form.skipped(pace.skipped, pace.upto),)),
                 asyncio.get_running_loop().time(),
@@ -200,7 +252,7 @@ class LiveDelivery:
         chosen: list[Stretch] = []
         for groups, some in groupby(taken, itemgetter(0)):
             stretches = [stretch for _, stretch in some]
-            chosen += _chosen(stretches, self._feeds.match(groups, stretches, news))
+            chosen += select_all(stretches, self._feeds.match(groups, stretches, news))
         return chosen
 
     def _write(self, follower: Follower, first: int, block: bytes, now: float) -> bool:
@@ -217,21 +269,7 @@ class LiveDelivery:
         return False
 
     def _behind(self, follower: Follower, upto: int) -> None:
-        _fall_behind(self._feeds, follower, max(upto, follower.upto))
-
-
-def _chosen(stretches: Sequence[Stretch], wanted: Sequence[bool]) -> list[Stretch]:
-    """What of the stretches is wanted."""
-    if all(wanted):
-        return list(stretches)
-    found, start = [], 0
-    for stretch in stretches:
-        end = start + len(stretch.offsets)
-        part = stretch.select(wanted[start:end])
-        start = end
-        if part is not None:
-            found.append(part)
-    return found
+        _fall_behind(self._feeds, follower, upto)
 
 
 def _hand_over(feeds: Feeds, groups: Iterable[FeedGroup], stretch: Stretch) -> None:
@@ -251,40 +289,5 @@ def _followers(groups: Iterable[FeedGroup]) -> list[Follower]:
 
 def _fall_behind(feeds: Feeds, follower: Follower, upto: int) -> None:
     feeds.discard(follower)
-    follower.upto = upto
+    follower.upto = max(upto, follower.upto)
     follower.news.set()
-
-
-class _Encoded:
-    """The entries of one flush, encoded once for each encoding and framed once for each form."""
-
-    def __init__(self, stretches: Sequence[Stretch]) -> None:
-        self._stretches = stretches
-        self._data: dict[Encode, list[bytes]] = {}
-        self._frames: dict[Form, Mapping[int, bytes]] = {}
-        self._some: dict[Form, dict[int, bytes]] = {}
-
-    def frames(self, form: Form) -> Mapping[int, bytes]:
-        """The frames of a form by offset."""
-        found = self._frames.get(form)
-        if found is None:
-            data = self._data.get(form.encode)
-            if data is None:
-                data = self._data[form.encode] = form.encode(self._stretches)
-            offsets = [offset for each in self._stretches for offset in each.offsets]
-            found = self._frames[form] = dict(zip(offsets, map(form.frame, offsets, data), strict=True))
-        return found
-
-    def some(self, form: Form, offsets: Sequence[int]) -> list[bytes]:
-        """The frames at some offsets; others are not encoded unless `frames` was called."""
-        if form.encode in self._data:
-            everything = self.frames(form)
-            return [everything[offset] for offset in offsets]
-        known = self._some.setdefault(form, {})
-        missing = {offset for offset in offsets if offset not in known}
-        if missing:
-            parts = (each.select([offset in missing for offset in each.offsets]) for each in self._stretches)
-            found = [each for each in parts if each is not None]
-            places = [offset for each in found for offset in each.offsets]
-            known.update(zip(places, map(form.frame, places, form.encode(found)), strict=True))
-        return [known[offset] for offset in offsets]

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
 
-from hpwsn.broker.readers.feeds import Connection, Follower
+from hpwsn.broker.readers.feeds import Connection, FeedGroup, Follower
 from hpwsn.broker.readers.live_delivery import LiveDelivery
 from hpwsn.broker.readers.log_pages import Page, Stretch, off_loop
 from hpwsn.broker.subscriptions.subscription import Subscriber
@@ -39,6 +39,9 @@ SEARCHED = 1000
 """Entries that a filter looks at in one go, however few are asked for."""
 POLL_WORK = 2.0
 """Seconds that a poll looks for what its filter selects; its answer says how far it came."""
+
+KNOWN_TOPICS = 1024
+"""Topics whose live followers are remembered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +114,7 @@ class Readers:
         self._journal = journal
         self._tree = tree
         self._live = live
+        self._known = live.known
         self._content = content
         self._subtree = subtree
         self._watches: dict[Topic, set[_Watch]] = {}
@@ -139,11 +143,24 @@ class Readers:
             return
         for run in runs:
             if run.topic is not None and (run.target is None or run.target == INTERNAL):
-                places = self._places(run.topic)
                 internal = run.target is not None or self._tree.is_internal(run.topic)
-                self._live.committed(places, first, run, internal)
-                self._offer(places, first, run, internal)
+                if groups := self._groups(run.topic, internal):
+                    self._live.committed(groups, first, run)
+                if self._watches:
+                    self._offer(self._places(run.topic), first, run, internal)
             first += run.size
+
+    def _groups(self, topic: Topic, internal: bool) -> tuple[FeedGroup, ...]:
+        """The live followers of a topic that may get an event; remembered for the topic's node."""
+        node, known = self._tree.find(topic), self._known
+        found = known.get((node, internal)) if node is not None else None
+        if found is None:
+            found = self._live.groups(self._places(topic), internal)
+            if len(known) >= KNOWN_TOPICS:
+                known.clear()
+            if node is not None:
+                known[node, internal] = found
+        return found
 
     def _places(self, topic: Topic) -> list[Topic]:
         """A topic and, where it selects all below it, those above."""

@@ -15,6 +15,7 @@ from hpwsn.broker.readers.log_pages import Page, Stretch
 
 SECOND = 1.0
 """The span in which the limit holds, wherever it begins."""
+NEVER = float("-inf")
 TELL_AFTER = 1.0
 """Seconds after which a client learns what was skipped, if no event comes before."""
 
@@ -46,11 +47,16 @@ class Pace:
             self._total += taken
         return taken
 
-    def skip(self, offsets: Sequence[int]) -> None:
-        """Leave out the events at these offsets."""
-        if offsets:
-            self.skipped += len(offsets)
-            self.upto = offsets[-1]
+    @property
+    def full_since(self) -> float:
+        """`take` gives nothing until SECOND after this time; -inf if it may give something at once."""
+        return self._sent[0][0] if self._sent and self._total >= self.limit else NEVER
+
+    def skip(self, count: int, upto: int) -> None:
+        """Leave out so many events, the last of them at an offset."""
+        if count:
+            self.skipped += count
+            self.upto = upto
 
     def told(self) -> None:
         """Note that the client knows what was skipped."""
@@ -61,7 +67,7 @@ class Pace:
         page = Page(list(stretches))
         offsets = page.offsets
         taken = self.take(len(offsets), now)
-        self.skip(offsets[taken:])
         if taken == len(offsets):
             return page.stretches
+        self.skip(len(offsets) - taken, offsets[-1])
         return page.first(taken).stretches if taken else []
