@@ -382,7 +382,8 @@ async def test_the_newer_of_topology_and_cluster_counts(
             delivery: { delivered: 0, failures: { timeout: 1 } },
           });
           return [
-            states.map(({ clusters: [{ nodes: [one] }], links: left }) => [one.state, one.figures, left.length]),
+            states.map((each) => [each.clusters[0].nodes[0], each.links.length])
+              .map(([one, left]) => [one.state, one.figures, left]),
             withFigures(cluster, "n", { cpu: 2 }).clusters[0].nodes[0].figures,
             ratesBetween(status(1, 10), status(3, 30)), ratesBetween(status(3, 30), status(3, 30)),
             ratesBetween(undefined, status(3, 30)),
