@@ -391,6 +391,20 @@ async def test_a_name_that_others_take_while_it_is_typed_is_a_conflict(
     await expect(row(page, "ALL:ALARM:GAS2")).to_be_visible()
 
 
+async def test_a_topic_is_not_added_below_one_that_others_remove_meanwhile(
+    node: NodeProcess, open_page: OpenedPages
+) -> None:
+    page = await open_page(node, ALARM, expected=(CONFLICT,))
+    await page.get_by_test_id("topic-add").click()
+    await page.get_by_test_id("name").fill("GAS")
+    await change(node, {"op": "remove", "topic": "ALL:ALARM"})
+    await page.get_by_test_id("name").press("Enter")
+    await expect(conflict(page)).to_contain_text("ALL:ALARM was removed or renamed elsewhere")
+    assert set(await declared(node)) == {"ALL", "ALL:STATE"}
+    await page.get_by_test_id("keep-theirs").click()
+    await expect(page.get_by_test_id("name")).to_have_count(0)
+
+
 async def test_an_undo_that_others_have_overtaken_is_dropped_with_the_reason(
     node: NodeProcess, open_page: OpenedPages
 ) -> None:

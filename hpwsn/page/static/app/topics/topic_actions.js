@@ -33,6 +33,9 @@ export function actionsOf(node, { focus, selected }) {
     if (topic && covers(from, topic)) change({ topic: rebased(topic, from, to) }, { replace: true });
   };
 
+  /** Changes that do nothing, but conflict if others remove a topic meanwhile, which an edit needs above it. */
+  const stays = (parent) => (itemOf(parent)?.declared ? [{ op: "set", topic: parent, etag: "*" }] : []);
+
   /** Shows what others did under an edit; false if the error is another one. */
   function conflicted(error, { item, mine, again, keep = () => {} }) {
     const found = error.status === 409 ? error.body.conflicts?.[0] : null;
@@ -60,7 +63,8 @@ export function actionsOf(node, { focus, selected }) {
     add(parent) {
       if (parent) tree.open(parent);
       dropConflict(edits);
-      set({ draft: { kind: "add", parent, base: null, began: new Set(tree.levels.get(parent)?.topics) } });
+      const began = new Set(tree.levels.get(parent)?.topics);
+      set({ draft: { kind: "add", parent, base: null, began, parentStays: stays(parent) } });
     },
 
     async rename(topic) {
@@ -78,9 +82,9 @@ export function actionsOf(node, { focus, selected }) {
     },
 
     /** The request of the typed name. */
-    requestOfDraft: (draft, text) => requestOf(node, [draft.kind === "add"
-      ? { op: "add", topic: draftedTopic(draft, text) }
-      : { op: "move", topic: draft.topic, to: draftedTopic(draft, text), etag: draft.base.etag }]),
+    requestOfDraft: (draft, text) => requestOf(node, draft.kind === "add"
+      ? [...draft.parentStays, { op: "add", topic: draftedTopic(draft, text) }]
+      : [{ op: "move", topic: draft.topic, to: draftedTopic(draft, text), etag: draft.base.etag }]),
 
     /** What renaming would do; undefined if the node refuses it. */
     effectOfDraft: (draft, text) => effectOf(node, actions.requestOfDraft(draft, text).body.changes),
@@ -173,7 +177,7 @@ export function actionsOf(node, { focus, selected }) {
         again: (now) => now && actions.move(topic, to, now),
       }) || failed(error);
       try {
-        const answer = await askToMove(edits, item, to, { onConflict });
+        const answer = await askToMove(edits, item, { to, before: stays(parentOf(to)), onConflict });
         if (!answer?.effect) return;
         set({ cut: null });
         if (parentOf(to)) await tree.reveal(parentOf(to));

@@ -75,11 +75,11 @@ export async function askToRemove(edits, item, { onConflict, done }) {
   });
 }
 
-/** The same for a move to another name. */
-export async function askToMove(edits, item, to, { onConflict }) {
+/** The same for a move to another name; the changes `before` are made with it. */
+export async function askToMove(edits, item, { to, before, onConflict }) {
   const change = { op: "move", topic: item.topic, to, etag: item.etag };
   const { effect, below } = await tried(edits, change);
-  const request = requestOf(edits.node, [change]);
+  const request = requestOf(edits.node, [...before, change]);
   const open = isOpen(edits.node);
   const words = `Moved ${item.topic} to ${to}`;
   const moved = below.items.filter((each) => each.declared).length;
