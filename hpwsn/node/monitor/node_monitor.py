@@ -23,6 +23,16 @@ if TYPE_CHECKING:
     from hpwsn.node.node_parts import Parts
 
 
+SHORTEST = 0.1
+"""Seconds between two samples: a timer that ends a moment early must not bring a second one at once."""
+
+
+def until_sample(now: float) -> float:
+    """Seconds until the middle of the next second, at least SHORTEST."""
+    pause = 1 - (now - 0.5) % 1
+    return pause if pause >= SHORTEST else pause + 1
+
+
 class NodeMonitor(BackgroundTask):
     """Watches one node from its start to its stop."""
 
@@ -52,8 +62,7 @@ class NodeMonitor(BackgroundTask):
 
     async def _run_each_second(self) -> None:
         while True:
-            now = self._parts.clock()
-            await asyncio.sleep(1 - (now - 0.5) % 1)
+            await asyncio.sleep(until_sample(self._parts.clock()))
             self.look()
             if time.monotonic() - self._saved >= SAVE_EVERY:
                 self._saved = time.monotonic()

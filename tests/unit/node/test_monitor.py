@@ -17,7 +17,7 @@ from hpwsn.histogram import Timings
 from hpwsn.monitoring.node_history import FIGURES
 from hpwsn.node.monitor import backlog_survey
 from hpwsn.node.monitor.node_findings import JUMP_TOLD, RECENT, NodeFindings
-from hpwsn.node.monitor.node_monitor import NodeMonitor
+from hpwsn.node.monitor.node_monitor import NodeMonitor, until_sample
 from hpwsn.node.monitor.node_sample import NodeSample
 from hpwsn.node.node_parts import Parts
 from hpwsn.settings import Config, DataSettings, DeadLettersSettings, JournalSettings, MonitoringSettings
@@ -266,3 +266,10 @@ async def test_a_part_that_is_away_and_back_is_logged_once_each(
     texts = [event.text for event in watched.parts.events_log.newest_first() if "backbone" in event.text]
     assert texts == ["the backbone is back", "the backbone is away: no answer"]
     assert "BackboneAway" in [finding.name for finding, _ in watched.parts.alerts]
+
+
+@pytest.mark.parametrize(
+    ("now", "pause"), [(7.0, 0.5), (7.5, 1.0), (7.6, 0.9), (7.4999, 1.0001), (7.39, 0.11), (7.45, 1.05)]
+)
+def test_a_timer_that_ends_early_does_not_bring_two_samples_of_a_second(now: float, pause: float) -> None:
+    assert until_sample(now) == pytest.approx(pause)
