@@ -21,7 +21,7 @@ async function asked(node, range, metrics) {
 }
 
 /** The arrays of a figure, moved by `shift` steps, with a value in step `at` and in the `held` steps before it. */
-function continued(values, shift, at, held, value) {
+function continued(values, { shift, at, held, several }, value) {
   const [min, mean, max] = [values.min, values.mean, values.max]
     .map((list) => (shift ? [...list.slice(shift), ...Array(shift).fill(null)] : [...list]));
   if (value !== null) {
@@ -30,9 +30,10 @@ function continued(values, shift, at, held, value) {
       mean[step] = value;
       max[step] = value;
     }
-    min[at] = Math.min(min[at] ?? value, value);
-    max[at] = Math.max(max[at] ?? value, value);
-    mean[at] ??= value;
+    // A step that is longer than the pause between two figures has several.
+    min[at] = several ? Math.min(min[at] ?? value, value) : value;
+    max[at] = several ? Math.max(max[at] ?? value, value) : value;
+    mean[at] = several ? mean[at] ?? value : value;
   }
   return { min, mean, max };
 }
@@ -44,9 +45,10 @@ function grow(history, figures, now) {
   const shift = Math.max(0, index - steps + 1);
   if (index < 0 || shift >= steps || (!shift && !figures)) return history;
   const held = history.step < HOLDS ? Math.floor(HOLDS / history.step) - 1 : 0;
+  const place = { shift, at: index - shift, held, several: history.step > 1 };
   const series = {};
   for (const [name, values] of Object.entries(history.series)) {
-    series[name] = continued(values, shift, index - shift, held, figures?.[name] ?? null);
+    series[name] = continued(values, place, figures?.[name] ?? null);
   }
   return { ...history, from: history.from + shift * history.step, series };
 }

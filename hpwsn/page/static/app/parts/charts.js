@@ -24,7 +24,7 @@ export function Chart({
   const place = useRef(null);
   const plot = useRef(null);
   const shown = useRef(null);
-  shown.current = { times, series, top, bottom, span, marks, lines };
+  shown.current = { times, series, top, bottom, span, marks, lines, format };
   const seen = useInSight(place);
   const theme = useShared((shared) => shared.theme);
   const zone = useShared((shared) => shared.zone);
@@ -45,7 +45,7 @@ export function Chart({
     };
     const made = new uPlot(plotOptions({
       width: box.clientWidth || 200, height, series, colours: coloursAt(box), look: () => shown.current,
-      utc: zone === "utc", format, moved,
+      utc: zone === "utc", moved,
     }), dataOf(shown.current), box);
     const follow = ({ time, by }) => {
       const left = time === null ? -10 : made.valToPos(time, "x");

@@ -20,10 +20,10 @@ export function coloursAt(probe) {
 }
 
 /**
- * Options of uPlot. `look()` gives what may change without another plot: {top, bottom, span, marks, lines, series};
- * `utc` is the zone of the x axis; `moved(index)` hears of the cursor.
+ * Options of uPlot. `look()` gives what may change without another plot: {top, bottom, span, marks, lines,
+ * series, format}; `utc` is the zone of the x axis; `moved(index)` hears of the cursor.
  */
-export function plotOptions({ width, height, series, colours, look, utc, format, moved }) {
+export function plotOptions({ width, height, series, colours, look, utc, moved }) {
   const grid = { stroke: colours.line, width: 1 };
   const axis = { stroke: colours["text-3"], grid, ticks: { show: false }, font: "11px Inter, sans-serif" };
   const upright = { ...axis, grid: { ...grid, show: false } };
@@ -42,7 +42,7 @@ export function plotOptions({ width, height, series, colours, look, utc, format,
     },
     axes: [
       { ...upright, size: 22, space: 72, values: (_, found) => found.map((at) => clockOf(at, found)) },
-      { ...axis, size: 38, space: 28, gap: 4, values: (_, found) => found.map((value) => format(value)) },
+      { ...axis, size: 38, space: 28, gap: 4, values: (_, found) => found.map((value) => look().format(value)) },
     ],
     series: [{}, ...series.map((each) => ({
       label: each.label, stroke: colours[each.tone ?? "accent"], width: 1.5, spanGaps: false, points: { show: false },

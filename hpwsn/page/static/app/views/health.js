@@ -31,7 +31,8 @@ function Charts({ text, range, opened }) {
   const wanted = text.trim().toLowerCase();
   const charts = chart ? [chart] : CHARTED.filter(({ id, title }) => `${id} ${title}`.toLowerCase().includes(wanted));
   const tops = useMemo(() => topsOf(chart ? [chart] : CHARTED, found.histories), [found.histories, chart]);
-  useEffect(() => { if (found.loaded || cluster) markReady(); }, [found.loaded, cluster]);
+  const ready = found.loaded || (cluster && !nodes.length);
+  useEffect(() => { if (ready) markReady(); }, [ready]);
 
   const errors = Object.values(found.errors);
   const refused = errors.length > 0 && errors.every((error) => error.status === 403) ? errors[0] : null;
