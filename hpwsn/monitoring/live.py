@@ -173,6 +173,12 @@ class LiveHub:
         self._write_newest(reader)
 
     def _write_newest(self, reader: Reader) -> None:
+        if len(self._readers) == 1:
+            # No message was made while nobody read, so the newest may be of any age.
+            self._changed.add(STATUS)
+            for kind in self._changed & reader.kinds:
+                if self._memories[kind].frames:
+                    self._renew(kind)
         memories = (self._memories[kind] for kind in reader.kinds)
         self._write_all(reader, (one.frames[-1] for one in memories if one.frames))
 
@@ -197,12 +203,18 @@ class LiveHub:
         readers = [reader for reader in self._readers if kind in reader.kinds]
         if not readers:
             return
+        frame = self._renew(kind)
+        if frame is not None:
+            for reader in readers:
+                self._write(reader, frame)
+
+    def _renew(self, kind: str) -> Frame | None:
+        """Make and remember the message of a kind; None if there is none."""
         self._changed.discard(kind)
         frame = self._make(kind)
         if frame is not None:
             self._memories[kind].add(frame)
-            for reader in readers:
-                self._write(reader, frame)
+        return frame
 
     def _make(self, kind: str) -> Frame | None:
         source = self._sources.get(kind)

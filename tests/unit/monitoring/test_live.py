@@ -125,6 +125,22 @@ async def test_a_new_reader_gets_the_newest_of_each_kind_at_once(hub: Hub) -> No
     assert hub.made["status"] == 3
 
 
+async def test_the_first_reader_after_a_while_gets_no_old_message(hub: Hub) -> None:
+    _, reader = hub.enter()
+    hub.second()
+    hub.leave(reader)
+    hub.changed("topics")
+    for _ in range(100):
+        hub.second()
+    client, _ = hub.enter("status", "topics", "alerts")
+    assert sorted(client.events(), key=lambda event: event[0]) == [
+        ("alerts", {"n": 1, "name": "ü"}),
+        ("status", {"n": 2, "name": "ü"}),
+        ("topics", {"n": 2, "name": "ü"}),
+    ]
+    assert hub.made["status"] == 2
+
+
 async def test_a_reader_that_comes_back_gets_what_it_missed_and_no_more(hub: Hub) -> None:
     hub.enter()
     client, reader = hub.enter("status", "alerts")

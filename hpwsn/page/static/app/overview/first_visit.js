@@ -2,7 +2,6 @@
 import { useCallback, useEffect } from "../html.js";
 import { createStore, useStore } from "../store.js";
 import { nodesOf, useShared } from "../state.js";
-import { problemsOf } from "./alerts.js";
 
 /** Publications of other clients after which the steps give way to the overview. */
 const TRAFFIC = 20;
@@ -19,7 +18,7 @@ function isNew({ session, live, cluster }) {
 export function useFirstRun() {
   const fresh = useShared(isNew);
   const accepted = useShared((shared) => shared.live.status?.published?.accepted ?? 0);
-  const trouble = useShared((shared) => problemsOf(shared.live.alerts?.items ?? []).length > 0);
+  const trouble = useShared((shared) => (shared.live.alerts?.items ?? []).some((alert) => alert.severity !== "info"));
   const steps = useStore(visit, (found) => found.steps);
   useEffect(() => {
     if (steps === "unknown" && fresh !== undefined) visit.set({ steps: fresh ? "shown" : "left" });

@@ -1,7 +1,7 @@
 // Six tiles: what the nodes in scope do now, the highest of the range, and its course as a line.
 import { html } from "../html.js";
 import { bytes, count, duration, figure, niceCeiling, scaledBytes, short } from "../format.js";
-import { RANGES, STEPS, combined, combinedSeries } from "../figures.js";
+import { RANGES, STEPS, combined, combinedSeries, useHistories } from "../figures.js";
 import { Spark } from "../parts/sparks.js";
 import { Text } from "../parts/controls.js";
 
@@ -115,4 +115,13 @@ export function Tiles(props) {
   return html`<section class="panel figures" aria-labelledby="figures-title">
     <h2 class="for-screen-readers" id="figures-title">Figures of the nodes in scope</h2>
     <div class="tiles">${TILES.map((tile) => html`<${Tile} key=${tile.metric} tile=${tile} ...${props} />`)}</div></section>`;
+}
+
+/** Nodes whose histories are read; the figures of all others are shown without lines. */
+const MOST_HISTORIES = 48;
+
+/** The histories of the figures of some nodes, by name. */
+export function useTileHistories(nodes, range, metrics) {
+  const known = nodes.slice(0, MOST_HISTORIES).map((node) => node.name);
+  return useHistories(known, range, metrics).histories;
 }
