@@ -22,7 +22,7 @@ from tests.patience import PATIENCE, until
 NAMES = (
     "notify", "push", "end-to-end", "fan-out", "latency", "topics", "fragments", "growth", "matching",
     "matching-engines", "matching-papers", "long-connections", "memory", "delivery-modes", "wire",
-    "large-messages", "monitoring", "scrapes",
+    "large-messages", "monitor", "monitoring", "scrapes",
 )  # fmt: skip
 WITH_TARGETS = set(NAMES) - {"latency", "delivery-modes", "wire"}
 REFERENCES = ("bare Protocol", "aiohttp", "Spyne")
@@ -55,6 +55,7 @@ def test_a_benchmark_measures_itself_and_what_it_is_measured_against(name: str, 
         "matching",
         "matching-engines",
         "matching-papers",
+        "monitor",
         "monitoring",
         "push",
         "scrapes",
@@ -108,6 +109,7 @@ def test_the_list_names_every_benchmark_with_what_it_measures():
         *NAMES,
         "backbone",
         "backlog",
+        "browser",
         "cluster",
         "directory",
         "durability",
