@@ -139,7 +139,8 @@ async def test_a_node_that_dies_and_returns_is_seen_everywhere(tmp_path: Path) -
             while states(topology).get("two") != "dead":
                 topology = await stream.until("topology")
             alerts: dict[str, Any] = {"items": []}
-            while not alerts["items"]:
+            # On a busy machine there are alerts of late heartbeats too, which pass.
+            while [one["name"] for one in alerts["items"]] != ["NodeDead:two"]:
                 alerts = await stream.until("alerts")
         (alert,) = alerts["items"]
         assert alert.keys() == {"name", "severity", "since", "text", "remedy", "view"}
