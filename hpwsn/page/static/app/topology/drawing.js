@@ -121,7 +121,7 @@ function Group({ group, cluster, links, measure, id, open }) {
 
 function Curve({ curve, measure, most }) {
   const { link, path } = curve;
-  const share = most > 0 ? Math.sqrt(link[MEASURES[measure].field] / most) : 0;
+  const share = Math.sqrt(link[MEASURES[measure].field] / most);
   return html`<path class=${classes("curve", link.state === "down" && "down", !link.by.length && "idle")} d=${path}
     style=${{ strokeWidth: `${THINNEST + (THICKEST - THINNEST) * share}px` }} />`;
 }
@@ -141,7 +141,7 @@ export function Drawing({ cluster, clusters, links, measure, id, open }) {
   useShared((shared) => shared.heard);
   const drawn = layout(clusters, leaders);
   const curves = curvesOf(drawn, betweenClusters({ ...cluster, clusters }, links));
-  const most = Math.max(0, ...curves.map((curve) => curve.link[MEASURES[measure].field]));
+  const most = Math.max(MEASURES[measure].thick, ...curves.map((curve) => curve.link[MEASURES[measure].field]));
   const nodes = clusters.reduce((sum, each) => sum + each.nodes.length, 0);
   return html`<div class="map"><svg viewBox=${`0 0 ${WIDTH} ${drawn.height}`} role="group"
     aria-label=${`${clusters.length} clusters, ${nodes} nodes; the table says the same`}>

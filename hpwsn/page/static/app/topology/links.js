@@ -1,10 +1,10 @@
 // The links between nodes: both directions together, between clusters and inside them. Pure.
 
-/** What a link shows: its title, the field of /cluster, and the unit behind a number. */
+/** What a link shows: its title, the field of /cluster, and the least value that has the thickest curve. */
 export const MEASURES = {
-  messages: { title: "Messages /s", field: "rate" },
-  bytes: { title: "Bytes /s", field: "bytes" },
-  unconfirmed: { title: "Unconfirmed", field: "unconfirmed" },
+  messages: { title: "Messages /s", field: "rate", thick: 100 },
+  bytes: { title: "Bytes /s", field: "bytes", thick: 100_000 },
+  unconfirmed: { title: "Unconfirmed", field: "unconfirmed", thick: 100_000 },
 };
 
 /** Links as [{from, to, by, state, rate, bytes, unconfirmed, inside}], both directions added, sorted by names. */
