@@ -9,6 +9,7 @@ tests/webhooks.py, consumers are those of tests/consumer.py, and topics are edit
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ import pytest_asyncio
 from page_pictures.browser import browsing
 from playwright.async_api import Browser, expect
 
-from tests.cluster import AdminProcess
+from tests.cluster import AdminProcess, Member
 from tests.harness import NodeProcess
 from tests.needs import need
 from tests.patience import PATIENCE
@@ -24,6 +25,8 @@ from tests.system.page.filled_node import filled_node
 from tests.system.page.opened_page import OpenedPages
 
 HERE = Path(__file__).parent
+CLUSTERS = {"one": "plant", "two": "plant", "three": "dock"}
+"""The cluster of each node."""
 OPEN_PAGE = "open_page"
 
 
@@ -56,10 +59,26 @@ async def open_page(browser: Browser) -> AsyncIterator[OpenedPages]:
 
 
 @pytest.fixture(scope="module")
-def admin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AdminProcess]:
-    """An admin node without members."""
-    with AdminProcess(tmp_path_factory.mktemp("admin") / "data") as running:
+def admin(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AdminProcess]:
+    """An admin node for the tests of a module, with the module's SETTINGS."""
+    settings = getattr(request.module, "SETTINGS", ())
+    with AdminProcess(tmp_path_factory.mktemp("admin") / "data", *settings) as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def members(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, admin: AdminProcess
+) -> Iterator[dict[str, Member]]:
+    """Nodes of the admin node by name, with the module's SETTINGS; its CLUSTERS can name others."""
+    clusters = getattr(request.module, "CLUSTERS", CLUSTERS)
+    settings = getattr(request.module, "SETTINGS", ())
+    folder = tmp_path_factory.mktemp("members")
+    with ExitStack() as stack:
+        yield {
+            name: stack.enter_context(Member(folder / name, name, cluster, admin.base, *settings))
+            for name, cluster in clusters.items()
+        }
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")

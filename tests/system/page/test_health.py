@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
@@ -91,22 +90,6 @@ async def is_drawn(page: Page, figure: str, node: str | None = None, colours: in
 
 async def time_under(page: Page, figure: str = "published_rate", node: str | None = None) -> str:
     return await chart(page, figure, node).locator(".chart-time").inner_text()
-
-
-@pytest.fixture(scope="module")
-def admin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AdminProcess]:
-    with AdminProcess(tmp_path_factory.mktemp("admin")) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def members(tmp_path_factory: pytest.TempPathFactory, admin: AdminProcess) -> Iterator[dict[str, Member]]:
-    folder = tmp_path_factory.mktemp("members")
-    with ExitStack() as stack:
-        yield {
-            name: stack.enter_context(Member(folder / name, name, cluster, admin.base))
-            for name, cluster in {"one": "plant", "two": "plant", "three": "dock"}.items()
-        }
 
 
 async def test_charts_show_what_is_published(open_page: OpenedPages, node: NodeProcess) -> None:

@@ -21,7 +21,7 @@ from tests.system.page.opened_page import OpenedPages
 from tests.webhooks import ask, create, publish
 
 METRICS = ("published_rate", "delivered_rate", "deliver_p99", "waiting", "dead_letters", "journal_bytes")
-AT_ONCE = ("--set", "monitoring.alert_after=0", "--set", "monitoring.alert_keep=0")
+SETTINGS = ("--set", "monitoring.alert_after=0", "--set", "monitoring.alert_keep=0")
 LOST = (r"^50[234] GET .*/nodes/",)
 """Requests that were under way to a node that dies."""
 MOST_ELEMENTS = 3000
@@ -46,25 +46,8 @@ def alert(page: Page, name: str) -> Locator:
 @pytest.fixture
 def quick_node(tmp_path: Path) -> Iterator[NodeProcess]:
     """A node whose alerts come and go at once."""
-    with NodeProcess(tmp_path / "data", "--name", "hall-1", *AT_ONCE) as running:
+    with NodeProcess(tmp_path / "data", "--name", "hall-1", *SETTINGS) as running:
         yield running
-
-
-@pytest.fixture(scope="module")
-def admin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AdminProcess]:
-    with AdminProcess(tmp_path_factory.mktemp("admin"), *AT_ONCE) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def members(tmp_path_factory: pytest.TempPathFactory, admin: AdminProcess) -> Iterator[dict[str, Member]]:
-    """Two nodes in cluster `plant`, one in `dock`."""
-    folder = tmp_path_factory.mktemp("members")
-    with ExitStack() as stack:
-        yield {
-            name: stack.enter_context(Member(folder / name, name, cluster, admin.base, *AT_ONCE))
-            for name, cluster in (("one", "plant"), ("two", "plant"), ("three", "dock"))
-        }
 
 
 @pytest.fixture(params=["node", "admin"])
@@ -307,9 +290,9 @@ async def test_a_dead_node_is_a_problem_with_a_link_to_it(
     open_page: OpenedPages, tmp_path: Path, place: str
 ) -> None:
     with ExitStack() as stack:
-        admin = stack.enter_context(AdminProcess(tmp_path / "admin", *AT_ONCE))
-        one = stack.enter_context(Member(tmp_path / "one", "one", "plant", admin.base, *AT_ONCE))
-        two = stack.enter_context(Member(tmp_path / "two", "two", "plant", admin.base, *AT_ONCE))
+        admin = stack.enter_context(AdminProcess(tmp_path / "admin", *SETTINGS))
+        one = stack.enter_context(Member(tmp_path / "one", "one", "plant", admin.base, *SETTINGS))
+        two = stack.enter_context(Member(tmp_path / "two", "two", "plant", admin.base, *SETTINGS))
         await admin.comes_to(lambda: admin.states() == {"one": "alive", "two": "alive"})
         page = await open_page(one if place == "node" else admin, expected=LOST)
         await expect(page.get_by_role("heading", name="All is well")).to_be_visible()

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -68,6 +66,8 @@ where = "value >= 0"
 value = ">= 0"
 """
 
+CLUSTERS = {"one": "plant", "two": "plant"}
+
 
 async def register(node: NodeProcess, uri: str = FLOW, **changes: Any) -> None:
     """Register or repeat a registration, as a job does."""
@@ -87,22 +87,6 @@ def row(page: Page, uri: str = FLOW) -> Locator:
 
 def panel(page: Page) -> Locator:
     return page.get_by_role("region", name="Stream service", exact=True)
-
-
-@pytest.fixture(scope="module")
-def admin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AdminProcess]:
-    with AdminProcess(tmp_path_factory.mktemp("admin")) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def members(tmp_path_factory: pytest.TempPathFactory, admin: AdminProcess) -> Iterator[dict[str, Member]]:
-    folder = tmp_path_factory.mktemp("members")
-    with ExitStack() as stack:
-        yield {
-            name: stack.enter_context(Member(folder / name, name, "plant", admin.base))
-            for name in ("one", "two")
-        }
 
 
 async def test_a_new_node_says_what_fills_the_list(open_page: OpenedPages, node: NodeProcess) -> None:

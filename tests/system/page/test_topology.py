@@ -6,7 +6,6 @@ import json
 import re
 import secrets
 import time
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -49,22 +48,6 @@ async def places(page: Page) -> dict[str, tuple[float, float]]:
         assert box is not None
         found[await each.get_attribute("data-name") or ""] = (box["x"], box["y"])
     return found
-
-
-@pytest.fixture(scope="module")
-def admin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AdminProcess]:
-    with AdminProcess(tmp_path_factory.mktemp("admin")) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def members(tmp_path_factory: pytest.TempPathFactory, admin: AdminProcess) -> Iterator[dict[str, Member]]:
-    folder = tmp_path_factory.mktemp("members")
-    with ExitStack() as stack:
-        yield {
-            name: stack.enter_context(Member(folder / name, name, cluster, admin.base))
-            for name, cluster in CLUSTERS.items()
-        }
 
 
 @pytest.fixture(params=["node", "admin"])
