@@ -28,7 +28,7 @@ export function plotOptions({ width, height, series, colours, look, utc, moved }
   const axis = { stroke: colours["text-3"], grid, ticks: { show: false }, font: "11px Inter, sans-serif" };
   const upright = { ...axis, grid: { ...grid, show: false } };
   return {
-    width, height, legend: { show: false }, padding: [8, 6, 0, 0],
+    width, height, legend: { show: false }, padding: [8, 16, 0, 0],
     ...(utc && { tzDate: (at) => uPlot.tzDate(new Date(at * 1000), "Etc/UTC") }),
     cursor: {
       y: false, drag: { x: false, y: false, setScale: false }, focus: { prox: -1 },
@@ -80,22 +80,44 @@ function drawBands(plot, series, colours) {
 /** Fills between the least and the greatest values, one polygon for each run without a gap. */
 function drawBand(plot, { low, high }, colour) {
   const { ctx } = plot;
-  const times = plot.data[0];
-  const x = (index) => plot.valToPos(times[index], "x", true);
-  const y = (value) => plot.valToPos(value, "y", true);
   ctx.fillStyle = colour;
   ctx.globalAlpha = 0.35;
-  for (let from = 0; from < times.length; from += 1) {
-    if (low[from] === null || low[from] === undefined) continue;
-    let to = from;
-    while (to + 1 < times.length && low[to + 1] !== null && low[to + 1] !== undefined) to += 1;
+  for (const columns of bandColumns(plot, low, high)) {
     ctx.beginPath();
-    for (let index = from; index <= to; index += 1) ctx.lineTo(x(index), y(high[index]));
-    for (let index = to; index >= from; index -= 1) ctx.lineTo(x(index), y(low[index]));
+    for (const { x, top } of columns) ctx.lineTo(x, top);
+    for (const { x, bottom } of columns.reverse()) ctx.lineTo(x, bottom);
     ctx.fill();
-    from = to;
   }
   ctx.globalAlpha = 1;
+}
+
+/** The runs of a band as columns {x, top, bottom} of one pixel, however many points a pixel has. */
+function bandColumns(plot, low, high) {
+  const { bbox, scales } = plot;
+  const [times] = plot.data;
+  const across = bbox.width / (scales.x.max - scales.x.min);
+  const up = bbox.height / (scales.y.max - scales.y.min);
+  const runs = [];
+  let run = null;
+  let column = null;
+  for (let index = 0; index < times.length; index += 1) {
+    if (low[index] === null || low[index] === undefined) {
+      run = null;
+      continue;
+    }
+    const x = Math.round(bbox.left + (times[index] - scales.x.min) * across);
+    const top = bbox.top + (scales.y.max - high[index]) * up;
+    const bottom = bbox.top + (scales.y.max - low[index]) * up;
+    if (!run) runs.push(run = []);
+    else if (column.x === x) {
+      column.top = Math.min(column.top, top);
+      column.bottom = Math.max(column.bottom, bottom);
+      continue;
+    }
+    column = { x, top, bottom };
+    run.push(column);
+  }
+  return runs;
 }
 
 function drawOver(plot, { lines = [], marks = [], series }, colours) {
@@ -140,16 +162,18 @@ function drawMark(plot, at, colour) {
 
 /** Values between two gaps, which a line cannot show; with `all`, every value. */
 function drawDots(plot, which, colour, all) {
-  const { ctx } = plot;
+  const { ctx, bbox, scales } = plot;
   const [times] = plot.data;
   const values = plot.data[which];
-  const known = (index) => values[index] !== null && values[index] !== undefined;
   const radius = 1.5 * window.devicePixelRatio;
+  const across = bbox.width / (scales.x.max - scales.x.min);
   ctx.fillStyle = colour;
   for (let index = 0; index < values.length; index += 1) {
-    if (!known(index) || (!all && (known(index - 1) || known(index + 1)))) continue;
+    const alone = (values[index - 1] ?? null) === null && (values[index + 1] ?? null) === null;
+    if ((values[index] ?? null) === null || !(all || alone)) continue;
+    const x = bbox.left + (times[index] - scales.x.min) * across;
     ctx.beginPath();
-    ctx.arc(plot.valToPos(times[index], "x", true), plot.valToPos(values[index], "y", true), radius, 0, 2 * Math.PI);
+    ctx.arc(x, plot.valToPos(values[index], "y", true), radius, 0, 2 * Math.PI);
     ctx.fill();
   }
 }
