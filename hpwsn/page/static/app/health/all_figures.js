@@ -6,10 +6,10 @@ import { count, oneLine } from "../format.js";
 import { markReady, state, useNode, useScope, useShared } from "../state.js";
 import { CurlButton, Text } from "../parts/controls.js";
 import { ListState, VirtualRows } from "../parts/lists.js";
+import { useRowHeight } from "../subscriptions/rows.js";
 import { matches, statusFigures } from "./status_figures.js";
 
 const EVERY = 2000;
-const ROW = 33;
 const NOTHING = { node: null, status: null, error: null, updated: null };
 
 /** The /status of a node: of the page's own node by the live stream, of others by asking again and again. */
@@ -59,6 +59,7 @@ export function AllFigures({ text }) {
   const node = useNode();
   useScope();
   const { status, error, updated, refresh } = useStatus(node);
+  const height = useRowHeight();
   const zone = useShared((shared) => shared.zone);
   const all = useMemo(() => (status ? statusFigures(status) : []), [status, zone]);
   const items = text ? all.filter((each) => matches(each, text)) : all;
@@ -76,7 +77,7 @@ export function AllFigures({ text }) {
     ${items.length > 0 && html`<div class="wrap" tabindex="0" role="region" aria-label="Figures">
       <table class="cards figures-table" aria-rowcount=${items.length + 1} data-testid="figures">
         <thead><tr aria-rowindex="1"><th scope="col">Group</th><th scope="col">Figure</th><th scope="col" class="number">Value</th><th scope="col">Unit</th></tr></thead>
-        <${VirtualRows} items=${items} height=${ROW} row=${row} columns=${4} />
+        <${VirtualRows} items=${items} height=${height} row=${row} columns=${4} />
       </table></div>`}
   </section>`;
 }

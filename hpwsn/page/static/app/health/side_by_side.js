@@ -5,9 +5,9 @@ import { bytes, count, duration, figure } from "../format.js";
 import { markReady, useScope, useShared } from "../state.js";
 import { CurlButton, Text } from "../parts/controls.js";
 import { ListState, SortHead, VirtualRows } from "../parts/lists.js";
+import { useRowHeight } from "../subscriptions/rows.js";
 import { NodeState } from "../topology/node_state.js";
 
-const ROW = 33;
 const rate = (value) => figure(value);
 const share = (value) => (value === null || value === undefined ? "–" : figure(value * 100));
 
@@ -39,6 +39,7 @@ export function SideBySide({ text }) {
   const { nodes } = useScope();
   const cluster = useShared((shared) => shared.cluster);
   const heard = useShared((shared) => shared.heard);
+  const height = useRowHeight();
   const sort = useParameter("sort") ?? "name";
   const wanted = text.trim().toLowerCase();
   const items = ordered(wanted ? nodes.filter((node) => node.name.toLowerCase().includes(wanted)) : nodes, sort);
@@ -59,7 +60,7 @@ export function SideBySide({ text }) {
       <table class="cards side-by-side" aria-rowcount=${items.length + 1} data-testid="side-by-side"><thead><tr aria-rowindex="1">
         <${SortHead} field="name" sort=${sort} onSort=${onSort} class="pinned">Node<//><th scope="col">State</th>
         ${COLUMNS.map(([name, title]) => html`<${SortHead} key=${name} field=${name} sort=${sort} onSort=${onSort} class="number">${title}<//>`)}</tr></thead>
-        <${VirtualRows} items=${items} height=${ROW} row=${row} columns=${COLUMNS.length + 2} />
+        <${VirtualRows} items=${items} height=${height} row=${row} columns=${COLUMNS.length + 2} />
       </table></div>`}
   </section>`;
 }
