@@ -46,12 +46,13 @@ function Effect({ sentences, topic, below, total }) {
     ${total > below.length && html`<p class="dim">and ${count(total - below.length)} more</p>`}`}`;
 }
 
+/** The effect of a change, and the topic and those below it with their figures of now. */
 async function tried(edits, change) {
-  const query = { under: change.topic, limit: LISTED };
-  const [effect, below] = await Promise.all([
-    effectOf(edits.node, [change]), get("topics", { node: edits.node, query }).catch(() => ({ items: [], total: 0 })),
+  const read = (query) => get("topics", { node: edits.node, query }).catch(() => ({ items: [], total: 0 }));
+  const [effect, alone, below] = await Promise.all([
+    effectOf(edits.node, [change]), read({ topic: change.topic }), read({ under: change.topic, limit: LISTED }),
   ]);
-  return { effect, below };
+  return { effect, below, now: alone.items[0] ?? {} };
 }
 
 const andBelow = (number) => (number ? ` and the ${counted(number, "topic")} below it` : "");
@@ -62,13 +63,13 @@ const andBelow = (number) => (number ? ` and the ${counted(number, "topic")} bel
  */
 export async function askToRemove(edits, item, { onConflict, done }) {
   const change = { op: "remove", topic: item.topic, etag: item.etag };
-  const { effect, below } = await tried(edits, change);
+  const { effect, below, now } = await tried(edits, change);
   const request = requestOf(edits.node, [{ ...change, below: effect.topics - 1 }]);
   const open = isOpen(edits.node);
   const words = `Removed ${item.topic}${andBelow(effect.topics - 1)}`;
   return ask({
     title: html`Remove <${Text}>${item.topic}<//>${andBelow(effect.topics - 1)}?`,
-    body: html`<${Effect} sentences=${[...fates(effect, open), ...traffic(item, open)]} topic=${item.topic}
+    body: html`<${Effect} sentences=${[...fates(effect, open), ...traffic(now, open)]} topic=${item.topic}
       below=${below.items} total=${below.total} />`,
     verb: `Remove ${counted(effect.topics, "topic")}`, danger: true, note: "You can undo this.", request,
     run: () => makeEdit(edits, { request, words, done }).catch((error) => caught(error, onConflict)),
@@ -78,14 +79,14 @@ export async function askToRemove(edits, item, { onConflict, done }) {
 /** The same for a move to another name; the changes `before` are made with it. */
 export async function askToMove(edits, item, { to, before, onConflict }) {
   const change = { op: "move", topic: item.topic, to, etag: item.etag };
-  const { effect, below } = await tried(edits, change);
+  const { effect, below, now } = await tried(edits, change);
   const request = requestOf(edits.node, [...before, change]);
   const open = isOpen(edits.node);
   const words = `Moved ${item.topic} to ${to}`;
   const moved = below.items.filter((each) => each.declared).length;
   return ask({
     title: html`Move <${Text}>${item.topic}<//>${andBelow(below.next ? effect.topics - 1 : moved)} to <${Text}>${to}<//>?`,
-    body: html`<${Effect} sentences=${[...fates(effect, open), ...traffic(item, open)]} topic=${item.topic}
+    body: html`<${Effect} sentences=${[...fates(effect, open), ...traffic(now, open)]} topic=${item.topic}
       below=${below.items} total=${below.total} />`,
     verb: `Move ${counted(1 + (below.next ? effect.topics - 1 : moved), "topic")}`, note: "You can undo this.", request,
     run: () => makeEdit(edits, { request, words })
