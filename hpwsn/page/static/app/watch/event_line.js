@@ -14,14 +14,16 @@ function Summary({ event, topic, open }) {
     return html`<span class="dim">offset ${count(event.offset)} · ${id} · ${count(event.size)} bytes</span>`;
   }
   const place = event.topic === topic ? "" : below(event.topic, topic);
-  return html`${event.cut && html`<${Tag}>${bytes(event.size)}, cut<//> `}${place && html`<bdi class="message-topic">${oneLine(place)}</bdi> `}
-    ${event.fields.map(([name, value]) => html`${name && html`<bdi class="dim">${oneLine(name)}</bdi> `}<bdi>${oneLine(value)}</bdi> `)}`;
+  const field = ([name, value]) => html`${name && html`<bdi class="dim">${oneLine(name)}</bdi> `}<bdi>${oneLine(value)}</bdi> `;
+  return html`${event.cut && html`<${Tag}>${bytes(event.size)}, cut<//> `}
+    ${place && html`<bdi class="message-topic">${oneLine(place)}</bdi> `}${event.fields.map(field)}`;
 }
 
 /** `reached` is set on the row that the Tab key reaches; `offsets` shows offsets beside times. */
 export function EventLine({ event, topic, open, offsets, reached, onOpen }) {
+  const offset = offsets && html`<span class="message-offset">${count(event.offset)}</span> `;
   return html`<button type="button" class="message-line" aria-expanded=${String(open)} tabindex=${reached ? 0 : -1} onClick=${onOpen}>
-    <span class="message-time">${offsets && html`<span class="message-offset">${count(event.offset)}</span> `}<${Clock} at=${event.time} digits=${1} /></span>${" "}
+    <span class="message-time">${offset}<${Clock} at=${event.time} digits=${1} /></span>${" "}
     <span class="message-text"><${Summary} event=${event} topic=${topic} open=${open} /></span>
   </button>`;
 }

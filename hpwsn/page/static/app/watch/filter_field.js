@@ -60,7 +60,8 @@ function partsOf(text, wrong) {
 /** What the check says of what is typed. */
 function Told({ text, result, applied }) {
   if (result?.error) {
-    return `${wordsOfWrong(text, result)} ${applied ? "The last valid filter still runs." : "All messages are still shown."}`;
+    const runs = applied ? "The last valid filter still runs." : "All messages are still shown.";
+    return `${wordsOfWrong(text, result)} ${text.trim() === applied ? "" : runs}`;
   }
   if (!result || text.trim() === applied) return null;
   return html`Press <kbd>Enter</kbd> to apply it.`;

@@ -3,13 +3,15 @@ import { html, useEffect, useState } from "../html.js";
 import { href } from "../address.js";
 import { eventsPath, urlOf } from "../api.js";
 import { useNode } from "../state.js";
-import { Button, Command, State, Text } from "../parts/controls.js";
+import { Command, State, Text } from "../parts/controls.js";
 import { Loading, Notice } from "../parts/lists.js";
 import { problemOfName, stepsOf } from "../topics/topic_names.js";
 import { useFollowed } from "./follow.js";
 import { MessageList } from "./message_list.js";
 import { PayloadEditor, usePayloadCheck } from "./payload_editor.js";
-import { PublishResult, argument, brokerUrl, listenCommand, publishCommand, usePublication } from "./publication.js";
+import {
+  PublishButton, PublishResult, argument, brokerUrl, listenCommand, publishCommand, usePublication,
+} from "./publication.js";
 import { FollowState, Trouble } from "./watch_tab.js";
 
 const TOPIC = "hello:world";
@@ -28,8 +30,9 @@ function TopicField({ label, topic, testid, onTopic, children }) {
   const wrong = problemOfName(topic, { deep: true });
   return html`<div>
     <label class=${wrong ? "field topic-field invalid" : "field topic-field"}><span>Topic</span>
-      <input type="text" class="mono" value=${topic} data-testid=${testid} aria-label=${label} aria-invalid=${wrong ? "true" : null}
-        autocomplete="off" autocapitalize="off" spellcheck=${false} onInput=${(event) => onTopic(event.target.value.trim())} />${children}</label>
+      <input type="text" class="mono" value=${topic} data-testid=${testid} aria-label=${label}
+        aria-invalid=${wrong ? "true" : null} autocomplete="off" autocapitalize="off" spellcheck=${false}
+        onInput=${(event) => onTopic(event.target.value.trim())} />${children}</label>
     ${wrong && html`<p class="filter-told bad" role="alert">${wrong}</p>`}</div>`;
 }
 
@@ -40,9 +43,9 @@ function Publish({ topic, node, draft, onTopic, onDraft }) {
   const sendIt = () => { if (ready) publication.publish(draft.text, check.kind); };
   return html`<${Step} number="1" title="Publish a message">
     <${TopicField} label="Topic to publish on" topic=${topic} testid="publish-topic" onTopic=${onTopic} />
-    <${PayloadEditor} text=${draft.text} check=${check} onSend=${sendIt} onText=${(text) => onDraft({ ...draft, text })}
-        onKind=${(kind) => onDraft({ ...draft, kind })}>
-      <${Button} kind="first" testid="publish-send" disabled=${!ready} title="Publish, Ctrl+Enter" onClick=${sendIt}>Publish<//>
+    <${PayloadEditor} text=${draft.text} check=${check} onSend=${sendIt}
+        onText=${(text) => onDraft({ ...draft, text })} onKind=${(kind) => onDraft({ ...draft, kind })}>
+      <${PublishButton} ready=${ready} onSend=${sendIt} />
     <//>
     <${PublishResult} ...${publication} />
     <${Command} prompt="$">${publishCommand(topic, draft.text, node)}<//>
@@ -60,11 +63,12 @@ function Arrivals({ topic, node, again, onFollowed }) {
     <div class=${rows.length ? "arrivals" : "arrivals none"}>
       <${MessageList} rows=${rows} topic=${topic} node=${node} label="Messages" again=${again}
           testid=${(event) => (event.earlier ? "earlier-event" : "watch-event")}>
-        ${!rows.length && (connection === "connecting" ? html`<${Loading} rows=${2} />`
-          : html`<${Notice} kind="empty"><p>Waits for the first message<br />on <b><${Text}>${topic}<//></b> and all below it.</p><//>`)}
+        ${!rows.length && (connection === "connecting" ? html`<${Loading} rows=${2} />` : html`<${Notice} kind="empty">
+          <p>Waits for the first message<br />on <b><${Text}>${topic}<//></b> and all below it.</p><//>`)}
       <//>
     </div>
-    ${rows.length > 0 && html`<div class="step-next"><a class="button" href=${href("topics", { topic, tab: "watch" })} data-testid="first-run-next">Open <${Text}>${topic}<//> in Topics</a>
+    ${rows.length > 0 && html`<div class="step-next">
+      <a class="button" href=${href("topics", { topic, tab: "watch" })} data-testid="first-run-next">Open <${Text}>${topic}<//> in Topics</a>
       <span class="dim">to filter, to see who subscribes, and to edit topics.</span></div>`}`;
 }
 

@@ -44,7 +44,7 @@ function follow({ topic, node, filter, earlier, opened }, followed, { onChange, 
 
   const open = () => openStream({
     url: () => urlOf(eventsPath(topic), { node, query: { max_rate: MOST_RATE, cut: CUT, filter } }),
-    onEvent, onState, lastId: last,
+    node, onEvent, onState, lastId: last,
   });
 
   // Until the end of the log is known, an interruption of the stream could miss events.
@@ -54,9 +54,8 @@ function follow({ topic, node, filter, earlier, opened }, followed, { onChange, 
       ends = await logEnds(topic, node);
     } catch (error) {
       if (stopped) return;
-      const refused = error.status >= 400 && error.status < 500 && error.status !== 429;
-      onState(refused ? "refused" : "lost", error);
-      if (!refused) timer = setTimeout(begin, AGAIN);
+      onState(error.isFinal ? "refused" : "lost", error);
+      if (!error.isFinal) timer = setTimeout(begin, AGAIN);
       return;
     }
     if (stopped) return;

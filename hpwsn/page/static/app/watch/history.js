@@ -1,5 +1,6 @@
 // Pages of earlier events of a topic, from the end of the log or from an offset, the newest first.
 import { useCallback, useEffect, useRef, useState } from "../html.js";
+import { state } from "../state.js";
 import { readEvent } from "./events.js";
 import { countEvents, lastEvents, logEnds, readEvents } from "./log_pages.js";
 
@@ -31,7 +32,7 @@ function useNewer(topic, node, end) {
     if (end === undefined) return undefined;
     let current = true;
     async function look() {
-      if (document.hidden) return;
+      if (document.hidden || state.get().paused) return;
       try {
         const number = await countEvents(topic, node, end);
         if (current) setNewer(number);

@@ -20,9 +20,13 @@ function Jump({ from }) {
   const [text, setText] = useState(from === undefined ? "" : String(from));
   const plain = text.replaceAll(/[,\s]/g, "");
   const wrong = plain !== "" && !OFFSET.test(plain);
-  return html`<${Field} label="Jump to offset" testid="history-jump" value=${text} invalid=${wrong} inputmode="numeric" onText=${setText}
-    onEnter=${() => { if (!wrong) change({ from: plain || undefined }, { replace: true }); }}
-    onClear=${() => { setText(""); change({ from: undefined }, { replace: true }); }} />`;
+  const go = (offset) => change({ id: offset || undefined }, { replace: true });
+  const clear = () => {
+    setText("");
+    go("");
+  };
+  return html`<${Field} label="Jump to offset" testid="history-jump" value=${text} invalid=${wrong} inputmode="numeric"
+    onText=${setText} onEnter=${() => { if (!wrong) go(plain); }} onClear=${clear} />`;
 }
 
 /** Saves what the filter and the offset choose, and can be stopped. */
@@ -36,7 +40,7 @@ function Download({ topic, node, filter, ends, from }) {
     try {
       const wanted = { topic, node, filter, ends, from, signal: stop.current.signal };
       const { events, whole } = await downloadEvents({ ...wanted, onProgress: setProgress });
-      toast(whole ? `${counted(events, "event")} saved` : `The newest ${count(events)} events saved; curl reads all of them`);
+      toast(whole ? `${counted(events, "event")} saved` : `The newest ${count(events)} events saved; curl reads all`);
     } catch (error) {
       if (error.name !== "AbortError") toast(wordsOf(error), { bad: true });
     }
@@ -51,9 +55,10 @@ function End({ topic, filtered, history }) {
   const { events, ends, next, loading, error, more } = history;
   if (loading) return html`<${Loading} rows=${events.length ? 2 : 6} />`;
   if (error) return null;
-  const clear = () => change({ filter: undefined, from: undefined }, { replace: true });
+  const clear = () => change({ filter: undefined, id: undefined }, { replace: true });
   if (!events.length && filtered) {
-    return html`<${Notice} kind="no-match"><p>${next === null ? "No kept message matches." : "No match in what was searched so far."}</p>
+    const words = next === null ? "No kept message matches." : "No match in what was searched so far.";
+    return html`<${Notice} kind="no-match"><p>${words}</p>
       ${next !== null && html`<${Button} onClick=${more}>Search further<//>`} <${Button} onClick=${clear}>Clear filters<//><//>`;
   }
   if (!events.length) {
@@ -61,7 +66,8 @@ function End({ topic, filtered, history }) {
       that are published appear here, until retention removes them.</p><//>`;
   }
   if (next !== null) return html`<p class="history-end"><${Button} onClick=${more}>Earlier messages<//></p>`;
-  const words = ends.oldest > 1 ? `Retention has removed what was before offset ${count(ends.oldest)}.` : "This is the beginning of the log.";
+  const words = ends.oldest > 1 ? `Retention has removed what was before offset ${count(ends.oldest)}.`
+    : "This is the beginning of the log.";
   return html`<p class="history-end dim" data-testid="history-end">${words}</p>`;
 }
 
@@ -69,13 +75,14 @@ function Failure({ history }) {
   const { error, events, restart } = history;
   if (!error) return null;
   if (error.status) return html`<${Refused} error=${error} onRetry=${restart} />`;
-  return html`<p class="note bad" role="alert"><span>${wordsOf(error)} ${events.length > 0 && "What is listed was read before."}</span>
+  const words = events.length ? "What is listed was read before." : "";
+  return html`<p class="note bad" role="alert"><span>${wordsOf(error)} ${words}</span>
     <${Button} onClick=${restart}>Try again<//></p>`;
 }
 
 /** The offset in the address up to which events are listed; undefined for the end of the log. */
 function useFrom() {
-  const from = useParameter("from") ?? "";
+  const from = useParameter("id") ?? "";
   return OFFSET.test(from) ? Number(from) : undefined;
 }
 
@@ -91,9 +98,11 @@ function History({ topic, node }) {
     <div class="tools history-tools"><${Jump} key=${from} from=${from} />
       <${Download} ...${place} filter=${filter} ends=${ends} from=${from} />
       <${CurlButton} request=${{ path: eventsPath(topic), node, query: { filter, upto: from } }} /></div>
-    ${newer > 0 && from === undefined && html`<button type="button" class="newer" onClick=${restart}>${count(newer)} newer: read again</button>`}
+    ${newer > 0 && from === undefined && html`<button type="button" class="newer" onClick=${restart}>
+      ${count(newer)} newer: read again</button>`}
     <${Failure} history=${history} />
-    <${MessageList} ...${place} rows=${events} label="Earlier messages" offsets again=${again} onEnd=${more} testid=${() => "history-event"}>
+    <${MessageList} ...${place} rows=${events} label="Earlier messages" offsets again=${again} onEnd=${more}
+        testid=${() => "history-event"}>
       <${End} topic=${topic} filtered=${Boolean(filter) || from !== undefined} history=${history} />
     <//>`;
 }

@@ -1,13 +1,13 @@
 // One publication after another: sends a payload to a topic, and says what the node answered.
 import { html, useEffect, useState } from "../html.js";
-import { curl, eventsPath, send, urlOf } from "../api.js";
+import { curl, eventsPath, quoted, send, urlOf } from "../api.js";
 import { count } from "../format.js";
 import { nodesOf, state, wordsOf } from "../state.js";
+import { Button } from "../parts/controls.js";
 import { TYPES } from "./payload_check.js";
 
 const DEFAULT_URL = "http://127.0.0.1:8080/wsn";
 
-const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
 /** An argument of a shell; plain names need no quotes. */
 export const argument = (text) => (/^[A-Za-z0-9_:.\-/]+$/.test(text) && !text.startsWith("-") ? text : quoted(text));
 
@@ -53,6 +53,9 @@ function wordsOfAnswer({ first, last }) {
   if (first === last) return `Accepted at offset ${count(first)}.`;
   return `Accepted: ${count(last - first + 1)} events, offsets ${count(first)} to ${count(last)}.`;
 }
+
+export const PublishButton = ({ ready, onSend }) => html`<${Button} kind="first" testid="publish-send" disabled=${!ready}
+  title="Publish, Ctrl+Enter" onClick=${onSend}>Publish<//>`;
 
 /** What the node answered to the last publication. */
 export function PublishResult({ answer, error, busy }) {

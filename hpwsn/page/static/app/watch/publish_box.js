@@ -3,20 +3,21 @@ import { html, useEffect, useRef } from "../html.js";
 import { change, useParameter } from "../address.js";
 import { counted } from "../format.js";
 import { Icon } from "../icons.js";
-import { useMay } from "../state.js";
+import { nodesOf, useMay, useShared } from "../state.js";
 import { Button, Menu, Text, copyText } from "../parts/controls.js";
 import { setDraft, useDraft } from "./drafts.js";
 import { PayloadEditor, usePayloadCheck } from "./payload_editor.js";
-import { PublishResult, publishCommand, publishCurl, usePublication } from "./publication.js";
+import { PublishButton, PublishResult, publishCommand, publishCurl, usePublication } from "./publication.js";
 import { useTopicFigures } from "./topic_figures.js";
 
-/** How many get what is published on a topic. */
+/** How many get what is published on a topic; in a cluster, at this node. */
 function Reach({ topic, node }) {
   const figures = useTopicFigures(topic, node);
+  const several = useShared(({ cluster }) => nodesOf(cluster).length > 1);
   if (figures === undefined) return null;
   const number = figures?.subscribers ?? 0;
-  const words = number ? `${counted(number, "subscriber")} ${number === 1 ? "gets" : "get"} it` : "no subscriber gets it";
-  return html`<span class="dim clip">${words}</span>`;
+  const words = number ? counted(number, "subscriber") : "no subscriber";
+  return html`<span class="dim clip">${words} ${several ? html`at <${Text}>${node}<//>` : number > 1 ? "get it" : "gets it"}</span>`;
 }
 
 function Open({ topic, node, inputRef }) {
@@ -33,14 +34,14 @@ function Open({ topic, node, inputRef }) {
     ["Copy as hpwsn command", () => copyText(publishCommand(target, text, node), "Command copied")],
   ];
   return html`
-    ${draft.target && html`<p class="compose-target">Publishes on <b><${Text}>${target}<//></b>
-      <button type="button" class="link" onClick=${() => put({ target: null })}>Publish on <${Text}>${topic}<//> instead</button></p>`}
+    ${draft.target && html`<p class="compose-target">Publishes on <b><${Text}>${target}<//></b>${" "}
+      <button type="button" class="link" onClick=${() => put({ target: null })}>Publish on <${Text}>${topic}<//></button></p>`}
     <${PayloadEditor} text=${text} check=${check} inputRef=${inputRef} onSend=${sendIt}
         onText=${(value) => put({ text: value, kind: value.trim() ? chosen : null })} onKind=${(kind) => put({ kind })}>
       ${!check.error && html`<${Reach} topic=${target} node=${node} />`}
       <${Menu} label="More ways to publish it"
         items=${copies.map(([label, run]) => ({ label, icon: "copy", disabled: !check.ready, run }))} />
-      <${Button} kind="first" testid="publish-send" disabled=${!ready} title="Publish, Ctrl+Enter" onClick=${sendIt}>Publish<//>
+      <${PublishButton} ready=${ready} onSend=${sendIt} />
     <//>
     <${PublishResult} ...${publication} />`;
 }
@@ -61,11 +62,12 @@ export function PublishBox({ topic, node }) {
     if (open) input.current?.focus();
     else change({ publish: "1" }, { replace: true });
   }
+  const close = () => change({ publish: undefined }, { replace: true });
   return html`<section class="publish-box" aria-label="Publish">
     <div class="publish-head">
       <button type="button" class="button bare" data-testid="publish" aria-expanded=${String(open)} onClick=${show}>
         <${Icon} name="send" />Publish a message</button>
-      ${open && html`<${Button} kind="bare" icon="close" label="Close the publish box" onClick=${() => change({ publish: undefined }, { replace: true })} />`}
+      ${open && html`<${Button} kind="bare" icon="close" label="Close the publish box" onClick=${close} />`}
     </div>
     ${open && html`<${Open} topic=${topic} node=${node} inputRef=${input} />`}
   </section>`;

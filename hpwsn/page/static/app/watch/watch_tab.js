@@ -22,10 +22,15 @@ export function FollowState({ followed, total, filter }) {
   const frozen = useShared((shared) => shared.paused);
   const { connection, paused, missed, rate, skipped } = followed;
   if (frozen) return html`<${State} shape="paused">Live updates are paused<//>`;
-  if (connection !== "open") return html`<${State} shape=${CONNECTIONS[connection][0]}>${CONNECTIONS[connection][1]}<//>`;
-  const words = filter && total !== undefined ? `${figure(rate)} /s match, of ${figure(total)} /s` : `${figure(rate)} /s`;
-  return html`<${State} shape=${paused ? "paused" : "live"}>${paused ? `paused · ${count(missed)} new` : words}<//>
-    <span class="dim" data-testid="watch-skipped" title=${`At most ${MOST_RATE} messages a second are shown`}>${skipped ? `${count(skipped)} skipped` : "none skipped"}</span>`;
+  if (connection !== "open") {
+    const [shape, told] = CONNECTIONS[connection];
+    return html`<${State} shape=${shape}>${told}<//>`;
+  }
+  const part = filter && total !== undefined ? ` match, of ${figure(Math.max(rate, total))} /s` : "";
+  const words = paused ? `paused · ${count(missed)} new` : `${figure(rate)} /s${part}`;
+  const limit = `At most ${MOST_RATE} messages a second are shown`;
+  return html`<${State} shape=${paused ? "paused" : "live"}>${words}<//>
+    <span class="dim" data-testid="watch-skipped" title=${limit}>${skipped ? `${count(skipped)} skipped` : "none skipped"}</span>`;
 }
 
 /** Why a topic cannot be read, with what to do. */
@@ -40,7 +45,16 @@ export function Trouble({ followed }) {
   const { connection, error, lostAt, retry } = followed;
   if (connection === "refused" && error) return html`<${Refused} error=${error} onRetry=${retry} />`;
   if (connection !== "lost") return null;
-  return html`<p class="note" role="status"><span>Not updated since <${Clock} at=${lostAt / 1000} />. ${error ? wordsOf(error) : "The node does not answer."}</span></p>`;
+  const words = error ? wordsOf(error) : "The node does not answer.";
+  return html`<p class="note" role="status"><span>Not updated since <${Clock} at=${lostAt / 1000} />. ${words}</span></p>`;
+}
+
+/** What stands in the place of rows while there are none. */
+function Waiting({ topic, filter, connection }) {
+  if (connection === "connecting") return html`<${Loading} />`;
+  if (connection === "refused") return null;
+  return html`<${Notice} kind="empty"><p>Waits for the next message on <b><${Text}>${topic}<//></b> and all
+    below it${filter ? " that matches the filter" : ""}.</p><//>`;
 }
 
 function Watch({ topic, node }) {
@@ -49,18 +63,19 @@ function Watch({ topic, node }) {
   const figures = useTopicFigures(topic, node);
   const { rows, paused, missed, connection } = followed;
   const again = useCallback((target, text) => openDraft(topic, target, text), [topic]);
+  const turn = paused ? followed.resume : followed.pause;
   return html`
     <${FilterField} topic=${topic} node=${node} testid="watch-filter" />
     <div class="watch-state">
       <${FollowState} followed=${followed} total=${figures?.rate_below} filter=${filter} />
-      <${Button} kind="bare" icon=${paused ? "play" : "pause"} testid="watch-pause" onClick=${paused ? followed.resume : followed.pause}>
-        ${paused ? "Resume" : "Pause"}<//>
+      <${Button} kind="bare" icon=${paused ? "play" : "pause"} testid="watch-pause" onClick=${turn}>${paused ? "Resume" : "Pause"}<//>
     </div>
-    ${paused && missed > 0 && html`<button type="button" class="newer" onClick=${followed.resume}><${Icon} name="up" />Show ${counted(missed, "new message")}</button>`}
+    ${paused && missed > 0 && html`<button type="button" class="newer" onClick=${turn}>
+      <${Icon} name="up" />Show ${counted(missed, "new message")}</button>`}
     <${Trouble} followed=${followed} />
     <${MessageList} rows=${rows} topic=${topic} node=${node} label="Messages" again=${again}
         testid=${(event) => (event.earlier ? "earlier-event" : "watch-event")}>
-      ${!rows.length && (connection === "connecting" ? html`<${Loading} />` : connection !== "refused" && html`<${Notice} kind="empty"><p>Waits for the next message on <b><${Text}>${topic}<//></b> and all below it${filter ? " that matches the filter" : ""}.</p><//>`)}
+      ${!rows.length && html`<${Waiting} topic=${topic} filter=${filter} connection=${connection} />`}
     <//>`;
 }
 
