@@ -153,7 +153,7 @@ async def test_the_copied_command_publishes_the_same(open_page: OpenedPages, nod
             assert ended.returncode == 0, ended.stderr
         else:
             words = shlex.split(copied)
-            body = words[words.index("--data-binary") + 1]
+            body = words[words.index("--data-raw") + 1]
             assert json.loads(body) == {"text": "it's $HOME"}
             assert words[-1] == f"{node.base}/topics/ALL%3AALARM%3ASMOKE/events"
     await expect(page.get_by_test_id("watch-event")).to_contain_text("text it's $HOME")
