@@ -83,6 +83,7 @@ class MonitoringDoor:
         response = web.Response(
             text=text + "\n", content_type="application/json", zlib_executor_size=COMPRESSED_ELSEWHERE
         )
+        response.headers["Vary"] = "Accept-Encoding"
         response.enable_compression()
         return response
 

@@ -93,7 +93,7 @@ async def test_a_command_for_the_terminal_is_quoted(node: NodeProcess, open_page
         }"""
     )
     assert command == (
-        "curl -s -X POST -H 'Content-Type: application/json' --data-binary "
+        "curl -s -X POST -H 'Content-Type: application/json' --data-raw "
         f"""'{{"it'\\''s": "$HOME"}}' '{node.base}/topics/a/events?id=a+b'"""
     )
 

@@ -558,7 +558,7 @@ async def test_every_action_of_a_menu_can_be_copied_as_a_command(
     copied = await page.evaluate("navigator.clipboard.readText()")
     assert copied.startswith("curl -s -X POST")
     assert f"'{node.base}/topics/changes'" in copied
-    body = json.loads(copied.split("--data-binary '")[1].split("' ")[0])
+    body = json.loads(copied.split("--data-raw '")[1].split("' ")[0])
     assert (body["changes"][0]["op"], body["changes"][0]["below"]) == ("remove", 2)
 
 

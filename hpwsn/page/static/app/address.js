@@ -27,9 +27,6 @@ export const useAddress = (select) => useStore(store, select);
 /** One parameter of the query; undefined if it is not there. */
 export const useParameter = (name) => useStore(store, (found) => found.query[name]);
 
-/** Calls a listener at each change of the address; returns what ends that. */
-export const onAddress = (listener) => store.subscribe(listener);
-
 /** The relative URL of a view. Scope and range are kept, unless the query has them. */
 export function href(view, query = {}) {
   const kept = Object.fromEntries(KEPT.map((name) => [name, store.get().query[name]]));

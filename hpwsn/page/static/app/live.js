@@ -22,7 +22,8 @@ let rest = 0;
 let own = { figures: null, at: 0 };
 
 function told(kind, data) {
-  const { live, cluster } = state.get();
+  const { live, cluster, paused } = state.get();
+  if (paused) return;
   if (kind === "status" && data.figures) {
     own = { figures: { ...data.figures, ...ratesBetween(live.status, data) }, at: Date.now() };
   }
@@ -48,6 +49,7 @@ function heard(event) {
 }
 
 function away(error) {
+  if (state.get().paused) return;
   state.set({ connection: "away", problem: error?.message ?? null });
 }
 
@@ -77,6 +79,7 @@ export async function ask() {
   asking = true;
   try {
     const [answer, status] = await Promise.all([get("cluster"), followed ? null : get(statusPath())]);
+    if (state.get().paused) return;
     if (status) told("status", status);
     const cluster = merged({ ...answer, at: Date.now() }, state.get().live.topology);
     state.set({ cluster, heard: Date.now() });

@@ -47,15 +47,17 @@ function Page() {
 }
 
 let started = false;
+let again = 0;
 
 async function start() {
+  clearTimeout(again);
   try {
     await loadSession();
     if (!started) startLive();
     started = true;
   } catch (error) {
     state.set({ problem: wordsOf(error), connection: "away" });
-    if (error.status !== 401) setTimeout(start, 2000);
+    if (error.status !== 401) again = setTimeout(start, 2000);
   }
 }
 

@@ -1,6 +1,6 @@
 // What all views share: the session, the cluster, what the live stream told, and the choices of the user.
 import { ApiError, get, onRefused, setOwn } from "./api.js";
-import { address, change, useParameter } from "./address.js";
+import { change, useParameter } from "./address.js";
 import { setZone, visible } from "./format.js";
 import { createStore, useStore } from "./store.js";
 
@@ -115,5 +115,3 @@ export function wordsOf(error) {
   if (error instanceof ApiError) return visible(error.message);
   return visible(`The page failed: ${error?.message ?? error}`);
 }
-
-export const currentView = () => address().view;

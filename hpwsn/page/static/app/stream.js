@@ -41,10 +41,10 @@ export function eventParser() {
 }
 
 /**
- * Reads a stream until `close`. `url` is a function, so that it can change between connections.
+ * Reads a stream of a node until `close`. `url` is a function, so that it can change between connections.
  * `onEvent({type, data, id})`; `onState("connecting" | "open" | "lost" | "hidden" | "refused", error)`.
  */
-export function openStream({ url, onEvent, onState = () => {}, lastId }) {
+export function openStream({ url, node, onEvent, onState = () => {}, lastId }) {
   let stopped = false;
   let last = lastId;
   let pause = FIRST_PAUSE;
@@ -72,32 +72,32 @@ export function openStream({ url, onEvent, onState = () => {}, lastId }) {
       if (connection === mine) again();
     } catch (error) {
       if (connection !== mine) return;
-      if (error.status >= 400 && error.status < 500) {
-        onState("refused", error);
-        if (error.status !== 429) return;
-      }
-      again(error);
+      if (error.isFinal) onState("refused", error);
+      else again(error);
     } finally {
       if (connection === mine) clearTimeout(silence);
     }
   }
 
   async function follow(mine) {
-    const wanted = headers({ Accept: "text/event-stream" });
+    const wanted = headers({ Accept: "text/event-stream" }, node);
     if (last !== undefined) wanted["Last-Event-ID"] = last;
     heard();
     const response = await fetch(url(), {
       headers: wanted, signal: mine.signal, credentials: "omit", cache: "no-store", redirect: "error",
     });
-    if (!response.ok) throw await errorOf(response);
+    if (!response.ok) throw await errorOf(response, node);
+    if (!response.headers.get("Content-Type")?.startsWith("text/event-stream")) {
+      throw new Error("the answer is not a stream; a proxy may stand before the node");
+    }
     onState("open");
-    pause = FIRST_PAUSE;
     const parser = eventParser();
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
     for (;;) {
       const { done, value } = await reader.read();
       if (done || connection !== mine) return;
       heard();
+      pause = FIRST_PAUSE;
       for (const event of parser.push(value)) {
         if (event.id !== undefined) last = event.id;
         if (event.data !== "") onEvent(event);
@@ -136,7 +136,6 @@ export function openStream({ url, onEvent, onState = () => {}, lastId }) {
       removeEventListener("online", seen);
       drop();
     },
-    lastId: () => last,
   };
 }
 

@@ -50,8 +50,10 @@ function NodeChoice({ node }) {
   const cluster = useShared((shared) => shared.cluster);
   const names = (cluster?.clusters ?? []).flatMap((each) => each.nodes.map((one) => one.name));
   if (names.length < 2) return null;
-  return html`<select aria-label="Node" data-testid="figures-node" value=${node} onChange=${(event) => change({ scope: `node:${event.target.value}` })}>
-    ${names.map((name) => html`<option key=${name} value=${name} selected=${name === node}>${oneLine(name)}</option>`)}</select>`;
+  return html`<select aria-label="Node" data-testid="figures-node" value=${node}
+    onChange=${(event) => change({ scope: `node:${event.target.value}` })}>
+    ${names.map((name) => html`<option key=${name} value=${name} selected=${name === node}>
+      ${oneLine(name)}</option>`)}</select>`;
 }
 
 /** The tab "All figures"; `text` is the search. */
@@ -65,18 +67,23 @@ export function AllFigures({ text }) {
   const items = text ? all.filter((each) => matches(each, text)) : all;
   useEffect(() => { if (status || error) markReady(); }, [status, error]);
   const list = { items, loading: !status && !error, error, updated, partial: [], refresh };
-  const row = (each, index) => html`<tr key=${each.path} aria-rowindex=${index + 2} data-testid="figure" data-figure=${each.path}>
+  const row = (each, index) => html`<tr key=${each.path} aria-rowindex=${index + 2} data-testid="figure"
+    data-figure=${each.path}>
     <td class="c3 dim"><${Text}>${each.group}<//></td>
     <td class="c1"><${Text}>${each.name}<//></td>
     <td class="c2 number clip-value" title=${oneLine(each.value)}><${Text}>${each.shown}<//></td>
     <td class="c4 dim">${each.unit}</td></tr>`;
   return html`<section class="panel fill" aria-label=${`All figures of ${oneLine(node ?? "the node")}`}>
-    <header><h2><${Text}>${node}<//></h2><span class="dim">${count(items.length)} of ${count(all.length)} figures</span>
-      <span class="header-end"><${NodeChoice} node=${node} /><${CurlButton} request=${{ path: "status", node }} /></span></header>
-    <${ListState} list=${list} filtered=${Boolean(text)} empty="A node tells its figures here." onClear=${() => change({ q: undefined }, { replace: true })} />
+    <header><h2><${Text}>${node}<//></h2><span class="dim">
+      ${count(items.length)} of ${count(all.length)} figures</span>
+      <span class="header-end"><${NodeChoice} node=${node} /><${CurlButton}
+        request=${{ path: "status", node }} /></span></header>
+    <${ListState} list=${list} filtered=${Boolean(text)} empty="A node tells its figures here."
+      onClear=${() => change({ q: undefined }, { replace: true })} />
     ${items.length > 0 && html`<div class="wrap" tabindex="0" role="region" aria-label="Figures">
       <table class="cards figures-table" aria-rowcount=${items.length + 1} data-testid="figures">
-        <thead><tr aria-rowindex="1"><th scope="col">Group</th><th scope="col">Figure</th><th scope="col" class="number">Value</th><th scope="col">Unit</th></tr></thead>
+        <thead><tr aria-rowindex="1"><th scope="col">Group</th><th scope="col">Figure</th><th scope="col"
+          class="number">Value</th><th scope="col">Unit</th></tr></thead>
         <${VirtualRows} items=${items} height=${height} row=${row} columns=${4} />
       </table></div>`}
   </section>`;

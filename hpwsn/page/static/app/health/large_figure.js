@@ -36,12 +36,16 @@ function ValueTable({ chart, nodes, histories, unit }) {
   const columns = nodes.flatMap((node) => chart.series.map((each) => ({ ...each, node: node.name })));
   const row = (time, index) => html`<tr key=${time} aria-rowindex=${index + 2}>
     <th scope="row" class="value-time" title=${dateTime(time)}>${clock(time)}</th>
-    ${columns.map(({ node, metric }) => html`<td key=${`${node} ${metric}`} class="number">${valueOf(chart, histories[node], metric, time, unit)}</td>`)}</tr>`;
+    ${columns.map(({ node, metric }) => html`<td key=${`${node} ${metric}`} class="number">
+      ${valueOf(chart, histories[node], metric, time, unit)}</td>`)}</tr>`;
   return html`<section class="panel values" aria-label="Values"><header><h2>Values</h2>
       <span class="dim">${chart.title}${unit.unit && ` in ${unit.unit}`}: mean, and (least–greatest) where they differ</span></header>
-    <div class="wrap" tabindex="0" role="region" aria-label="Table of values"><table aria-rowcount=${times.length + 1} data-testid="values">
+    <div class="wrap" tabindex="0" role="region" aria-label="Table of values"><table
+      aria-rowcount=${times.length + 1} data-testid="values">
       <thead><tr aria-rowindex="1"><th scope="col">Time</th>
-        ${columns.map(({ node, metric, label }) => html`<th scope="col" class="number" key=${`${node} ${metric}`}><${Text}>${node}<//>${chart.series.length > 1 && ` ${label}`}</th>`)}</tr></thead>
+        ${columns.map(({ node, metric, label }) => html`<th scope="col" class="number"
+          key=${`${node} ${metric}`}><${Text}>${node}<//>
+          ${chart.series.length > 1 && ` ${label}`}</th>`)}</tr></thead>
       <${VirtualRows} items=${times} height=${ROW} row=${row} columns=${columns.length + 1} />
     </table></div></section>`;
 }
@@ -51,13 +55,17 @@ export function LargeFigure({ chart, nodes, found, end }) {
   const unit = unitOf(chart, end);
   return html`<div class="tools">
       <${Button} icon="left" onClick=${() => change({ id: undefined })}>All charts<//>
-      <h2>${chart.title} <small class="dim">${unit.unit}</small></h2>${chart.line && html`<span class="dim">Dotted line: ${chart.line.words}</span>`}
+      <h2>${chart.title} <small class="dim">${unit.unit}</small></h2>${chart.line && html`<span
+        class="dim">Dotted line: ${chart.line.words}</span>`}
     </div>
-    ${nodes.map((node) => html`<section class="panel large" key=${node.name} aria-label=${`${chart.title} of ${oneLine(node.name)}`} data-testid="node"
+    ${nodes.map((node) => html`<section class="panel large" key=${node.name}
+      aria-label=${`${chart.title} of ${oneLine(node.name)}`} data-testid="node"
         data-name=${node.name} data-state=${node.state}>
       <header><${NodeState} node=${node} /><h2><${Text}>${node.name}<//></h2></header>
-      ${found.errors[node.name] && html`<p class="note">Its figures are not updated: ${wordsOf(found.errors[node.name])}</p>`}
-      <${FigureChart} chart=${chart} history=${found.histories[node.name]} node=${node.name} end=${end} height=${220} large />
+      ${found.errors[node.name] && html`<p
+        class="note">Its figures are not updated: ${wordsOf(found.errors[node.name])}</p>`}
+      <${FigureChart} chart=${chart} history=${found.histories[node.name]} node=${node.name} end=${end}
+        height=${220} large />
     </section>`)}
     <${ValueTable} chart=${chart} nodes=${nodes} histories=${found.histories} unit=${unit} />`;
 }

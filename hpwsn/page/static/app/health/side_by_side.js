@@ -47,19 +47,26 @@ export function SideBySide({ text }) {
   const list = { items, loading: !cluster, error: null, updated: heard, partial: [], refresh() {} };
   const dead = nodes.filter((node) => node.state !== "alive").map((node) => node.name);
   const open = (node) => go("health", { tab: "figures", scope: `node:${node.name}` });
-  const row = (node, index) => html`<tr key=${node.name} class="opens" tabindex="0" aria-rowindex=${index + 2} data-testid="node" data-name=${node.name}
-      data-state=${node.state} onClick=${() => open(node)} onKeyDown=${(event) => { if (event.key === "Enter") open(node); }}>
+  const row = (node, index) => html`<tr key=${node.name} class="opens" tabindex="0" aria-rowindex=${index + 2}
+    data-testid="node" data-name=${node.name}
+      data-state=${node.state} onClick=${() => open(node)}
+        onKeyDown=${(event) => { if (event.key === "Enter") open(node); }}>
     <td class="c1 pinned"><${Text}>${node.name}<//></td><td class="c2"><${NodeState} node=${node} /></td>
-    ${COLUMNS.map(([name, title, show, card]) => html`<td key=${name} class=${`number ${card ?? ""}`} data-label=${card ? title : null}>${show(node.figures?.[name] ?? null)}</td>`)}</tr>`;
+    ${COLUMNS.map(([name, title, show, card]) => html`<td key=${name} class=${`number ${card ?? ""}`}
+      data-label=${card ? title : null}>${show(node.figures?.[name] ?? null)}</td>`)}</tr>`;
   const onSort = (next) => change({ sort: next }, { replace: true });
   return html`<section class="panel fill" aria-label="Figures of all nodes">
-    <header><h2>All nodes</h2><span class="dim">Figures of their last heartbeats</span><${CurlButton} request=${{ path: "cluster" }} /></header>
-    <${ListState} list=${list} filtered=${Boolean(wanted)} dead=${dead} onClear=${() => change({ q: undefined }, { replace: true })}
+    <header><h2>All nodes</h2><span class="dim">Figures of their last heartbeats</span><${CurlButton}
+      request=${{ path: "cluster" }} /></header>
+    <${ListState} list=${list} filtered=${Boolean(wanted)} dead=${dead}
+      onClear=${() => change({ q: undefined }, { replace: true })}
       empty=${html`The nodes that register at the admin node are here. Start one with <code>hpwsn serve --admin URL --cluster NAME</code>.`} />
     ${items.length > 0 && html`<div class="wrap" tabindex="0" role="region" aria-label="Figures of all nodes">
-      <table class="cards side-by-side" aria-rowcount=${items.length + 1} data-testid="side-by-side"><thead><tr aria-rowindex="1">
+      <table class="cards side-by-side" aria-rowcount=${items.length + 1} data-testid="side-by-side"><thead><tr
+        aria-rowindex="1">
         <${SortHead} field="name" sort=${sort} onSort=${onSort} class="pinned">Node<//><th scope="col">State</th>
-        ${COLUMNS.map(([name, title]) => html`<${SortHead} key=${name} field=${name} sort=${sort} onSort=${onSort} class="number">${title}<//>`)}</tr></thead>
+        ${COLUMNS.map(([name, title]) => html`<${SortHead} key=${name} field=${name} sort=${sort}
+          onSort=${onSort} class="number">${title}<//>`)}</tr></thead>
         <${VirtualRows} items=${items} height=${height} row=${row} columns=${COLUMNS.length + 2} />
       </table></div>`}
   </section>`;

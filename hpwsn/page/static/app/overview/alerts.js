@@ -99,7 +99,8 @@ function linkOf(alert, nodes, own) {
   }
   const worst = alert.view === "subscriptions" && alert.text.match(/the worst is (\S+) for /)?.[1];
   if (worst) return { text: "Show subscription", to: href("subscriptions", { scope, id: worst }) };
-  return { text: LINKS[alert.view] ?? "Show", to: href(alert.view in LINKS ? alert.view : "health", { scope }) };
+  const view = Object.hasOwn(LINKS, alert.view) ? alert.view : "health";
+  return { text: LINKS[alert.view] ?? "Show", to: href(view, { scope }) };
 }
 
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);

@@ -18,7 +18,7 @@ const WORDS = { "5m": "Last 5 minutes", "1h": "Last hour", "24h": "Last 24 hours
 /** The range of the address; five minutes without one, as in the API. */
 function useRange() {
   const range = useParameter("range");
-  return range in RANGES ? range : "5m";
+  return Object.hasOwn(RANGES, range ?? "") ? range : "5m";
 }
 
 /** The whole view. */

@@ -46,13 +46,14 @@ function Confirmation({ close, title, body, verb, danger, note, request, run }) 
       setBusy(false);
     }
   }
-  return html`<${Dialog} title=${title} close=${() => close()}>
+  const cancel = () => { if (!busy) close(); };
+  return html`<${Dialog} title=${title} close=${cancel}>
     <div class="dialog-body">${typeof body === "string" ? html`<p>${body}</p>` : body}</div>
     ${error && html`<p class="note bad" role="alert">${wordsOf(error)}</p>`}
     <div class="dialog-foot">
       <span class="dim">${note}</span>
       ${request && html`<${CurlButton} request=${request} />`}
-      <${Button} testid="cancel" onClick=${() => close()}>Cancel<//>
+      <${Button} testid="cancel" disabled=${busy} onClick=${cancel}>Cancel<//>
       <${Button} kind=${danger ? "danger" : "first"} testid="ok" disabled=${busy} autofocus=${!danger} onClick=${go}>${verb}<//>
     </div>
   <//>`;

@@ -79,12 +79,13 @@ const compare = (left, right) => {
  * process alone. `order(left, right)` sorts the items of several nodes. Returns {items, total, counts, loading,
  * error, partial: [{node, error}], updated, more(), refresh()}; items have the field `at`, the node asked.
  */
-export function useList({ path, query, nodes, key, order, every = REFRESH }) {
+export function useList({ path, query, nodes, order, every = REFRESH }) {
   const [found, setFound] = useState(null);
   const wanted = JSON.stringify([path, query, nodes]);
   const now = useRef(null);
   const limit = useRef(PAGE);
   const loaded = useRef(false);
+  const interval = useRef(every);
   now.current = wanted;
 
   const load = useCallback(async () => {
@@ -103,7 +104,8 @@ export function useList({ path, query, nodes, key, order, every = REFRESH }) {
       if (!document.hidden && !(state.get().paused && loaded.current)) await load();
       loaded.current = true;
       // Long lists take longer to send than they stay new.
-      if (!stopped && every) timer = setTimeout(loop, every * Math.max(1, limit.current / LARGEST_PAGE));
+      interval.current = every * Math.max(1, limit.current / LARGEST_PAGE);
+      if (!stopped && every) timer = setTimeout(loop, interval.current);
     }
     loaded.current = false;
     loop();
@@ -120,11 +122,13 @@ export function useList({ path, query, nodes, key, order, every = REFRESH }) {
     load();
   }, [found, load, wanted]);
 
-  const fresh = found?.asked === wanted ? found : null;
+  let fresh = found?.asked === wanted ? found : null;
+  // What may not be seen any more is not shown either.
+  if (fresh?.error?.status === 403) fresh = { ...fresh, items: [], total: null, counts: {} };
   return {
     items: fresh?.items ?? [], total: fresh?.total ?? null, counts: fresh?.counts ?? {}, loading: !fresh,
     error: fresh?.error ?? null, partial: fresh?.partial ?? [], updated: fresh?.updated ?? null, more, refresh: load,
-    key,
+    interval: interval.current,
   };
 }
 
@@ -187,7 +191,7 @@ export function ListState({ list, filtered, empty, onClear, dead = [] }) {
     const since = updated && html` Not updated since ${clock(updated / 1000)}.`;
     notes.push(html`<p class="note bad" role="alert" key="error"><span>${wordsOf(error)}${since}</span>
       <${Button} onClick=${list.refresh}>Try again<//></p>`);
-  } else if (!paused && updated && Date.now() - updated > 4 * REFRESH) {
+  } else if (!paused && updated && list.interval && Date.now() - updated > 4 * list.interval) {
     notes.push(html`<p class="note" key="stale">Not updated since ${clock(updated / 1000)}.</p>`);
   }
   for (const node of dead) notes.push(html`<p class="note" key=${`dead ${node}`}><${Text}>${node}<//> is dead: what it has is not listed.</p>`);

@@ -7,7 +7,7 @@ import { combined } from "../figures.js";
 import { Icon, Mark } from "../icons.js";
 import { showHelp } from "../keys.js";
 import { setPaused } from "../live.js";
-import { choose, nodesOf, scopeName, setScope, useScope, useShared } from "../state.js";
+import { choose, nodesOf, scopeName, setScope, state, useScope, useShared } from "../state.js";
 import { VIEWS } from "../views.js";
 import { Button, Menu, State, Text } from "../parts/controls.js";
 import { Search } from "./search.js";
@@ -27,7 +27,7 @@ function useNumbers() {
     const look = () => get("streams", { query: { limit: 1 } })
       .then((found) => setStreams(found.total ?? found.items.length)).catch(() => setStreams(null));
     look();
-    const timer = setInterval(() => { if (!document.hidden) look(); }, 30_000);
+    const timer = setInterval(() => { if (!document.hidden && !state.get().paused) look(); }, 30_000);
     return () => clearInterval(timer);
   }, [kind]);
   const sum = (name) => combined(name, alive.map((node) => node.figures?.[name]));

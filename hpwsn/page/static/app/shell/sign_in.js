@@ -1,22 +1,41 @@
 // Asks for a bearer token when the node wants one. The token stays in this tab and ends with it.
 import { html, useState } from "../html.js";
-import { setToken, token } from "../api.js";
-import { loadSession, state, wordsOf } from "../state.js";
+import { ApiError, errorOf, get, headers, setToken, token } from "../api.js";
+import { state, wordsOf } from "../state.js";
 import { Button } from "../parts/controls.js";
 import { Dialog } from "../parts/dialogs.js";
+
+/** Asks for the address that refused again, with the new token; throws if it is refused too. */
+async function judge({ url, node }) {
+  if (!url?.includes("/events")) {
+    await get("session", { node });
+    return;
+  }
+  const address = new URL(url);
+  address.search = "";
+  let response;
+  try {
+    const asked = { method: "HEAD", headers: headers({}, node), credentials: "omit", cache: "no-store" };
+    response = await fetch(address, asked);
+  } catch {
+    throw new ApiError(0, "The node does not answer. Check that it runs, and try again.");
+  }
+  if (response.status === 401) throw new ApiError(401, "The node refuses this token.");
+  if (!response.ok) throw await errorOf(response, node);
+}
 
 export function SignIn({ error }) {
   const [text, setText] = useState("");
   const [problem, setProblem] = useState(null);
   const close = () => state.set({ signIn: null });
   async function use() {
-    const before = token();
-    setToken(text.trim());
+    const before = token(error.node);
+    setToken(text.trim(), error.node);
     try {
-      await loadSession();
+      await judge(error);
       location.reload();
     } catch (failed) {
-      setToken(before);
+      setToken(before, error.node);
       setProblem(failed);
     }
   }
@@ -29,7 +48,7 @@ export function SignIn({ error }) {
       ${problem && html`<p class="note bad" role="alert">${wordsOf(problem)}</p>`}
     </div>
     <div class="dialog-foot"><span class="dim">It is kept in this tab only.</span>
-      ${token() && html`<${Button} onClick=${() => { setToken(""); location.reload(); }}>Forget the token<//>`}
+      ${token(error.node) && html`<${Button} onClick=${() => { setToken("", error.node); location.reload(); }}>Forget the token<//>`}
       <${Button} testid="cancel" onClick=${close}>Cancel<//>
       <${Button} kind="first" testid="ok" disabled=${!text.trim()} onClick=${use}>Use token<//></div>
   <//>`;

@@ -65,8 +65,10 @@ function FilterField({ item, filter }) {
       setProblem(error);
     }
   }
-  return html`<${Field} icon="filter" label="Filter" hint="Filter, for example cid = 'cam-1'" mono value=${text} invalid=${problem} testid="plot-filter"
-      onText=${(next) => { setText(next); setProblem(null); }} onEnter=${use} onClear=${() => { setText(""); use(""); }} />
+  return html`<${Field} icon="filter" label="Filter" hint="Filter, for example cid = 'cam-1'" mono value=${text}
+    invalid=${problem} testid="plot-filter"
+      onText=${(next) => { setText(next); setProblem(null); }} onEnter=${use}
+        onClear=${() => { setText(""); use(""); }} />
     ${problem && html`<p class="note bad" role="alert"><span>${wordsOf(problem)}</span></p>`}`;
 }
 
@@ -109,17 +111,22 @@ export function LivePlot({ item }) {
   const series = useMemo(() => [{ label: field ?? "value", tone: "accent", values, dots: true }], [values, field]);
   const span = useMemo(() => [now - SPAN, now], [now]);
   return html`<div class="tools plot-tools">
-      <label class="plot-field">Field <select data-testid="plot-field" value=${field} disabled=${!names.length} onChange=${(event) => change({ as: event.target.value }, { replace: true })}>
-        ${names.map((name) => html`<option key=${name} value=${name} selected=${name === field}>${oneLine(name)}</option>`)}
+      <label class="plot-field">Field <select data-testid="plot-field" value=${field} disabled=${!names.length}
+        onChange=${(event) => change({ as: event.target.value }, { replace: true })}>
+        ${names.map((name) => html`<option key=${name} value=${name} selected=${name === field}>
+          ${oneLine(name)}</option>`)}
         ${!names.length && html`<option>none yet</option>`}</select></label>
       <${CurlButton} request=${{ path: eventsPath(item.topic), node: item.at, query: { max_rate: MAX_RATE, filter }, accept: "text/event-stream" }} />
     </div>
     <${FilterField} item=${item} filter=${filter} />
     ${problem && html`<p class="note bad" role="alert"><span>${wordsOf(problem)}</span></p>`}
     <div class="figure live-plot" data-testid="live-plot" data-values=${values.length} data-last=${found?.last}>
-      <div class="figure-head"><h3>Last 5 minutes</h3><span class="figure-values"><span class="figure-value"><b>${figure(shown)}</b></span></span></div>
-      <${Chart} times=${times} series=${series} top=${niceCeiling(found?.greatest ?? 0)} bottom=${low && -niceCeiling(-low)} span=${span} height=${220} sync=${GROUP}
-        label=${`${oneLine(field ?? "Values")}, last 5 minutes`} format=${short} valueText=${() => String(figure(shown))} />
+      <div class="figure-head"><h3>Last 5 minutes</h3><span class="figure-values"><span class="figure-value"><b>
+        ${figure(shown)}</b></span></span></div>
+      <${Chart} times=${times} series=${series} top=${niceCeiling(found?.greatest ?? 0)}
+        bottom=${low && -niceCeiling(-low)} span=${span} height=${220} sync=${GROUP}
+        label=${`${oneLine(field ?? "Values")}, last 5 minutes`} format=${short}
+          valueText=${() => String(figure(shown))} />
     </div>
     <${Told} values=${values} found=${found} told=${told} />`;
 }

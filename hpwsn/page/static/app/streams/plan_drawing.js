@@ -26,7 +26,8 @@ function Box({ box }) {
     <title>${oneLine([title, text, more].filter(Boolean).join(" · "))}</title>
     <rect x=${x} y=${y} width=${width} height=${height} rx="6" />
     <text class="plan-title" x=${x + 10} y=${y + (text ? 18 : 33)}>${cut(title, TITLE)}</text>
-    ${text && lines(text).map((line, index) => html`<text key=${index} class="plan-text" x=${x + 10} y=${y + 34 + 14 * index}>${line}</text>`)}
+    ${text && lines(text).map((line, index) => html`<text key=${index} class="plan-text" x=${x + 10}
+      y=${y + 34 + 14 * index}>${line}</text>`)}
   </g>`;
 }
 
@@ -46,9 +47,12 @@ export function PlanDrawing({ service }) {
     return { ...found, drawn: placed(found.boxes) };
   }, [key]);
   return html`<div class="plan" tabindex="0" role="region" aria-label="Plan" data-testid="plan">
-      <svg width=${drawn.width} height=${drawn.height} viewBox=${`0 0 ${drawn.width} ${drawn.height}`} aria-hidden="true" focusable="false">
-        <defs><marker id="plan-arrow" viewBox="0 0 6 6" refX="1" refY="3" markerWidth="6" markerHeight="6" orient="auto"><path d="M0 0 6 3 0 6z" /></marker></defs>
-        ${drawn.edges.map(({ id, path, arrow }) => html`<path key=${id} class="plan-edge" d=${path} marker-end=${arrow ? "url(#plan-arrow)" : null} />`)}
+      <svg width=${drawn.width} height=${drawn.height} viewBox=${`0 0 ${drawn.width} ${drawn.height}`}
+        aria-hidden="true" focusable="false">
+        <defs><marker id="plan-arrow" viewBox="0 0 6 6" refX="1" refY="3" markerWidth="6" markerHeight="6"
+          orient="auto"><path d="M0 0 6 3 0 6z" /></marker></defs>
+        ${drawn.edges.map(({ id, path, arrow }) => html`<path key=${id} class="plan-edge" d=${path}
+          marker-end=${arrow ? "url(#plan-arrow)" : null} />`)}
         ${drawn.boxes.map((box) => html`<${Box} key=${box.id} box=${box} />`)}
       </svg>
       <${Words} boxes=${boxes} />

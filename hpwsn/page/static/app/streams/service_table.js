@@ -59,7 +59,8 @@ function Row({ item, open, nodes, properties }) {
 /** `rows` are the hooks of rows with keys, `openKey` is the service in the panel, `nodes` adds a column. */
 export function ServiceTable({ items, height, sort, onSort, rows, openKey, nodes }) {
   const head = { sort, onSort };
-  return html`<div class="wrap"><table class="cards services" role="grid" aria-label="Stream services" aria-rowcount=${items.length + 1}
+  return html`<div class="wrap"><table class="cards services" role="grid" aria-label="Stream services"
+    aria-rowcount=${items.length + 1}
       ref=${rows.table} onKeyDown=${rows.onKeyDown}>
     <thead><tr aria-rowindex="1">
       <${SortHead} field="state" up ...${head}>State<//>
@@ -72,7 +73,8 @@ export function ServiceTable({ items, height, sort, onSort, rows, openKey, nodes
       <${SortHead} field="requests" class="number optional" ...${head}>Requests<//>
       ${nodes && html`<th scope="col" class="optional">Node</th>`}
     </tr></thead>
-    <${VirtualRows} items=${items} height=${height} columns=${nodes ? 9 : 8} row=${(item, index) => html`<${Row} key=${item.key} item=${item}
+    <${VirtualRows} items=${items} height=${height} columns=${nodes ? 9 : 8} row=${(item, index) => html`<${Row}
+      key=${item.key} item=${item}
       open=${item.key === openKey} nodes=${nodes} properties=${rows.row(item.key, index)} />`} />
   </table></div>`;
 }

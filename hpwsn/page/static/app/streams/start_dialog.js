@@ -48,17 +48,21 @@ function StartService({ node, close }) {
   const problems = problem?.body?.problems ?? [];
   return html`<${Dialog} title="Start a service" close=${() => close()} wide>
     <div class="dialog-body">
-      <p>The node <${Text}>${node}<//> checks the definition, runs its job with Spark, and starts it again if it ends.</p>
-      <label>Definition in TOML <textarea class="definition mono" rows="16" spellcheck=${false} value=${text} data-testid="definition"
+      <p>The node <${Text}>
+        ${node}<//> checks the definition, runs its job with Spark, and starts it again if it ends.</p>
+      <label>Definition in TOML <textarea class="definition mono" rows="16" spellcheck=${false} value=${text}
+        data-testid="definition"
         aria-invalid=${problem ? "true" : null} aria-describedby=${problem ? errors : null}
         onInput=${(event) => { setText(event.target.value); setProblem(null); }}></textarea></label>
       ${problem && html`<div class="note bad" role="alert" id=${errors} data-testid="definition-problems"><div>
-        ${problems.length ? html`<ul>${problems.slice(0, MOST).map((each, index) => html`<li key=${index}>${visible(`${placeOf(each)}${each.message}`)}</li>`)}</ul>`
+        ${problems.length ? html`<ul>${problems.slice(0, MOST).map((each, index) => html`<li key=${index}>
+          ${visible(`${placeOf(each)}${each.message}`)}</li>`)}</ul>`
           : visible(wordsOf(problem))}</div></div>`}
     </div>
     <div class="dialog-foot"><span></span><${CurlButton} request=${request} />
       <${Button} testid="cancel" onClick=${() => close()}>Cancel<//>
-      <${Button} kind="first" testid="ok" disabled=${busy || !text.trim()} onClick=${start}>${busy ? "Checking…" : "Start service"}<//></div>
+      <${Button} kind="first" testid="ok" disabled=${busy || !text.trim()} onClick=${start}>
+        ${busy ? "Checking…" : "Start service"}<//></div>
   <//>`;
 }
 

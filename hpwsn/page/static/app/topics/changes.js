@@ -20,7 +20,7 @@ const editors = new Map();
  */
 export function editsOf(node) {
   if (!editors.has(node)) {
-    const store = createStore({ undo: [], draft: null, conflict: null, cut: null, forms: {}, busy: false });
+    const store = createStore({ undo: [], draft: null, conflict: null, cut: null, forms: new Map(), busy: false });
     editors.set(node, { node, store, moved: () => {}, settled: Promise.resolve() });
   }
   return editors.get(node);

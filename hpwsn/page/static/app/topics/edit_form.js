@@ -13,12 +13,13 @@ export function changedValues(before, now) {
 }
 
 /** The form of a topic, {base, values}; undefined if nothing is changed. */
-export const formOf = (edits, topic) => edits.store.get().forms[topic];
+export const formOf = (edits, topic) => edits.store.get().forms.get(topic);
 
 function putForm(edits, topic, form) {
-  const forms = { ...edits.store.get().forms };
-  delete forms[topic];
-  edits.store.set({ forms: form ? { ...forms, [topic]: form } : forms });
+  const forms = new Map(edits.store.get().forms);
+  if (form) forms.set(topic, form);
+  else forms.delete(topic);
+  edits.store.set({ forms });
 }
 
 /** Forgets the unsaved values of a topic, and the conflict about them. */

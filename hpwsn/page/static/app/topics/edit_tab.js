@@ -48,7 +48,7 @@ function Acts({ topic, actions, editing, stop }) {
 
 /** `item` is undefined for a topic that is gone while its form has unsaved values; `children` are more buttons. */
 export function EditTab({ topic, item, tree, edits, actions, editing, children }) {
-  const form = useStore(edits.store, (found) => found.forms[topic]);
+  const form = useStore(edits.store, (found) => found.forms.get(topic));
   const conflict = useStore(edits.store, (found) => (found.conflict?.topic === topic ? found.conflict : null));
   const busy = useStore(edits.store, (found) => found.busy);
   const shown = item ?? form.base;

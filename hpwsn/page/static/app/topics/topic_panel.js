@@ -17,7 +17,7 @@ import { ancestorsOf, lastStep, problemOfName, splitStep } from "./topic_names.j
 
 /** The tabs of the panel, by name in the address. */
 const CONTENTS = { watch: WatchTab, subscribers: SubscribersTab, history: HistoryTab };
-export const tabOf = (name) => (name === "edit" || name in CONTENTS ? name : "watch");
+export const tabOf = (name) => (name === "edit" || Object.hasOwn(CONTENTS, name ?? "") ? name : "watch");
 
 /** A topic of the tree, asked alone if the tree does not show it, and again with each revision: {item, error}. */
 export function useTopic(tree, topic, revision) {
@@ -70,7 +70,7 @@ export function TopicPanel({ tree, topic, item, error, tab, edits, actions, edit
   const node = tree.node;
   const shown = tabOf(tab);
   const Content = CONTENTS[shown];
-  const form = edits.store.get().forms[topic];
+  const form = edits.store.get().forms.get(topic);
   const closed = { topic: undefined, tab: undefined, filter: undefined, as: undefined, publish: undefined };
   const close = () => change(closed);
   const menu = (event) => {

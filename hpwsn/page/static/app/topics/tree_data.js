@@ -304,6 +304,14 @@ class TopicTree {
     this.changed();
   }
 
+  /** Loads open branches again whose load has failed. */
+  loadRest() {
+    for (const topic of this.expanded) {
+      const level = this.levels.get(topic);
+      if (this.items.get(topic)?.children && !this.reloading && (!level || level.old)) this.loadOnce(topic);
+    }
+  }
+
   loadOnce(topic) {
     if (!this.loads.has(topic)) {
       this.loads.set(topic, this.guarded(() => this.loadKnown(topic)).then(() => {
@@ -380,7 +388,7 @@ class TopicTree {
   async poll() {
     if (!this.asks() || this.polling) return;
     this.polling = true;
-    if (this.store.get().loaded) await this.guarded(() => this.readFigures());
+    if (this.store.get().loaded) await this.guarded(() => this.readFigures()).then(() => this.loadRest());
     else if (this.store.get().error) await this.first();
     this.polling = false;
     this.store.set({ figures: this.store.get().figures + 1 });

@@ -1,7 +1,7 @@
 // The side panel of a node: its state, addresses, links, what others hold for it, what happened, what to do.
 import { html, useEffect, useState } from "../html.js";
 import { change, href } from "../address.js";
-import { get, send } from "../api.js";
+import { get, quoted, send } from "../api.js";
 import { bytes, count, counted, oneLine } from "../format.js";
 import { useMay, useShared, wordsOf } from "../state.js";
 import { Ago, Button, Clock, Command, Text } from "../parts/controls.js";
@@ -122,7 +122,7 @@ function Forget({ name }) {
   }
   const address = `${(url ?? "http://ADMIN").replace(/\/$/, "")}/nodes/${encodeURIComponent(name)}`;
   return html`<p class="dim">Nodes are forgotten at the admin node, on its page or by this request:</p>
-    <${Command} prompt="$">${`curl -X DELETE '${address}'`}<//>`;
+    <${Command} prompt="$">${`curl -X DELETE ${quoted(address)}`}<//>`;
 }
 
 function WhatToDo({ node, late }) {

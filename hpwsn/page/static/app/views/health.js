@@ -40,13 +40,16 @@ function Charts({ text, range, opened }) {
     items: refused || !charts.length ? [] : some, loading: !cluster, error: refused, updated: heard, partial: [],
     refresh() {},
   };
-  return html`<${ListState} list=${list} filtered=${Boolean(wanted)} onClear=${() => change({ q: undefined }, { replace: true })}
+  return html`<${ListState} list=${list} filtered=${Boolean(wanted)}
+    onClear=${() => change({ q: undefined }, { replace: true })}
       empty=${html`The nodes that register at the admin node are here. Start one with <code>hpwsn serve --admin URL --cluster NAME</code>.`} />
     ${list.items.length > 0 && (chart
       ? html`<${LargeFigure} chart=${chart} nodes=${some} found=${found} end=${tops[chart.id]} />`
-      : some.map((node) => html`<${NodeCharts} key=${node.name} node=${node} charts=${charts} history=${found.histories[node.name]}
+      : some.map((node) => html`<${NodeCharts} key=${node.name} node=${node} charts=${charts}
+        history=${found.histories[node.name]}
           error=${found.errors[node.name]} tops=${tops} />`))}
-    ${nodes.length > most && html`<p class="more-nodes"><${Button} onClick=${() => setMost(most + SOME)}>Show ${Math.min(SOME, nodes.length - most)} more of ${nodes.length} nodes<//></p>`}`;
+    ${nodes.length > most && html`<p class="more-nodes"><${Button}
+      onClick=${() => setMost(most + SOME)}>Show ${Math.min(SOME, nodes.length - most)} more of ${nodes.length} nodes<//></p>`}`;
 }
 
 export default function Health() {
@@ -55,18 +58,22 @@ export default function Health() {
   const tab = TABS.some(([name]) => name === asked) ? asked : "charts";
   const text = useParameter("q") ?? "";
   const given = useParameter("range");
-  const range = given in RANGES ? given : DEFAULT_RANGE;
+  const range = Object.hasOwn(RANGES, given ?? "") ? given : DEFAULT_RANGE;
   const opened = useParameter("id");
   const hint = tab === "nodes" ? "Find a node" : "Find a figure";
   return html`<div class="head"><div><h1>Health</h1>
       <p>${alive.length} of ${counted(nodes.length, "node")} alive${tab === "charts" && " · one axis per figure, the same for all nodes"}</p></div>
-      ${tab === "charts" && html`<div class="actions"><${Segment} label="Range" options=${RANGE_NAMES} value=${range} onChange=${(next) => change({ range: next })} /></div>`}
+      ${tab === "charts" && html`<div class="actions"><${Segment} label="Range" options=${RANGE_NAMES}
+        value=${range} onChange=${(next) => change({ range: next })} /></div>`}
     </div>
     ${!(tab === "charts" && opened) && html`<div class="tools">
-      <${Segment} label="What to show" options=${TABS} value=${tab} onChange=${(next) => change({ tab: next === "charts" ? undefined : next, id: undefined, q: undefined, sort: undefined })} />
-      <${Field} icon="search" label=${hint} value=${text} testid="figure-search" onText=${(next) => change({ q: next }, { replace: true })}
+      <${Segment} label="What to show" options=${TABS} value=${tab}
+        onChange=${(next) => change({ tab: next === "charts" ? undefined : next, id: undefined, q: undefined, sort: undefined })} />
+      <${Field} icon="search" label=${hint} value=${text} testid="figure-search"
+        onText=${(next) => change({ q: next }, { replace: true })}
         onClear=${() => change({ q: undefined }, { replace: true })} />
-      ${tab === "charts" && html`<span class="dim wide-only">← → move the crosshair, ↑ ↓ choose a chart, Enter opens it</span>`}
+      ${tab === "charts" && html`<span
+        class="dim wide-only">← → move the crosshair, ↑ ↓ choose a chart, Enter opens it</span>`}
     </div>`}
     ${tab === "figures" ? html`<${AllFigures} text=${text} />`
       : tab === "nodes" ? html`<${SideBySide} text=${text} />`

@@ -6,7 +6,7 @@ import { markReady, useMay, useNode, useShared } from "../state.js";
 import { Button, Chip, Command, Field } from "../parts/controls.js";
 import { ListState, Loading, useList } from "../parts/lists.js";
 import { announce } from "../parts/toasts.js";
-import { Absent, useListedNodes } from "../subscriptions/listed_nodes.js";
+import { Absent, NoNode, useListedNodes } from "../subscriptions/listed_nodes.js";
 import { usePhone, useRowHeight, useRows } from "../subscriptions/rows.js";
 import { ServicePanel } from "../streams/service_panel.js";
 import { ServiceTable, useRequestTotals } from "../streams/service_table.js";
@@ -21,7 +21,7 @@ function useServices(names) {
   const q = useParameter("q") ?? "";
   const state = useParameter("state") ?? "";
   const sort = useParameter("sort") ?? DEFAULT_SORT;
-  const list = useList({ path: "streams", nodes: names ?? [], key: "uri" });
+  const list = useList({ path: "streams", nodes: names === undefined ? [] : names });
   const totals = useRequestTotals(useMemo(() => list.items.map((item) => ({ ...item, key: KEY(item) })), [list.items]));
   useEffect(() => { if (list.total > list.items.length) list.more(); }, [list.total, list.items.length]);
   const wanted = q.trim().toLowerCase();
@@ -42,9 +42,11 @@ function Filters({ all, q, state }) {
   const choose = (next) => change({ state: next || undefined, id: undefined });
   return html`<div class="tools scroll" role="group" aria-label="Filters">
     <${Field} icon="search" label="Service, topic or description" value=${q} testid="stream-search"
-      onText=${(text) => change({ q: text || undefined }, { replace: true })} onClear=${() => change({ q: undefined }, { replace: true })} />
+      onText=${(text) => change({ q: text || undefined }, { replace: true })}
+        onClear=${() => change({ q: undefined }, { replace: true })} />
     <${Chip} pressed=${!state} number=${count(all.length)} onClick=${() => choose("")}>All<//>
-    ${present.map((each) => html`<${Chip} key=${each} pressed=${state === each} number=${count(all.filter((item) => item.state === each).length)}
+    ${present.map((each) => html`<${Chip} key=${each} pressed=${state === each}
+      number=${count(all.filter((item) => item.state === each).length)}
       data-testid=${`state-${each}`} onClick=${() => choose(each)}>${STATES[each].word}<//>`)}
   </div>`;
 }
@@ -60,7 +62,8 @@ function Start({ started }) {
     const uri = await startService(node);
     if (uri) started(uri);
   }
-  return html`<${Button} icon="plus" testid="start-service" disabled=${!may || without || !node} title=${why} onClick=${start}>Start a service…<//>`;
+  return html`<${Button} icon="plus" testid="start-service" disabled=${!may || without || !node} title=${why}
+    onClick=${start}>Start a service…<//>`;
 }
 
 export default function Streams() {
@@ -104,10 +107,15 @@ export default function Streams() {
     <${Filters} all=${all} q=${q} state=${state} />
     <div class=${id ? "split open" : "split"}>
       <section class="panel" aria-label="List of stream services">
-        ${ready ? html`<${ListState} list=${{ ...list, items }} filtered=${filtered} onClear=${() => change({ q: undefined, state: undefined })} empty=${html`<${Empty} />`} />` : html`<${Loading} />`}
-        ${items.length > 0 && html`<${ServiceTable} items=${items} height=${height} sort=${sort} rows=${rows} openKey=${openItem?.key} nodes=${alive.length > 1}
+        ${names?.length === 0 ? html`<${NoNode} nodes=${absent} />` : ready ? html`<${ListState}
+          list=${{ ...list, items }} filtered=${filtered}
+          onClear=${() => change({ q: undefined, state: undefined })}
+          empty=${html`<${Empty} />`} />` : html`<${Loading} />`}
+        ${items.length > 0 && html`<${ServiceTable} items=${items} height=${height} sort=${sort} rows=${rows}
+          openKey=${openItem?.key} nodes=${alive.length > 1}
           onSort=${(next) => change({ sort: next === DEFAULT_SORT ? undefined : next }, { replace: true })} />`}
       </section>
-      ${id && ready && html`<${ServicePanel} key=${`${id} ${at ?? ""}`} uri=${id} listed=${openItem} take=${(byKey || phone) && id} close=${close} changed=${list.refresh} />`}
+      ${id && ready && html`<${ServicePanel} key=${`${id} ${at ?? ""}`} uri=${id} listed=${openItem}
+        take=${(byKey || phone) && id} close=${close} changed=${list.refresh} />`}
     </div>`;
 }

@@ -51,7 +51,7 @@ function Known({ cluster }) {
   const phone = usePhone();
   const table = useParameter("as") === "table";
   const tab = useParameter("tab");
-  const measure = tab in MEASURES ? tab : "messages";
+  const measure = Object.hasOwn(MEASURES, tab ?? "") ? tab : "messages";
   remember(nodes);
   useAnnounced(nodes);
   const names = new Set(nodes.map((node) => node.name));
