@@ -306,9 +306,10 @@ class TopicTree {
 
   /** Loads open branches again whose load has failed. */
   loadRest() {
-    for (const topic of this.expanded) {
+    if (this.reloading) return;
+    for (const topic of this.openLevels()) {
       const level = this.levels.get(topic);
-      if (this.items.get(topic)?.children && !this.reloading && (!level || level.old)) this.loadOnce(topic);
+      if (this.items.get(topic)?.children && (!level || level.old)) this.loadOnce(topic);
     }
   }
 
