@@ -6,7 +6,7 @@
 import { send } from "../api.js";
 import { loadSession, wordsOf } from "../state.js";
 import { createStore } from "../store.js";
-import { announce, dismiss, toast } from "../parts/toasts.js";
+import { dismiss, toast } from "../parts/toasts.js";
 import { treeOf } from "./tree_data.js";
 
 const CHANGES = "topics/changes";
@@ -84,7 +84,6 @@ function keepUndo(edits, entry) {
   const kept = { ...entry };
   kept.toast = toast(entry.words, { action: { label: "Undo", run: () => undo(edits, kept) } });
   edits.store.set({ undo: [...edits.store.get().undo.slice(1 - MOST_KEPT), kept] });
-  announce(entry.words);
 }
 
 /** Undoes an edit, without one the last. If others have edited since, says so and forgets it. */

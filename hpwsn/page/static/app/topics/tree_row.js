@@ -40,7 +40,7 @@ function Cells({ item }) {
     <td class="number m c-subscribers"><${Zero} value=${subscribers} words=${count(subscribers)} /></td>
     <td class="number"><div class="topic-rate"><span><${Zero} value=${rate} words=${figure(rate)} /></span>
       <i style=${{ width: `${barOf(rate)}px` }}></i></div></td>
-    <td class="number dim m c-last"><${Ago} at=${item.last?.time} /></td>`;
+    <td class="number dim m c-last" title=${item.last ? null : "of this topic itself"}>${item.last || !item.rate_below ? html`<${Ago} at=${item.last?.time} />` : "–"}</td>`;
 }
 
 const indentOf = (level) => ({ paddingLeft: `${EDGE + (level - 1) * INDENT}px` });

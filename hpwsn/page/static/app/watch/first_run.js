@@ -2,7 +2,7 @@
 import { html, useEffect, useState } from "../html.js";
 import { href } from "../address.js";
 import { eventsPath, urlOf } from "../api.js";
-import { useNode } from "../state.js";
+import { useMay, useNode } from "../state.js";
 import { Command, State, Text } from "../parts/controls.js";
 import { Loading, Notice } from "../parts/lists.js";
 import { problemOfName, stepsOf } from "../topics/topic_names.js";
@@ -39,7 +39,8 @@ function TopicField({ label, topic, testid, onTopic, children }) {
 function Publish({ topic, node, draft, onTopic, onDraft }) {
   const check = usePayloadCheck(draft.text, draft.kind);
   const publication = usePublication(topic, node);
-  const ready = check.ready && !publication.busy && !problemOfName(topic, { deep: true });
+  const may = useMay("publish");
+  const ready = may && check.ready && !publication.busy && !problemOfName(topic, { deep: true });
   const sendIt = () => { if (ready) publication.publish(draft.text, check.kind); };
   return html`<${Step} number="1" title="Publish a message">
     <${TopicField} label="Topic to publish on" topic=${topic} testid="publish-topic" onTopic=${onTopic} />

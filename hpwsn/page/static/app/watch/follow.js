@@ -109,7 +109,7 @@ export function useFollowed(topic, node, filter) {
       const told = error instanceof ApiError ? error : null;
       setConnection(({ lostAt }) => ({ name, error: told, lostAt: name === "lost" ? lostAt ?? Date.now() : null }));
       if (name === "lost" && !lost) announce("Connection lost");
-      if (name === "open" && lost) announce("Connected again. No message was missed.");
+      if (name === "open" && lost) announce("Connected again");
       lost = name === "lost";
     };
     const stop = follow({ topic, node, filter, earlier, opened }, followed.current, { onChange: later, onState });

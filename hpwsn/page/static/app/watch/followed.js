@@ -51,12 +51,6 @@ export function createFollowed(now) {
       held = [];
       missed = 0;
     },
-    clear() {
-      rows = [];
-      held = [];
-      missed = 0;
-      skipped = 0;
-    },
     /** What is shown now: rows, whether it is paused and how many came since, how many were skipped, events/s. */
     view(at) {
       const second = Math.floor(at / 1000);
