@@ -74,16 +74,16 @@ export function AllFigures({ text }) {
     <td class="c2 number clip-value" title=${oneLine(each.value)}><${Text}>${each.shown}<//></td>
     <td class="c4 dim">${each.unit}</td></tr>`;
   return html`<section class="panel fill" aria-label=${`All figures of ${oneLine(node ?? "the node")}`}>
-    <header><h2><${Text}>${node}<//></h2><span class="dim">
-      ${count(items.length)} of ${count(all.length)} figures</span>
-      <span class="header-end"><${NodeChoice} node=${node} /><${CurlButton}
-        request=${{ path: "status", node }} /></span></header>
+    <header><h2><${Text}>${node}<//></h2>
+      <span class="dim">${count(items.length)} of ${count(all.length)} figures</span>
+      <span class="header-end"><${NodeChoice} node=${node} />
+        <${CurlButton} request=${{ path: "status", node }} /></span></header>
     <${ListState} list=${list} filtered=${Boolean(text)} empty="A node tells its figures here."
       onClear=${() => change({ q: undefined }, { replace: true })} />
     ${items.length > 0 && html`<div class="wrap" tabindex="0" role="region" aria-label="Figures">
       <table class="cards figures-table" aria-rowcount=${items.length + 1} data-testid="figures">
-        <thead><tr aria-rowindex="1"><th scope="col">Group</th><th scope="col">Figure</th><th scope="col"
-          class="number">Value</th><th scope="col">Unit</th></tr></thead>
+        <thead><tr aria-rowindex="1"><th scope="col">Group</th><th scope="col">Figure</th>
+          <th scope="col" class="number">Value</th><th scope="col">Unit</th></tr></thead>
         <${VirtualRows} items=${items} height=${height} row=${row} columns=${4} />
       </table></div>`}
   </section>`;

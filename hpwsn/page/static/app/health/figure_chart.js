@@ -48,10 +48,10 @@ function wordsAt(chart, data, index, unit) {
 }
 
 function Values({ found, single }) {
-  return html`<span class="figure-values">${found.map(({ label, tone, value, between }) => html`<span
-    key=${label} class="figure-value">
-    ${single ? between && html`<small>${between}</small>` : html`<i class=${`swatch swatch-${tone}`}
-      aria-hidden="true"></i><small>${label}</small>`}
+  return html`<span class="figure-values">${found.map(({ label, tone, value, between }) => html`
+    <span key=${label} class="figure-value">
+    ${single ? between && html`<small>${between}</small>`
+      : html`<i class=${`swatch swatch-${tone}`} aria-hidden="true"></i><small>${label}</small>`}
     <b>${value}</b></span>`)}</span>`;
 }
 
@@ -74,9 +74,8 @@ export function FigureChart({ chart, history, node, end, height = 96, active = t
       <${Values} found=${found} single=${data.series.length === 1} />
     </div>
     <${Chart} times=${data.times} series=${data.series} top=${end} height=${height} sync=${GROUP}
-      marks=${data.restarts} lines=${lines}
-      label=${`${title} of ${oneLine(node)}`} format=${(value) => short(value * unit.factor)}
-        tabindex=${active ? 0 : -1}
+      marks=${data.restarts} lines=${lines} label=${`${title} of ${oneLine(node)}`}
+      format=${(value) => short(value * unit.factor)} tabindex=${active ? 0 : -1}
       valueText=${(at) => wordsAt(chart, data, at >= 0 ? at : index, unit)} ...${rest} />
   </div>`;
 }

@@ -45,20 +45,19 @@ export function NodeCharts({ node, charts, history, error, tops }) {
   }
 
   return html`<section class="panel node-charts" ref=${place} aria-label=${`Charts of ${oneLine(node.name)}`}
-    data-testid="node" data-name=${node.name}
+      data-testid="node" data-name=${node.name}
       data-state=${node.state} style=${{ minHeight: seen ? null : `${usual}px` }} onKeyDown=${key}>
     <header>
       <${NodeState} node=${node} />
       <h2><${Text}>${node.name}<//></h2>
       <span class="dim wide-only"><${Text}>${node.cluster}<//></span>
-        ${node.representative && html`<${Tag}>represents<//>`}
+      ${node.representative && html`<${Tag}>represents<//>`}
       <${Restarts} history=${history} />
       <a href=${href("health", { tab: "figures", scope: `node:${node.name}` })}>All figures</a>
     </header>
     ${error && html`<p class="note">Its figures are not updated: ${wordsOf(error)}</p>`}
     ${seen && html`<div class="figures">${charts.map((chart) => html`<${FigureChart} key=${chart.id}
-      chart=${chart} history=${history}
-      node=${node.name} end=${tops[chart.id]} active=${chart.id === first}
-        onFocus=${() => setActive(chart.id)} />`)}</div>`}
+      chart=${chart} history=${history} node=${node.name} end=${tops[chart.id]} active=${chart.id === first}
+      onFocus=${() => setActive(chart.id)} />`)}</div>`}
   </section>`;
 }

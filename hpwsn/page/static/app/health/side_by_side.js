@@ -48,9 +48,8 @@ export function SideBySide({ text }) {
   const dead = nodes.filter((node) => node.state !== "alive").map((node) => node.name);
   const open = (node) => go("health", { tab: "figures", scope: `node:${node.name}` });
   const row = (node, index) => html`<tr key=${node.name} class="opens" tabindex="0" aria-rowindex=${index + 2}
-    data-testid="node" data-name=${node.name}
-      data-state=${node.state} onClick=${() => open(node)}
-        onKeyDown=${(event) => { if (event.key === "Enter") open(node); }}>
+      data-testid="node" data-name=${node.name} data-state=${node.state} onClick=${() => open(node)}
+      onKeyDown=${(event) => { if (event.key === "Enter") open(node); }}>
     <td class="c1 pinned"><${Text}>${node.name}<//></td><td class="c2"><${NodeState} node=${node} /></td>
     ${COLUMNS.map(([name, title, show, card]) => html`<td key=${name} class=${`number ${card ?? ""}`}
       data-label=${card ? title : null}>${show(node.figures?.[name] ?? null)}</td>`)}</tr>`;
@@ -62,8 +61,8 @@ export function SideBySide({ text }) {
       onClear=${() => change({ q: undefined }, { replace: true })}
       empty=${html`The nodes that register at the admin node are here. Start one with <code>hpwsn serve --admin URL --cluster NAME</code>.`} />
     ${items.length > 0 && html`<div class="wrap" tabindex="0" role="region" aria-label="Figures of all nodes">
-      <table class="cards side-by-side" aria-rowcount=${items.length + 1} data-testid="side-by-side"><thead><tr
-        aria-rowindex="1">
+      <table class="cards side-by-side" aria-rowcount=${items.length + 1} data-testid="side-by-side">
+        <thead><tr aria-rowindex="1">
         <${SortHead} field="name" sort=${sort} onSort=${onSort} class="pinned">Node<//><th scope="col">State</th>
         ${COLUMNS.map(([name, title]) => html`<${SortHead} key=${name} field=${name} sort=${sort}
           onSort=${onSort} class="number">${title}<//>`)}</tr></thead>

@@ -66,9 +66,8 @@ function FilterField({ item, filter }) {
     }
   }
   return html`<${Field} icon="filter" label="Filter" hint="Filter, for example cid = 'cam-1'" mono value=${text}
-    invalid=${problem} testid="plot-filter"
-      onText=${(next) => { setText(next); setProblem(null); }} onEnter=${use}
-        onClear=${() => { setText(""); use(""); }} />
+      invalid=${problem} testid="plot-filter" onEnter=${use} onClear=${() => { setText(""); use(""); }}
+      onText=${(next) => { setText(next); setProblem(null); }} />
     ${problem && html`<p class="note bad" role="alert"><span>${wordsOf(problem)}</span></p>`}`;
 }
 
@@ -121,12 +120,11 @@ export function LivePlot({ item }) {
     <${FilterField} item=${item} filter=${filter} />
     ${problem && html`<p class="note bad" role="alert"><span>${wordsOf(problem)}</span></p>`}
     <div class="figure live-plot" data-testid="live-plot" data-values=${values.length} data-last=${found?.last}>
-      <div class="figure-head"><h3>Last 5 minutes</h3><span class="figure-values"><span class="figure-value"><b>
-        ${figure(shown)}</b></span></span></div>
+      <div class="figure-head"><h3>Last 5 minutes</h3>
+        <span class="figure-values"><span class="figure-value"><b>${figure(shown)}</b></span></span></div>
       <${Chart} times=${times} series=${series} top=${niceCeiling(found?.greatest ?? 0)}
         bottom=${low && -niceCeiling(-low)} span=${span} height=${220} sync=${GROUP}
-        label=${`${oneLine(field ?? "Values")}, last 5 minutes`} format=${short}
-          valueText=${() => String(figure(shown))} />
+        label=${`${oneLine(field ?? "Values")}, last 5 minutes`} format=${short} valueText=${() => String(figure(shown))} />
     </div>
     <${Told} values=${values} found=${found} told=${told} />`;
 }

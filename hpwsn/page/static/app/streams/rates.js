@@ -49,13 +49,18 @@ function RateChart({ title, times, series, show, lines }) {
   }, [times]);
   const words = series.map(({ label, values }) => `${label} ${show(values[index] ?? null)}`).join(", ");
   return html`<div class="figure rate" data-testid="rate">
-    <div class="figure-head"><h3>${title}</h3><span class="figure-values">
-      ${series.map(({ label, tone, values }) => html`<span class="figure-value" key=${label}>
-      ${series.length > 1 && html`<i class=${`swatch swatch-${tone}`} aria-hidden="true"></i><small>
-        ${label}</small>`}<b>${show(values[index] ?? null)}</b></span>`)}</span></div>
+    <div class="figure-head"><h3>${title}</h3>
+      <span class="figure-values">${series.map(({ label, tone, values }) => html`<span class="figure-value" key=${label}>
+        ${series.length > 1 && html`<i class=${`swatch swatch-${tone}`} aria-hidden="true"></i><small>${label}</small>`}
+        <b>${show(values[index] ?? null)}</b></span>`)}</span></div>
     <${Chart} times=${times} series=${series} top=${niceCeiling(greatest)} span=${span} height=${110}
       sync=${GROUP} label=${title} lines=${lines}
       format=${short} valueText=${() => words} /></div>`;
+}
+
+function lastBatch({ batch, rows_in: rowsIn, rows_out: rowsOut, batch_seconds: seconds }) {
+  return batch === undefined ? "none yet"
+    : `${count(batch)}: ${count(rowsIn)} in, ${count(rowsOut)} out, ${duration(seconds)}`;
 }
 
 const LAG_LINES = [{ value: LAG_ALERT }];
@@ -75,10 +80,9 @@ export function Rates({ item, rates }) {
     <${RateChart} title="Lag, unread events" times=${times} series=${lag} show=${count} lines=${LAG_LINES} />
     <${RateChart} title="Duration of a batch, s" times=${times} series=${batch} show=${figure} />
     <dl class="details" data-testid="last-batch">
-      <dt>Last batch</dt><dd>
-        ${figures.batch === undefined ? "none yet" : `${count(figures.batch)}: ${count(figures.rows_in)} in, ${count(figures.rows_out)} out, ${duration(figures.batch_seconds)}`}</dd>
-      <dt>Backlog</dt><dd>${count(figures.backlog)} <span
-        class="dim">most that waited since it was up to date</span></dd>
+      <dt>Last batch</dt><dd>${lastBatch(figures)}</dd>
+      <dt>Backlog</dt>
+      <dd>${count(figures.backlog)} <span class="dim">most that waited since it was up to date</span></dd>
       <dt>Spark’s state</dt><dd>${count(figures.state_rows)} rows, ${figure(state.value)} ${state.unit}</dd>
       <dt>Failed batches</dt><dd>${count(figures.failures)}</dd>
     </dl>

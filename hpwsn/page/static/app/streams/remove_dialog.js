@@ -20,8 +20,8 @@ export async function askToRemove(item) {
   return Boolean(await ask({
     title: agents ? "Stop and remove a service" : "Forget a service",
     body: html`<p><b><${Text}>${item.uri}<//></b></p><p>${effect}</p>
-      ${readers > 0 && html`<p>${counted(readers, "request")} on <${Text}>
-        ${item.topic}<//> ${agents ? "then get no new events from it" : "stay"}.</p>`}`,
+      ${readers > 0 && html`<p>${counted(readers, "request")} on <${Text}>${item.topic}<//>
+        ${" "}${agents ? "then get no new events from it" : "stay"}.</p>`}`,
     verb: agents ? "Stop and remove service" : "Forget service", danger: true, request,
     run: async () => {
       await send(request.method, request.path, { node: request.node });

@@ -20,12 +20,12 @@ function Attributes({ item }) {
   const { attributes = {}, constraints = {} } = item;
   const names = [...new Set([...Object.keys(attributes), ...Object.keys(constraints)])];
   if (!names.length) return html`<p class="dim">The job tells no attributes.</p>`;
-  return html`<table class="attributes" data-testid="constraints"><thead><tr><th scope="col">Attribute</th><th
-    scope="col">Type</th><th scope="col">Constraint</th></tr></thead>
+  return html`<table class="attributes" data-testid="constraints">
+      <thead><tr><th scope="col">Attribute</th><th scope="col">Type</th><th scope="col">Constraint</th></tr></thead>
       <tbody>${names.slice(0, MOST_ATTRIBUTES).map((name) => html`<tr key=${name}><td><${Text}>${name}<//></td>
         <td class="dim"><${Text}>${attributes[name] ?? ""}<//></td>
-        <td>${constraints[name] ? html`<${Text} mono>${constraints[name]}<//>` : html`<span
-          class="dim">none</span>`}</td></tr>`)}</tbody></table>
+        <td>${constraints[name]
+          ? html`<${Text} mono>${constraints[name]}<//>` : html`<span class="dim">none</span>`}</td></tr>`)}</tbody></table>
     ${names.length > MOST_ATTRIBUTES && html`<p class="dim">
       ${count(names.length - MOST_ATTRIBUTES)} more attributes are not listed.</p>`}`;
 }
@@ -38,8 +38,8 @@ function Details({ item }) {
     <h3>Attributes and constraints</h3><${Attributes} item=${item} />
     <dl class="details">
       <dt>Topic</dt><dd><a href=${href("topics", { topic: item.topic, tab: "watch", scope: item.at && `node:${item.at}` })}><${Text}>${item.topic}<//></a></dd>
-      ${Object.entries(item.inputs ?? {}).slice(0, MOST_ATTRIBUTES).map(([name, source]) => html`<dt
-        key=${`name ${name}`}>Input <${Text}>${name}<//></dt><dd key=${name}><${Text}>${source}<//></dd>`)}
+      ${Object.entries(item.inputs ?? {}).slice(0, MOST_ATTRIBUTES).map(([name, source]) => html`
+        <dt key=${`name ${name}`}>Input <${Text}>${name}<//></dt><dd key=${name}><${Text}>${source}<//></dd>`)}
       ${item.at && html`<dt>Node</dt><dd><${Text}>${item.at}<//></dd>`}
       <dt>Run by</dt><dd>${isAgents(item) ? `the node${item.pid ? `, process ${item.pid}` : ""}` : "its own job"}${item.restarts > 0 && `, ${item.restarts} restarts`}</dd>
       ${item.instance && html`<dt>Instance</dt><dd><${Text} mono>${item.instance}<//></dd>`}
@@ -49,8 +49,9 @@ function Details({ item }) {
 
 function Log({ item }) {
   if (item.log_note) return html`<p class="note">${visible(item.log_note)}</p>`;
-  if (!item.log?.length) return html`<${Notice}
-    kind="empty">The last lines of the log are here, once the job has written some.<//>`;
+  if (!item.log?.length) {
+    return html`<${Notice} kind="empty">The last lines of the log are here, once the job has written some.<//>`;
+  }
   return html`<pre class="job-log" tabindex="0" role="region" aria-label="Log of the job" data-testid="log">
     ${visible(item.log.join("\n"))}</pre>`;
 }
@@ -88,8 +89,8 @@ export function ServicePanel({ uri, listed, take, close, changed }) {
     }
     setBusy(false);
   }
-  const sub = item && html`<p><${State} shape=${shape}>${word}<//> · since <${Ago}
-    at=${item.since} /> · last heartbeat <${Ago} at=${item.seen} /></p>`;
+  const sub = item && html`<p><${State} shape=${shape}>${word}<//>
+    ${" "}· since <${Ago} at=${item.since} /> · last heartbeat <${Ago} at=${item.seen} /></p>`;
   return html`<${SidePanel} label="Stream service" back="Services" heading=${html`<${Text}>${uri}<//>`}
     sub=${sub} close=${close} take=${take}>
     ${error && html`<p class="note bad" role="alert"><span>${wordsOf(error)}</span></p>`}

@@ -48,8 +48,8 @@ function StartService({ node, close }) {
   const problems = problem?.body?.problems ?? [];
   return html`<${Dialog} title="Start a service" close=${() => close()} wide>
     <div class="dialog-body">
-      <p>The node <${Text}>
-        ${node}<//> checks the definition, runs its job with Spark, and starts it again if it ends.</p>
+      <p>The node <${Text}>${node}<//> checks the definition, runs its job with Spark, and starts it again if it
+        ends.</p>
       <label>Definition in TOML <textarea class="definition mono" rows="16" spellcheck=${false} value=${text}
         data-testid="definition"
         aria-invalid=${problem ? "true" : null} aria-describedby=${problem ? errors : null}

@@ -17,6 +17,7 @@ const TABS = [["charts", "Charts"], ["figures", "All figures"], ["nodes", "Side 
 const DEFAULT_RANGE = "5m";
 /** Nodes whose charts are shown at first, and with each "Show more". */
 const SOME = 24;
+const NO_FILTERS = { id: undefined, q: undefined, sort: undefined };
 const ALL_METRICS = metricsOf(CHARTED);
 
 function Charts({ text, range, opened }) {
@@ -48,8 +49,8 @@ function Charts({ text, range, opened }) {
       : some.map((node) => html`<${NodeCharts} key=${node.name} node=${node} charts=${charts}
         history=${found.histories[node.name]}
           error=${found.errors[node.name]} tops=${tops} />`))}
-    ${nodes.length > most && html`<p class="more-nodes"><${Button}
-      onClick=${() => setMost(most + SOME)}>Show ${Math.min(SOME, nodes.length - most)} more of ${nodes.length} nodes<//></p>`}`;
+    ${nodes.length > most && html`<p class="more-nodes">
+      <${Button} onClick=${() => setMost(most + SOME)}>Show ${Math.min(SOME, nodes.length - most)} more of ${nodes.length} nodes<//></p>`}`;
 }
 
 export default function Health() {
@@ -68,12 +69,12 @@ export default function Health() {
     </div>
     ${!(tab === "charts" && opened) && html`<div class="tools">
       <${Segment} label="What to show" options=${TABS} value=${tab}
-        onChange=${(next) => change({ tab: next === "charts" ? undefined : next, id: undefined, q: undefined, sort: undefined })} />
+        onChange=${(next) => change({ ...NO_FILTERS, tab: next === "charts" ? undefined : next })} />
       <${Field} icon="search" label=${hint} value=${text} testid="figure-search"
         onText=${(next) => change({ q: next }, { replace: true })}
         onClear=${() => change({ q: undefined }, { replace: true })} />
-      ${tab === "charts" && html`<span
-        class="dim wide-only">← → move the crosshair, ↑ ↓ choose a chart, Enter opens it</span>`}
+      ${tab === "charts" && html`<span class="dim wide-only">
+        ← → move the crosshair, ↑ ↓ choose a chart, Enter opens it</span>`}
     </div>`}
     ${tab === "figures" ? html`<${AllFigures} text=${text} />`
       : tab === "nodes" ? html`<${SideBySide} text=${text} />`
