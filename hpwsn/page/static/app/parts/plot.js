@@ -4,6 +4,8 @@
 import uPlot from "../../vendor/uPlot.esm.js";
 import { clock } from "../format.js";
 
+/** Pixels from which an axis has more figures than three. */
+const TALL = 180;
 const TOKENS = ["accent", "soft", "warn", "bad", "line", "text-3", "surface"];
 
 /** The colour of a token as a canvas can use it; `probe` is any element of the page. */
@@ -42,7 +44,10 @@ export function plotOptions({ width, height, series, colours, look, utc, moved }
     },
     axes: [
       { ...upright, size: 22, space: 72, values: (_, found) => found.map((at) => clockOf(at, found)) },
-      { ...axis, size: 38, space: 28, gap: 4, values: (_, found) => found.map((value) => look().format(value)) },
+      {
+        ...axis, size: 38, gap: 4, splits: () => ticksOf(look(), height),
+        values: (_, found) => found.map((value) => look().format(value)),
+      },
     ],
     series: [{}, ...series.map((each) => ({
       label: each.label, stroke: colours[each.tone ?? "accent"], width: 1.5, spanGaps: false, points: { show: false },
@@ -53,6 +58,15 @@ export function plotOptions({ width, height, series, colours, look, utc, moved }
       setCursor: [(plot) => moved(plot.cursor.idx ?? null)],
     },
   };
+}
+
+/** The ticks of the y axis: its ends and what halves, quarters or fifths it, so that the end has its figure. */
+function ticksOf({ top, bottom = 0 }, height) {
+  const end = top || 1;
+  const mantissa = Math.round(end / 10 ** Math.floor(Math.log10(end) + 1e-9));
+  const parts = height < TALL ? 2 : mantissa === 2 ? 4 : 5;
+  const above = Array.from({ length: parts }, (_, index) => (end * (index + 1)) / parts);
+  return bottom < 0 ? [bottom, 0, ...above] : [0, ...above];
 }
 
 /** Hours and minutes; with seconds where the ticks are nearer than a minute. */

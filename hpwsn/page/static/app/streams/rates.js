@@ -1,6 +1,6 @@
 // How a service keeps up: rows per second, lag and batches, over the time that its panel is open.
 import { html, useEffect, useMemo, useRef, useState } from "../html.js";
-import { count, duration, figure, niceCeiling, scaledBytes, short } from "../format.js";
+import { count, figure, niceCeiling, scaledBytes, short } from "../format.js";
 import { Chart } from "../parts/charts.js";
 import { nearestIndex, useCrosshair } from "../parts/crosshair.js";
 import { LAG_ALERT, ratesOf } from "./service_words.js";
@@ -60,7 +60,7 @@ function RateChart({ title, times, series, show, lines }) {
 
 function lastBatch({ batch, rows_in: rowsIn, rows_out: rowsOut, batch_seconds: seconds }) {
   return batch === undefined ? "none yet"
-    : `${count(batch)}: ${count(rowsIn)} in, ${count(rowsOut)} out, ${duration(seconds)}`;
+    : `${count(batch)}: ${count(rowsIn)} in, ${count(rowsOut)} out, ${figure(seconds)} s`;
 }
 
 const LAG_LINES = [{ value: LAG_ALERT }];
