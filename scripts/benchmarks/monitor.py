@@ -39,12 +39,12 @@ class Kind:
 
 
 KINDS = (
-    Kind("on the overview", _LIVE, (("/cluster", 1.0), (_BUSIEST, 4.0), ("/events-log", 15.0))),
+    Kind("on the overview", _LIVE, (("/cluster", 5.0), (_BUSIEST, 4.0), ("/events-log", 15.0))),
     # The tree and the head of the page each ask for the row of the topic.
     Kind(
         "watching a topic",
         _EVENTS,
-        (("/cluster", 2.0), ("/status", 2.0), ("/alerts", 4.0), (_ROW, 2.0), (_ROW, 2.0)),
+        (("/cluster", 2.0), ("/status", 4.0), ("/alerts", 4.0), (_ROW, 2.0), (_ROW, 4.0)),
     ),
 )
 

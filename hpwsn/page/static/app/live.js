@@ -1,15 +1,16 @@
 // Keeps the shared state up to date: the stream /live, or questions while another stream has this tab's place.
 //
-// The figures of the cluster are asked every two seconds, since heartbeats bring them; of a node alone, every
-// second. A view that follows a topic takes the place of the stream (stream.js); meanwhile the status is asked
-// too, and alerts every four seconds. Nothing is asked while the tab is hidden or the user has paused.
+// The figures of the cluster are asked every two seconds, since heartbeats bring them; those of a node alone come
+// with its status, so that it is asked rarely. A view that follows a topic takes the place of the stream
+// (stream.js); meanwhile status and alerts are asked too, every four seconds. Nothing is asked while the tab is
+// hidden or the user has paused.
 import { get, urlOf } from "./api.js";
 import { ratesBetween, withFigures, withTopology } from "./cluster.js";
 import { loadSession, state } from "./state.js";
 import { freezeStream, openStream, takeStream } from "./stream.js";
 
 const EVERY = 2000;
-const ALONE_EVERY = 1000;
+const ALONE_EVERY = 5000;
 const REST_EVERY = 4000;
 /** Milliseconds for which the figures of a status are newer than those of /cluster. */
 const FRESH = 3000;
@@ -77,16 +78,17 @@ function replaced() {
 export async function ask() {
   if (asking || document.hidden || state.get().paused) return;
   asking = true;
+  const all = !followed && Date.now() - rest >= REST_EVERY - EVERY / 2;
+  if (all) rest = Date.now();
   try {
-    const [answer, status] = await Promise.all([get("cluster"), followed ? null : get(statusPath())]);
+    const [answer, status, alerts] = await Promise.all([
+      get("cluster"), all ? get(statusPath()) : null, all ? get("alerts") : null,
+    ]);
     if (state.get().paused) return;
     if (status) told("status", status);
+    if (alerts) told("alerts", alerts);
     const cluster = merged({ ...answer, at: Date.now() }, state.get().live.topology);
-    state.set({ cluster, heard: Date.now() });
-    if (!followed && Date.now() - rest >= REST_EVERY - EVERY / 2) {
-      rest = Date.now();
-      told("alerts", await get("alerts"));
-    }
+    state.set({ cluster, heard: Date.now(), ...(!followed && { connection: "live" }) });
   } catch (error) {
     if (!followed || !state.get().cluster) away(error);
   } finally {

@@ -1,9 +1,9 @@
-// The figures of one topic, asked again every two seconds by all who show them together.
+// The figures of one topic, asked again every four seconds by all who show them together.
 import { useEffect, useState } from "../html.js";
 import { get } from "../api.js";
 import { state } from "../state.js";
 
-const EVERY = 2000;
+const EVERY = 4000;
 const asked = new Map();
 
 async function ask(entry) {
