@@ -57,15 +57,21 @@ class Origins:
     """Decides about the origins of web pages.
 
     `readers` are the origins of `server.cors_origins`. `sockets` may write and open a WebSocket, but not read
-    answers; `*` means all. `hosts` are names of the node's own pages, beside addresses and localhost.
+    answers; `*` means all. `hosts` are names of the node's own pages, beside addresses and localhost. Pages
+    of `public_url` are the node's own even where a proxy has changed the header Host.
     """
 
     def __init__(
-        self, readers: Iterable[str] = (), sockets: Iterable[str] = (), hosts: Iterable[str] = ()
+        self,
+        readers: Iterable[str] = (),
+        sockets: Iterable[str] = (),
+        hosts: Iterable[str] = (),
+        public_url: str = "",
     ) -> None:
         self._readers = frozenset(readers)
         self._sockets = frozenset(sockets) | self._readers
         self._hosts = frozenset(host.lower() for host in hosts if host) | {"localhost"}
+        self._public = _origin_of(public_url)
 
     def join(self, app: web.Application) -> None:
         """Add the checks of writes, the answers to preflight requests, and the headers of all answers."""
@@ -103,6 +109,8 @@ class Origins:
         return _listed(origin, self._sockets) or (site in _OWN_SITES and self._is_own(origin, host))
 
     def _is_own(self, origin: str, host: str) -> bool:
+        if self._public and origin.lower() == self._public:
+            return True
         name = _name_of(host)
         return _host_of(origin) == host and (name in self._hosts or _is_address(name))
 
@@ -119,6 +127,17 @@ class Origins:
 
 def _listed(origin: str, origins: frozenset[str]) -> bool:
     return "*" in origins or origin in origins
+
+
+def _origin_of(url: str) -> str:
+    """The origin of a URL as browsers write it, without its scheme's usual port; empty if it has none."""
+    parts = urlsplit(url)
+    if not parts.hostname:
+        return ""
+    name = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    usual = {"http": 80, "https": 443}.get(parts.scheme)
+    port = f":{parts.port}" if parts.port and parts.port != usual else ""
+    return f"{parts.scheme}://{name}{port}".lower()
 
 
 def _host_of(origin: str) -> str:

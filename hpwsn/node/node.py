@@ -195,7 +195,7 @@ class Node:
         parts, server = self.parts, self.config.server
         app = web.Application(client_max_size=server.body_limit, middlewares=[errors_in_json])
         own = (server.host, urlsplit(server.public_url).hostname or "")
-        origins = Origins(server.cors_origins, server.websocket_origins, own)
+        origins = Origins(server.cors_origins, server.websocket_origins, own, server.public_url)
         origins.join(app)
         app.middlewares.append(OperatorActions(parts.events_log.note, self.name).middleware)
         context = Context(parts.broker, self._limits)

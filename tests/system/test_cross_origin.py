@@ -130,3 +130,17 @@ async def test_a_page_under_a_name_that_leads_to_the_node_opens_no_socket(shared
                 headers={"Host": rebound},
             )
     assert refused.value.status == 403
+
+
+async def test_a_page_of_the_public_url_writes_through_a_proxy_that_changes_the_host(
+    node: NodeProcess,
+) -> None:
+    node.terminate()
+    node.arguments += ("--set", "server.public_url=https://Broker.example:443/b")
+    node.start()
+    path, public = "/topics/public/events", "https://broker.example"
+    for site, status in (("same-origin", 202), ("cross-site", 403)):
+        headers = {"Origin": public, "Sec-Fetch-Site": site}
+        assert (site, (await ask(node, "POST", path, headers, {"n": 1})).status) == (site, status)
+    for origin in ("http://broker.example", "https://broker.example:8443", EVIL):
+        assert (await ask(node, "POST", path, {"Origin": origin}, {"n": 1})).status == 403

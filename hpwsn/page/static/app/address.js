@@ -16,7 +16,14 @@ function read() {
   return { view, query: Object.fromEntries(new URLSearchParams(location.search)) };
 }
 
-addEventListener("popstate", () => store.set(read()));
+/** Takes over the address of the browser; another view shows no data yet. */
+function take() {
+  const found = read();
+  if (found.view !== store.get().view) document.body.dataset.ready = "false";
+  store.set(found);
+}
+
+addEventListener("popstate", take);
 
 /** The current view and query. */
 export const address = () => store.get();
@@ -43,7 +50,7 @@ export function go(view, query = {}, { replace = false } = {}) {
   const url = new URL(href(view, query), root);
   if (url.href === location.href) return;
   history[replace ? "replaceState" : "pushState"](null, "", url);
-  store.set(read());
+  take();
 }
 
 /** Changes some parameters of this view; undefined removes one. */
@@ -63,6 +70,6 @@ export function followLinks() {
     if (url.pathname.slice(root.pathname.length).includes("/")) return;
     event.preventDefault();
     if (url.href !== location.href) history.pushState(null, "", url);
-    store.set(read());
+    take();
   });
 }

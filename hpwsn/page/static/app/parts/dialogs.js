@@ -53,7 +53,7 @@ function Confirmation({ close, title, body, verb, danger, note, request, run }) 
     <div class="dialog-foot">
       <span class="dim">${note}</span>
       ${request && html`<${CurlButton} request=${request} />`}
-      <${Button} testid="cancel" disabled=${busy} onClick=${cancel}>Cancel<//>
+      <${Button} testid="cancel" disabled=${busy} autofocus=${Boolean(danger)} onClick=${cancel}>Cancel<//>
       <${Button} kind=${danger ? "danger" : "first"} testid="ok" disabled=${busy} autofocus=${!danger} onClick=${go}>${verb}<//>
     </div>
   <//>`;

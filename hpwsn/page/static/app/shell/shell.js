@@ -10,6 +10,7 @@ import { setPaused } from "../live.js";
 import { choose, nodesOf, scopeName, setScope, state, useScope, useShared } from "../state.js";
 import { VIEWS } from "../views.js";
 import { Button, Menu, State, Text } from "../parts/controls.js";
+import { usePhone } from "../parts/media.js";
 import { Search } from "./search.js";
 
 const PHONE = ["overview", "topics", "subscriptions", "topology"];
@@ -65,13 +66,13 @@ function PhoneTabs({ view, numbers }) {
   const [open, setOpen] = useState(false);
   useEffect(() => setOpen(false), [view]);
   return html`<nav class="phone-tabs" aria-label="Views of the phone">
-    ${PHONE.map((name) => html`<a key=${name} href=${href(name)} aria-current=${view === name ? "page" : null}
+    ${PHONE.map((name) => html`<a key=${name} href=${href(name)} data-testid=${`nav-${name}`} aria-current=${view === name ? "page" : null}
       class=${name === "overview" && alerts.some((alert) => alert.severity === "critical") ? "hot" : null}>
       <${Icon} name=${name} />${VIEWS[name].title}</a>`)}
     <button type="button" class=${numbers["dead-letters"] > 0 ? "hot" : null} aria-expanded=${String(open)}
       aria-current=${rest.some(([name]) => name === view) ? "page" : null} onClick=${() => setOpen(!open)}>
       <${Icon} name="more" />More</button>
-    ${open && html`<div class="phone-more">${rest.map(([name, { title }]) => html`<a key=${name} href=${href(name)}>
+    ${open && html`<div class="phone-more">${rest.map(([name, { title }]) => html`<a key=${name} href=${href(name)} data-testid=${`nav-${name}`}>
       <${Icon} name=${name} />${title} ${numbers[name] > 0 && html`<span class="rail-number">${count(numbers[name])}</span>`}</a>`)}</div>`}
   </nav>`;
 }
@@ -108,6 +109,7 @@ export function Shell({ children }) {
   const paused = useShared((shared) => shared.paused);
   const principal = useShared((shared) => shared.session?.principal);
   const numbers = useNumbers();
+  const phone = usePhone();
   return html`<div class="app">
     <a class="skip" href="#main">Skip to content</a>
     <header class="bar">
@@ -123,8 +125,8 @@ export function Shell({ children }) {
         ${principal && html`<span class="wide-only principal"><${Text}>${principal}<//></span>`}
       </div>
     </header>
-    <${Rail} view=${view} numbers=${numbers} />
-    <main id="main" tabindex="-1">${children}</main>
-    <${PhoneTabs} view=${view} numbers=${numbers} />
+    ${!phone && html`<${Rail} key="rail" view=${view} numbers=${numbers} />`}
+    <main id="main" key="main" tabindex="-1">${children}</main>
+    ${phone && html`<${PhoneTabs} key="tabs" view=${view} numbers=${numbers} />`}
   </div>`;
 }

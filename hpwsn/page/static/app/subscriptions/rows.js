@@ -1,24 +1,13 @@
 // Rows that open something: one of them is in the order of the Tab key, arrows move, Enter opens, Space selects. Focus
 // stays with its row when the list is sorted anew. Also the height of rows, and what is shown until an answer comes.
 import { useEffect, useLayoutEffect, useRef, useState } from "../html.js";
+import { usePhone } from "../parts/media.js";
 
-const PHONE = matchMedia("(max-width: 720px)");
 const ROW = 33;
 const CARD = 61;
 const FRAMES = 10;
 const NONE = [];
 const STEPS = { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10, Home: -Infinity, End: Infinity };
-
-/** Whether the page has the layout of a phone. */
-export function usePhone() {
-  const [phone, setPhone] = useState(PHONE.matches);
-  useEffect(() => {
-    const look = () => setPhone(PHONE.matches);
-    PHONE.addEventListener("change", look);
-    return () => PHONE.removeEventListener("change", look);
-  }, []);
-  return phone;
-}
 
 /** The height of a row: of a table, or of a card on a phone. */
 export const useRowHeight = () => (usePhone() ? CARD : ROW);

@@ -85,7 +85,7 @@ export function NameInput({ draft, edits, actions, tree }) {
 
   const verb = draft.kind === "rename" ? "renames" : "adds";
   return html`<span class="name-input" onClick=${(event) => event.stopPropagation()}>
-    <input ref=${input} class=${classes("input", wrong && "invalid")} data-testid="name" value=${text}
+    <input ref=${input} class=${classes("input", wrong && "invalid")} name="name" data-testid="name" value=${text}
       aria-label=${draft.kind === "rename" ? `New name of ${draft.topic}` : `Name of the topic below ${draft.parent || "the root"}`}
       aria-invalid=${wrong ? "true" : null} aria-describedby=${hint} autocomplete="off" autocapitalize="off"
       spellcheck=${false} onInput=${type} onKeyDown=${key} />

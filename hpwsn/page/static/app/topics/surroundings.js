@@ -1,24 +1,9 @@
-// What is around the tree: where the topics of a node come from, whether they can be edited, and the size of the
-// window.
+// What is around the tree: where the topics of a node come from, whether they can be edited.
 import { html, useEffect, useMemo, useState } from "../html.js";
 import { get } from "../api.js";
 import { count, counted } from "../format.js";
 import { useMay, useShared } from "../state.js";
 import { Ago, State, Text } from "../parts/controls.js";
-
-const PHONE = "(max-width: 720px)";
-
-/** Whether the page is laid out for a phone. */
-export function useIsPhone() {
-  const [phone, setPhone] = useState(() => matchMedia(PHONE).matches);
-  useEffect(() => {
-    const query = matchMedia(PHONE);
-    const look = () => setPhone(query.matches);
-    query.addEventListener("change", look);
-    return () => query.removeEventListener("change", look);
-  }, []);
-  return phone;
-}
 
 /** An answer of a node that is not the one of the page; undefined for that one, and until it is known. */
 function useOther(node, path) {

@@ -95,3 +95,11 @@ export function problemOfName(text, { parent = "", deep = false } = {}) {
   if (childOf(parent, text).length > LONGEST) return `a topic has at most ${LONGEST} characters`;
   return null;
 }
+
+const OWN_NAMESPACE = "{urn:hpwsn:topics}";
+
+/** A topic as the API writes it: names joined by colons, without the namespace of topics that have none. */
+export function canonicalTopic(text) {
+  const joined = text?.replace(/(\{[^}]*\})|\//g, (_, namespace) => namespace ?? ":");
+  return joined?.startsWith(OWN_NAMESPACE) ? joined.slice(OWN_NAMESPACE.length) : joined;
+}

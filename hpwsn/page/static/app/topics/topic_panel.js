@@ -3,7 +3,7 @@ import { html, useEffect, useRef, useState } from "../html.js";
 import { change } from "../address.js";
 import { ApiError } from "../api.js";
 import { count } from "../format.js";
-import { wordsOf } from "../state.js";
+import { useShared, wordsOf } from "../state.js";
 import { Button, Tabs, Tag, Text, copyText } from "../parts/controls.js";
 import { Loading, Notice } from "../parts/lists.js";
 import { HistoryTab } from "../watch/history_tab.js";
@@ -84,16 +84,20 @@ export function TopicPanel({ tree, topic, item, error, tab, edits, actions, edit
     const typing = event.target.closest("input, textarea, select");
     if (event.key === "Escape" && !typing && !event.defaultPrevented) close();
   }
-  const body = item || form ? html`
+  const open = useShared((shared) => shared.live.status?.directory?.open !== false);
+  // Where topics are created on first use, one that does not exist yet can be watched and published on.
+  const unborn = !item && !form && open && error?.status === 404 && !problemOfName(topic, { deep: true });
+  const missing = error && html`<${Missing} topic=${topic} error=${error} actions=${actions} editing=${editing} />`;
+  const body = item || form || unborn ? html`
     <${Tabs} label="About the topic" value=${shown} onChange=${(name) => change({ tab: name })} tabs=${[
       ["watch", "Watch"], ["subscribers", item ? `Subscribers ${count(item.subscribers)}` : "Subscribers"], ["history", "History"],
       ["edit", "Edit"]]}>
-      ${Content ? item && html`<${Content} key=${`${node} ${topic}`} topic=${topic} node=${node} />`
-        : html`<${EditTab} key=${topic} topic=${topic} item=${item} tree=${tree} edits=${edits} actions=${actions} editing=${editing}>
+      ${Content ? (item || unborn) && html`<${Content} key=${`${node} ${topic}`} topic=${topic} node=${node} />`
+        : unborn ? missing : html`<${EditTab} key=${topic} topic=${topic} item=${item} tree=${tree} edits=${edits} actions=${actions} editing=${editing}>
           ${undo && html`<div class="topics-buttons">${undo}</div>`}<//>`}
     <//>
-    ${item && html`<${PublishBox} topic=${topic} node=${node} />`}`
-    : error ? html`<${Missing} topic=${topic} error=${error} actions=${actions} editing=${editing} />` : html`<${Loading} />`;
+    ${(item || unborn) && html`<${PublishBox} topic=${topic} node=${node} />`}`
+    : missing || html`<${Loading} />`;
   return html`<section class="panel side" aria-label="Selected topic" onKeyDown=${key}>
     <header><div>
         <${Button} kind="bare back" icon="left" onClick=${close}>Topics<//>

@@ -10,7 +10,8 @@ import { GroupTable, groupKey, groupOrder } from "../subscriptions/letter_groups
 import { LetterPanel } from "../subscriptions/letter_panel.js";
 import { LettersList, useLetters } from "../subscriptions/letters_list.js";
 import { Absent, NoNode, useListedNodes } from "../subscriptions/listed_nodes.js";
-import { useKept, usePhone, useRowHeight, useRows } from "../subscriptions/rows.js";
+import { useKept, useRowHeight, useRows } from "../subscriptions/rows.js";
+import { usePhone } from "../parts/media.js";
 
 const DEFAULT_SORT = "-count";
 const NONE = [];

@@ -8,7 +8,9 @@ import { toast } from "../parts/toasts.js";
 import { actionsOf, whyNot } from "../topics/topic_actions.js";
 import { editsOf } from "../topics/changes.js";
 import { ConflictBanner } from "../topics/conflict_banner.js";
-import { useEditing, useIsPhone } from "../topics/surroundings.js";
+import { usePhone } from "../parts/media.js";
+import { canonicalTopic } from "../topics/topic_names.js";
+import { useEditing } from "../topics/surroundings.js";
 import { TopicMenu, itemsOfMenu, openMenu } from "../topics/topic_menu.js";
 import { TopicPanel, tabOf, useTopic } from "../topics/topic_panel.js";
 import { TopicsHead, TreeTools, UndoButton, fileItems } from "../topics/topics_head.js";
@@ -22,6 +24,10 @@ const FILTERED_EVERY = 5000;
 
 export default function Topics() {
   const node = useNode();
+  const named = useParameter("topic");
+  const topic = canonicalTopic(named);
+  useEffect(() => { if (topic !== named) change({ topic }, { replace: true }); }, [topic, named]);
+  if (topic !== named) return null;
   return node ? html`<${NodeTopics} key=${node} node=${node} />` : html`<${Loading} />`;
 }
 
@@ -100,7 +106,7 @@ function NodeTopics({ node }) {
   const wanted = useRef(null);
   const selected = useRef(topic);
   selected.current = topic;
-  const phone = useIsPhone();
+  const phone = usePhone();
   const covered = phone && Boolean(topic);
   const editing = useEditing(node);
   const edits = editsOf(node);

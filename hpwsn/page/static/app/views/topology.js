@@ -7,7 +7,7 @@ import { markReady, nodesOf, useScope, useShared } from "../state.js";
 import { Ago, Button, Command, Segment, State, Text } from "../parts/controls.js";
 import { Loading, Notice } from "../parts/lists.js";
 import { announce } from "../parts/toasts.js";
-import { usePhone } from "../subscriptions/rows.js";
+import { usePhone } from "../parts/media.js";
 import { Drawing } from "../topology/drawing.js";
 import { MEASURES, joinedLinks } from "../topology/links.js";
 import { NodePanel, remember } from "../topology/node_panel.js";

@@ -5,7 +5,7 @@ import { tokens } from "./json_text.js";
 
 const INDENT = "  ";
 const DEEPEST_INDENT = 40;
-const LONGEST_VALUE = 120;
+const LONGEST_VALUE = 500;
 
 /** The value of a token as a person reads it: texts without quotes, at most `room` characters. */
 function valueOf(text, token, room) {
@@ -47,8 +47,8 @@ function createPath() {
   };
 }
 
-/** The first fields of a JSON text as [name, value] pairs, for one line of about `room` characters. */
-export function fieldsOf(text, most = 12, room = 300) {
+/** The first fields of a JSON text as [name, value] pairs, in about `room` characters; a view cuts what is too long. */
+export function fieldsOf(text, most = 50, room = 2000) {
   const fields = [];
   const path = createPath();
   let used = 0;

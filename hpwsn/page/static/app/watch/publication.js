@@ -54,7 +54,7 @@ function wordsOfAnswer({ first, last }) {
   return `Accepted: ${count(last - first + 1)} events, offsets ${count(first)} to ${count(last)}.`;
 }
 
-export const PublishButton = ({ ready, onSend }) => html`<${Button} kind="first" testid="publish-send" disabled=${!ready}
+export const PublishButton = ({ ready, onSend }) => html`<${Button} kind="first" testid="publish-send" aria-disabled=${String(!ready)}
   title="Publish, Ctrl+Enter" onClick=${onSend}>Publish<//>`;
 
 /** What the node answered to the last publication. */
