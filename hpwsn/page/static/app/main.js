@@ -4,7 +4,7 @@ import { followLinks, useAddress } from "./address.js";
 import { startKeys } from "./keys.js";
 import { lazy } from "./lazy.js";
 import { startLive } from "./live.js";
-import { applyChoices, loadSession, state, useShared, wordsOf } from "./state.js";
+import { applyChoices, loadSession, markReady, state, useScope, useShared, wordsOf } from "./state.js";
 import { VIEWS } from "./views.js";
 import { Button } from "./parts/controls.js";
 import { Dialogs } from "./parts/dialogs.js";
@@ -18,6 +18,11 @@ function View() {
   const name = useAddress((found) => found.view);
   const [shown, setShown] = useState({ name: null, component: null, error: null });
   const view = VIEWS[name];
+  const { alive } = useScope();
+  const known = useShared((shared) => shared.cluster !== null);
+  // Where no node is left to ask, that is all that a view has to say.
+  const silent = known && !alive.length && shown.name === name;
+  useEffect(() => { if (silent) markReady(); }, [silent, name]);
   useEffect(() => {
     if (!view) return undefined;
     let current = true;

@@ -3,7 +3,7 @@ import { html, useEffect, useMemo, useReducer, useRef, useState } from "../html.
 import { change, useParameter } from "../address.js";
 import { markReady, useNode, useShared } from "../state.js";
 import { useStore } from "../store.js";
-import { ListState, Loading } from "../parts/lists.js";
+import { ListState, Loading, Notice } from "../parts/lists.js";
 import { toast } from "../parts/toasts.js";
 import { actionsOf, whyNot } from "../topics/topic_actions.js";
 import { editsOf } from "../topics/changes.js";
@@ -27,7 +27,9 @@ export default function Topics() {
   const named = useParameter("topic");
   const topic = canonicalTopic(named);
   useEffect(() => { if (topic !== named) change({ topic }, { replace: true }); }, [topic, named]);
+  const known = useShared((shared) => shared.cluster !== null);
   if (topic !== named) return null;
+  if (!node && known) return html`<${Notice} kind="partial"><p>No node answers, so there are no topics to show.</p><a href="topology">Show the nodes</a><//>`;
   return node ? html`<${NodeTopics} key=${node} node=${node} />` : html`<${Loading} />`;
 }
 
