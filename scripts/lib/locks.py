@@ -40,7 +40,9 @@ class Lock:
 
 BUILD = Lock("build", "what builds hpwsn, and those packages that have no wheel; install it first")
 CORE = Lock("core", "a node and the client, with the extra sensors", ("sensors",))
-NODE = Lock("node", "a node with the extras activemq, ldap, fast and sensors", ("activemq", "fast", "ldap", "sensors"))
+NODE = Lock(
+    "node", "a node with the extras activemq, ldap, fast and sensors", ("activemq", "fast", "ldap", "sensors")
+)
 DEV = Lock("dev", "development: tests, checks and benchmarks", ("dev",))
 BUILD_OF_OTHERS = ("cffi >=1.17,<3",)
 """What builds python-qpid-proton, which has no wheel; beside it, as all others, setuptools."""
