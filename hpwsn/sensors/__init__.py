@@ -1,0 +1,1 @@
+"""Sensor virtualisation: physical sensors, their readings, and the virtual sensors that users see."""

@@ -1,0 +1,1 @@
+"""Physical sensors as data: what they measure, where they are, and how they are chosen."""

@@ -1,0 +1,1 @@
+"""The registry of physical sensors, in the journal and in the directory."""
