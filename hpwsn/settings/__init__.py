@@ -28,6 +28,7 @@ from hpwsn.settings.process import (
     ServerSettings,
     TracingSettings,
 )
+from hpwsn.settings.sensors import SensorsSettings
 from hpwsn.settings.setting import Setting
 
 __all__ = [
@@ -49,6 +50,7 @@ __all__ = [
     "RegistrationsSettings",
     "RetrySettings",
     "RoutingSettings",
+    "SensorsSettings",
     "ServerSettings",
     "Setting",
     "StreamsSettings",

@@ -26,6 +26,7 @@ from hpwsn.settings.process import (
     ServerSettings,
     TracingSettings,
 )
+from hpwsn.settings.sensors import SensorsSettings
 from hpwsn.settings.setting import Setting
 
 
@@ -47,6 +48,7 @@ class Config:
     onvif: OnvifSettings = field(default_factory=OnvifSettings)
     registrations: RegistrationsSettings = field(default_factory=RegistrationsSettings)
     streams: StreamsSettings = field(default_factory=StreamsSettings)
+    sensors: SensorsSettings = field(default_factory=SensorsSettings)
     backbone: BackboneSettings = field(default_factory=BackboneSettings)
     cluster: ClusterSettings = field(default_factory=ClusterSettings)
     admin: AdminSettings = field(default_factory=AdminSettings)
