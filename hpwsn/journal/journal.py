@@ -267,6 +267,14 @@ class Journal:
         """Remove the record of a subscription at a publisher."""
         return self._channel.change(changes.delete_upstream(registration_id, place))
 
+    def put_documents(self, kind: str, documents: Mapping[str, bytes]) -> asyncio.Future[None]:
+        """Store documents of a kind by name, all or none; existing ones are replaced."""
+        return self._channel.change(changes.put_documents(kind, documents), grows=True)
+
+    def delete_documents(self, kind: str, names: Collection[str]) -> asyncio.Future[int]:
+        """Remove documents of a kind by name; the result is how many there were."""
+        return self._channel.change(changes.delete_documents(kind, names))
+
     def put_pull_point(self, record: PullPointRecord) -> asyncio.Future[None]:
         """Store a pull point or its changed state."""
         return self._channel.change(changes.put_pull_point(record), grows=True)

@@ -1,4 +1,4 @@
-"""Changes to the records beside the log: subscriptions, pull points, queues, registrations, dead letters.
+"""Changes to the records beside the log, such as subscriptions, queues, dead letters and documents.
 
 Each function returns a Work, which the writer runs in a transaction. A list is passed as one JSON value that
 SQLite expands, which saves statement steps (append.py says why).
@@ -239,6 +239,28 @@ def drop_dead_letters_of(subscription_id: str) -> Work:
             (subscription_id, STEP),
         ).rowcount
         return Step(None if removed < STEP else 0, removed)
+
+    return work
+
+
+def put_documents(kind: str, documents: Mapping[str, bytes]) -> Work:
+    """Store documents of a kind by name; existing ones are replaced."""
+    rows = [(kind, name, body) for name, body in documents.items()]
+
+    def work(db: sqlite3.Connection) -> None:
+        db.executemany("INSERT OR REPLACE INTO documents VALUES (?, ?, ?)", rows)
+
+    return work
+
+
+def delete_documents(kind: str, names: Iterable[str]) -> Work:
+    """Remove documents of a kind; the result is how many there were."""
+    rows = json.dumps(list(names))
+
+    def work(db: sqlite3.Connection) -> int:
+        return db.execute(
+            "DELETE FROM documents WHERE kind = ? AND name IN (SELECT value FROM json_each(?))", (kind, rows)
+        ).rowcount
 
     return work
 

@@ -194,6 +194,8 @@ class Recovered:
     upstreams: list[UpstreamRecord] = field(default_factory=list)
     internal: list[str] = field(default_factory=list)
     """The topics with notifications that were accepted while the topic was internal."""
+    documents: dict[str, dict[str, bytes]] = field(default_factory=dict)
+    """What other parts of the node keep, by kind and name."""
 
 
 @dataclass(frozen=True, slots=True)

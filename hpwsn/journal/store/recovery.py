@@ -35,6 +35,7 @@ FROM pull_points LEFT JOIN cursors USING (id) ORDER BY number
 """
 _REGISTRATIONS = "SELECT id, request, version, created, terminates FROM registrations ORDER BY created, id"
 _UPSTREAMS = "SELECT registration, place, reference, paused, terminates FROM upstreams"
+_DOCUMENTS = "SELECT kind, name, body FROM documents"
 _CURRENT = """
 SELECT json_group_array(json_array(topic, last)) FROM (
   SELECT topic, forgotten, (SELECT max(offset) FROM log WHERE stream = streams.id) AS last FROM streams)
@@ -64,6 +65,7 @@ def recover(db: sqlite3.Connection, path: Path, ids_since: float) -> Recovered:
             for registration, place, reference, paused, terminates in db.execute(_UPSTREAMS)
         ],
         internal=[topic for (topic,) in db.execute(_INTERNAL, (INTERNAL,))],
+        documents=_documents(db),
     )
 
 
@@ -87,6 +89,13 @@ class StoredSubscriptions:
 def _subscription(row: tuple[Any, ...]) -> SubscriptionRecord:
     number, request, version, created, terminates, paused, cursor, address = row
     return SubscriptionRecord(number, request, version, created, terminates, bool(paused), cursor, address)
+
+
+def _documents(db: sqlite3.Connection) -> dict[str, dict[str, bytes]]:
+    found: dict[str, dict[str, bytes]] = {}
+    for kind, name, body in db.execute(_DOCUMENTS):
+        found.setdefault(kind, {})[name] = body
+    return found
 
 
 def _message_ids(db: sqlite3.Connection, since: float) -> list[MessageId]:

@@ -105,7 +105,13 @@ _LARGE = """
 ALTER TABLE log ADD COLUMN outside INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX log_outside ON log (offset) WHERE outside > 0;
 """
-_VERSIONS = (_VERSION_1, _VERSION_2, _VERSION_3, _BACKBONE, _ROUTING, _RUNS, _LARGE)
+# Descriptions that other parts of a node keep by kind and name, such as those of physical sensors.
+_DOCUMENTS = """
+CREATE TABLE documents (
+    kind TEXT NOT NULL, name TEXT NOT NULL, body BLOB NOT NULL, PRIMARY KEY (kind, name)
+) WITHOUT ROWID;
+"""
+_VERSIONS = (_VERSION_1, _VERSION_2, _VERSION_3, _BACKBONE, _ROUTING, _RUNS, _LARGE, _DOCUMENTS)
 VERSION = len(_VERSIONS)
 # For one pruning: the readers of a stream still need its entries after `upto`.
 _TEMPORARY = "CREATE TEMP TABLE needs (stream INTEGER PRIMARY KEY, upto INTEGER NOT NULL)"

@@ -100,6 +100,14 @@ async def test_version_1_gets_the_registrations_of_version_3(old: Path, opened: 
         assert (recovered.registrations, recovered.upstreams) == ([], [])
 
 
+async def test_version_1_gets_the_documents_of_version_8(old: Path, opened: Any) -> None:
+    async with opened() as (journal, recovered):
+        assert recovered.documents == {}
+        await journal.put_documents("sensor", {"s1": b"{}", "温度": b"\x00\xff"})
+    async with opened() as (_, recovered):
+        assert recovered.documents == {"sensor": {"s1": b"{}", "温度": b"\x00\xff"}}
+
+
 async def test_a_subscription_at_a_publisher_is_forgotten_alone(opened: Any) -> None:
     async with opened() as (journal, _):
         await journal.put_registration(RegistrationRecord("r", b"<r/>", "SOAP11", 1.5))
