@@ -7,7 +7,7 @@ interests. Membership receives the topology and passes it to forwarding and to t
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -15,7 +15,7 @@ from aiohttp import web
 
 from hpwsn.broker.admission.admission import Admission, Limit
 from hpwsn.broker.readers.log_readers import Readers
-from hpwsn.broker.registrations.demand import Demand
+from hpwsn.broker.registrations.interest_follower import InterestFollower
 from hpwsn.broker.subscriptions.subscription import Subscriber, Subscription
 from hpwsn.broker.subscriptions.subscriptions import Subscriptions
 from hpwsn.door.soap.owner_proxy import OwnerProxy
@@ -84,7 +84,7 @@ class InCluster:
         journal: Journal,
         subscriptions: Subscriptions,
         readers: Readers,
-        demand: Demand,
+        followers: Sequence[InterestFollower[Any]],
     ) -> None:
         """Connect forwarding to committed notifications and to local interests."""
         forwarding = self.forwarding
@@ -93,8 +93,9 @@ class InCluster:
         journal.committed.add(forwarding.committed)
         subscriptions.interest_changed.add(self._subscription_changed)
         readers.waiting_changed.add(forwarding.reader_changed)
-        forwarding.interest_changed.add(demand.elsewhere_changed)
-        demand.elsewhere = forwarding.wanted_elsewhere
+        for follower in followers:
+            forwarding.interest_changed.add(follower.elsewhere_changed)
+            follower.elsewhere = forwarding.wanted_elsewhere
 
     def _subscription_changed(self, subscription: Subscription) -> None:
         # `start` passes all restored subscriptions at once.

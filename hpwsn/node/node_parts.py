@@ -7,9 +7,9 @@ and stops the parts.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from hpwsn.background import in_thread
 from hpwsn.broker.admission.admission import Admission, Limit, Source
@@ -31,6 +31,7 @@ from hpwsn.broker.readers.feeds import Feeds
 from hpwsn.broker.readers.live_delivery import LiveDelivery
 from hpwsn.broker.readers.log_readers import Readers
 from hpwsn.broker.registrations.demand import CALLS, Demand
+from hpwsn.broker.registrations.interest_follower import InterestFollower
 from hpwsn.broker.registrations.registered_publisher import Publishers
 from hpwsn.broker.registrations.registrations import Registrations
 from hpwsn.broker.subscriptions.audience import Audience
@@ -396,7 +397,8 @@ class Parts:
 
     def _join(self) -> None:
         """Connect the listeners; they are called in the order in which they are added."""
-        journal, demand, subscriptions = self.journal, self.demand, self.subscriptions
+        journal, subscriptions = self.journal, self.subscriptions
+        followers: Sequence[InterestFollower[Any]] = (self.demand.interests,)
         self.admission.limits.append(Limit(self.overflow.check_room, applies=self.overflow.full))
         if self.receipts:
             journal.committed.add(self.receipts.committed)
@@ -407,14 +409,15 @@ class Parts:
         journal.committed.add(self.topic_rates.committed)
         subscriptions.check_filter = self.services.check
         subscriptions.ended.add(self.pull_subscriptions.subscription_ended)
-        subscriptions.interest_changed.add(demand.subscription_changed)
-        self.readers.waiting_changed.add(demand.reader_changed)
-        demand.subscriptions, demand.watched = subscriptions.__iter__, self.readers.waited_for
+        for follower in followers:
+            subscriptions.interest_changed.add(follower.subscription_changed)
+            self.readers.waiting_changed.add(follower.reader_changed)
+            follower.subscriptions, follower.watched = subscriptions.__iter__, self.readers.waited_for
         if self.config.delivery.on_gone == "end":
             self.delivery.consumer_gone.add(subscriptions.consumer_gone)
         if self.cluster:
             self.cluster.forwarding.spans = self.spans
-            self.cluster.join(self.admission, journal, subscriptions, self.readers, demand)
+            self.cluster.join(self.admission, journal, subscriptions, self.readers, followers)
         if self.originals:
             journal.committed.add(self.originals.committed)
 

@@ -18,9 +18,8 @@ from dataclasses import dataclass, field
 
 from hpwsn.broker.lifetimes.retry import RetryPolicy
 from hpwsn.broker.push.consumer_connection import TRUST
-from hpwsn.broker.registrations.demand_interest import Expressions, Interests
+from hpwsn.broker.registrations.interest_follower import InterestFollower
 from hpwsn.broker.registrations.registered_publisher import Publishers, Registration, is_gone
-from hpwsn.broker.subscriptions.subscription import Subscription
 from hpwsn.errors import JournalUnavailable
 from hpwsn.journal.journal import Journal
 from hpwsn.journal.store.records import UpstreamRecord
@@ -28,9 +27,9 @@ from hpwsn_client.errors import BadReply, CertificateRefused, HpwsnClientError
 from hpwsn_client.tls import certificate_problem
 from hpwsn_client.wsn.soap.addressing import EndpointReference, encode_epr, parse_epr
 from hpwsn_client.wsn.soap.faults import Busy, SoapFault
-from hpwsn_client.wsn.soap.names import DIALECT_SIMPLE, wsnt
+from hpwsn_client.wsn.soap.names import wsnt
 from hpwsn_client.wsn.soap.xml import STORED_LIMITS, parse_xml
-from hpwsn_client.wsn.topics.topic_expressions import Topic, TopicExpression
+from hpwsn_client.wsn.topics.topic_expressions import TopicExpression
 
 log = logging.getLogger(__name__)
 
@@ -38,8 +37,6 @@ CALLS = 32
 """Maximum number of concurrent calls to publishers."""
 UNSUBSCRIBE_ATTEMPTS = 5
 """Attempts to unsubscribe at a publisher whose registration has ended."""
-FOLLOWED = 200
-"""Subscriptions that are counted in one step when the first publisher on demand registers."""
 SHORTEST_RENEWAL = 0.5
 """Minimum seconds between two renewals, even if the publisher grants a shorter lease."""
 
@@ -98,21 +95,13 @@ class Demand:
         self._retry = retry
         self._lifetime = lifetime
         self._linger = linger
-        self._simple_subtree = simple_subtree
-        self._interests: Interests[Target] = Interests(self._interest_changed, simple_subtree)
+        self.interests: InterestFollower[Target] = InterestFollower(self._interest_changed, simple_subtree)
         self._targets: dict[Registration, list[Target]] = {}
         self._unsubscribing: set[Target] = set()
-        self._counted: set[Subscription] = set()
         self._remembered: dict[tuple[str, int], UpstreamRecord] = {}
         self._slots = asyncio.Semaphore(CALLS)
         self._running = False
-        self._following: asyncio.Task[None] | None = None
         self.failures = 0
-        self.subscriptions: Callable[[], Iterable[Subscription]] = tuple
-        self.watched: Callable[[], Iterable[Topic]] = tuple
-        self.elsewhere: Callable[[], set[Expressions]] = set
-        """The interests of other nodes, which count like local ones."""
-        self._elsewhere: set[Expressions] = set()
 
     # Registrations
 
@@ -124,8 +113,6 @@ class Demand:
         """Follow the interests in a registration's topics, if it is on demand."""
         if not registration.demand:
             return
-        if not self._targets:
-            self._follow()
         now = asyncio.get_running_loop().time()
         targets = [
             Target(registration, place, topic, idle_since=now) for place, topic in _places(registration)
@@ -133,7 +120,7 @@ class Demand:
         self._targets[registration] = targets
         for target in targets:
             target.upstream = self._recall(target)
-            self._interests.add(target, target.expression)
+            self.interests.add(target, target.expression)
             self._wake(target)
 
     def repeat(self, registration: Registration) -> None:
@@ -148,13 +135,11 @@ class Demand:
     def end(self, registration: Registration) -> None:
         """Unsubscribe at the publisher of a registration that has ended."""
         for target in self._targets.pop(registration, ()):
-            self._interests.discard(target)
+            self.interests.discard(target)
             target.ended, target.attempt = True, 0
             self._unsubscribing.add(target)
             target.hurry.set()
             self._wake(target)
-        if not self._targets:
-            self._unfollow()
 
     def _recall(self, target: Target) -> Upstream | None:
         record = self._remembered.pop((target.registration.id, target.place), None)
@@ -162,69 +147,6 @@ class Demand:
             return None
         reference = parse_epr(parse_xml(record.reference, STORED_LIMITS))
         return Upstream(reference, record.terminates, paused=record.paused)
-
-    # Interests
-
-    def _follow(self) -> None:
-        """Start to count interests; without a publisher on demand nothing is counted."""
-        for topic in self.watched():
-            self._interests.want(_watching(topic))
-        self._look_elsewhere()
-        found = list(self.subscriptions())
-        # During the start no client waits, and all interests must be known when it ends.
-        at_once = found[:FOLLOWED] if self._running else found
-        for subscription in at_once:
-            self._count(subscription)
-        if len(found) > len(at_once):
-            rest = self._follow_on(found[len(at_once) :], self._interests)
-            self._following = asyncio.get_running_loop().create_task(rest)
-
-    async def _follow_on(self, found: list[Subscription], interests: Interests[Target]) -> None:
-        """Count the remaining subscriptions in steps; one that changes in between is counted once."""
-        for number, subscription in enumerate(found):
-            if number % FOLLOWED == 0:
-                await asyncio.sleep(0)
-            if self._interests is not interests:
-                return
-            self._count(subscription)
-
-    def _unfollow(self) -> None:
-        self._counted.clear()
-        self._elsewhere = set()
-        self._interests = Interests(self._interest_changed, self._simple_subtree)
-
-    def subscription_changed(self, subscription: Subscription) -> None:
-        """Called for a subscription that may have started or stopped to want notifications."""
-        if self._targets:
-            self._count(subscription)
-
-    def _count(self, subscription: Subscription) -> None:
-        if subscription.deliverable is (subscription in self._counted):
-            return
-        if subscription.deliverable:
-            self._counted.add(subscription)
-            self._interests.want(subscription.topics)
-        else:
-            self._counted.discard(subscription)
-            self._interests.release(subscription.topics)
-
-    def reader_changed(self, topic: Topic, waiting: bool) -> None:
-        """Called when readers without a subscription start or stop to wait for a topic."""
-        if self._targets:
-            (self._interests.want if waiting else self._interests.release)(_watching(topic))
-
-    def elsewhere_changed(self) -> None:
-        """Called when the interests of other nodes may have changed."""
-        if self._targets:
-            self._look_elsewhere()
-
-    def _look_elsewhere(self) -> None:
-        wanted = self.elsewhere()
-        for expressions in wanted - self._elsewhere:
-            self._interests.want(expressions)
-        for expressions in self._elsewhere - wanted:
-            self._interests.release(expressions)
-        self._elsewhere = wanted
 
     def _interest_changed(self, target: Target) -> None:
         target.idle_since = asyncio.get_running_loop().time()
@@ -235,6 +157,7 @@ class Demand:
     def start(self) -> None:
         """Start to call publishers."""
         self._running = True
+        self.interests.begin()
         for targets in self._targets.values():
             for target in targets:
                 self._wake(target)
@@ -243,7 +166,7 @@ class Demand:
         """Stop at once; upstream subscriptions stay."""
         self._running = False
         everything = [*self._unsubscribing, *(each for some in self._targets.values() for each in some)]
-        tasks = [task for task in (self._following, *(t.task for t in everything)) if task is not None]
+        tasks = [target.task for target in everything if target.task is not None]
         for target in everything:
             if target.timer is not None:
                 target.timer.cancel()
@@ -251,6 +174,7 @@ class Demand:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks)
+        await self.interests.close()
         await self._publishers.close()
 
     def figures(self) -> dict[str, int]:
@@ -264,7 +188,7 @@ class Demand:
         return [
             {
                 "topic": None if target.expression is None else target.expression.text,
-                "wanted": self._interests.wanted(target),
+                "wanted": self.interests.wanted(target),
                 "state": _state(target.upstream),
                 "subscription": target.upstream and target.upstream.reference.address,
                 "last_error": target.last_error,
@@ -299,7 +223,7 @@ class Demand:
             return self._forget
         if target.ended:
             return None if upstream is None else self._unsubscribe
-        if self._interests.wanted(target):
+        if self.interests.wanted(target):
             if upstream is None:
                 return self._subscribe
             if upstream.paused:
@@ -318,7 +242,7 @@ class Demand:
         if target.ended or upstream is None:
             self._unsubscribing.discard(target)
             return
-        if self._interests.wanted(target):
+        if self.interests.wanted(target):
             pause = upstream.renew_at - loop.time()
         elif not upstream.paused:
             pause = target.idle_since + self._linger - loop.time()
@@ -456,10 +380,6 @@ def _places(registration: Registration) -> Iterator[tuple[int, TopicExpression |
         if meaning not in seen:
             seen.add(meaning)
             yield place, topic
-
-
-def _watching(topic: Topic) -> tuple[TopicExpression, ...]:
-    return (TopicExpression.of(topic, DIALECT_SIMPLE),)
 
 
 def _existing(target: Target) -> Upstream:
