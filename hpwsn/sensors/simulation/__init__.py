@@ -1,0 +1,1 @@
+"""Simulated networks of sensors for trials: weather and earthquakes, with faults and from a seed."""
