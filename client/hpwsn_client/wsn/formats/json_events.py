@@ -176,7 +176,7 @@ def parse_number(text: str) -> JsonValue:
     if number is None or len(bare) > _LONGEST_NUMBER:
         return text
     value = float(bare) if number[1] else int(bare)
-    return value if math.isfinite(value) else text
+    return value if isinstance(value, int) or math.isfinite(value) else text
 
 
 def parse_literal(text: str) -> JsonValue:
