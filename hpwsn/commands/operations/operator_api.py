@@ -141,8 +141,35 @@ def send(
 
     The object of an error is returned too if its status is one of `accepted`.
     """
-    headers = {"Accept": "application/json", "Content-Type": content_type}
-    http_request = Request(url, data=data, method=method, headers=headers)
+    body = _exchange(
+        method, url, data, {"Content-Type": content_type}, "application/json", timeout, remedy, ca, accepted
+    )
+    answer = _parsed(body or b"{}")
+    if not isinstance(answer, dict):
+        raise NodeRequestFailed(_not_a_node(url))
+    return answer
+
+
+def download(
+    url: str, content_type: str, *, timeout: float = TIMEOUT, remedy: str = REMEDY, ca: str | None = None
+) -> bytes:
+    """The bytes of a resource in one format, such as image/png."""
+    return _exchange("GET", url, None, {}, content_type, timeout, remedy, ca, ())
+
+
+def _exchange(
+    method: str,
+    url: str,
+    data: bytes | None,
+    headers: Mapping[str, str],
+    accept: str,
+    timeout: float,
+    remedy: str,
+    ca: str | None,
+    accepted: Collection[int],
+) -> bytes:
+    """Send a request and return the body of the response; NodeRequestFailed if it is an error."""
+    http_request = Request(url, data=data, method=method, headers={"Accept": accept, **headers})
     try:
         for name, value in authorization(bearer_token()).items():
             http_request.add_unredirected_header(name, value)
@@ -150,20 +177,22 @@ def send(
         raise BadArguments(str(error)) from None
     try:
         with _opener(url, ca).open(http_request, timeout=timeout) as response:
-            answer = json.loads(response.read() or b"{}")
+            found: bytes = response.read()
+            return found
     except HTTPError as error:
         if error.code not in accepted:
             raise NodeRequestFailed(_refusal(url, error), error.code) from None
         with error:
-            answer = _parsed(error.read())
+            return error.read()
     except (URLError, OSError) as error:
         reason = getattr(error, "reason", error)
         raise NodeRequestFailed(_unreachable(url, reason, remedy)) from None
     except (HTTPException, ValueError):
-        answer = None
-    if not isinstance(answer, dict):
-        raise NodeRequestFailed(f"the server at {url.partition('?')[0]} is not an HPwsn node; check --url")
-    return answer
+        raise NodeRequestFailed(_not_a_node(url)) from None
+
+
+def _not_a_node(url: str) -> str:
+    return f"the server at {url.partition('?')[0]} is not an HPwsn node; check --url"
 
 
 def _parsed(body: bytes) -> object:
