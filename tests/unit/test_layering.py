@@ -73,6 +73,7 @@ SMALL = {
     "hpwsn.door.rest.authorization": "what a model of identities will replace",
     "hpwsn.topics.tree.internal_topics": "the rule for subscribers, apart from the tree that it asks",
     "hpwsn.sensors.readings.reading": "the value that every part of the sensors hands on",
+    "hpwsn.sensors.intake.committed_readings": "what history and virtual sensors share of every commit",
     "hpwsn.routing.links.authentication_failures": "the log, which the pure frames must not know",
     "hpwsn.streams.examples.vehicle_pairs": "a user's function, as short as users write them",
     "hpwsn.http_json.shared_openapi": "loads the data files in openapi_parts",
