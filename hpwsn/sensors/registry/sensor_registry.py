@@ -1,0 +1,204 @@
+"""The physical sensors that a node knows, by id; the journal keeps them as documents.
+
+A registration is stored when `put` returns, and replaces an earlier one of the same id. A thread checks its
+units. Changes are made one after another and to their end, also if the caller is cancelled. So the listeners
+of `changed` hear of them in the order in which they are stored.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from hpwsn.background import in_slices, in_thread
+from hpwsn.errors import HpwsnError
+from hpwsn.journal.journal import Journal
+from hpwsn.listeners import Listeners
+from hpwsn.sensors.physical.physical_sensor import PhysicalSensor, SensorRefused, parse_sensor
+from hpwsn.sensors.physical.selection import Selection
+from hpwsn.sensors.physical.units import UnitRefused, check_unit
+from hpwsn.sensors.registry.sensor_reports import SensorReports
+
+log = logging.getLogger(__name__)
+
+KIND = "sensor"
+"""The kind of the journal's documents."""
+
+T = TypeVar("T")
+
+
+class RegistryFull(HpwsnError):
+    """The node has as many physical sensors as it may."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(
+            f"the node has as many sensors as sensors.limit allows ({limit}); remove some, or raise the limit"
+        )
+
+
+class SensorRegistry:
+    """The registered sensors, in the order of their registration."""
+
+    def __init__(self, journal: Journal, *, limit: int, clock: Callable[[], float]) -> None:
+        self._journal = journal
+        self._limit = limit
+        self._clock = clock
+        self._sensors: dict[str, PhysicalSensor] = {}
+        self._by_kind: dict[str, dict[str, PhysicalSensor]] = {}
+        self._reports: dict[str, SensorReports] = {}
+        self._sorted: dict[str | None, list[str]] = {}
+        """The ids in order, of a kind or of all, until a sensor comes or goes."""
+        self._changing = asyncio.Lock()
+        self._changes: set[asyncio.Task[Any]] = set()
+        self.changed: Listeners[str, PhysicalSensor | None] = Listeners("changed sensors")
+        """Called with the id and the sensor, or None if it was removed, once the change is stored."""
+        self.wanted: Callable[[str], bool | None] = lambda _: None
+        """Whether somebody wants the readings of a sensor on demand; None for others."""
+
+    def get(self, sensor_id: str) -> PhysicalSensor | None:
+        """The sensor with this id, or None."""
+        return self._sensors.get(sensor_id)
+
+    def __iter__(self) -> Iterator[PhysicalSensor]:
+        return iter(self._sensors.values())
+
+    def __len__(self) -> int:
+        return len(self._sensors)
+
+    def ids(self, kind: str | None = None) -> Sequence[str]:
+        """The ids of a kind, or of all sensors, sorted; the caller must not change the sequence."""
+        found = self._sorted.get(kind)
+        if found is None:
+            found = sorted(self._sensors if kind is None else self._by_kind.get(kind, ()))
+            if kind is None or kind in self._by_kind:
+                self._sorted[kind] = found
+        return found
+
+    def select(self, selection: Selection) -> list[PhysicalSensor]:
+        """The sensors that are meant, in the order of their registration."""
+        kind = selection.kind
+        among = self._sensors if kind is None else self._by_kind.get(kind, {})
+        return selection.of(among.values())
+
+    async def put(self, sensors: Sequence[PhysicalSensor]) -> None:
+        """Register sensors, all or none; of two with the same id, the later one.
+
+        SensorRefused names a sensor with an unknown unit, PintMissing says that units cannot be checked,
+        RegistryFull that there would be too many sensors, and JournalUnavailable that none was stored.
+        """
+        await self._to_the_end(self._put({sensor.id: sensor for sensor in sensors}))
+
+    async def remove(self, sensor_id: str) -> bool:
+        """Remove a sensor; False if it is unknown. What it has sent stays."""
+        return await self._to_the_end(self._remove(sensor_id))
+
+    def restore(self, documents: Mapping[str, bytes]) -> None:
+        """Take up the sensors of the journal's documents after a restart."""
+        for sensor_id, document in documents.items():
+            try:
+                self._keep(parse_sensor(json.loads(document)))
+            except ValueError as error:  # SensorRefused is one
+                log.error("the stored sensor %s is not valid and is left out: %s", sensor_id, error)
+
+    def heard(self, sensor_id: str, now: float) -> None:
+        """Note that a reading of a registered sensor was accepted; several at the same time count once."""
+        reports = self._reports.get(sensor_id)
+        if reports is not None:
+            reports.heard(now)
+
+    def reported_before(self, sensor_id: str, time: float) -> None:
+        """Note when a sensor last reported before this start."""
+        reports = self._reports.get(sensor_id)
+        if reports is not None:
+            reports.reported_before(time)
+
+    def describe(self, sensor: PhysicalSensor) -> dict[str, Any]:
+        """The JSON form of a sensor with its state: a sensor that is told to stop is not silent."""
+        reports = self._reports.get(sensor.id) or SensorReports(self._clock())
+        wanted = self.wanted(sensor.id)
+        state = {
+            "last_seen": _moment(reports.last),
+            "interval": None if reports.interval is None else round(reports.interval, 3),
+            "silent": wanted is not False and reports.is_silent(sensor, self._clock()),
+        }
+        return {**sensor.document(), "state": state, "wanted": wanted}
+
+    async def _put(self, sensors: Mapping[str, PhysicalSensor]) -> None:
+        async with self._changing:
+            if not sensors:
+                return
+            await in_thread(check_units, sensors.values())
+            if len(self._sensors.keys() | sensors.keys()) > self._limit:
+                raise RegistryFull(self._limit)
+            documents: dict[str, bytes] = {}
+            await in_slices(_encode(sensors.values(), documents))
+            await self._journal.put_documents(KIND, documents)
+            await in_slices(self._keep_all(sensors.values()))
+
+    def _keep_all(self, sensors: Iterable[PhysicalSensor]) -> Iterator[None]:
+        for sensor in sensors:
+            self._keep(sensor)
+            self.changed(sensor.id, sensor)
+            yield
+
+    def _keep(self, sensor: PhysicalSensor) -> None:
+        self._drop(sensor.id, kind=sensor.kind)
+        if sensor.id not in self._sensors:
+            self._sorted.pop(None, None)
+        if sensor.id not in self._reports:
+            self._reports[sensor.id] = SensorReports(self._clock())
+        self._sensors[sensor.id] = sensor
+        self._by_kind.setdefault(sensor.kind, {})[sensor.id] = sensor
+        self._sorted.pop(sensor.kind, None)
+
+    def _drop(self, sensor_id: str, kind: str | None = None) -> None:
+        """Take a sensor from the index of its kind, unless that is its new kind."""
+        former = self._sensors.get(sensor_id)
+        if former is None or former.kind == kind:
+            return
+        of_kind = self._by_kind[former.kind]
+        del of_kind[sensor_id]
+        if not of_kind:
+            del self._by_kind[former.kind]
+        self._sorted.pop(former.kind, None)
+
+    async def _remove(self, sensor_id: str) -> bool:
+        async with self._changing:
+            if sensor_id not in self._sensors:
+                return False
+            await self._journal.delete_documents(KIND, [sensor_id])
+            self._drop(sensor_id)
+            self._sorted.pop(None, None)
+            del self._sensors[sensor_id], self._reports[sensor_id]
+            self.changed(sensor_id, None)
+            return True
+
+    async def _to_the_end(self, change: Coroutine[Any, Any, T]) -> T:
+        task = asyncio.get_running_loop().create_task(change)
+        self._changes.add(task)
+        task.add_done_callback(self._changes.discard)
+        return await asyncio.shield(task)
+
+
+def check_units(sensors: Iterable[PhysicalSensor]) -> None:
+    """Raise SensorRefused for the first unknown unit; PintMissing without pint."""
+    for sensor in sensors:
+        for name, quantity in sensor.quantities.items():
+            try:
+                check_unit(quantity.unit)
+            except UnitRefused as error:
+                raise SensorRefused(f"sensor {sensor.id!r}, quantity {name!r}: {error}") from None
+
+
+def _encode(sensors: Iterable[PhysicalSensor], documents: dict[str, bytes]) -> Iterator[None]:
+    for sensor in sensors:
+        documents[sensor.id] = json.dumps(sensor.document(), ensure_ascii=False).encode()
+        yield
+
+
+def _moment(time: float | None) -> str | None:
+    return None if time is None else datetime.fromtimestamp(time, UTC).isoformat(timespec="milliseconds")
