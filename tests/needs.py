@@ -76,6 +76,7 @@ NEEDS: dict[str, tuple[Callable[[], bool], str]] = {
         "apt-get install default-jre-headless maven, then scripts/test --interop fetches its jars",
     ),
     f"Java {OLDEST_JAVA} or later": (_java, "apt-get install default-jre-headless"),
+    "Mosquitto": (lambda: _commands("mosquitto", "mosquitto_passwd"), "apt-get install mosquitto"),
     "libfaketime": (lambda: bool(glob.glob(FAKETIME)), "apt-get install faketime"),  # noqa: PTH207
     "Chromium": (lambda: _commands("chromium"), "apt-get install chromium"),
     "axe-core": (AXE.exists, "apt-get install npm, then scripts/test fetches it"),
