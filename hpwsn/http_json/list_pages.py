@@ -1,10 +1,10 @@
 """Lists in pages: `{"items": […], "next": cursor or null, "total": n}`, with `limit` and `after`.
 
-`page_of` is for lists of names in their own order, `sorted_page` for lists in the order of the parameter
-`sort`. A cursor is the place of the last item in base64 for URLs, so that it needs no escaping: its name, or
-its sort value and its name. A page begins with the first place after it, whether or not the item of the
-cursor still exists. So no item is skipped or repeated because others come, go or change; an item whose own
-sort value changes between two pages may move past the cursor.
+`page_of` is for lists of names in their own order, `page_of_sorted` for names that are in order already, and
+`sorted_page` for lists in the order of the parameter `sort`. A cursor is the place of the last item in base64
+for URLs, so that it needs no escaping: its name, or its sort value and its name. A page begins with the first
+place after it, whether or not the item of the cursor still exists. So no item is skipped or repeated because
+others come, go or change; an item whose own sort value changes between two pages may move past the cursor.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from __future__ import annotations
 import json
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Callable, Iterable, Mapping
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import nlargest, nsmallest
 from typing import TypeVar
 
@@ -57,6 +58,19 @@ def page_of(request: web.Request, names: Iterable[str]) -> tuple[list[str], str 
         names = (name for name in names if _key(name) > last)
     found = nsmallest(limit + 1, names, key=_key)
     return found[:limit], cursor_of(found[limit - 1]) if len(found) > limit else None
+
+
+def page_of_sorted(request: web.Request, names: Sequence[str]) -> tuple[Sequence[str], str | None]:
+    """Like `page_of`, for names in their order: it looks at no others than those of the page."""
+    limit, after = limit_of(request), request.query.get("after")
+    start = 0
+    if after is not None:
+        try:
+            start = bisect_right(names, key_of(after), key=_key)
+        except ValueError:
+            raise bad_cursor(after) from None
+    found = names[start : start + limit]
+    return found, cursor_of(found[-1]) if start + limit < len(names) else None
 
 
 def sorted_page(

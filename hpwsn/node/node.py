@@ -138,6 +138,7 @@ class Node:
         parts.processor.restore_current(recovered.current)
         parts.processor.restore_internal(recovered.internal)
         parts.admission.restore(recovered.message_ids)
+        parts.sensors.restore(recovered)
         await parts.pull_subscriptions.remove_orphans()
         await parts.conditions.look()
         if recovered.next_offset > 1 or subscriptions or points:
@@ -175,7 +176,7 @@ class Node:
             Housekeeping(
                 parts.broker,
                 RetentionPolicy.of(self.config),
-                needed_from=parts.cluster.needed_from if parts.cluster else None,
+                needed_from=parts.needed_from,
             ),
         ):
             task.start()
@@ -190,6 +191,7 @@ class Node:
             running.callback(parts.topics.removed.remove, removed.look)
             if not parts.topics.problem():
                 removed.look()
+        await parts.sensors.start(running)
 
     async def _open_doors(self) -> None:
         parts, server = self.parts, self.config.server
@@ -208,6 +210,7 @@ class Node:
         app.add_routes(DeadLettersDoor(letters).routes())
         app.add_routes(TopicNamespacesDoor(parts.tree).routes())
         self._open_topics(app)
+        parts.sensors.open_doors(app)
         app.add_routes(FilterCheckDoor(parts.services.check, server.request_timeout).routes())
         items = SubscriptionItems(parts.broker, self.name, parts.pull_subscriptions.owns)
         app.add_routes(SubscriptionsDoor(parts.broker, items, server.request_timeout).routes())
@@ -283,6 +286,7 @@ class Node:
         if parts.agent:
             status.reports["agent"] = parts.agent.figures
         status.reports["directory"] = parts.topics.status
+        status.reports["sensors"] = parts.sensors.figures
         if parts.cluster:
             status.reports["routing"] = parts.cluster.forwarding.figures
             status.reports["cluster"] = parts.cluster.figures
@@ -302,10 +306,11 @@ class Node:
         )
 
     def reload(self) -> None:
-        """Reload the certificate and the topics from their files."""
-        self.parts.events_log.note("reload", "SIGHUP: reloading the certificate and the topics")
+        """Reload the certificate, the topics and the sensors from their files."""
+        self.parts.events_log.note("reload", "SIGHUP: reloading the certificate, the topics and the sensors")
         self.port.reload()
         self.parts.topics.reload()
+        self.parts.sensors.reload()
 
     async def close(self) -> None:
         """Stop accepting requests, drain within `server.drain_timeout`, and write everything to disk."""
@@ -351,7 +356,7 @@ async def _serve(config: Config, ready: Callable[[str], None], settings: Setting
 def _reload(node: Node, settings: SettingsReload, stop: asyncio.Event) -> None:
     if stop.is_set():
         return
-    log.info("SIGHUP: reloading the settings, the certificate and the topics")
+    log.info("SIGHUP: reloading the settings, the certificate, the topics and the sensors")
     settings.reload()
     node.reload()
 

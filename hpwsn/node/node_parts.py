@@ -58,6 +58,7 @@ from hpwsn.node.backbones import choose_backbone
 from hpwsn.node.cluster import InCluster
 from hpwsn.node.content_engines import BrokerEngines
 from hpwsn.node.engine_choice import EngineChoice
+from hpwsn.node.sensor_parts import SensorParts
 from hpwsn.notification import ORIGINAL, PARTIAL
 from hpwsn.push_mark import PushMark
 from hpwsn.routing.original_peers import OriginalPeers
@@ -114,6 +115,7 @@ class Parts:
         self.cluster = self._build_cluster() if config.cluster.admin else None
         self.originals = self._build_originals() if config.routing.originals else None
         self._join()
+        self.sensors = SensorParts(self)
 
     def _make_data_directory(self) -> None:
         try:
@@ -139,6 +141,7 @@ class Parts:
             "journal": self.journal.unavailable,
             "directory": self.topics.problem(),
             "cluster": self.cluster.problem() if self.cluster else None,
+            **self.sensors.problems(),
         }
         return {part: problem for part, problem in found.items() if problem}
 
@@ -146,6 +149,11 @@ class Parts:
         """What an operator must see to although the node is ready."""
         problem = self.journal.problem
         return [] if problem is None or problem in self.problems().values() else [problem]
+
+    def needed_from(self) -> int | None:
+        """The first offset of the log that retention must keep beside what consumers need, or None."""
+        needs = (self.cluster.needed_from() if self.cluster else None, self.sensors.needed_from())
+        return min((offset for offset in needs if offset is not None), default=None)
 
     def _build_log(self) -> None:
         config = self.config

@@ -21,6 +21,7 @@ from hpwsn.listening import listen_problem
 from hpwsn.node.backbones import prepare_backbone
 from hpwsn.routing.membership.credentials import peer_authorities, shared_secret
 from hpwsn.routing.topology.topology import MalformedTopology, check_name
+from hpwsn.sensors.registry.sensors_file import SensorsFileRefused, load_sensors
 from hpwsn.settings import Config
 from hpwsn.streams.deployment.cluster_settings import is_local
 from hpwsn.streams.deployment.worker_archive import check_archive
@@ -129,6 +130,15 @@ def _agent(config: Config) -> None:
         raise SettingError("streams.archive", streams.archive, f"cannot be used: {error}") from None
 
 
+def _sensors(config: Config) -> None:
+    file = config.sensors.file
+    if file and not _is_pipe(file):
+        try:
+            load_sensors(Path(file))
+        except SensorsFileRefused as error:
+            raise SettingError("sensors.file", file, str(error)) from None
+
+
 def _tracing(config: Config) -> None:
     if not config.tracing.enabled:
         return
@@ -163,5 +173,6 @@ _CHECKS: tuple[Callable[[Config], object], ...] = (
     _cluster,
     _links,
     _agent,
+    _sensors,
     _tracing,
 )

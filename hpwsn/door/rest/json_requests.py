@@ -1,4 +1,4 @@
-"""The bodies of requests to the JSON door: JSON objects with known fields, of bounded size.
+"""The bodies of requests to the JSON door: bytes, JSON, or objects with known fields, of bounded size.
 
 Which web pages may send such requests is decided before, in cross_origin.
 """
@@ -12,7 +12,7 @@ from aiohttp import web
 
 from hpwsn.background import in_thread
 from hpwsn.door.rest.json_answers import bad
-from hpwsn_client.wsn.formats.json_text import parse_object
+from hpwsn_client.wsn.formats.json_text import parse_document, parse_object
 from hpwsn_client.wsn.soap import faults
 from hpwsn_client.wsn.topics.topic import shown
 
@@ -27,7 +27,7 @@ async def read_object(
 
     `patience` is in seconds. The content type does not matter: curl sends that of a form.
     """
-    body = await _read(request, patience, largest)
+    body = await read_body(request, patience, largest)
     found = parse_object(body) if len(body) <= LARGEST_OBJECT else await in_thread(parse_object, body)
     for name in found:
         if name not in known:
@@ -35,7 +35,14 @@ async def read_object(
     return found
 
 
-async def _read(request: web.Request, patience: float, largest: int) -> bytes:
+async def read_document(request: web.Request, patience: float, largest: int) -> Any:
+    """The JSON value of the body, of at most `largest` bytes; a large one is parsed in a thread."""
+    body = await read_body(request, patience, largest)
+    return parse_document(body) if len(body) <= LARGEST_OBJECT else await in_thread(parse_document, body)
+
+
+async def read_body(request: web.Request, patience: float, largest: int) -> bytes:
+    """The body, of at most `largest` bytes, if it arrives within `patience` seconds."""
     too_large = f"the request is larger than {largest} bytes"
     if (request.content_length or 0) > largest:
         raise faults.TooLarge(too_large)

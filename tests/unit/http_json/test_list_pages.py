@@ -11,7 +11,15 @@ from aiohttp.test_utils import make_mocked_request
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpwsn.http_json.list_pages import LARGEST_PAGE, Sortable, cursor_of, key_of, page_of, sorted_page
+from hpwsn.http_json.list_pages import (
+    LARGEST_PAGE,
+    Sortable,
+    cursor_of,
+    key_of,
+    page_of,
+    page_of_sorted,
+    sorted_page,
+)
 from hpwsn_client.wsn.soap.faults import SoapFault
 
 
@@ -31,6 +39,20 @@ def test_pages_have_every_name_once_and_in_order(names: set[str], limit: int) ->
             break
         query["after"] = following
     assert found == sorted(names)
+
+
+@given(st.sets(st.text(min_size=1), max_size=30), st.integers(1, 31), st.text())
+def test_pages_of_sorted_names_are_those_of_names_in_any_order(
+    names: set[str], limit: int, last: str
+) -> None:
+    for query in ({}, {"after": cursor_of(last)}):
+        request = asked(limit=limit, **query)
+        assert page_of_sorted(request, sorted(names)) == page_of(request, names)
+
+
+def test_a_wrong_cursor_is_refused_for_sorted_names_too() -> None:
+    with pytest.raises(SoapFault, match="after"):
+        page_of_sorted(asked(after="%"), ["a"])
 
 
 @given(st.text())

@@ -69,10 +69,15 @@ def parse_event_line(line: str, number: int = 1) -> JsonObject:
 
 def parse_object(data: bytes) -> JsonObject:
     """Parse a JSON text that is one object, whatever its purpose; no name may occur twice in an object."""
-    found: JsonObject = _load(_decode(data), decoder=_strict_decoder)
+    found: JsonObject = parse_document(data)
     if not isinstance(found, dict):
         raise MalformedJson(f"the request must be a JSON object, and it is {_kind(found)}", 1, 1)
     return found
+
+
+def parse_document(data: bytes) -> Any:
+    """Parse any JSON text, whatever its purpose; no name may occur twice in an object."""
+    return _load(_decode(data), decoder=_strict_decoder)
 
 
 def _decode(data: bytes) -> str:

@@ -22,6 +22,8 @@ WATCHED = (
     "/registrations",
     "/deadletters",
     "/streams",
+    "/sensors",
+    "/virtual",
     "/topics/changes",
     "/topics/import",
 )
@@ -51,7 +53,7 @@ class OperatorActions:
 
 
 def _is_watched(request: web.Request, path: str) -> bool:
-    if path.endswith("/events"):
+    if path.endswith(("/events", "/readings")):
         return False  # a publication; the test comes first, since these are many
     if request.query.get("dry_run", "false") != "false":
         return False

@@ -1,0 +1,1 @@
+"""Physical and virtual sensors, and their readings, over HTTP."""
