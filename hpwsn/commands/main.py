@@ -30,6 +30,7 @@ from hpwsn.commands.options import (
     load_startable_config,
     setting_problem,
 )
+from hpwsn.commands.sensors.sensors_parser import add_sensors_parser
 from hpwsn.commands.streams import add_streams_parser
 from hpwsn.commands.topics import add_topics_parser
 from hpwsn.configuration.environment import check_environment
@@ -123,6 +124,7 @@ def build_parser() -> argparse.ArgumentParser:
     add_admin_parser(commands)
     add_cluster_parser(commands)
     add_streams_parser(commands)
+    add_sensors_parser(commands)
     add_bench_parser(commands)
     _add_check_config_parser(commands)
     add_completion_parser(commands, parser)

@@ -41,7 +41,7 @@ class Earthquakes:
     """What seismic stations in an area measure."""
 
     kind = "earthquake"
-    tags = ("simulated", "seismic")
+    tags: tuple[str, ...] = ("simulated", "seismic")
     quantities: Mapping[str, Quantity] = {
         "magnitude": Quantity("dimensionless", -1, 10),
         "ionosphere_temperature": Quantity("K", 100, 3000),

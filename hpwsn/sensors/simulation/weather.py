@@ -23,7 +23,7 @@ class Weather:
     """What weather stations measure; the hours of the day are those of UTC."""
 
     kind = "weather"
-    tags = ("simulated", "weather")
+    tags: tuple[str, ...] = ("simulated", "weather")
     quantities: Mapping[str, Quantity] = {
         "temperature": Quantity("degC", -60, 60),
         "humidity": Quantity("percent", 0, 100),
