@@ -44,8 +44,11 @@ LONGEST_REMEMBERED = 2048
 """Bytes of a run's beginning for which a decision is cached."""
 
 ANONYMOUS = "anonymous"
-DOORS = ("soap", "json", "onvif", "original", "peer", "backbone")
-"""The ways in by which notifications are counted; `peer` is a node of the original."""
+DOORS = ("soap", "json", "onvif", "original", "peer", "backbone", "sensors")
+"""The ways in by which notifications are counted.
+
+`peer` is a node of the original; `sensors` are readings, and the results of virtual sensors.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +207,15 @@ class Admission:
         if self.spans is not None:
             self.spans.received(runs)
         return None
+
+    def admit_own(self, run: Run) -> None:
+        """Complete a run that this node makes itself, for `append`; raise the fault for an unknown topic.
+
+        Neither registrations nor queue limits apply to it.
+        """
+        self.check_form(run)
+        self.conceal(run)
+        run.time = self._clock()
 
     def _check(self, source: Source, run: Run, now: float) -> None:
         if run.target is not None:
