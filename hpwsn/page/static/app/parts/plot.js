@@ -4,6 +4,8 @@
 import uPlot from "../../vendor/uPlot.esm.js";
 import { clock } from "../format.js";
 
+/** Seconds between two times of the x axis: whole ones, so that no time is written twice. */
+const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400];
 /** Pixels from which an axis has more figures than three. */
 const TALL = 180;
 const TOKENS = ["accent", "soft", "warn", "bad", "line", "text-3", "surface"];
@@ -30,7 +32,7 @@ export function plotOptions({ width, height, series, colours, look, utc, moved }
   const axis = { stroke: colours["text-3"], grid, ticks: { show: false }, font: "11px Inter, sans-serif" };
   const upright = { ...axis, grid: { ...grid, show: false } };
   return {
-    width, height, legend: { show: false }, padding: [8, 16, 0, 0],
+    width, height, legend: { show: false }, padding: [8, 24, 0, 0],
     ...(utc && { tzDate: (at) => uPlot.tzDate(new Date(at * 1000), "Etc/UTC") }),
     cursor: {
       y: false, drag: { x: false, y: false, setScale: false }, focus: { prox: -1 },
@@ -43,7 +45,7 @@ export function plotOptions({ width, height, series, colours, look, utc, moved }
       y: { range: () => [look().bottom || 0, look().top || 1] },
     },
     axes: [
-      { ...upright, size: 22, space: 72, values: (_, found) => found.map((at) => clockOf(at, found)) },
+      { ...upright, size: 22, space: 72, incrs: STEPS, values: (_, found) => found.map((at) => clockOf(at, found)) },
       {
         ...axis, size: 38, gap: 4, splits: () => ticksOf(look(), height),
         values: (_, found) => found.map((value) => look().format(value)),
