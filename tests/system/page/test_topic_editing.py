@@ -123,6 +123,8 @@ async def test_names_that_are_not_allowed_are_marked_while_typing(
         await expect(page.locator(".name-hint")).to_contain_text(reason)
         await name.press("Enter")
         await expect(name).to_be_visible()
+    await name.fill("")
+    await expect(name).to_have_attribute("aria-invalid", "true")
     await name.fill("Straße-2.b")
     await expect(name).not_to_have_attribute("aria-invalid", "true")
     await name.press("Escape")

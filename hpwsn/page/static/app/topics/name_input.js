@@ -51,6 +51,7 @@ function useTrial(draft, text, actions, valid) {
 
 export function NameInput({ draft, edits, actions, tree }) {
   const [text, setText] = useState(draft.kind === "rename" ? lastStep(draft.topic) : "");
+  const [tried, setTried] = useState(false);
   const input = useRef(null);
   const hint = useId();
   const conflict = useStore(edits.store, (found) => found.conflict);
@@ -58,7 +59,7 @@ export function NameInput({ draft, edits, actions, tree }) {
   const name = text.trim();
   const problem = problemOf(draft, name, tree);
   const { effect, refused } = useTrial(draft, name, actions, !problem);
-  const wrong = refused ?? (name !== "" || draft.kind === "rename" ? problem : null);
+  const wrong = refused ?? (name !== "" || tried || draft.kind === "rename" ? problem : null);
 
   useLayoutEffect(() => {
     input.current.focus({ preventScroll: true });
@@ -78,6 +79,7 @@ export function NameInput({ draft, edits, actions, tree }) {
     if (event.key === "Escape") actions.cancel();
     if (event.key !== "Enter") return;
     event.preventDefault();
+    setTried(true);
     // A conflict waits for a decision: nothing is written before that.
     if (conflict) document.querySelector("[data-testid=conflict]")?.focus();
     else if (!problem && !busy) actions.submit(draft, name);
