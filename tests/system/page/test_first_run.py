@@ -86,6 +86,20 @@ async def test_the_watched_topic_follows_the_published_one_until_it_is_chosen(
     await expect(page.get_by_test_id("publish-send")).to_be_disabled()
 
 
+async def test_where_topics_are_fixed_the_steps_begin_with_one_of_them(
+    open_page: OpenedPages, tmp_path: Path
+) -> None:
+    tree = tmp_path / "topics.toml"
+    tree.write_text('[topics.INNER]\nvisibility = "internal"\n\n[topics.PLANT.DOOR]\n', "utf-8")
+    with NodeProcess(tmp_path / "data", "--topics", str(tree)) as node:
+        page = await open_page(node)
+        await expect(page.get_by_test_id("publish-topic")).to_have_value("PLANT:DOOR")
+        await expect(page.get_by_test_id("watch-topic")).to_have_value("PLANT")
+        await page.get_by_test_id("publish-send").click()
+        await expect(page.get_by_test_id("watch-event")).to_contain_text("DOOR text first message")
+        await open_page.finish()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", [(1440, 900), (1000, 800), (390, 844)], ids=["wide", "narrow", "phone"])
 async def test_the_steps_are_accessible(

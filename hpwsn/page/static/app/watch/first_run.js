@@ -1,8 +1,8 @@
 // The three steps of a new node: publish a message, watch it arrive, subscribe a program; each also as a command.
 import { html, useEffect, useState } from "../html.js";
 import { href } from "../address.js";
-import { eventsPath, urlOf } from "../api.js";
-import { useMay, useNode } from "../state.js";
+import { eventsPath, get, urlOf } from "../api.js";
+import { useMay, useNode, useShared } from "../state.js";
 import { Command, State, Text } from "../parts/controls.js";
 import { Loading, Notice } from "../parts/lists.js";
 import { problemOfName, stepsOf } from "../topics/topic_names.js";
@@ -17,6 +17,9 @@ import { FollowState, Trouble } from "./watch_tab.js";
 const TOPIC = "hello:world";
 const PAYLOAD = '{"text": "first message"}';
 const PAUSE = 600;
+/** Levels and number of the topics of a fixed tree among which the first one is chosen. */
+const DEPTH = 16;
+const LOOKED_AT = 100;
 
 const rootOf = (topic) => stepsOf(topic)[0] ?? "";
 
@@ -104,10 +107,28 @@ function Subscribe({ topic, node }) {
   <//>`;
 }
 
+/** The topic to begin with: a public one of the tree without others below it, where only its topics are taken. */
+function useFirstTopic(node) {
+  const fixed = useShared((shared) => shared.live.status?.directory?.open === false);
+  const [topic, setTopic] = useState(fixed ? null : TOPIC);
+  useEffect(() => {
+    if (topic !== null) return;
+    get("topics", { node, query: { depth: DEPTH, limit: LOOKED_AT } })
+      .then(({ items }) => items.find((item) => item.declared && !item.children && item.visibility !== "internal"))
+      .then((found) => setTopic(found?.topic ?? TOPIC)).catch(() => setTopic(TOPIC));
+  }, []);
+  return topic;
+}
+
 /** The steps; they stay until whoever shows them takes them away. */
 export function FirstRun() {
   const node = useNode();
-  const [topic, setTopic] = useState(TOPIC);
+  const topic = useFirstTopic(node);
+  return topic === null ? html`<${Loading} />` : html`<${Steps} node=${node} first=${topic} />`;
+}
+
+function Steps({ node, first }) {
+  const [topic, setTopic] = useState(first);
   const [draft, setDraft] = useState({ text: PAYLOAD, kind: null });
   const again = (target, text) => {
     setTopic(target);
