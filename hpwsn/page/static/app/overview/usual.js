@@ -3,7 +3,7 @@ import { html, useEffect } from "../html.js";
 import { change, href, useParameter } from "../address.js";
 import { counted } from "../format.js";
 import { RANGES, combined } from "../figures.js";
-import { markReady, useNode, useScope, useShared } from "../state.js";
+import { markReady, useScope, useShared } from "../state.js";
 import { Segment, State, Text } from "../parts/controls.js";
 import { AlertsPanel, problemsOf, useAlerts } from "./alerts.js";
 import { BusiestTopics } from "./busiest_topics.js";
@@ -26,7 +26,6 @@ export function Usual() {
   const { scope, nodes, alive } = useScope();
   const range = useRange();
   const { alerts, partial } = useAlerts(nodes);
-  const node = useNode();
   const histories = useTileHistories(nodes, range, METRICS);
   const shown = { nodes, histories, range, alerts, words: WORDS[range] };
   useEffect(markReady, []);
@@ -36,7 +35,7 @@ export function Usual() {
         onChange=${(value) => change({ range: value })} /></div></div>
     <${AlertsPanel} alerts=${alerts} partial=${partial} />
     <${Tiles} ...${shown} /><${NodeMatrix} ...${shown} />
-    <div class="duo"><${BusiestTopics} node=${node} /><${WhatChanged} /></div>`;
+    <div class="duo"><${BusiestTopics} /><${WhatChanged} /></div>`;
 }
 
 /** The heading: whether all is well, and how much there is. */
