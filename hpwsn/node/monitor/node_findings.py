@@ -127,8 +127,8 @@ class NodeFindings:
     def _consumers(self) -> Iterator[Finding]:
         found, after = self._sample.backlogs.result, self._after
         if found.failing.count:
-            text = f"{counted(found.failing.count, 'consumer')} cannot be reached or reject notifications"
-            text += f"; {_worst(found.failing)}: {found.failing.error}"
+            fails = "fails" if found.failing.count == 1 else "fail"
+            text = f"{counted(found.failing.count, 'consumer')} {fails}; {_worst(found.failing, why=True)}"
             remedy = "Start the consumer, or end its subscription; the node retries until then."
             yield Finding("ConsumersFailing", "warning", text, remedy, "subscriptions", after)
         if found.behind.count:
@@ -220,6 +220,9 @@ class NodeFindings:
             yield Finding("ClockJumped", "info", text, remedy, "health")
 
 
-def _worst(group: Group) -> str:
-    waiting = f"{group.waiting} waiting" if group.waiting > 0 else "none waiting"
-    return f"the worst is {group.subscription} for {group.consumer} with {waiting}"
+def _worst(group: Group, *, why: bool = False) -> str:
+    subject = "it is" if group.count == 1 else "the worst is"
+    waiting = f"{group.waiting:,} waiting" if group.waiting > 0 else "none waiting"
+    # The error of a consumer begins with the address, which the text has already.
+    error = f": {group.error.removeprefix(f'POST {group.consumer}: ')}" if why and group.error else ""
+    return f"{subject} {group.consumer}{error}, {waiting}, subscription {group.subscription}"

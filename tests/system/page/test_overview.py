@@ -137,7 +137,11 @@ class TestOneNode:
         url = await create(quick_node, f"http://127.0.0.1:{port}/", topic="ALL:NEWS")
         await publish(quick_node, "ALL:NEWS", {"n": 1})
         failing = alert(page, "ConsumersFailing")
-        await expect(failing).to_contain_text("1 consumer cannot be reached")
+        await expect(failing).to_contain_text(
+            f"1 consumer fails. It is http://127.0.0.1:{port}/: connection refused, 1 waiting. Start"
+        )
+        changes = page.get_by_role("region", name="What changed").get_by_test_id("event")
+        await expect(changes.filter(has_text=re.compile("1 consumer fails$"))).to_have_count(1)
         await expect(failing).to_contain_text("Start the consumer, or end its subscription")
         await expect(page.get_by_role("heading", name="1 problem needs attention")).to_be_visible()
         id_ = url.rpartition("/")[2]
@@ -244,6 +248,21 @@ class TestACluster:
         await expect(page).to_have_url(re.compile(r"\?scope=node(:|%3A)three$"))
         await expect(page.get_by_test_id("node")).to_have_count(1)
         await expect(row(page, "three")).to_have_count(1)
+
+    async def test_the_busiest_topics_are_those_of_all_nodes(
+        self, open_page: OpenedPages, served: NodeProcess, members: dict[str, Member]
+    ) -> None:
+        page = await open_page(served)
+        found = page.locator(".busiest")
+
+        async def both() -> bool:
+            for topic, name in (("ALL:METER", "two"), ("ALL:NEWS", "three")):
+                await publish(members[name], topic, *({"n": n} for n in range(50)))
+            shown = await found.inner_text()
+            return "ALL:METER" in shown and "ALL:NEWS" in shown
+
+        await eventually(both)
+        await expect(found).to_contain_text("at the node with most of it")
 
     async def test_what_is_published_at_another_node_shows_too(
         self, open_page: OpenedPages, served: NodeProcess, members: dict[str, Member]

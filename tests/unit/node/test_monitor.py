@@ -51,10 +51,15 @@ class Watched:
 
     def names(self, seconds: float = 1.0, jump: float = 0.0) -> set[str]:
         """What is found so many seconds later; the disk of this machine is not the test's."""
+        return set(self.texts(seconds, jump))
+
+    def texts(self, seconds: float = 1.0, jump: float = 0.0) -> dict[str, str]:
+        """The same with the text of each."""
         self.now += seconds
         self.wall += seconds + jump
-        found = {one.name for one in self.rules.look(now=self.now, wall=self.wall)}
-        return found - {"DiskNearlyFull"}
+        found = {one.name: one.text for one in self.rules.look(now=self.now, wall=self.wall)}
+        found.pop("DiskNearlyFull", None)
+        return found
 
     async def subscribe(self, count: int) -> None:
         for number in range(count):
@@ -219,7 +224,15 @@ async def test_queues_are_surveyed_in_parts_and_the_worst_is_named(
     # For the first nothing waits, and the second is paused.
     assert (found.failing.count, found.failing.error) == (1, "refused")
     assert watched.sample.failing == 1
-    assert watched.names() == {"ConsumersFailing", "ConsumersBehind", "QueuesNearLimit"}
+    third, last = subscriptions[2], subscriptions[6]
+    assert watched.texts() == {
+        "ConsumersFailing": f"1 consumer fails; it is {third.request.consumer.address}: refused, 2 waiting,"
+        f" subscription {third.id}",
+        "ConsumersBehind": "2 subscriptions with 5 or more waiting notifications; the worst is"
+        f" {last.request.consumer.address}, 6 waiting, subscription {last.id}",
+        "QueuesNearLimit": "2 queues near the limit; the worst is"
+        f" {last.request.consumer.address}, 6 waiting, subscription {last.id}",
+    }
     await watched.parts.subscriptions.end_all(subscriptions)
     survey.step()
     assert survey.result.waiting == 0

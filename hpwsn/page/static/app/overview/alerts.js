@@ -16,6 +16,8 @@ const LINKS = {
   topology: "Show topology", subscriptions: "Show subscriptions", "dead-letters": "Show dead letters",
   topics: "Show topics", health: "Show health", streams: "Show streams",
 };
+/** The subscription at the end of a text: the link goes there, so that its id need not be read. */
+const WORST = /, subscription (\S+)$/;
 /** The rules that the admin node has for each node itself. */
 const OF_ADMIN = new Set(["NodesDead", "CpuSaturated"]);
 
@@ -97,7 +99,7 @@ function linkOf(alert, nodes, own) {
     const id = alert.name === "NodesDead" ? dead.length === 1 && dead[0].name : nodeOf(alert);
     if (id) return { text: "Show node", to: href("topology", { id }) };
   }
-  const worst = alert.view === "subscriptions" && alert.text.match(/the worst is (\S+) for /)?.[1];
+  const worst = alert.view === "subscriptions" && alert.text.match(WORST)?.[1];
   if (worst) return { text: "Show subscription", to: href("subscriptions", { scope, id: worst }) };
   const view = Object.hasOwn(LINKS, alert.view) ? alert.view : "health";
   return { text: LINKS[alert.view] ?? "Show", to: href(view, { scope }) };
@@ -106,7 +108,7 @@ function linkOf(alert, nodes, own) {
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 function Alert({ alert, nodes, own }) {
-  const [head, ...rest] = alert.text.split("; ");
+  const [head, ...rest] = alert.text.replace(WORST, "").split("; ");
   const { text, to } = linkOf(alert, nodes, own);
   const other = alert.node && alert.node !== own && nodes.length > 1 && !alert.name.includes(":");
   return html`<li class=${`alert alert-${alert.severity}`} data-testid="alert" data-name=${alert.name}>

@@ -46,8 +46,12 @@ export function toneOf(event) {
   return event.kind === "problem" && !/\bis over$|\bis back$/.test(event.text) ? "warn" : null;
 }
 
-/** The text of an event with its links. */
-export function EventText({ event, nodes }) {
-  return html`<span class=${toneOf(event)}>${eventParts(event.text, nodes).map((part, index) => (part.view
+/** What an alert says first, without its name and details; other texts in full. */
+const briefly = (text) => text.replace(/^alert [^\s:]+(?::\S+)?: ([^;]*).*$/s, "$1");
+
+/** The text of an event with its links; `brief` leaves out the details of alerts, which are in the tooltip. */
+export function EventText({ event, nodes, brief }) {
+  const text = brief ? briefly(event.text) : event.text;
+  return html`<span class=${toneOf(event)} title=${text === event.text ? null : event.text}>${eventParts(text, nodes).map((part, index) => (part.view
     ? html`<a key=${index} href=${href(part.view, part.query)}><${Text}>${part.text}<//></a>` : html`<${Text} key=${index}>${part.text}<//>`))}</span>`;
 }

@@ -60,7 +60,7 @@ export function WhatChanged() {
     <header><h2 id="changes-title">What changed</h2><a href=${href("overview", { tab: "events" })}>All events</a></header>
     <${ListState} list=${list} empty=${EMPTY} />
     <ol class="log">${list.items.slice(0, SHOWN).map((event) => html`<li key=${`${event.time} ${event.at} ${event.text}`} data-testid="event">
-      <${Clock} at=${event.time} /><span>${logs && event.at && event.at !== logs[0] && html`<${Tag}><${Text}>${event.at}<//><//> `}<${EventText} event=${event} nodes=${names} /></span></li>`)}</ol>
+      <${Clock} at=${event.time} /><span>${logs && event.at && event.at !== logs[0] && html`<${Tag}><${Text}>${event.at}<//><//> `}<${EventText} event=${event} nodes=${names} brief /></span></li>`)}</ol>
   </section>`;
 }
 
