@@ -64,11 +64,18 @@ _working = 0
 
 async def in_thread(write: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
     """Run `write` in another thread and return its result; `write` must only read the state of the node."""
+    return await in_pool(_threads, write, *args, **kwargs)
+
+
+async def in_pool(
+    threads: ThreadPoolExecutor, write: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs
+) -> _T:
+    """The same in threads of the caller's own, for work that takes seconds."""
     global _working
     _working += 1
     sys.setswitchinterval(SHORT_SWITCH)
     try:
-        return await asyncio.get_running_loop().run_in_executor(_threads, lambda: write(*args, **kwargs))
+        return await asyncio.get_running_loop().run_in_executor(threads, lambda: write(*args, **kwargs))
     finally:
         _working -= 1
         if not _working:
