@@ -65,6 +65,12 @@ class SensorRuns:
         self._before = content[:start]
         self._opening = f"{EVENT_OPEN}{_element('sensor', sensor)}{_element('kind', kind)}<time>"
 
+    @classmethod
+    def of(cls, reading: Reading) -> SensorRuns:
+        """The runs of the sensor of a reading."""
+        topic = Topic.parse(f"{ROOT}:{reading.kind}:{reading.sensor}")
+        return cls(reading.sensor, reading.kind, topic)
+
     def run(self, readings: tuple[Reading, ...]) -> ReadingRun:
         """One run of readings of this sensor, at least one."""
         payloads = END.join([*[self._payload(reading) for reading in readings], b""])
