@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 import random
+import select
 import ssl
 import threading
 import time
@@ -25,9 +26,9 @@ from hpwsn.sensors.gateways.mqtt_session import MqttSession
 log = logging.getLogger(__name__)
 
 IN_FLIGHT = 1000
-"""Messages that were received and are not finished."""
+"""Most messages that were received and are not finished; beyond it the link stops to read."""
 IN_FLIGHT_BYTES = 32 << 20
-"""Bytes of these messages; one message may exceed it."""
+"""Most bytes of these messages; the last of them may exceed it."""
 CONNECT_TIMEOUT = 10.0
 KEEPALIVE = 30
 FIRST_PAUSE, MAX_PAUSE = 0.2, 10.0
@@ -35,6 +36,7 @@ STEADY = 5.0
 """Seconds after which a connection counts as good, so that the next pause is short again."""
 WAIT = 1.0
 """Seconds after which the thread looks whether it is to end, if nothing wakes it."""
+LOST = "the connection was lost"
 UNSUPPORTED = "Unsupported protocol version"
 FOREVER = 0xFFFF_FFFF
 """The expiry of a session that does not expire."""
@@ -87,7 +89,7 @@ class MqttMessage:
 class MqttListener(Protocol):
     """Receives the events of a link, in the link's thread; its methods must not block."""
 
-    def up(self, connection: int, session: bool) -> None:
+    def up(self, session: bool) -> None:
         """Connected; `session` tells whether the broker had the session."""
 
     def down(self, reason: str) -> None:
@@ -169,7 +171,7 @@ class MqttLink:
         if client is None or not self._connected:
             return None
         sent = client.publish(topic, payload, qos=1, retain=True)
-        return int(sent.mid) if sent.rc == self._mqtt.MQTT_ERR_SUCCESS else None
+        return self._unique(sent.mid) if sent.rc == self._mqtt.MQTT_ERR_SUCCESS else None
 
     @property
     def in_flight(self) -> int:
@@ -260,12 +262,16 @@ class MqttLink:
 
     def _is_full(self) -> bool:
         with self._counting:
-            return self._in_flight >= IN_FLIGHT or self._in_flight_bytes >= IN_FLIGHT_BYTES
+            return self._in_flight > IN_FLIGHT or self._in_flight_bytes > IN_FLIGHT_BYTES
 
     def _pause(self, client: Any) -> Any:
         """Write, but do not read, until there is room or a moment has passed."""
         self._room.wait(WAIT)
         self._room.clear()
+        hung_up = select.poll()
+        hung_up.register(client.socket(), select.POLLRDHUP)
+        if hung_up.poll(0):
+            self._ended = LOST
         code = client.loop_write() if client.want_write() else self._mqtt.MQTT_ERR_SUCCESS
         return code or client.loop_misc()
 
@@ -286,7 +292,7 @@ class MqttLink:
             _, self._subscribing = client.subscribe([(each, 1) for each in sorted(missing)])
         elif surplus:
             self._session.subscribed(self._filters)
-        self._listener.up(self._connection, bool(flags.session_present))
+        self._listener.up(bool(flags.session_present))
 
     def _on_subscribe(self, _: Any, __: object, number: int, reasons: Any, properties: Any) -> None:
         refused = [reason for reason in reasons if reason.is_failure]
@@ -300,9 +306,7 @@ class MqttLink:
         if self._ended is None:
             by_broker = flags.is_disconnect_packet_from_server
             self._ended = (
-                f"the broker ended the connection: {_words(reason, properties)}"
-                if by_broker
-                else "the connection was lost"
+                f"the broker ended the connection: {_words(reason, properties)}" if by_broker else LOST
             )
 
     def _on_message(self, _: Any, __: object, received: Any) -> None:
@@ -320,7 +324,11 @@ class MqttLink:
 
     def _on_publish(self, _: Any, __: object, number: int, reason: Any, properties: Any) -> None:
         refused = _words(reason, properties) if reason is not None and reason.is_failure else None
-        self._listener.published(number, refused)
+        self._listener.published(self._unique(number), refused)
+
+    def _unique(self, number: int) -> int:
+        """A number of a message of this connection that no message of another connection has."""
+        return self._connection << 16 | number
 
 
 def _password(path: str) -> str | None:
