@@ -55,7 +55,7 @@ def _run(command: Callable[[argparse.Namespace], None], args: argparse.Namespace
     from hpwsn_client.wsn.soap.faults import SoapFault
 
     try:
-        with _sigterm_as_interrupt():
+        with sigterm_as_interrupt():
             command(args)
     except (HpwsnClientError, SoapFault) as error:
         return _fail(error, 1)
@@ -87,7 +87,7 @@ def open_client(args: argparse.Namespace) -> SyncClient:
 
 
 @contextmanager
-def _sigterm_as_interrupt() -> Iterator[None]:
+def sigterm_as_interrupt() -> Iterator[None]:
     """Handle SIGTERM like Ctrl-C, so that the command unsubscribes before it ends."""
     if threading.current_thread() is not threading.main_thread():
         yield

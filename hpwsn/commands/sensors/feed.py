@@ -7,9 +7,8 @@ while somebody uses its sensors.
 from __future__ import annotations
 
 import argparse
-import signal
 import sys
-import threading
+from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 
 from hpwsn.commands.operations.operator_api import add_command, add_node_options, dump
@@ -17,6 +16,7 @@ from hpwsn.commands.sensors.line_source import LineSource
 from hpwsn.commands.sensors.reading_post import MOST_SHOWN, Progress, ReadingPost
 from hpwsn.commands.sensors.sensor_options import positive_seconds, whole_number
 from hpwsn.errors import BadArguments
+from hpwsn_client.commands.broker_command import sigterm_as_interrupt
 from hpwsn_client.commands.completion import print_warning
 
 FORMATS = {"csv": "text/csv", "ndjson": "application/x-ndjson"}
@@ -72,24 +72,30 @@ def _feed(arguments: argparse.Namespace) -> int:
         raise BadArguments("--on-demand needs --sensor or --kind: whose users start and stop the source")
     if arguments.follow and arguments.file in (None, "-"):
         raise BadArguments("--follow is for files; standard input and a command are read to their end")
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
     post = ReadingPost(arguments, arguments.sensor, arguments.patience)
     source = LineSource(arguments.file, arguments.command, arguments.follow)
-    if arguments.on_demand:
-        from hpwsn.commands.sensors.source_demand import SourceDemand
-
-        SourceDemand(arguments, source).open()
-    source.open()
-    try:
-        _post_all(arguments, post, source)
-    except KeyboardInterrupt:
-        source.stop()
-        if not (arguments.follow or arguments.on_demand):
-            raise
-    finally:
-        print(dump(post.figures()) if arguments.json else post.summary(), flush=True)
+    with sigterm_as_interrupt(), _demand(arguments, source):
+        source.open()
+        try:
+            _post_all(arguments, post, source)
+        except KeyboardInterrupt:
+            if not (arguments.follow or arguments.on_demand):
+                raise
+        finally:
+            source.stop()
+            print(dump(post.figures()) if arguments.json else post.summary(), flush=True)
     return 1 if post.sent and not post.accepted else 0
+
+
+def _demand(arguments: argparse.Namespace, source: LineSource) -> AbstractContextManager[object]:
+    """With --on-demand, the source follows its users within this context."""
+    if not arguments.on_demand:
+        return nullcontext()
+    from hpwsn.commands.sensors.source_demand import SourceDemand
+
+    demand = SourceDemand(arguments, source)
+    demand.open()
+    return closing(demand)
 
 
 def _post_all(arguments: argparse.Namespace, post: ReadingPost, source: LineSource) -> None:

@@ -50,9 +50,11 @@ def add_reading_parsers(actions: argparse._SubParsersAction[argparse.ArgumentPar
     history.add_argument("--limit", type=whole_number, metavar="N", help="print at most N readings")
     form = history.add_mutually_exclusive_group()
     form.add_argument("--csv", action="store_true", help="print CSV")
-    history.add_argument("--out", type=Path, metavar="FILE", help="write to a .csv or .json file")
+    history.add_argument(
+        "--out", type=Path, metavar="FILE", help="write to a .csv or .json file; draw a .png or .svg file"
+    )
     add_node_options(history)
-    history.set_defaults(handler=_history)
+    history.set_defaults(handler=_history, quantity=None)
     plot = add_command(actions, "plot", "draw kept readings", _PLOT)
     _add_query_options(plot)
     plot.add_argument("--quantity", metavar="NAME", help="draw this quantity only")
@@ -93,9 +95,11 @@ def _text(time: datetime | None) -> str | None:
 
 def _history(arguments: argparse.Namespace) -> int:
     out: Path | None = arguments.out
+    if out is not None and out.suffix in PICTURES:
+        return _plot(arguments)
     form = out.suffix if out else ".json" if arguments.json else ".csv" if arguments.csv else ""
     if form not in (".json", ".csv", ""):
-        raise BadArguments(f"--out {out}: name a .csv or .json file; `hpwsn sensors plot` draws pictures")
+        raise BadArguments(f"--out {out}: name a .csv, .json, .png or .svg file")
     answer = items(arguments, "readings", most=arguments.limit, **_query(arguments))
     found = answer["items"]
     if form == ".json":

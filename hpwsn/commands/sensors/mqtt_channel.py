@@ -6,15 +6,14 @@ when it is lost, and what was not acknowledged is sent again.
 
 from __future__ import annotations
 
-import json
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
 from hpwsn.errors import BadArguments, HpwsnError
-from hpwsn.sensors.readings.reading_times import time_text
 from hpwsn_client.tls import tls_context
 
 if TYPE_CHECKING:
@@ -27,10 +26,16 @@ WAIT = 30.0
 
 
 class MqttChannel:
-    """A connection to an MQTT broker, as a context."""
+    """A connection to an MQTT broker, as a context; `payload_of` encodes a reading."""
 
     def __init__(
-        self, url: str, topic: str, user: str | None, password_file: str | None, ca: str | None
+        self,
+        url: str,
+        topic: str,
+        user: str | None,
+        password_file: str | None,
+        ca: str | None,
+        payload_of: Callable[[Reading], str],
     ) -> None:
         from paho.mqtt.client import Client
         from paho.mqtt.enums import CallbackAPIVersion
@@ -46,6 +51,7 @@ class MqttChannel:
             raise BadArguments("--mqtt-topic is empty; give a topic such as sensors/{sensor}/readings")
         self._topic_of = template.topic_of
         self._url = url
+        self._payload_of = payload_of
         self._client = Client(CallbackAPIVersion.VERSION2)
         self._client.max_inflight_messages_set(IN_FLIGHT)
         if user is not None:
@@ -89,21 +95,27 @@ class MqttChannel:
     def send(self, readings: list[Reading]) -> None:
         """Publish a message for each reading."""
         for reading in readings:
-            if not self._free.acquire(timeout=WAIT):
-                raise HpwsnError(f"the MQTT broker at {self._url} has acknowledged nothing for {WAIT:g} s")
-            payload = json.dumps({"time": time_text(reading.time), **reading.values})
-            self._client.publish(self._topic_of(reading.sensor), payload, qos=1)
+            self._take_place()
+            self._client.publish(self._topic_of(reading.sensor), self._payload_of(reading), qos=1)
             self._sent += 1
 
-    def finish(self) -> str:
-        """Wait until everything is acknowledged, and say how much it was."""
+    def finish(self) -> None:
+        """Wait until everything is acknowledged; nothing can be sent afterwards."""
         # Every place in flight is free only when nothing is in flight.
-        taken = 0
-        while taken < IN_FLIGHT and self._free.acquire(timeout=WAIT):
-            taken += 1
-        for _ in range(taken):
-            self._free.release()
+        for _ in range(IN_FLIGHT):
+            self._take_place()
+
+    def summary(self) -> str:
+        """What became of the readings, in one line."""
         return f"{self._sent} readings by MQTT: {self._acknowledged} acknowledged by the broker"
+
+    def _take_place(self) -> None:
+        if not self._free.acquire(timeout=WAIT):
+            open_ = self._sent - self._acknowledged
+            raise HpwsnError(
+                f"the MQTT broker at {self._url} has acknowledged nothing for {WAIT:g} s,"
+                f" and {open_} readings wait for it; look at the broker, and try again"
+            )
 
     def _stop(self) -> None:
         self._client.disconnect()

@@ -83,7 +83,9 @@ def _add_description_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=UNIT[:MIN:MAX]",
         help="what it measures; may be repeated",
     )
-    one.add_argument("--place", metavar="LONGITUDE,LATITUDE", help="where it is, in degrees")
+    one.add_argument(
+        "--place", metavar="LONGITUDE,LATITUDE", help="where it is, in degrees; west: --place=-0.5,51"
+    )
     one.add_argument("--tag", action="append", default=[], metavar="TAG", help="may be repeated")
     one.add_argument("--interval", type=positive_seconds, metavar="SECONDS", help="between two readings")
     one.add_argument("--owner", metavar="TEXT", help="who answers for it")

@@ -12,7 +12,10 @@ def add_selection_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that choose physical sensors."""
     parser.add_argument("--kind", metavar="KIND", help="sensors of this kind")
     parser.add_argument(
-        "--area", type=area, metavar="WEST,SOUTH,EAST,NORTH", help="sensors in this area, in degrees"
+        "--area",
+        type=area,
+        metavar="WEST,SOUTH,EAST,NORTH",
+        help="sensors in this area, in degrees; west: --area=-1,51,0,52",
     )
 
 
@@ -32,7 +35,7 @@ def sensor_of(arguments: argparse.Namespace) -> str:
 
 
 def area(text: str) -> str:
-    """An area in degrees; negative longitudes need --area=-10,…"""
+    """An area in degrees, as the node reads it."""
     from hpwsn.sensors.physical.physical_sensor import SensorRefused
     from hpwsn.sensors.physical.selection import parse_area
 

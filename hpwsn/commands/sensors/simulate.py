@@ -2,7 +2,7 @@
 
 With `--json` alone, all readings are printed at once, from a fixed start. To a node the readings go when
 their time has come: by HTTP in batches, or by MQTT, one message a reading. The sensors are registered first,
-for which MQTT needs the address of the node too.
+for which MQTT needs the address of the node too; or each reading describes its sensor.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Protocol
 
@@ -36,6 +36,7 @@ TURN = 0.25
 """Seconds between two turns in which what is due is sent."""
 PATIENCE = 60.0
 NDJSON = "application/x-ndjson"
+LineOf = Callable[["Reading"], str]
 _EXAMPLES = """\
   hpwsn sensors simulate weather --sensors 20 --seconds 60
   hpwsn sensors simulate earthquake --sensors 5 --seconds 600 --seed 7 --speed max
@@ -49,7 +50,8 @@ class Channel(Protocol):
     """Where readings go."""
 
     def send(self, readings: list[Reading]) -> None: ...
-    def finish(self) -> str: ...
+    def finish(self) -> None: ...
+    def summary(self) -> str: ...
 
 
 def add_simulate_parser(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -106,6 +108,11 @@ def _add_target_options(parser: argparse.ArgumentParser) -> None:
     target.add_argument(
         "--speed", type=speed, default=1.0, metavar="X", help="times real time, or max (default: 1)"
     )
+    target.add_argument(
+        "--describe",
+        action="store_true",
+        help="register no sensors; each reading has kind, place and units, for sensors.auto_register",
+    )
     target.add_argument("--json", action="store_true", help="print a line for each reading")
 
 
@@ -132,13 +139,14 @@ def _simulate(arguments: argparse.Namespace) -> int:
     except ValueError as error:
         raise BadArguments(str(error)) from None
     network = SimulatedNetwork(simulation)
+    line = describing_lines(network) if arguments.describe else line_of
     length = round(arguments.seconds * 1000)
     if arguments.json and arguments.url is None and arguments.mqtt is None:
         start = START if arguments.start is None else _milliseconds(arguments.start.timestamp())
         for reading in network.readings(start, length):
-            print(line_of(reading))
+            print(line(reading))
         return 0
-    return _send(arguments, network, length)
+    return _send(arguments, network, line, length)
 
 
 def line_of(reading: Reading) -> str:
@@ -146,30 +154,48 @@ def line_of(reading: Reading) -> str:
     return json.dumps({"sensor": reading.sensor, "time": time_text(reading.time), **reading.values})
 
 
+def describing_lines(network: SimulatedNetwork) -> LineOf:
+    """Lines of readings with which a node can register the sensors by itself (`sensors.auto_register`)."""
+    quantities = network.sensors[0].quantities
+
+    def line(reading: Reading) -> str:
+        values = {
+            name: {"value": value, "unit": quantities[name].unit} for name, value in reading.values.items()
+        }
+        place = {"longitude": reading.longitude, "latitude": reading.latitude}
+        head = {"sensor": reading.sensor, "kind": reading.kind, "time": time_text(reading.time)}
+        return json.dumps({**head, **place, **values})
+
+    return line
+
+
 def _milliseconds(seconds: float) -> int:
     return round(seconds * 1000)
 
 
-def _send(arguments: argparse.Namespace, network: SimulatedNetwork, length: int) -> int:
+def _send(arguments: argparse.Namespace, network: SimulatedNetwork, line: LineOf, length: int) -> int:
     with ExitStack() as stack:
-        channel = _channel(arguments, stack)
-        if arguments.mqtt is None or arguments.url is not None or os.environ.get(URL):
+        channel = _channel(arguments, line, stack)
+        if arguments.describe:
+            pass  # The readings register their sensors.
+        elif arguments.mqtt is None or arguments.url is not None or os.environ.get(URL):
             register(arguments, [sensor.document() for sensor in network.sensors])
         else:
             print_warning(
                 "the sensors are not registered, and a node rejects readings of unknown ones;"
-                f" give --url, or ${URL}, to register them"
+                f" give --url, or ${URL}, to register them, or --describe for sensors.auto_register"
             )
         start, progress = _start(arguments, length), Progress()
         try:
             for batch in _due(network.readings(start, length), start, arguments.speed):
                 channel.send(batch)
                 if arguments.json:
-                    print(*map(line_of, batch), sep="\n", flush=True)
+                    print(*map(line, batch), sep="\n", flush=True)
                 simulated = (batch[-1].time - start) // 1000
                 progress.say(f"{simulated} s of {length // 1000} s simulated")
+            channel.finish()
         finally:
-            print(channel.finish(), file=sys.stderr if arguments.json else sys.stdout, flush=True)
+            print(channel.summary(), file=sys.stderr if arguments.json else sys.stdout, flush=True)
     return 0
 
 
@@ -209,9 +235,9 @@ def _due(readings: Iterator[Reading], start: int, factor: float) -> Iterator[lis
         yield batch
 
 
-def _channel(arguments: argparse.Namespace, stack: ExitStack) -> Channel:
+def _channel(arguments: argparse.Namespace, line: LineOf, stack: ExitStack) -> Channel:
     if arguments.mqtt is None:
-        return _Http(ReadingPost(arguments, None, PATIENCE))
+        return _Http(ReadingPost(arguments, None, PATIENCE), line)
     from hpwsn.commands.sensors.mqtt_channel import MqttChannel
 
     return stack.enter_context(
@@ -221,6 +247,7 @@ def _channel(arguments: argparse.Namespace, stack: ExitStack) -> Channel:
             arguments.mqtt_user,
             arguments.mqtt_password_file,
             arguments.ca,
+            line,
         )
     )
 
@@ -228,11 +255,15 @@ def _channel(arguments: argparse.Namespace, stack: ExitStack) -> Channel:
 class _Http:
     """Readings in requests to the node."""
 
-    def __init__(self, post: ReadingPost) -> None:
+    def __init__(self, post: ReadingPost, line_of: LineOf) -> None:
         self._post = post
+        self._line_of = line_of
 
     def send(self, readings: list[Reading]) -> None:
-        self._post.post("\n".join(map(line_of, readings)).encode(), NDJSON)
+        self._post.post("\n".join(map(self._line_of, readings)).encode(), NDJSON)
 
-    def finish(self) -> str:
+    def finish(self) -> None:
+        """Every batch is answered already."""
+
+    def summary(self) -> str:
         return self._post.summary()

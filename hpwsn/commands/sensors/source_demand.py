@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import sys
 import threading
-import time
 
 from hpwsn.commands.operations.operator_api import NodeRequestFailed, address, items, request
 from hpwsn.commands.sensors.line_source import LineSource
@@ -26,6 +25,7 @@ class SourceDemand:
     def __init__(self, arguments: argparse.Namespace, source: LineSource) -> None:
         self._arguments = arguments
         self._source = source
+        self._closed = threading.Event()
 
     def open(self) -> None:
         """Stop the source unless it is wanted, and follow its users from now on."""
@@ -33,9 +33,12 @@ class SourceDemand:
         self._turn(wanted)
         threading.Thread(target=self._follow, args=(wanted,), name="source-demand", daemon=True).start()
 
+    def close(self) -> None:
+        """Follow its users no longer."""
+        self._closed.set()
+
     def _follow(self, before: bool) -> None:
-        while True:
-            time.sleep(EVERY)
+        while not self._closed.wait(EVERY):
             try:
                 wanted = self._wanted()
             except NodeRequestFailed as error:
