@@ -115,7 +115,6 @@ class Parts:
         self.cluster = self._build_cluster() if config.cluster.admin else None
         self.originals = self._build_originals() if config.routing.originals else None
         self._join()
-        self.sensors = SensorParts(self)
 
     def _make_data_directory(self) -> None:
         try:
@@ -148,7 +147,8 @@ class Parts:
     def warnings(self) -> list[str]:
         """What an operator must see to although the node is ready."""
         problem = self.journal.problem
-        return [] if problem is None or problem in self.problems().values() else [problem]
+        own = [] if problem is None or problem in self.problems().values() else [problem]
+        return own + self.sensors.warnings()
 
     def needed_from(self) -> int | None:
         """The first offset of the log that retention must keep beside what consumers need, or None."""
@@ -406,7 +406,6 @@ class Parts:
     def _join(self) -> None:
         """Connect the listeners; they are called in the order in which they are added."""
         journal, subscriptions = self.journal, self.subscriptions
-        followers: Sequence[InterestFollower[Any]] = (self.demand.interests,)
         self.admission.limits.append(Limit(self.overflow.check_room, applies=self.overflow.full))
         if self.receipts:
             journal.committed.add(self.receipts.committed)
@@ -415,6 +414,8 @@ class Parts:
         journal.committed.add(self.processor.process)
         journal.committed.add(self.readers.committed)
         journal.committed.add(self.topic_rates.committed)
+        self.sensors = SensorParts(self)
+        followers: Sequence[InterestFollower[Any]] = (self.demand.interests, *self.sensors.followers)
         subscriptions.check_filter = self.services.check
         subscriptions.ended.add(self.pull_subscriptions.subscription_ended)
         for follower in followers:

@@ -19,9 +19,11 @@ from hpwsn.errors import HpwsnError, SettingError
 from hpwsn.journal.store.data_directory import why_unusable
 from hpwsn.listening import listen_problem
 from hpwsn.node.backbones import prepare_backbone
+from hpwsn.node.sensor_gateways import check_mqtt
 from hpwsn.routing.membership.credentials import peer_authorities, shared_secret
 from hpwsn.routing.topology.topology import MalformedTopology, check_name
 from hpwsn.sensors.registry.sensors_file import SensorsFileRefused, load_sensors
+from hpwsn.sensors.virtual.templates_file import TemplatesFileRefused, load_templates
 from hpwsn.settings import Config
 from hpwsn.streams.deployment.cluster_settings import is_local
 from hpwsn.streams.deployment.worker_archive import check_archive
@@ -137,6 +139,13 @@ def _sensors(config: Config) -> None:
             load_sensors(Path(file))
         except SensorsFileRefused as error:
             raise SettingError("sensors.file", file, str(error)) from None
+    templates = config.sensors.templates
+    if templates and not _is_pipe(templates):
+        try:
+            load_templates(Path(templates))
+        except TemplatesFileRefused as error:
+            raise SettingError("sensors.templates", templates, str(error)) from None
+    check_mqtt(config.sensors)
 
 
 def _tracing(config: Config) -> None:

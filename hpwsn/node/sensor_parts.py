@@ -1,27 +1,55 @@
 """The parts of a node for physical and virtual sensors: created, connected to the other parts, started.
 
 This is the only place that joins hpwsn.sensors with the broker and the doors. A node without sensors has
-nothing of it running, and loads no library for it.
+no gateway and no window running, and loads no library for them.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
-from hpwsn.background import in_thread
+from hpwsn.background import in_slices, in_thread
+from hpwsn.broker.registrations.interest_follower import InterestFollower
+from hpwsn.door.rest.sensors.readings_door import ReadingsDoor
 from hpwsn.door.rest.sensors.sensors_door import SensorsDoor
+from hpwsn.door.rest.sensors.virtual_door import VirtualDoor
 from hpwsn.errors import HpwsnError, JournalUnavailable, SettingError
 from hpwsn.journal.store.records import Recovered
 from hpwsn.logs import counted
+from hpwsn.node.sensor_gateways import open_mqtt
+from hpwsn.sensors.gateways.mqtt_gateway import MqttGateway
+from hpwsn.sensors.gateways.wanted_sensors import WantedSensors
+from hpwsn.sensors.history.committed_results import logged_rows
+from hpwsn.sensors.history.history_query import HistoryQuery, Row
+from hpwsn.sensors.history.reading_history import ReadingHistory
+from hpwsn.sensors.intake.committed_readings import CommittedReadings
+from hpwsn.sensors.intake.intake import Intake, IntakeLimits
+from hpwsn.sensors.intake.known_times_file import KnownTimesFile
+from hpwsn.sensors.intake.reading_log import ReadingLog
+from hpwsn.sensors.intake.rejected_readings import RejectedReadings
+from hpwsn.sensors.readings.known_times import KnownTimes
+from hpwsn.sensors.readings.reading import Reading
 from hpwsn.sensors.registry.sensor_registry import KIND, RegistryFull, SensorRegistry
 from hpwsn.sensors.registry.sensors_file import SensorsFileRefused, load_sensors
+from hpwsn.sensors.virtual.definitions import KIND as VIRTUAL
+from hpwsn.sensors.virtual.definitions import Definitions, TooManyDefinitions
+from hpwsn.sensors.virtual.last_results import LastResults
+from hpwsn.sensors.virtual.result_publisher import ResultPublisher
+from hpwsn.sensors.virtual.running_sensors import RunningSensors
+from hpwsn.sensors.virtual.service_jobs import ServiceJobs
+from hpwsn.sensors.virtual.templates_file import TemplatesFileRefused, load_templates
+from hpwsn.sensors.virtual.virtual_sensors import VirtualSensors
+from hpwsn_client.wsn.soap.names import DIALECT_FULL
+from hpwsn_client.wsn.topics.topic_expressions import parse_topic_expression
 
 if TYPE_CHECKING:
     from hpwsn.node.node_parts import Parts
@@ -30,6 +58,8 @@ log = logging.getLogger(__name__)
 
 TIMES_AT_ONCE = 1000
 """Sensors whose last report is looked up in the log with one query after a restart."""
+BELOW = parse_topic_expression("sensors//.|virtual//.", DIALECT_FULL, {})
+"""All topics of physical and virtual sensors."""
 
 
 class SensorParts:
@@ -39,38 +69,167 @@ class SensorParts:
         self._parts = parts
         self.settings = parts.config.sensors
         self.registry = SensorRegistry(parts.journal, limit=self.settings.limit, clock=parts.clock)
+        self._head = lambda: parts.delivery.head
+        self._log = ReadingLog(parts.journal, lambda: parts.tree.keys((BELOW,)) or (), self._head)
+        self._build_intake()
+        self.history = self._build_history()
+        self._build_virtual()
+        self.wanted = WantedSensors(self.settings.linger, parts.config.topics.simple_subtree)
+        self.mqtt: MqttGateway | None = None
         self._reloading: asyncio.Task[None] | None = None
+        self._connect()
+
+    @property
+    def followers(self) -> Sequence[InterestFollower[Any]]:
+        """Who wants virtual sensors, and sensors on demand."""
+        return (self.virtual.users, self.wanted.users)
+
+    def _build_intake(self) -> None:
+        parts, settings = self._parts, self.settings
+        data = Path(parts.config.data.dir)
+        times = KnownTimes()
+        self._times_file = KnownTimesFile(data / "reading-times", times, self._head)
+        self.intake = Intake(
+            self.registry,
+            parts.admission.publish_runs,
+            limits=IntakeLimits(
+                max_age=settings.max_age,
+                max_ahead=settings.max_ahead,
+                at_once=settings.readings_limit,
+                auto_register=settings.auto_register,
+            ),
+            times=times,
+            rejected=RejectedReadings(
+                data / "rejected-readings.jsonl", kept=settings.rejected_kept, clock=parts.clock
+            ),
+            clock=parts.clock,
+        )
+
+    def _build_history(self) -> ReadingHistory | None:
+        if not self.settings.history:
+            return None
+        if find_spec("pyarrow") is None:
+            log.info("readings are not kept: this needs pyarrow; pip install 'hpwsn[sensors]'")
+            return None
+        return ReadingHistory(
+            Path(self._parts.config.data.dir),
+            age=self.settings.history_age,
+            size=self.settings.history_bytes,
+            clock=self._parts.clock,
+            read_log=self._rows_after,
+            head=self._head,
+        )
+
+    def _build_virtual(self) -> None:
+        parts, settings = self._parts, self.settings
+        self._definitions = Definitions(parts.journal, limit=settings.virtual_limit, clock=parts.clock)
+        results = LastResults(parts.journal, parts.tree)
+        jobs = ServiceJobs(None)
+        self.results = ResultPublisher(parts.admission)
+        running = RunningSensors(
+            self.registry,
+            results,
+            self.results,
+            jobs,
+            clock=parts.clock,
+            room=settings.window_readings,
+            ahead=settings.max_ahead,
+        )
+        self.virtual = VirtualSensors(
+            self._definitions,
+            running,
+            results,
+            jobs,
+            linger=settings.linger,
+            simple_subtree=parts.config.topics.simple_subtree,
+        )
+
+    def _connect(self) -> None:
+        """Connect the listeners; the history sees a commit before virtual sensors look for the past."""
+        committed, running = CommittedReadings(), self.virtual.running
+        if self.history is not None:
+            self._parts.journal.committed.add(self.history.committed)
+            committed.taken.add(self.history.record)
+            self.intake.look_up = self.history.has
+            running.past = self._past
+        committed.taken.add(running.take)
+        self._parts.journal.committed.add(committed.committed)
+        self.registry.changed.add(running.sensor_changed)
+        self.registry.changed.add(self.wanted.sensor_changed)
+        self.registry.wanted = self.wanted.wanted
+        running.members_changed.add(self.wanted.use)
 
     def restore(self, recovered: Recovered) -> None:
         """Restore the state of the journal, before anything runs; the tree has its current messages."""
         self.registry.restore(recovered.documents.get(KIND, {}))
+        self._definitions.restore(recovered.documents.get(VIRTUAL, {}))
 
     async def start(self, running: AsyncExitStack) -> None:
         """Start what runs in the background, once the backbone takes notifications; doors are not open.
 
         `running` stops it in the opposite order, before the deliveries, the backbone and the journal.
         """
+        parts, settings = self._parts, self.settings
+        running.push_async_callback(in_thread, self.intake.rejected.close)
         await self._note_last_reports()
-        if self.settings.file:
-            await self._register_file(self.settings.file)
+        latest = round((parts.clock() + settings.max_ahead) * 1000)
+        await self._times_file.open(await parts.journal.oldest(), self._log.keys, latest)
+        running.push_async_callback(self._times_file.close)
+        if self.history is not None:
+            await self.history.open()
+            running.push_async_callback(self.history.close)
+        await self._load_files()
+        self.wanted.begin(self.registry)
+        running.push_async_callback(self.wanted.close)
+        self.virtual.begin()
+        running.push_async_callback(self.virtual.close)
+        if settings.mqtt_url:
+            take = partial(self.intake.take, source="mqtt")
+            self.mqtt = open_mqtt(settings, Path(parts.config.data.dir), parts.name, take)
+            if self.mqtt.commands is not None:
+                self.wanted.changed.add(self.mqtt.commands.tell)
+            self.mqtt.start()
+            running.push_async_callback(self.mqtt.close)
 
     def open_doors(self, app: web.Application) -> None:
         """Add the addresses of sensors to the node's web application."""
         server = self._parts.config.server
-        app.add_routes(SensorsDoor(self.registry, server.body_limit, server.request_timeout).routes())
+        largest, patience = server.body_limit, server.request_timeout
+        app.add_routes(SensorsDoor(self.registry, largest, patience).routes())
+        app.add_routes(ReadingsDoor(self.intake, self.settings.readings_limit, largest, patience).routes())
+        app.add_routes(VirtualDoor(self.virtual, patience).routes())
 
     def needed_from(self) -> int | None:
-        """The first offset of the log that a part still needs; None if none needs any."""
-        needs: Iterable[int | None] = ()
-        return min((offset for offset in needs if offset is not None), default=None)
+        """The first offset of the log that the history still needs; None if it needs none."""
+        return None if self.history is None else self.history.needed_from
 
     def problems(self) -> dict[str, str | None]:
         """Why the node is not ready, by the part that is the reason; None where there is no reason."""
         return {}
 
+    def warnings(self) -> list[str]:
+        """What an operator must see to although the node is ready."""
+        found = [] if self.mqtt is None else self.mqtt.warnings()
+        if self.history is not None and self.history.problem is not None:
+            found.append(f"readings are not kept as files, but only in the log: {self.history.problem}")
+        return found
+
     def figures(self) -> dict[str, Any]:
         """The figures of /status, `sensors`."""
-        return {"physical": len(self.registry), "virtual": 0, "readings": 0, "rejected": {}}
+        found: dict[str, Any] = {
+            "physical": len(self.registry),
+            **self.virtual.figures(),
+            **self.wanted.counts,
+            "readings": self.intake.accepted,
+            "rejected": dict(self.intake.reasons),
+            "results": self.results.published,
+            "results_dropped": self.results.dropped,
+        }
+        if self.history is not None:
+            found["history"] = self.history.figures()
+        if self.mqtt is not None:
+            found["mqtt"] = self.mqtt.figures()
+        return found
 
     def reload(self) -> None:
         """Read the files again after SIGHUP; what cannot be used is logged and changes nothing."""
@@ -78,10 +237,15 @@ class SensorParts:
 
     async def _reload(self) -> None:
         try:
-            if self.settings.file:
-                await self._register_file(self.settings.file)
+            await self._load_files()
         except HpwsnError as error:
             log.error("%s", error)
+
+    async def _load_files(self) -> None:
+        if self.settings.file:
+            await self._register_file(self.settings.file)
+        if self.settings.templates:
+            await self._define_file(self.settings.templates)
 
     async def _register_file(self, file: str) -> None:
         """Register the sensors of a file that are new or changed; others stay as they are."""
@@ -99,6 +263,22 @@ class SensorParts:
         if changed:
             log.info("registered %s from %s", counted(len(changed), "sensor"), file)
 
+    async def _define_file(self, file: str) -> None:
+        """Define the virtual sensors of a file that are new or changed; others stay as they are."""
+        try:
+            found = await in_thread(load_templates, Path(file))
+            changed = [template for template in found if self.virtual.get(template.name) != template]
+            await self.virtual.put(changed)
+        except TemplatesFileRefused as error:
+            raise SettingError("sensors.templates", file, str(error)) from error
+        except (TooManyDefinitions, ValueError) as error:
+            raise SettingError("sensors.templates", file, f"cannot be used: {error}") from error
+        except JournalUnavailable as error:
+            log.error("the virtual sensors of %s are not defined: %s; send SIGHUP to try again", file, error)
+            return
+        if changed:
+            log.info("defined %s from %s", counted(len(changed), "virtual sensor"), file)
+
     async def _note_last_reports(self) -> None:
         """Take the time of each sensor's current message as that of its last report."""
         tree, journal, registry = self._parts.tree, self._parts.journal, self.registry
@@ -108,3 +288,22 @@ class SensorParts:
         for at in range(0, len(offsets), TIMES_AT_ONCE):
             for offset, time in (await journal.times(offsets[at : at + TIMES_AT_ONCE])).items():
                 registry.reported_before(current[offset], time)
+
+    async def _rows_after(self, start: int) -> tuple[int, list[Row]]:
+        """The rows of the log from an offset on for the history, and the first offset not looked at."""
+        runs, upto = await self._log.page(start - 1)
+        rows: list[Row] = []
+
+        def convert() -> Iterator[None]:
+            for first, run in runs:
+                rows.extend(logged_rows(first, run))
+                yield
+
+        await in_slices(convert())
+        return upto + 1, rows
+
+    async def _past(self, sensors: Collection[str], begin: int, end: int) -> Iterable[Reading]:
+        """The kept readings of sensors from one time, included, to another, excluded."""
+        assert self.history is not None
+        query = HistoryQuery(sensors=frozenset(sensors), start=begin, end=end)
+        return await self.history.query(query, self.settings.window_readings)

@@ -1,8 +1,8 @@
 """schemathesis, unchanged, tries every operation of /openapi.json on a real node, with all default checks.
 
-What a document cannot say is said here: what a topic, an XPath, XML, NDJSON, TOML and Arrow are, and that of
-two names for one id only one may be given. Nobody waits for an event that never comes, and every run tries
-the same requests.
+What a document cannot say is said here: what a topic, an XPath, XML, NDJSON, TOML, Arrow and a unit are, and
+that of two names for one id only one may be given. Nobody waits for an event that never comes, and every run
+tries the same requests.
 """
 
 from __future__ import annotations
@@ -34,7 +34,11 @@ GIVEN = {
     "path.uri": "urn:flow",
     "query.topic": "sensors:hall",
     "query.under": "sensors",
+    "query.area": "-10,-10,10,10",
 }
+SENSOR = jsonschema_rs.validator_for(
+    {"$ref": "#/components/schemas/Sensor", "components": document("")["components"]}, validate_formats=False
+)
 READABLE = {"callback": "http://127.0.0.1:9/", "topic": "sensors:hall", "filter": "n > 1", "expires": "PT1H"}
 LONGEST_ADDRESS = 8192
 CURSOR = re.compile(r"[A-Za-z0-9_-]*")
@@ -105,9 +109,25 @@ def test_every_operation_does_what_the_document_says(
         _make_possible(case.body)
     if case.operation.path == "/topics/import" and isinstance(case.body, dict):
         _make_importable(case.body)
+    if case.operation.path == "/sensors":
+        _make_measurable(case.body)
     response = case.call_and_validate(base_url=shared_node.base)
     if response.status_code == 201 and case.operation.path == "/subscriptions":
         urlopen(Request(response.json()["url"], method="DELETE")).close()
+
+
+def _make_measurable(asked: object) -> None:
+    """Put names, units and ranges into valid sensors, of which the document has no grammar."""
+    for sensor in asked if isinstance(asked, list) else [asked]:
+        if SENSOR.is_valid(sensor):
+            assert isinstance(sensor, dict)
+            sensor |= {"id": "s1", "kind": "weather"}
+            sensor |= {name: "text" for name in ("owner", "gateway") if name in sensor}
+            sensor |= {"tags": ["roof"]} if "tags" in sensor else {}
+            sensor["quantities"] = {
+                f"q{number}": {"unit": "degC", **{end: 0 for end in ("min", "max") if end in quantity}}
+                for number, quantity in enumerate(sensor["quantities"].values())
+            }
 
 
 def _make_possible(asked: dict[str, Any]) -> None:

@@ -3,8 +3,8 @@
 The document is stored in parts, in the folder openapi_parts: document.json has what all share, and each other
 file the paths and schemas of one subject. The parts that the admin node has too are in hpwsn.http_json. This
 module joins them, and adds the version and the node's address. The document describes the events in JSON, the
-operator API and the stream services; the WSDL describes SOAP. It contains no limits that are settings of a
-node, and no grammar of topics or XPath. Its other limits repeat constants of the code, and
+operator API, the stream services and the sensors; the WSDL describes SOAP. It contains no limits that are
+settings of a node, and no grammar of topics or XPath. Its other limits repeat constants of the code, and
 tests/unit/door/rest/test_openapi.py compares the two.
 """
 
@@ -28,6 +28,7 @@ PARTS = (
     "topics",
     "topic_editing",
     "streams",
+    "sensors",
 )
 """The subjects, one file each, in the order of the document."""
 

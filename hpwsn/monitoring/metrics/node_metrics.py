@@ -12,10 +12,23 @@ from hpwsn.monitoring.metrics import broker_metrics, cluster_metrics
 from hpwsn.monitoring.metrics.broker_metrics import timing_families
 from hpwsn.monitoring.metrics.cluster_metrics import cluster_states
 from hpwsn.monitoring.metrics.exposition import Exposition
-from hpwsn.monitoring.metrics.metric_table import Figures, families, info
+from hpwsn.monitoring.metrics.metric_table import Figures, Row, counter, families, gauge, info
 from hpwsn.monitoring.metrics.service_metrics import service_families
 
-ROWS = (*broker_metrics.ROWS, *cluster_metrics.ROWS)
+SENSORS: tuple[Row, ...] = (
+    gauge("hpwsn_sensors", "Registered physical sensors.", "sensors.physical"),
+    gauge("hpwsn_virtual_sensors", "Defined virtual sensors.", "sensors.virtual"),
+    gauge("hpwsn_virtual_sensors_running", "Virtual sensors with a user.", "sensors.running"),
+    counter("hpwsn_readings_total", "Accepted readings of physical sensors.", "sensors.readings"),
+    Row(
+        "counter",
+        "hpwsn_readings_rejected_total",
+        "Rejected readings, by reason.",
+        ("reason",),
+        (((), "sensors.rejected.*"),),
+    ),
+)
+ROWS = (*broker_metrics.ROWS, *cluster_metrics.ROWS, *SENSORS)
 FAILURES = ("refused", "timeout", "client_error", "server_error", "garbage", "lost")
 """Reasons of failed sends that are shown as 0 before the first."""
 

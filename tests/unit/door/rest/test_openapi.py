@@ -11,6 +11,7 @@ from hpwsn.door.rest.openapi import PARTS, document
 from hpwsn.door.rest.operations import dead_letters
 from hpwsn.door.rest.services import service_requests
 from hpwsn.http_json import list_pages
+from hpwsn.sensors.physical import physical_sensor, units
 from hpwsn.streams.agent import job_folder, job_rules, posted_definition
 from hpwsn.streams.registry import service
 from hpwsn_client import __version__
@@ -81,7 +82,7 @@ def test_a_topic_has_the_limits_of_the_code() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/deadletters", "/deadletters/groups", "/pullpoints", "/registrations", "/streams"]
+    "path", ["/deadletters", "/deadletters/groups", "/pullpoints", "/registrations", "/sensors", "/streams"]
 )
 def test_a_page_of_a_list_has_the_limit_of_the_code(path: str) -> None:
     limit = parameter(path, "get", "limit")
@@ -111,6 +112,20 @@ def test_the_page_of_a_service_and_a_definition_have_the_limits_of_the_code() ->
     details = SCHEMAS["StreamDetails"]["properties"]
     assert details["log"]["maxItems"] == job_folder.SHOWN_LINES
     assert details["requests"]["properties"]["items"]["maxItems"] == service_requests.MAX_LISTED
+
+
+def test_a_sensor_has_the_limits_of_the_code() -> None:
+    sensor, quantity = SCHEMAS["Sensor"]["properties"], SCHEMAS["Quantity"]["properties"]
+    texts = [*(sensor[name] for name in ("id", "kind", "owner", "gateway")), sensor["tags"]["items"]]
+    assert {each["maxLength"] for each in texts} == {physical_sensor.LONGEST_NAME}
+    assert sensor["tags"]["maxItems"] == physical_sensor.MOST_TAGS
+    assert sensor["quantities"]["maxProperties"] == physical_sensor.MOST_QUANTITIES
+    names = sensor["quantities"]["propertyNames"]
+    assert (set(names["not"]["enum"]), names["maxLength"]) == (
+        physical_sensor.RESERVED,
+        physical_sensor.LONGEST_NAME,
+    )
+    assert quantity["unit"]["maxLength"] == units.LONGEST_UNIT
 
 
 def test_every_reference_leads_to_a_schema() -> None:
