@@ -149,7 +149,7 @@ OWNERS: Mapping[str, tuple[str, ...]] = {
         "hpwsn.sensors.history",
     ),
     "pint": ("hpwsn.sensors.physical",),
-    "matplotlib": ("hpwsn.sensors.history",),
+    "matplotlib": ("hpwsn.sensors.history", "hpwsn.dtn.drawing"),
     "paho": ("hpwsn.sensors.gateways", "hpwsn.commands.sensors"),
     "uvloop": ("hpwsn.node", "hpwsn_admin"),
     "prometheus_client": ("hpwsn.monitoring",),
@@ -212,6 +212,7 @@ RULES = (
         ),
         ("hpwsn.sensors",),
     ),
+    Rule("delay tolerance knows no broker", ("hpwsn.dtn",), ("hpwsn.broker", "hpwsn.node")),
     Rule("sensors get settings and parts from the node", ("hpwsn.sensors",), ("hpwsn.node",)),
     Rule(
         "sensors are known without what is made of their readings",

@@ -1,0 +1,1 @@
+"""Delay tolerance: delivery to subscribers that are reachable only now and then."""

@@ -1,0 +1,1 @@
+"""Pictures of simulated runs and of their figures, as SVG and HTML."""

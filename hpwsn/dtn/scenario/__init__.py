@@ -1,0 +1,1 @@
+"""What a simulated run is given: parameters, sensors and their communities, moving subscribers, events."""

@@ -1,0 +1,1 @@
+"""The simulator of CET and of the protocols that it is compared with."""
