@@ -84,7 +84,8 @@ def _feed(arguments: argparse.Namespace) -> int:
         finally:
             source.stop()
             print(dump(post.figures()) if arguments.json else post.summary(), flush=True)
-    return 1 if post.sent and not post.accepted else 0
+            post.hint()
+    return 1 if post.failed else 0
 
 
 def _demand(arguments: argparse.Namespace, source: LineSource) -> AbstractContextManager[object]:
@@ -116,7 +117,7 @@ def _post_all(arguments: argparse.Namespace, post: ReadingPost, source: LineSour
             if shown <= MOST_SHOWN:
                 print_warning(f"reading {line + index + 1} is rejected: {reason}")
             elif shown == MOST_SHOWN + 1:
-                print_warning("more readings are rejected; `hpwsn sensors rejected` lists them")
+                print_warning("more readings are rejected")
         line += len(lines)
         progress.say(post.summary())
     sys.stderr.flush()

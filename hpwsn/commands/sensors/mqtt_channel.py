@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
 from hpwsn.errors import BadArguments, HpwsnError
+from hpwsn.logs import counted
 from hpwsn_client.tls import tls_context
 
 if TYPE_CHECKING:
@@ -99,15 +100,16 @@ class MqttChannel:
             self._client.publish(self._topic_of(reading.sensor), self._payload_of(reading), qos=1)
             self._sent += 1
 
-    def finish(self) -> None:
-        """Wait until everything is acknowledged; nothing can be sent afterwards."""
+    def finish(self) -> int:
+        """Wait until everything is acknowledged, and return the exit status; send nothing afterwards."""
         # Every place in flight is free only when nothing is in flight.
         for _ in range(IN_FLIGHT):
             self._take_place()
+        return 0
 
     def summary(self) -> str:
         """What became of the readings, in one line."""
-        return f"{self._sent} readings by MQTT: {self._acknowledged} acknowledged by the broker"
+        return f"{counted(self._sent, 'reading')} by MQTT: {self._acknowledged} acknowledged by the broker"
 
     def _take_place(self) -> None:
         if not self._free.acquire(timeout=WAIT):

@@ -215,13 +215,14 @@ def _row(sensor: Mapping[str, Any]) -> dict[str, Any]:
     """A sensor as a row of the table."""
     place, state = sensor.get("place"), sensor.get("state") or {}
     units = [f"{name} ({each.get('unit')})" for name, each in sensor.get("quantities", {}).items()]
-    silent = "silent" if state.get("silent") else "reporting"
+    reporting = "silent" if state.get("silent") else "reporting"
+    seen = reporting if state.get("last_seen") else "not seen"
     return {
         **sensor,
         "quantities": units,
         "place": f"{place['longitude']:g}, {place['latitude']:g}" if place else None,
         "last seen": state.get("last_seen"),
-        "state": silent if state.get("last_seen") else "not seen",
+        "state": "not wanted" if sensor.get("wanted") is False else seen,
     }
 
 
@@ -232,10 +233,16 @@ def _show(arguments: argparse.Namespace) -> int:
         return 0
     quantities, state = answer.pop("quantities", {}), answer.pop("state", None) or {}
     rows = [{"quantity": name, **each} for name, each in quantities.items()]
-    print(fields({**answer, **state}))
+    seen = {"last seen": state.get("last_seen"), "seen every": _seconds(state.get("interval"))}
+    declared = {"interval": _seconds(answer["interval"])} if "interval" in answer else {}
+    print(fields({**answer, **declared, **seen, "silent": state.get("silent")}))
     print()
     print(table(rows, ("quantity", "unit", "min", "max"), "no quantities"))
     return 0
+
+
+def _seconds(value: float | None) -> str | None:
+    return None if value is None else f"{value:g} s"
 
 
 def _remove(arguments: argparse.Namespace) -> int:

@@ -13,6 +13,7 @@ from collections import Counter
 from typing import Any
 
 from hpwsn.commands.operations.operator_api import NodeRequestFailed, address, send
+from hpwsn.logs import counted
 from hpwsn_client.commands.completion import print_warning
 
 PAUSE, LONGEST_PAUSE = 0.5, 10.0
@@ -68,7 +69,17 @@ class ReadingPost:
         """What became of the readings, in one line."""
         reasons = ", ".join(f"{reason} {count}" for reason, count in sorted(self.rejected.items()))
         rejected = f"{self.rejected.total()} rejected" + (f" ({reasons})" if reasons else "")
-        return f"{self.sent} readings: {self.accepted} accepted, {rejected}"
+        return f"{counted(self.sent, 'reading')}: {self.accepted} accepted, {rejected}"
+
+    def hint(self) -> None:
+        """Say on standard error where rejected readings are explained, if there are any."""
+        if self.rejected:
+            print("`hpwsn sensors rejected` says what is wrong with each", file=sys.stderr, flush=True)
+
+    @property
+    def failed(self) -> bool:
+        """Whether there were readings, and the node accepted none."""
+        return self.sent > 0 and not self.accepted
 
     def figures(self) -> dict[str, Any]:
         """The same for a script."""

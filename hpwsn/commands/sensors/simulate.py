@@ -50,7 +50,7 @@ class Channel(Protocol):
     """Where readings go."""
 
     def send(self, readings: list[Reading]) -> None: ...
-    def finish(self) -> None: ...
+    def finish(self) -> int: ...
     def summary(self) -> str: ...
 
 
@@ -193,10 +193,9 @@ def _send(arguments: argparse.Namespace, network: SimulatedNetwork, line: LineOf
                     print(*map(line, batch), sep="\n", flush=True)
                 simulated = (batch[-1].time - start) // 1000
                 progress.say(f"{simulated} s of {length // 1000} s simulated")
-            channel.finish()
+            return channel.finish()
         finally:
             print(channel.summary(), file=sys.stderr if arguments.json else sys.stdout, flush=True)
-    return 0
 
 
 def _start(arguments: argparse.Namespace, length: int) -> int:
@@ -262,8 +261,10 @@ class _Http:
     def send(self, readings: list[Reading]) -> None:
         self._post.post("\n".join(map(self._line_of, readings)).encode(), NDJSON)
 
-    def finish(self) -> None:
-        """Every batch is answered already."""
+    def finish(self) -> int:
+        """The exit status; every batch is answered already."""
+        self._post.hint()
+        return 1 if self._post.failed else 0
 
     def summary(self) -> str:
         return self._post.summary()

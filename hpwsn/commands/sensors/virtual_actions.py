@@ -28,6 +28,7 @@ from hpwsn.errors import BadArguments, HpwsnError
 
 COMBINATIONS = ("mean", "median", "min", "max", "sum", "count", "last")
 SILENCES = ("skip", "null", "hold")
+ONE = "list this virtual sensor only"
 _PLAIN = (
     "quantity",
     "combine",
@@ -61,10 +62,12 @@ def add_virtual_parser(actions: _Subparsers[argparse.ArgumentParser]) -> None:
     """Add the action `virtual` with its own actions; without one it lists."""
     about = "list, show, define or remove virtual sensors"
     parser = add_command(actions, "virtual", about, _EXAMPLES)
+    parser.add_argument("--sensor", metavar="NAME", help=ONE)
     add_node_options(parser)
     parser.set_defaults(handler=_list)
     nested = parser.add_subparsers(title="actions", metavar="ACTION", required=False)
     listing = add_command(nested, "list", "list virtual sensors", "  hpwsn sensors virtual list --json\n")
+    listing.add_argument("--sensor", metavar="NAME", default=argparse.SUPPRESS, help=ONE)
     listing.set_defaults(handler=_list)
     show = add_command(nested, "show", "show a virtual sensor", "  hpwsn sensors virtual show warmth\n")
     show.set_defaults(handler=_show)
@@ -189,7 +192,11 @@ def _text_of(file: str) -> str:
 
 
 def _list(arguments: argparse.Namespace) -> int:
-    answer = items(arguments, "virtual")
+    if arguments.sensor is not None:
+        one = request("GET", address(arguments, "virtual", arguments.sensor), ca=arguments.ca)
+        answer: dict[str, Any] = {"items": [one], "next": None, "total": 1}
+    else:
+        answer = items(arguments, "virtual")
     if arguments.json:
         print(dump(answer))
     else:

@@ -190,7 +190,8 @@ class TestRegister:
 class TestListShowRemove:
     def test_list_is_a_table(self, node: Node, capsys: pytest.CaptureFixture[str]) -> None:
         silent = {**KNOWN, "id": "roof-2", "state": {**STATE, "silent": True}}
-        node.answers["GET /sensors"] = page(KNOWN, silent, {**ROOF, "id": "roof-3", "state": {}})
+        stopped = {**KNOWN, "id": "roof-4", "on_demand": True, "wanted": False}
+        node.answers["GET /sensors"] = page(KNOWN, silent, {**ROOF, "id": "roof-3", "state": {}}, stopped)
         assert main(["sensors", "list", "--kind", "weather", "--tag", "roof", "--area=-10,39,117,40"]) == 0
         assert node.requests[0][2] == {
             "kind": "weather", "tag": "roof", "area": "-10,39,117,40", "limit": "500",
@@ -206,7 +207,7 @@ class TestListShowRemove:
             STATE["last_seen"],
             "reporting",
         ]
-        assert [row[-1] for row in rows] == ["reporting", "silent", "not seen"]
+        assert [row[-1] for row in rows] == ["reporting", "silent", "not seen", "not wanted"]
 
     def test_list_can_be_of_one_sensor(self, node: Node, capsys: pytest.CaptureFixture[str]) -> None:
         node.answers["GET /sensors/roof-1"] = KNOWN
@@ -217,9 +218,11 @@ class TestListShowRemove:
     def test_show_has_all_fields(
         self, arguments: list[str], node: Node, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        node.answers["GET /sensors/roof-1"] = KNOWN
+        node.answers["GET /sensors/roof-1"] = {**KNOWN, "interval": 60.0}
         assert main(["sensors", "show", *arguments]) == 0
         shown = capsys.readouterr().out
+        assert re.search(r"^interval +60 s$", shown, re.MULTILINE)
+        assert re.search(r"^seen every +1.5 s$", shown, re.MULTILINE)
         assert "longitude=116.4 latitude=39.9" in shown
         assert re.search(r"^silent +no$", shown, re.MULTILINE)
         assert re.search(r"^t +degC +-40.0 +60.0$", shown, re.MULTILINE)
@@ -269,6 +272,14 @@ class TestVirtual:
         assert main(["sensors", "virtual", *arguments]) == 0
         assert asked == ["http://there:1/virtual?limit=500"]
         assert json.loads(capsys.readouterr().out) == {"items": []}
+
+    @pytest.mark.parametrize("words", [["--sensor", "warmth"], ["list", "--sensor", "warmth"]])
+    def test_list_can_be_of_one(
+        self, words: list[str], node: Node, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        node.answers["GET /virtual/warmth"] = WARMTH
+        assert main(["sensors", "virtual", *words, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out) == page(WARMTH)
 
     def test_define_takes_options(self, node: Node, capsys: pytest.CaptureFixture[str]) -> None:
         options = (
@@ -509,6 +520,18 @@ class TestSimulate:
         assert [line["sensor"] for line in node.lines[1:]] == ["weather-1", "weather-2"]
         assert capsys.readouterr().out == "2 readings: 2 accepted, 0 rejected\n"
 
+    def test_a_network_of_which_nothing_is_accepted_is_a_failure(
+        self, node: Node, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        node.answers["POST /readings"] = {
+            "accepted": 0, "rejected": 1, "errors": [{"index": 0, "reason": "time"}],
+        }  # fmt: skip
+        options = ["--sensors", "1", "--seconds", "1", "--speed", "max"]
+        assert main(["sensors", "simulate", "weather", *options]) == 1
+        said = capsys.readouterr()
+        assert said.out == "1 reading: 0 accepted, 1 rejected (time 1)\n"
+        assert said.err == "`hpwsn sensors rejected` says what is wrong with each\n"
+
     def test_described_readings_register_their_sensors_by_themselves(self, node: Node) -> None:
         options = ["--sensors", "2", "--seconds", "3", "--speed", "max", "--describe"]
         assert main(["sensors", "simulate", "weather", *options]) == 0
@@ -592,9 +615,11 @@ class TestFeed:
         assert main(["sensors", "feed", "a", "--batch", "1"]) == 1
         said = capsys.readouterr()
         assert said.out == "3 readings: 0 accepted, 3 rejected (malformed 3)\n"
-        assert [line.split(" reading ")[1] for line in said.err.splitlines()] == [
+        *shown, hint = said.err.splitlines()
+        assert [line.split(" reading ")[1] for line in shown] == [
             f"{n} is rejected: malformed" for n in (1, 2, 3)
         ]
+        assert hint == "`hpwsn sensors rejected` says what is wrong with each"
 
     def test_a_batch_is_repeated_while_the_node_is_away(
         self, node: Node, tmp_path: Path, capsys: pytest.CaptureFixture[str]
