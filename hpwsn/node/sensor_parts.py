@@ -152,6 +152,7 @@ class SensorParts:
             committed.taken.add(self.history.record)
             self.intake.look_up = self.history.has
             running.past = self._past
+        committed.taken.add(self.intake.committed)
         committed.taken.add(running.take)
         self._parts.journal.committed.add(committed.committed)
         self.registry.changed.add(running.sensor_changed)

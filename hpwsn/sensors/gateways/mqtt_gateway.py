@@ -23,6 +23,7 @@ from hpwsn.sensors.gateways.mqtt_commands import MqttCommands
 from hpwsn.sensors.gateways.mqtt_link import IN_FLIGHT, MqttAddress, MqttLink, MqttListener, MqttMessage
 from hpwsn.sensors.gateways.mqtt_session import MqttSession
 from hpwsn.sensors.gateways.mqtt_topics import TopicTemplate, sensor_of
+from hpwsn.sensors.intake.rejected_readings import beginning
 from hpwsn.sensors.readings.formats import (
     RawReading,
     ReadingsTooMany,
@@ -30,7 +31,8 @@ from hpwsn.sensors.readings.formats import (
     Unparsed,
     parse_readings,
 )
-from hpwsn_client.wsn.soap.faults import Busy
+from hpwsn.sensors.readings.reading_fields import shown
+from hpwsn_client.wsn.soap.faults import Busy, SoapFault
 
 log = logging.getLogger(__name__)
 
@@ -40,8 +42,6 @@ PARSED_HERE = 1 << 16
 """Bytes of the largest message that is parsed in the event loop; larger ones have a thread."""
 REMEMBERED = 2 * IN_FLIGHT
 """Finished messages that are recognized when the broker sends them again."""
-SHOWN = 200
-"""Characters of a message that is not readable that are kept."""
 CLOSING = 5.0
 """Seconds that a store may take while the node stops."""
 PAUSES = RetryPolicy(first=0.2, maximum=10.0)
@@ -216,6 +216,7 @@ class MqttGateway:
     async def _parse(self, message: MqttMessage) -> _Parsed:
         if self.commands is not None and self.commands.template.matches(message.topic):
             return _Parsed(message, [])
+        sensor = sensor_of(message.topic, self._templates)
         try:
             if len(message.payload) <= PARSED_HERE:
                 found = parse_readings(message.payload, None, self._readings_limit)
@@ -223,8 +224,7 @@ class MqttGateway:
                 found = await in_thread(parse_readings, message.payload, None, self._readings_limit)
         except (ReadingsUnreadable, ReadingsTooMany) as error:
             self.unreadable += 1
-            return _Parsed(message, [_unreadable(message, str(error))])
-        sensor = sensor_of(message.topic, self._templates)
+            return _Parsed(message, [_unreadable(message, sensor, str(error))])
         if sensor is not None:
             found = [_named(raw, sensor, message) for raw in found]
         return _Parsed(message, found)
@@ -240,15 +240,17 @@ class MqttGateway:
             except TEMPORARY as error:
                 if not attempt:
                     log.warning("readings over MQTT are not stored, and wait: %s", error)
-            except Exception:
-                if not attempt:
-                    log.exception("%d readings over MQTT could not be taken", len(readings))
+            except Exception as error:
                 if len(batch) > 1:
                     for each in batch:
                         await self._store([each])
                     return
-                problem = "the node failed to take it; its log has the error"
-                readings = [_unreadable(batch[0].message, problem)]
+                problem = f"the node did not take it: {error}"
+                if not isinstance(error, SoapFault):
+                    log.exception("readings over MQTT on %s could not be taken", batch[0].message.topic)
+                    problem = "the node failed to take it; its log has the error"
+                # One that cannot even be rejected is tried again.
+                readings = [_unreadable(batch[0].message, None, problem)]
             await asyncio.sleep(PAUSES.pause(attempt, random.random()))
             attempt += 1
         for each in batch:
@@ -316,14 +318,16 @@ def _hash(message: MqttMessage) -> int:
 
 
 def _named(raw: RawReading, sensor: str, message: MqttMessage) -> RawReading:
+    if isinstance(raw, Unparsed):
+        return raw._replace(sensor=sensor)
     if not isinstance(raw, dict):
         return raw
     named = raw.setdefault("sensor", sensor)
     if named == sensor:
         return raw
-    return _unreadable(message, f"the reading is of the sensor {named!r}, and the topic of {sensor!r}")
+    problem = f"the reading is of the sensor {shown(named)}, and the topic of {shown(sensor)}"
+    return _unreadable(message, sensor, problem)
 
 
-def _unreadable(message: MqttMessage, problem: str) -> Unparsed:
-    text = message.payload.decode("utf-8", "replace")
-    return Unparsed(text if len(text) <= SHOWN else text[: SHOWN - 1] + "…", f"{message.topic}: {problem}")
+def _unreadable(message: MqttMessage, sensor: str | None, problem: str) -> Unparsed:
+    return Unparsed(beginning(message.payload), f"{message.topic}: {problem}", sensor)

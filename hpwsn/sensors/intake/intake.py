@@ -2,8 +2,8 @@
 
 `take` returns once the accepted readings are committed. If they cannot be stored, none is taken, nothing is
 counted, and a repetition is not a duplicate. A reading is a duplicate if one of its sensor and time was
-accepted before. While a reading is being stored, others of the same sensor and time wait for the outcome.
-Work of many readings is cut into slices, so that the node goes on meanwhile.
+accepted before, or came by another way, such as another node. While a reading is being stored, others of the
+same sensor and time wait for the outcome. Work of many readings is cut into slices, so that the node goes on.
 """
 
 from __future__ import annotations
@@ -220,7 +220,7 @@ class Intake:
                 del self._claims[key]
             done.set_result(None)
         self.accepted += len(good)
-        return Taken(len(good), self._keep_rejected(raw, checked, sensor, source))
+        return Taken(len(good), await self._keep_rejected(raw, checked, sensor, source))
 
     async def _claim(
         self, raw: Sequence[RawReading], checked: list[Checked], done: asyncio.Future[None]
@@ -280,7 +280,7 @@ class Intake:
             runs += [maker.run(tuple(several[at : at + ROW_MEMBERS])) for at in starts]
         return runs
 
-    def _keep_rejected(
+    async def _keep_rejected(
         self, raw: Sequence[RawReading], checked: Sequence[Checked], sensor: str | None, source: str
     ) -> list[tuple[int, str]]:
         errors: list[tuple[int, str]] = []
@@ -291,15 +291,22 @@ class Intake:
                 self.reasons[each.reason] += 1
                 kept.append(Rejected(_sensor_of(raw[at], sensor), each, raw[at]))
         if kept:
-            self.rejected.add(kept, source)
+            await self.rejected.add(kept, source)
         return errors
 
-    def reject_whole(self, text: str, problem: str, source: str, sensor: str | None = None) -> Taken:
+    async def reject_whole(self, text: str, problem: str, source: str, sensor: str | None = None) -> Taken:
         """Count and keep data in which no readings can be told apart, as one malformed reading."""
         rejection = Rejection(MALFORMED, problem)
         self.reasons[MALFORMED] += 1
-        self.rejected.add([Rejected(sensor, rejection, Unparsed(text, problem))], source)
+        await self.rejected.add([Rejected(sensor, rejection, Unparsed(text, problem))], source)
         return Taken(0, [(0, MALFORMED)])
+
+    def committed(self, upto: int, readings: Iterable[tuple[int, Reading]]) -> None:
+        """Note committed readings, also those that came by another way; the offsets are not used."""
+        known, note = self._sensors.get, self._times.note
+        for _, reading in readings:
+            if known(reading.sensor) is not None:
+                note(reading.sensor, reading.time)
 
     def _changed(self, sensor: str, now: PhysicalSensor | None) -> None:
         self._checks.forget(sensor)
@@ -313,6 +320,8 @@ def _duplicate(reading: Reading) -> Rejection:
 
 
 def _sensor_of(raw: RawReading, sensor: str | None) -> str | None:
+    if isinstance(raw, Unparsed):
+        return raw.sensor or sensor
     named = raw.get("sensor") if isinstance(raw, dict) else None
     return named if isinstance(named, str) and sensor is None else sensor
 

@@ -1,9 +1,9 @@
 """The file that keeps the times of accepted readings over a restart, so that duplicates are found after it.
 
 It is written every PERIOD seconds and at the end, and says up to which offset it has the readings of the log.
-After a crash the rest is read from the log. If the file is missing, damaged or older than the log, nothing is
-known of the sensors: their times up to now, and as far ahead as readings may be, are then looked for in the
-history.
+After a crash the rest is read from the log. Without a usable file the whole log is read, if retention has
+removed nothing of it. Otherwise nothing is known of the sensors: their times up to now, and as far ahead as
+readings may be, are then looked for in the history.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ log = logging.getLogger(__name__)
 
 PERIOD = 60.0
 """Seconds between two writes."""
+FIRST = 1
+"""The first offset of every log."""
 
 ReadKeys = Callable[[int], Awaitable[tuple[int, Sequence[tuple[str, int]]]]]
 """Reads the sensors and times of readings in the log, from an offset on; returns the next offset before them.
@@ -48,31 +50,40 @@ class KnownTimesFile:
 
         `oldest` is the first offset of the log, `latest` the latest time that an accepted reading can have.
         """
-        if self._head() > 0 and not await self._take_up(oldest, read_log):
+        head = self._head()
+        upto = await self._take_up(oldest, head)
+        if upto is None and oldest <= FIRST:
+            upto = FIRST - 1
+        if upto is None:
             self._times.complete_from = latest + 1
+        else:
+            await self._read_on(upto, read_log)
         self._task.start()
 
-    async def _take_up(self, oldest: int, read_log: ReadKeys) -> bool:
+    async def _take_up(self, oldest: int, head: int) -> int | None:
+        """Take up the file, and return the last offset whose readings it has; None if it is of no use."""
         try:
             data = await in_thread(self._path.read_bytes)
             if not data.startswith(_MAGIC):
                 raise ValueError("it is not a file of times")
             upto, complete_from = _head.unpack_from(data, len(_MAGIC))
-            if not oldest <= upto + 1 <= self._head() + 1:
+            if not oldest <= upto + 1 <= head + 1:
                 raise ValueError(f"it ends at offset {upto}, where the log does not go on")
             self._times.restore(data[len(_MAGIC) + _head.size :])
         except FileNotFoundError:
-            return False
+            return None
         except (OSError, ValueError, struct.error) as error:
             log.warning("the times of readings in %s are not usable: %s", self._path, error)
-            return False
+            return None
         self._times.complete_from = complete_from
-        after, at = upto, -1
+        return int(upto)
+
+    async def _read_on(self, after: int, read_log: ReadKeys) -> None:
+        at = -1
         while after != at:
             at = after
             after, keys = await read_log(at)
             await in_slices(self._note(keys))
-        return True
 
     def _note(self, keys: Sequence[tuple[str, int]]) -> Iterator[None]:
         for sensor, time in keys:

@@ -1,12 +1,13 @@
 """Rejected readings that are kept for inspection: the newest ones, as many as allowed, also over restarts.
 
 Each is a line of JSON in a file that only its owner may read. The file is cut to what memory has once it has
-twice as many lines. A thread writes, so that the event loop never waits for the disk. A long reading is kept
-as the beginning of its text.
+twice as many lines. A thread writes, and `add` returns once it has: a crash loses none of what was answered.
+Of a long reading, detail or id only the beginning is kept.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import os
@@ -18,6 +19,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from hpwsn.background import in_slices
 from hpwsn.durable_files import write_atomically
 from hpwsn.sensors.readings.checks import Rejection
 from hpwsn.sensors.readings.formats import RawReading, Unparsed
@@ -26,6 +28,8 @@ log = logging.getLogger(__name__)
 
 LONGEST = 2000
 """Characters of a reading, beyond which only its beginning is kept."""
+LONGEST_DETAIL = 500
+"""Characters of the detail, and of the id of a sensor, that are kept."""
 
 
 class Rejected(NamedTuple):
@@ -55,46 +59,61 @@ class RejectedReadings:
     def __len__(self) -> int:
         return len(self._lines)
 
-    def add(self, rejected: Sequence[Rejected], source: str) -> None:
-        """Keep readings that came by a source, such as `http`, and were rejected now."""
+    async def add(self, rejected: Sequence[Rejected], source: str) -> None:
+        """Keep readings that came by a source, such as `http`, and were rejected now.
+
+        They are in the file when this returns, unless the disk refuses them, which is logged.
+        """
         if not self._kept:
             return
         now = datetime.fromtimestamp(self._clock(), UTC).isoformat(timespec="milliseconds")
-        lines = []
-        for each in rejected[-self._kept :]:
-            self._last += 1
-            lines.append(_line(self._last, each, source, now))
+        rests: list[str] = []
+
+        def encode() -> Iterator[None]:
+            for each in rejected[-self._kept :]:
+                rests.append(_fields(each, source, now))
+                yield
+
+        await in_slices(encode())
+        lines = [f'{{"n": {number}, {rest}}}\n'.encode() for number, rest in enumerate(rests, self._last + 1)]
+        self._last += len(lines)
         self._lines.extend(lines)
         self._written += len(lines)
         if self._written > 2 * self._kept:
             self._written = len(self._lines)
-            self._writer.submit(self._write, self._replace, tuple(self._lines))
+            written = self._writer.submit(self._write, self._replace, tuple(self._lines))
         else:
-            self._writer.submit(self._write, self._append, lines)
+            written = self._writer.submit(self._write, self._append, lines)
+        await asyncio.wrap_future(written)
 
-    def page(
+    async def page(
         self, limit: int, before: int | None = None, sensor: str | None = None, reason: str | None = None
     ) -> tuple[list[dict[str, Any]], int | None]:
         """The newest ones with a number below `before`, and the `before` of the next page or None.
 
-        With a sensor or a reason, only those.
+        With a sensor or a reason, only those. What is rejected meanwhile is not on the page.
         """
         found: list[dict[str, Any]] = []
-        last: int | None = None
-        for number, line in self._newest_first(before):
-            item: dict[str, Any] = json.loads(line)
-            if sensor in (None, item["sensor"]) and reason in (None, item["reason"]):
-                if len(found) == limit:
-                    return found, last
-                del item["n"]
-                found.append(item)
-                last = number
-        return found, None
+        numbers: list[int] = []
+
+        def look() -> Iterator[None]:
+            for number, line in self._newest_first(before):
+                item: dict[str, Any] = json.loads(line)
+                if sensor in (None, item["sensor"]) and reason in (None, item["reason"]):
+                    del item["n"]
+                    found.append(item)
+                    numbers.append(number)
+                    if len(found) > limit:
+                        return
+                yield
+
+        await in_slices(look())
+        return found[:limit], numbers[limit - 1] if len(found) > limit else None
 
     def _newest_first(self, before: int | None) -> Iterator[tuple[int, bytes]]:
         skipped = 0 if before is None else max(self._last + 1 - before, 0)
         numbers = range(self._last - skipped, 0, -1)
-        return zip(numbers, islice(reversed(self._lines), skipped, None), strict=False)
+        return zip(numbers, islice(reversed(tuple(self._lines)), skipped, None), strict=False)
 
     def close(self) -> None:
         """Write everything to the disk."""
@@ -136,22 +155,31 @@ class RejectedReadings:
         self._written = len(self._lines) if len(lines) == data.count(b"\n") else 2 * self._kept
 
 
-def _line(number: int, rejected: Rejected, source: str, now: str) -> bytes:
+def beginning(data: bytes) -> str:
+    """What is kept of data that is not readable, with one character more if there is more."""
+    return data[: 4 * (LONGEST + 1)].decode("utf-8", "replace")[: LONGEST + 1]
+
+
+def _fields(rejected: Rejected, source: str, now: str) -> str:
+    """The fields of a line after its number, as JSON without braces."""
     reading: object = rejected.reading
     if isinstance(reading, Unparsed):
         reading = reading.text
-    text = _json(reading)
+    text = _json(reading[: LONGEST + 1] if isinstance(reading, str) else reading)
     if len(text) > LONGEST:
-        whole = reading if isinstance(reading, str) else text
-        text = _json(f"{whole[:LONGEST]}…")
+        text = _json(_cut(reading if isinstance(reading, str) else text, LONGEST))
     rest = {
-        "sensor": rejected.sensor,
+        "sensor": None if rejected.sensor is None else _cut(rejected.sensor, LONGEST_DETAIL),
         "reason": rejected.rejection.reason,
-        "detail": rejected.rejection.detail,
+        "detail": _cut(rejected.rejection.detail, LONGEST_DETAIL),
         "rejected": now,
         "source": source,
     }
-    return f'{{"n": {number}, {_json(rest)[1:-1]}, "reading": {text}}}\n'.encode()
+    return f'{_json(rest)[1:-1]}, "reading": {text}'
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]}…"
 
 
 def _json(value: object) -> str:

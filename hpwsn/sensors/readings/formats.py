@@ -46,10 +46,11 @@ class ReadingsTooMany(ValueError):
 
 
 class Unparsed(NamedTuple):
-    """A line or row that is not a reading, and what is wrong with it."""
+    """A line or row that is not a reading, what is wrong with it, and the sensor that its address names."""
 
     text: str
     problem: str
+    sensor: str | None = None
 
 
 def parse_readings(data: bytes, form: str | None, limit: int) -> list[RawReading]:

@@ -18,6 +18,7 @@ from hpwsn.door.rest.json_answers import answer, answers_in_json, bad, check_nam
 from hpwsn.door.rest.json_requests import read_body
 from hpwsn.http_json.list_pages import bad_cursor, limit_of
 from hpwsn.sensors.intake.intake import SENSORS, Intake, Taken
+from hpwsn.sensors.intake.rejected_readings import beginning
 from hpwsn.sensors.readings.checks import REASONS
 from hpwsn.sensors.readings.formats import (
     CSV,
@@ -73,8 +74,7 @@ class ReadingsDoor:
         except ReadingsTooMany as error:
             raise faults.TooLarge(str(error)) from error
         except ReadingsUnreadable as error:
-            text = body.decode("utf-8", "replace")
-            taken = self._intake.reject_whole(text, str(error), SOURCE, sensor)
+            taken = await self._intake.reject_whole(beginning(body), str(error), SOURCE, sensor)
             return _answer(taken, error=str(error))
         return _answer(taken)
 
@@ -90,7 +90,8 @@ class ReadingsDoor:
                 raise bad_cursor(after)
             before = int(after)
         rejected = self._intake.rejected
-        items, following = rejected.page(limit_of(request), before, request.query.get("sensor"), reason)
+        sensor = request.query.get("sensor")
+        items, following = await rejected.page(limit_of(request), before, sensor, reason)
         found = {"items": items, "next": None if following is None else str(following)}
         return answer({**found, "total": len(rejected)}, 200)
 

@@ -16,6 +16,7 @@ from hpwsn.sensors.gateways.mqtt_gateway import BATCH, MqttGateway
 from hpwsn.sensors.gateways.mqtt_link import MqttAddress, MqttListener, MqttMessage
 from hpwsn.sensors.gateways.mqtt_session import MqttSession
 from hpwsn.sensors.gateways.mqtt_topics import parse_command_template, parse_templates
+from hpwsn.sensors.intake.rejected_readings import LONGEST
 from hpwsn.sensors.readings.formats import RawReading, Unparsed
 from tests.patience import holds
 
@@ -166,7 +167,8 @@ async def test_what_is_not_readable_is_kept_with_its_topic_and_acknowledged(
     assert isinstance(kept, Unparsed)
     assert kept.problem.startswith("sensors/s1/readings: ")
     assert problem in kept.problem
-    assert len(kept.text) <= 200
+    assert len(kept.text) <= LONGEST + 1
+    assert kept.sensor == "s1"
 
 
 async def test_readings_of_many_messages_are_stored_together_within_the_batch(running: Gateway) -> None:
