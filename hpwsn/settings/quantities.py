@@ -235,7 +235,10 @@ class Duration:
     def parse(self, value: object) -> float:
         """The number of seconds."""
         plain = isinstance(value, int | float) and not isinstance(value, bool)
-        seconds = float(value) if plain else parse_duration(value)  # type: ignore[arg-type]
+        try:
+            seconds = float(value) if plain else parse_duration(value)  # type: ignore[arg-type]
+        except OverflowError:
+            seconds = None
         if seconds is None or not self.minimum <= seconds <= self.maximum:
             raise ValueError(f'{self.describe()}, such as 10, "500 ms", "10 min", "24 h" or "PT1H"')
         return seconds

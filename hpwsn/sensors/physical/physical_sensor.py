@@ -11,7 +11,8 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from reprlib import Repr
+from typing import Any, TypeGuard
 
 from hpwsn_client.wsn.soap.xml import NCNAME
 from hpwsn_client.wsn.topics.topic_expressions import Topic
@@ -26,6 +27,10 @@ MOST_QUANTITIES = 100
 MOST_TAGS = 100
 
 _is_name = re.compile(NCNAME).fullmatch
+# Whatever XML can have in one line; JSON can also escape halves of characters.
+_is_line = re.compile("[ -\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]*").fullmatch
+_brief = Repr()
+_brief.maxstring = _brief.maxother = _brief.maxlong = 80
 _FIELDS = ("id", "kind", "quantities", "place", "tags", "interval", "owner", "gateway", "on_demand")
 
 
@@ -118,9 +123,23 @@ def parse_sensor(document: object) -> PhysicalSensor:
 
 def number(name: str, value: object) -> float:
     """A finite number; SensorRefused names the field."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise SensorRefused(f"{name} is {value!r}; give a number")
-    return float(value)
+    try:
+        found = math.nan if isinstance(value, bool) or not isinstance(value, int | float) else float(value)
+    except OverflowError:
+        found = math.inf
+    if not math.isfinite(found):
+        raise SensorRefused(f"{name} is {shown(value)}; give a number")
+    return found
+
+
+def is_line(value: object, longest: int = LONGEST_NAME) -> TypeGuard[str]:
+    """Whether it is a text of one line, with characters that events can have."""
+    return isinstance(value, str) and len(value) <= longest and _is_line(value) is not None
+
+
+def shown(value: object) -> str:
+    """A wrong value as an error repeats it: what is long is cut."""
+    return _brief.repr(value)
 
 
 def _quantity_document(quantity: Quantity) -> dict[str, Any]:
@@ -136,15 +155,17 @@ def _name(field_name: str, value: object) -> str:
     """A name that a topic can have."""
     if not isinstance(value, str) or len(value) > LONGEST_NAME or not _is_name(value):
         raise SensorRefused(
-            f"{field_name} is {value!r}; give a name of at most {LONGEST_NAME} letters, digits, '-', '_'"
+            f"{field_name} is {shown(value)}; give a name of at most {LONGEST_NAME} letters, digits, '-', '_'"
             " and '.' that begins with a letter or '_'"
         )
     return value
 
 
 def _text(field_name: str, value: object) -> str:
-    if not isinstance(value, str) or len(value) > LONGEST_NAME or any(ord(char) < 32 for char in value):
-        raise SensorRefused(f"{field_name} is {value!r}; give a text of at most {LONGEST_NAME} characters")
+    if not is_line(value):
+        raise SensorRefused(
+            f"{field_name} is {shown(value)}; give a text of at most {LONGEST_NAME} characters in one line"
+        )
     return value
 
 
@@ -163,7 +184,9 @@ def _quantities(value: object) -> dict[str, Quantity]:
 
 def _quantity(name: str, value: object) -> Quantity:
     if not isinstance(value, dict) or not set(value) <= {"unit", "min", "max"} or "unit" not in value:
-        raise SensorRefused(f'the quantity {name!r} is {value!r}; give {{"unit": …, "min": …, "max": …}}')
+        raise SensorRefused(
+            f'the quantity {name!r} is {shown(value)}; give {{"unit": …, "min": …, "max": …}}'
+        )
     low, high = (
         None if value.get(end) is None else number(f"{end} of {name}", value[end]) for end in ("min", "max")
     )
@@ -176,7 +199,7 @@ def _place(value: object) -> Place | None:
     if value is None:
         return None
     if not isinstance(value, dict) or set(value) != {"longitude", "latitude"}:
-        raise SensorRefused(f'place is {value!r}; give {{"longitude": degrees, "latitude": degrees}}')
+        raise SensorRefused(f'place is {shown(value)}; give {{"longitude": degrees, "latitude": degrees}}')
     longitude, latitude = number("longitude", value["longitude"]), number("latitude", value["latitude"])
     if not -180 <= longitude <= 180:
         raise SensorRefused(f"longitude is {longitude:g}; give degrees from -180 to 180")
@@ -187,7 +210,7 @@ def _place(value: object) -> Place | None:
 
 def _tags(value: object) -> tuple[str, ...]:
     if not isinstance(value, list | tuple) or len(value) > MOST_TAGS:
-        raise SensorRefused(f"tags is {value!r}; give a list of at most {MOST_TAGS} texts")
+        raise SensorRefused(f"tags is {shown(value)}; give a list of at most {MOST_TAGS} texts")
     return tuple(dict.fromkeys(_text("a tag", each) for each in value))
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from hpwsn.sensors.physical.physical_sensor import PhysicalSensor, Place, SensorRefused, number
+from hpwsn.sensors.physical.physical_sensor import PhysicalSensor, Place, SensorRefused, number, shown
 
 
 class Area(NamedTuple):
@@ -33,16 +33,16 @@ def parse_area(value: object) -> Area:
     """The area of a list or a text `west,south,east,north`; SensorRefused says what is wrong."""
     parts = value.split(",") if isinstance(value, str) else value
     if not isinstance(parts, Sequence) or len(parts) != 4:
-        raise SensorRefused(f"area is {value!r}; give west,south,east,north in degrees")
+        raise SensorRefused(f"area is {shown(value)}; give west,south,east,north in degrees")
     try:
         numbers = [float(part) if isinstance(part, str) else number("area", part) for part in parts]
     except ValueError as error:
-        raise SensorRefused(f"area is {value!r}; give west,south,east,north in degrees") from error
+        raise SensorRefused(f"area is {shown(value)}; give west,south,east,north in degrees") from error
     west, south, east, north = numbers
     # A comparison with NaN is false.
     if not (-180 <= west <= 180 and -180 <= east <= 180 and -90 <= south <= north <= 90):
         raise SensorRefused(
-            f"area is {value!r}; give west and east from -180 to 180, south and north from -90 to 90,"
+            f"area is {shown(value)}; give west and east from -180 to 180, south and north from -90 to 90,"
             " south first"
         )
     return Area(west, south, east, north)

@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hpwsn.sensors.physical.physical_sensor import LONGEST_NAME, SensorRefused, number
+from hpwsn.sensors.physical.physical_sensor import LONGEST_NAME, SensorRefused, is_line, number, shown
 
 MOST_BANDS = 100
 
@@ -54,7 +54,7 @@ def parse_bands(value: object) -> tuple[Band, ...]:
     """The bands of a list of objects; SensorRefused says what is wrong."""
     if not isinstance(value, list | tuple) or len(value) > MOST_BANDS:
         raise SensorRefused(
-            f"bands is {value!r}; give a list of at most {MOST_BANDS} objects such as"
+            f"bands is {shown(value)}; give a list of at most {MOST_BANDS} objects such as"
             ' {"name": "high", "low": 30}'
         )
     return tuple(_band(each) for each in value)
@@ -62,10 +62,12 @@ def parse_bands(value: object) -> tuple[Band, ...]:
 
 def _band(value: object) -> Band:
     if not isinstance(value, dict) or not set(value) <= {"name", "low", "high"} or "name" not in value:
-        raise SensorRefused(f'a band is {value!r}; give {{"name": …, "low": …, "high": …}}')
+        raise SensorRefused(f'a band is {shown(value)}; give {{"name": …, "low": …, "high": …}}')
     name = value["name"]
-    if not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME or any(ord(char) < 32 for char in name):
-        raise SensorRefused(f"the name of a band is {name!r}; give a text of 1 to {LONGEST_NAME} characters")
+    if not is_line(name) or not name:
+        raise SensorRefused(
+            f"the name of a band is {shown(name)}; give a text of 1 to {LONGEST_NAME} characters in one line"
+        )
     low, high = (
         None if value.get(end) is None else number(f"{end} of the band {name!r}", value[end])
         for end in ("low", "high")

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from hpwsn.sensors.readings.reading_run import LARGEST
 from hpwsn.sensors.readings.reading_times import time_text
 from hpwsn.sensors.templates.bands import states_of
 from hpwsn.sensors.templates.combining import combine, sensors_in, without_outliers
@@ -99,7 +100,7 @@ def result_of(
 def before_of(event: Mapping[str, Any]) -> Before:
     """What a published event means for the next result; what cannot be read of it counts as absent."""
     value, states = event.get("value"), event.get("states")
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    is_number = type(value) in (int, float) and abs(value) <= LARGEST  # type: ignore[arg-type]
     named = states if isinstance(states, list) else [states]
     return Before(
         float(value) if is_number else None,  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from string import Formatter
 
-from hpwsn.sensors.physical.physical_sensor import SensorRefused
+from hpwsn.sensors.physical.physical_sensor import SensorRefused, is_line, shown
 
 LONGEST_TEXT = 1000
 """Characters of a pattern."""
@@ -50,9 +50,9 @@ class TextPattern:
 
 def parse_pattern(value: object) -> TextPattern:
     """The pattern of a text; SensorRefused says what is wrong."""
-    if not isinstance(value, str) or len(value) > LONGEST_TEXT or any(ord(char) < 32 for char in value):
+    if not is_line(value, LONGEST_TEXT):
         raise SensorRefused(
-            f"text is {value!r}; give a text of at most {LONGEST_TEXT} characters in one line"
+            f"text is {shown(value)}; give a text of at most {LONGEST_TEXT} characters in one line"
         )
     try:
         parts = tuple(
@@ -61,7 +61,8 @@ def parse_pattern(value: object) -> TextPattern:
         )
     except ValueError as error:
         raise SensorRefused(
-            f"text is {value!r}: {error}; known fields are {{{'}, {'.join(FIELDS)}}}, and {{{{ is a brace"
+            f"text is {shown(value)}: {error}; known fields are {{{'}, {'.join(FIELDS)}}}, and {{{{ is a"
+            " brace"
         ) from error
     return TextPattern(value, parts)
 

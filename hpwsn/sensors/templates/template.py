@@ -12,7 +12,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from hpwsn.sensors.physical.physical_sensor import LONGEST_NAME, MOST_TAGS, SensorRefused, number
+from hpwsn.sensors.physical.physical_sensor import (
+    LONGEST_NAME,
+    MOST_TAGS,
+    SensorRefused,
+    is_line,
+    number,
+    shown,
+)
 from hpwsn.sensors.physical.selection import Selection, parse_area
 from hpwsn.sensors.templates.bands import Band, parse_bands
 from hpwsn.sensors.templates.combining import COMBINATIONS
@@ -55,6 +62,8 @@ _ROUNDING = 1e-6
 """Of a decimal fraction of seconds as a binary number of milliseconds."""
 
 _is_name = re.compile(NCNAME).fullmatch
+_is_broken = re.compile("[\ud800-\udfff]").search
+"""Whether a text has halves of characters, which JSON can escape."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +117,8 @@ def parse_template(name: str, document: object) -> VirtualTemplate:
     """The template of a JSON object or a TOML table; SensorRefused says what is wrong."""
     if len(name) > LONGEST_NAME or not _is_name(name):
         raise SensorRefused(
-            f"the name {name!r} is not valid; give at most {LONGEST_NAME} letters, digits, '-', '_' and '.',"
-            " a letter or '_' first"
+            f"the name {shown(name)} is not valid; give at most {LONGEST_NAME} letters, digits, '-', '_' and"
+            " '.', a letter or '_' first"
         )
     if not isinstance(document, Mapping):
         raise SensorRefused('a virtual sensor is an object such as {"quantity": "t", "every": "60 s", …}')
@@ -140,13 +149,13 @@ def parse_template(name: str, document: object) -> VirtualTemplate:
 
 def _selection(given: Mapping[str, Any]) -> Selection:
     kind, tags, area = given.get("kind"), given.get("tags", ()), given.get("area")
-    if kind is not None and not (isinstance(kind, str) and _is_name(kind)):
-        raise SensorRefused(f"kind is {kind!r}; give the kind of the physical sensors")
+    if kind is not None and not (is_line(kind) and _is_name(kind)):
+        raise SensorRefused(f"kind is {shown(kind)}; give the kind of the physical sensors")
     if isinstance(tags, str):
         tags = [tag.strip() for tag in tags.split(",") if tag.strip()]
     is_list = isinstance(tags, list | tuple) and len(tags) <= MOST_TAGS
-    if not is_list or not all(isinstance(tag, str) for tag in tags):
-        raise SensorRefused(f"tags is {tags!r}; give a list of at most {MOST_TAGS} texts")
+    if not is_list or not all(map(is_line, tags)):
+        raise SensorRefused(f"tags is {shown(tags)}; give a list of at most {MOST_TAGS} texts in one line")
     if isinstance(area, Mapping) and set(area) == set(_AREA):
         area = [area[side] for side in _AREA]
     return Selection(kind, tuple(tags), None if area is None else parse_area(area))
@@ -154,13 +163,13 @@ def _selection(given: Mapping[str, Any]) -> Selection:
 
 def _quantity(value: object) -> str:
     if not isinstance(value, str) or len(value) > LONGEST_NAME or not _is_name(value):
-        raise SensorRefused(f"quantity is {value!r}; give the name of a quantity of the sensors")
+        raise SensorRefused(f"quantity is {shown(value)}; give the name of a quantity of the sensors")
     return value
 
 
 def _choice(name: str, value: object, choices: tuple[str, ...]) -> str:
     if value not in choices:
-        raise SensorRefused(f"{name} is {value!r}; give one of {', '.join(choices)}")
+        raise SensorRefused(f"{name} is {shown(value)}; give one of {', '.join(choices)}")
     return str(value)
 
 
@@ -168,9 +177,9 @@ def _milliseconds(name: str, value: object, kind: Duration) -> int:
     try:
         found = kind.parse(value) * 1000
     except ValueError as error:
-        raise SensorRefused(f"{name} is {value!r}; give {error}") from error
+        raise SensorRefused(f"{name} is {shown(value)}; give {error}") from error
     if abs(found - round(found)) > _ROUNDING:
-        raise SensorRefused(f"{name} is {value!r}; give whole milliseconds")
+        raise SensorRefused(f"{name} is {shown(value)}; give whole milliseconds")
     return round(found)
 
 
@@ -180,7 +189,7 @@ def _seconds(milliseconds: int) -> int | float:
 
 def _quorum(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= LARGEST_QUORUM:
-        raise SensorRefused(f"quorum is {value!r}; give a number of sensors from 1 to {LARGEST_QUORUM}")
+        raise SensorRefused(f"quorum is {shown(value)}; give a number of sensors from 1 to {LARGEST_QUORUM}")
     return value
 
 
@@ -192,7 +201,7 @@ def _positive(name: str, value: object) -> float:
 
 
 def _service(value: object) -> str:
-    if not isinstance(value, str) or len(value) > LONGEST_SERVICE:
+    if not isinstance(value, str) or len(value) > LONGEST_SERVICE or _is_broken(value):
         raise SensorRefused(
             f"service is not a text of at most {LONGEST_SERVICE} characters; give a stream definition in TOML"
         )

@@ -106,6 +106,8 @@ def test_bands_come_back_from_their_documents() -> None:
         ([{"low": 3}], "a band is"),
         ([{"name": "x", "low": 1, "up": 2}], "a band is"),
         ([{"name": "", "low": 3}], "the name of a band is ''"),
+        ([{"name": "\ufffe", "low": 3}], "in one line"),
+        ([{"name": "x" * 201, "low": 3}], "1 to 200 characters"),
         ([{"name": "x"}], "the band 'x' has no bound"),
         ([{"name": "x", "low": 3, "high": 2}], "low 3 above high 2"),
         ([{"name": "x", "low": "3"}], "low of the band 'x' is '3'"),

@@ -145,6 +145,7 @@ def test_a_result_comes_back_from_its_event() -> None:
     [
         ({}, Before(None, ())),
         ({"value": "x", "states": 3}, Before(None, ())),
+        ({"value": 10**400}, Before(None, ())),
         ({"value": True, "states": [1, "a"]}, Before(None, ("a",))),
         ({"value": 3, "states": "a"}, Before(3.0, ("a",))),
     ],

@@ -6,10 +6,17 @@ from typing import Any
 
 import pytest
 
-from hpwsn.sensors.physical.physical_sensor import SensorRefused
+from hpwsn.sensors.physical.physical_sensor import LONGEST_NAME, MOST_TAGS, SensorRefused
 from hpwsn.sensors.physical.selection import Area, Selection
 from hpwsn.sensors.templates.bands import Band
-from hpwsn.sensors.templates.template import LARGEST_QUORUM, parse_template
+from hpwsn.sensors.templates.result_text import LONGEST_TEXT
+from hpwsn.sensors.templates.template import (
+    LARGEST_QUORUM,
+    LONGEST,
+    LONGEST_LATENESS,
+    LONGEST_SERVICE,
+    parse_template,
+)
 
 LEAST = {"quantity": "t", "every": 60}
 FULL = {
@@ -114,12 +121,53 @@ def test_the_name_in_the_document_must_be_that_of_the_address() -> None:
         ({"text": "{nothing}"}, "the field {nothing} is unknown"),
         ({"service": 3}, "service is not a text"),
         ({"service": "x" * 200_001}, "at most 200000 characters"),
+        ({"service": "\ud800"}, "service is not a text"),
+        ({"every": 10**400}, "every is 1000"),
+        ({"hysteresis": 10**400}, "hysteresis is 1000"),
+        ({"bands": [{"name": "x", "low": 10**400}]}, "low of the band 'x' is 1000"),
+        ({"kind": "x" * 201}, "kind is 'xxx"),
+        ({"tags": ["x" * 201]}, "tags is ["),
+        ({"tags": ["\ud800"]}, "texts in one line"),
+        ({"text": "\ud800"}, "text is '\\ud800'"),
+        ({"text": "\uffff"}, "in one line"),
+        ({"text": "x" * 1001}, "at most 1000 characters"),
     ],
 )
 def test_a_template_that_is_not_valid_is_refused_with_its_value(fields: dict[str, Any], words: str) -> None:
     with pytest.raises(SensorRefused) as refused:
         parse_template("north", {**LEAST, **fields})
     assert words in str(refused.value)
+
+
+def test_each_text_and_number_may_be_as_long_or_large_as_its_limit() -> None:
+    longest = "x" * LONGEST_NAME
+    found = parse_template(
+        longest,
+        {
+            "kind": longest,
+            "quantity": longest,
+            "every": LONGEST,
+            "lateness": LONGEST_LATENESS,
+            "tags": [longest] * MOST_TAGS,
+            "quorum": LARGEST_QUORUM,
+            "bands": [{"name": longest, "low": 0}],
+            "text": "x" * LONGEST_TEXT,
+            "service": "x" * LONGEST_SERVICE,
+        },
+    )
+    assert parse_template(longest, found.document()) == found
+
+
+def test_a_wrong_value_is_cut_in_the_error() -> None:
+    for fields in (
+        {"text": "x" * 10**6},
+        {"tags": "x" * 10**6},
+        {"area": "1" * 10**6},
+        {"kind": "x" * 10**6},
+    ):
+        with pytest.raises(SensorRefused) as refused:
+            parse_template("north", {**LEAST, **fields})
+        assert len(str(refused.value)) < 500
 
 
 @pytest.mark.parametrize("name", ["", "a b", "a:b", "1st", "a/b", "x" * 201])
