@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from statistics import median
 
 WindowReadings = Mapping[tuple[str, int], float]
@@ -45,9 +46,14 @@ def _sum(readings: WindowReadings) -> float:
 
 
 def _mean(readings: WindowReadings) -> float:
-    number = len(readings)
-    found = _sum(readings) / number
-    return found if math.isfinite(found) else math.fsum(value / number for value in readings.values())
+    found = _sum(readings) / len(readings)
+    # A sum that no number can hold has a mean that one can.
+    return found if math.isfinite(found) else float(sum(map(Fraction, readings.values())) / len(readings))
+
+
+def _median(readings: WindowReadings) -> float:
+    found = median(readings.values())
+    return found if math.isfinite(found) else float(median(map(Fraction, readings.values())))
 
 
 def _last(readings: WindowReadings) -> float:
@@ -57,7 +63,7 @@ def _last(readings: WindowReadings) -> float:
 
 _COMBINATIONS: Mapping[str, Callable[[WindowReadings], float]] = {
     "mean": _mean,
-    "median": lambda readings: median(readings.values()),
+    "median": _median,
     "min": lambda readings: min(readings.values()),
     "max": lambda readings: max(readings.values()),
     "sum": _sum,

@@ -82,8 +82,8 @@ class ResultPublisher:
 
     def _run_of(self, topic: Topic, result: Result) -> Run | None:
         content, start, _ = encode_content(NotificationMessage(TopicExpression.of_message(topic), b""))
-        run = Run(topic, content[:start], encode_event(result.event()) + END, 1)
         try:
+            run = Run(topic, content[:start], encode_event(result.event()) + END, 1)
             self._admission.admit_own(run)
         except SoapFault as fault:
             self.dropped += 1

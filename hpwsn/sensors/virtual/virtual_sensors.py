@@ -67,6 +67,10 @@ class VirtualSensors:
 
         TooManyDefinitions, JournalUnavailable, and SensorRefused for a service that cannot run, say why not.
         """
+        for template in templates:
+            if template.service and self.get(template.name) != template:
+                # This takes a while, in which others can define theirs.
+                await self._jobs.check(template)
         await self._to_the_end(self._put(templates))
 
     async def remove(self, name: str) -> bool:
@@ -95,17 +99,19 @@ class VirtualSensors:
         await self.running.close()
 
     def describe(self, template: VirtualTemplate) -> dict[str, Any]:
-        """The JSON form of a definition, with its state; what only a running one has is None for an idle one.
+        """The JSON form of a definition, with its state.
 
-        `late` readings came after their window was closed, and `refused` ones found no room in it.
+        What only windows have is None for an idle one, and for one with a service: `late` readings came
+        after their window was closed, and `refused` ones found no room in it.
         """
         name = template.name
-        windows = self.running.windows(name) if name in self.running.names else None
+        runs = name in self.running.names
+        windows = self.running.windows(name) if runs and not template.service else None
         return {
             "name": name,
             **template.document(),
             "topic": str(template.topic),
-            "state": "idle" if windows is None else "running",
+            "state": "running" if runs else "idle",
             "members": None if windows is None else len(self.running.members(name)),
             "late": None if windows is None else windows.late,
             "refused": None if windows is None else windows.refused,
@@ -120,9 +126,6 @@ class VirtualSensors:
             changed = [each for each in templates if self.get(each.name) != each]
             if not changed:
                 return
-            for template in changed:
-                if template.service:
-                    await self._jobs.check(template)
             known = {each.name for each in changed if self.get(each.name) is not None}
             await self._definitions.put(changed)
             for template in changed:

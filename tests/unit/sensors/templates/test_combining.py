@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+import sys
 
 import pytest
 from hypothesis import given
@@ -47,8 +48,11 @@ def test_the_order_in_which_readings_came_does_not_matter(
         assert combine(how, {key: found[key] for key in keys}) == combine(how, found)
 
 
-def test_a_mean_of_numbers_whose_sum_is_too_large_is_a_number() -> None:
-    assert combine("mean", {("a", 1): 1e308, ("b", 1): 1e308}) == 1e308
+@pytest.mark.parametrize("how", ["mean", "median"])
+@pytest.mark.parametrize("value", [1e308, sys.float_info.max, -sys.float_info.max])
+@pytest.mark.parametrize("number", [2, 3, 10])
+def test_numbers_whose_sum_is_too_large_have_a_mean_and_a_median(how: str, value: float, number: int) -> None:
+    assert combine(how, {("a", time): value for time in range(number)}) == value
 
 
 def test_a_sum_that_no_number_can_hold_is_no_value() -> None:
