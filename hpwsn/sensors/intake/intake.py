@@ -22,7 +22,13 @@ from hpwsn.listeners import Listeners
 from hpwsn.notification import ROW_MEMBERS, Run
 from hpwsn.sensors.intake.rejected_readings import Rejected, RejectedReadings
 from hpwsn.sensors.physical.physical_sensor import PhysicalSensor
-from hpwsn.sensors.physical.units import Conversion, PintMissing, UnitRefused, check_unit, conversion
+from hpwsn.sensors.physical.units import (
+    ExactConversion,
+    PintMissing,
+    UnitRefused,
+    check_unit,
+    exact_conversion,
+)
 from hpwsn.sensors.readings.checks import (
     DUPLICATE,
     MALFORMED,
@@ -326,11 +332,11 @@ def _sensor_of(raw: RawReading, sensor: str | None) -> str | None:
     return named if isinstance(named, str) and sensor is None else sensor
 
 
-def _convert(pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Conversion | None]:
-    found: dict[tuple[str, str], Conversion | None] = {}
+def _convert(pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], ExactConversion | None]:
+    found: dict[tuple[str, str], ExactConversion | None] = {}
     for pair in pairs:
         try:
-            found[pair] = conversion(*pair)
+            found[pair] = exact_conversion(*pair)
         except (UnitRefused, PintMissing):
             found[pair] = None
     return found

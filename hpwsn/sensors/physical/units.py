@@ -2,12 +2,14 @@
 
 pint has the units, and is loaded with the first question. It takes about a second, so that callers in an
 event loop ask in a thread first. Every conversion is a factor and an offset, which are computed as fractions,
-so that °C and °F convert exactly. Answers are kept: a hot path does not call pint again for the same pair.
+so that °C and °F convert exactly: 140 °F are 60 °C, and no more. Where this costs too much, floats stand for
+them. Answers are kept: a hot path does not call pint again for the same pair.
 pint evaluates powers, so that texts which would make it compute huge numbers are refused before.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from fractions import Fraction
 from functools import cache, lru_cache
@@ -50,7 +52,21 @@ class Conversion(NamedTuple):
     offset: float
 
 
-SAME = Conversion(1.0, 0.0)
+class ExactConversion(NamedTuple):
+    """The same without rounding."""
+
+    factor: Fraction
+    offset: Fraction
+
+    def of(self, value: float) -> float:
+        """The float next to the value that the shortest decimal number for `value` converts into."""
+        try:
+            return float(Fraction(repr(value)) * self.factor + self.offset)
+        except OverflowError:
+            return math.copysign(math.inf, value * self.factor)
+
+
+SAME = ExactConversion(Fraction(1), Fraction(0))
 
 
 def check_unit(unit: str) -> None:
@@ -70,6 +86,12 @@ def conversion(source: str, target: str) -> Conversion:
 
     A unit converts into itself without pint, whether it is known or not.
     """
+    factor, offset = exact_conversion(source, target)
+    return Conversion(float(factor), float(offset))
+
+
+def exact_conversion(source: str, target: str) -> ExactConversion:
+    """Like `conversion`."""
     if source == target:
         return SAME
     found = _conversion(source, target)
@@ -93,15 +115,17 @@ def _problem(unit: str) -> str:
 
 
 @lru_cache(REMEMBERED)
-def _conversion(source: str, target: str) -> Conversion | str:
+def _conversion(source: str, target: str) -> ExactConversion | str:
     try:
         parsed = _parse(source), _parse(target)
     except UnitRefused as error:
         return str(error)
     try:
         zero, one, two = (_registry().convert(Fraction(value), *parsed) for value in range(3))
-        if one - zero == two - one:
-            return Conversion(float(one - zero), float(zero))
+        found = ExactConversion(Fraction(one - zero), Fraction(zero))
+        # One that no float approximates fails here.
+        if one - zero == two - one and all(math.isfinite(each) for each in map(float, found)):
+            return found
     except Exception:  # pint has many, and some of them fail when they are put into words
         pass
     return f"{source!r} does not convert into {target!r}; give values in {target!r}"

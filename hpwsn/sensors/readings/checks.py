@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from hpwsn.sensors.physical.physical_sensor import PhysicalSensor, Quantity, SensorRefused, parse_sensor
-from hpwsn.sensors.physical.units import Conversion
+from hpwsn.sensors.physical.units import ExactConversion
 from hpwsn.sensors.readings.formats import RawReading
 from hpwsn.sensors.readings.reading import Reading
 from hpwsn.sensors.readings.reading_fields import Fields, Malformed, fields_of, shown
@@ -88,7 +88,7 @@ class ReadingChecks:
         self._known: dict[str, KnownSensor] = {}
         self._limits: dict[tuple[tuple[str, Quantity], ...], Mapping[str, tuple[float, float]]] = {}
         """Shared by all sensors with the same quantities."""
-        self.conversions: dict[tuple[str, str], Conversion | None] = {}
+        self.conversions: dict[tuple[str, str], ExactConversion | None] = {}
         """By the units from and to; None for units that do not convert. The caller adds what is asked for."""
 
     def known(self, name: str) -> KnownSensor | None:
@@ -192,7 +192,7 @@ class ReadingChecks:
             conversion = self.conversions[unit, target]
             if conversion is None:
                 return Rejection(UNIT, f"{name} is in {shown(unit)}, which does not convert to {target!r}")
-            values[name] = value * conversion.factor + conversion.offset
+            values[name] = conversion.of(value)
         for name, value in values.items():
             low, high = known.limits[name]
             if not low <= value <= high:

@@ -133,14 +133,24 @@ def _parse_csv(text: str) -> Iterator[RawReading]:
 
 def _rows(text: str) -> Iterator[list[str] | Unparsed]:
     """The rows that are not blank."""
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    lines: list[str] = []
+    """Those of the row that is being read."""
+
+    def read() -> Iterator[str]:
+        for line in io.StringIO(text, newline=""):
+            lines.append(line)
+            yield line
+
+    reader = csv.reader(read(), strict=True)
     while True:
+        lines.clear()
         try:
             row = next(reader)
         except StopIteration:
             return
         except csv.Error as error:
-            yield Unparsed("", f"the row that ends in line {reader.line_num} is not CSV: {error}")
+            problem = f"the row that ends in line {reader.line_num} is not CSV: {error}"
+            yield Unparsed("".join(lines).rstrip(), problem)
             continue
         if row:
             yield row

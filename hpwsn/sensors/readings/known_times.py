@@ -71,7 +71,7 @@ class KnownTimes:
     def forget(self, sensor: str) -> None:
         """The sensor was removed: if it is registered again, the history is asked for its times."""
         times = self._times.pop(sensor, None)
-        if times is not None:
+        if times is not None and len(times) > 1:
             self.complete_from = max(self.complete_from, times[-1] + 1)
 
     def pieces(self) -> Iterator[bytes]:

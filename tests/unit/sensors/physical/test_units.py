@@ -1,5 +1,6 @@
 """Units: which are known, exact conversions, and texts that would make pint compute for ever."""
 
+import math
 import sys
 
 import pytest
@@ -11,6 +12,7 @@ from hpwsn.sensors.physical.units import (
     UnitRefused,
     check_unit,
     conversion,
+    exact_conversion,
     is_known,
 )
 
@@ -36,6 +38,28 @@ def test_values_convert_by_a_factor_and_an_offset(
     source: str, target: str, factor: float, offset: float
 ) -> None:
     assert conversion(source, target) == (factor, offset)
+
+
+@pytest.mark.parametrize(
+    ("value", "source", "target", "expected"),
+    [
+        (140, "degF", "degC", 60.0),
+        (293.15, "K", "degC", 20.0),
+        (0.1, "m", "mm", 100.0),
+        (1e308, "GPa", "hPa", math.inf),
+        (-1e308, "GPa", "hPa", -math.inf),
+        (5e-324, "mm", "m", 0.0),
+    ],
+)
+def test_an_exact_conversion_gives_the_float_next_to_the_right_value(
+    value: float, source: str, target: str, expected: float
+) -> None:
+    assert exact_conversion(source, target).of(float(value)) == expected
+
+
+def test_units_further_apart_than_any_float_do_not_convert() -> None:
+    with pytest.raises(UnitRefused, match="does not convert"):
+        conversion("Ym^19", "ym^19")
 
 
 @pytest.mark.parametrize("unit", ["degC", "hPa", "m/s", "", "dBm", "pH", "count", "µS/cm", "kg * m / s^2"])
