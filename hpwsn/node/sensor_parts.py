@@ -29,7 +29,7 @@ from hpwsn.node.sensor_gateways import open_mqtt
 from hpwsn.sensors.gateways.mqtt_gateway import MqttGateway
 from hpwsn.sensors.gateways.wanted_sensors import WantedSensors
 from hpwsn.sensors.history.committed_results import logged_rows
-from hpwsn.sensors.history.history_query import HistoryQuery, Row
+from hpwsn.sensors.history.history_query import HistoryBusy, HistoryDamaged, HistoryQuery, Row
 from hpwsn.sensors.history.reading_history import ReadingHistory
 from hpwsn.sensors.intake.committed_readings import CommittedReadings
 from hpwsn.sensors.intake.intake import Intake, IntakeLimits
@@ -150,7 +150,7 @@ class SensorParts:
         if self.history is not None:
             self._parts.journal.committed.add(self.history.committed)
             committed.taken.add(self.history.record)
-            self.intake.look_up = self.history.has
+            self.intake.look_up = self.history.queries.has
             running.past = self._past
         committed.taken.add(self.intake.committed)
         committed.taken.add(running.take)
@@ -304,7 +304,11 @@ class SensorParts:
         return upto + 1, rows
 
     async def _past(self, sensors: Collection[str], begin: int, end: int) -> Iterable[Reading]:
-        """The kept readings of sensors from one time, included, to another, excluded."""
+        """The kept readings of sensors from one time, included, to another, excluded; none if that fails."""
         assert self.history is not None
         query = HistoryQuery(sensors=frozenset(sensors), start=begin, end=end)
-        return await self.history.query(query, self.settings.window_readings)
+        try:
+            return await self.history.queries.readings(query, self.settings.window_readings)
+        except (HistoryBusy, HistoryDamaged) as error:
+            log.warning("a virtual sensor starts without the readings of its first windows: %s", error)
+            return ()

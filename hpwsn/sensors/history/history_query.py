@@ -106,6 +106,19 @@ class HistoryQuery:
         return (self.start is None or end >= self.start) and (self.end is None or start < self.end)
 
 
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """What is drawn: the rows of a query, or of them one quantity only, as `png` or `svg`.
+
+    `unit_of` gives the unit of a sensor's quantity, and None where nobody knows it; threads call it.
+    """
+
+    query: HistoryQuery
+    form: str
+    quantity: str | None = None
+    unit_of: Callable[[str, str], str | None] = field(default=lambda *_: None, compare=False)
+
+
 def parse_cursor(text: str) -> Place | None:
     """The place in a cursor; None for any other text."""
     found = _is_cursor(text)

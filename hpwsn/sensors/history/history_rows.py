@@ -8,11 +8,12 @@ that sensors of one kind with thousands of different quantities do not make tabl
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
+from hpwsn.sensors.history.committed_results import whole, without_nulls
 from hpwsn.sensors.history.history_query import Row
 from hpwsn.sensors.physical.physical_sensor import MOST_QUANTITIES as MOST_OF_SENSOR
 from hpwsn.sensors.readings.reading import Reading
@@ -47,8 +48,6 @@ RESULT_SCHEMA = pa.schema(
 )
 KIND = b"kind"
 """The key of the kind in the metadata of a table of readings."""
-_WHOLE = 1e15
-"""Below this, a whole number is exact, and results have it without a fraction."""
 
 
 def reading_tables(kind: str, rows: Sequence[Row]) -> Iterator[pa.Table]:
@@ -94,19 +93,15 @@ def quantities_of(schema: pa.Schema) -> list[str]:
 
 
 def result_table(rows: Sequence[Row]) -> pa.Table:
-    """Results as a table; what an event has in a field of another type is null."""
+    """Results as a table; what one does not have is null."""
     columns = [
         pa.array([row.offset for row in rows], pa.int64()),
-        pa.array([_text(row, "sensor") for row in rows], pa.string()),
-        pa.array([row.time for row in rows], pa.int64()).cast(TIME),
-        pa.array([_text(row, "quantity") for row in rows], pa.string()),
-        pa.array([_text(row, "unit") for row in rows], pa.string()),
-        pa.array([_number(row, "value") for row in rows], pa.float64()),
-        pa.array([_count(row, "count") for row in rows], pa.int64()),
-        pa.array([_count(row, "sensors") for row in rows], pa.int64()),
-        pa.array([_texts(row, "states") for row in rows], RESULT_SCHEMA.field("states").type),
-        pa.array([_flag(row, "changed") for row in rows], pa.bool_()),
-        pa.array([_text(row, "text") for row in rows], pa.string()),
+        *(
+            pa.array([row.time for row in rows], pa.int64()).cast(TIME)
+            if field.name == "time"
+            else pa.array([_result(row).get(field.name) for row in rows], field.type)
+            for field in list(RESULT_SCHEMA)[1:]
+        ),
     ]
     return pa.Table.from_arrays(columns, schema=RESULT_SCHEMA)
 
@@ -134,13 +129,10 @@ def _result_rows(table: pa.Table) -> list[Row]:
     names = RESULT_SCHEMA.names
     found = []
     for values in zip(*[_values(table, name) for name in names], strict=True):
-        document = dict(zip(names, values, strict=True))
-        offset, time = document.pop("offset"), document["time"]
-        document["time"] = time_text(time)
-        value = document["value"]
-        if value is not None and abs(value) < _WHOLE and value == int(value):
-            document["value"] = int(value)
-        found.append(Row(time, offset, document))
+        fields = dict(zip(names, values, strict=True))
+        offset, time = fields.pop("offset"), fields["time"]
+        fields |= {"time": time_text(time), "value": whole(fields["value"])}
+        found.append(Row(time, offset, without_nulls(fields)))
     return found
 
 
@@ -157,27 +149,6 @@ def _reading(row: Row) -> Reading:
     return row.item
 
 
-def _text(row: Row, name: str) -> str | None:
-    value = row.item.get(name)  # type: ignore[union-attr]
-    return value if isinstance(value, str) else None
-
-
-def _number(row: Row, name: str) -> float | None:
-    value = row.item.get(name)  # type: ignore[union-attr]
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-
-def _count(row: Row, name: str) -> int | None:
-    value = _number(row, name)
-    return int(value) if value is not None and abs(value) < _WHOLE else None
-
-
-def _flag(row: Row, name: str) -> bool | None:
-    value = row.item.get(name)  # type: ignore[union-attr]
-    return value if isinstance(value, bool) else None
-
-
-def _texts(row: Row, name: str) -> list[str]:
-    value = row.item.get(name)  # type: ignore[union-attr]
-    texts = value if isinstance(value, list) else [value]
-    return [text for text in texts if isinstance(text, str)]
+def _result(row: Row) -> Mapping[str, Any]:
+    assert not isinstance(row.item, Reading)
+    return row.item

@@ -9,10 +9,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hpwsn.sensors.history.history_files import HistoryFile
-from hpwsn.sensors.history.history_query import HistoryDamaged, HistoryQuery, Page, Place, Row, Snapshot
+from hpwsn.sensors.history.history_query import (
+    HistoryDamaged,
+    HistoryQuery,
+    Page,
+    Picture,
+    Place,
+    Row,
+    Snapshot,
+)
 from hpwsn.sensors.history.history_state import HistoryState
+
+if TYPE_CHECKING:
+    from hpwsn.sensors.history.plot_series import Chart
 
 
 class HistoryThreads:
@@ -22,10 +34,11 @@ class HistoryThreads:
         self.write = ThreadPoolExecutor(2, thread_name_prefix="history-write")
         self.read = ThreadPoolExecutor(2, thread_name_prefix="history-read")
         self.keys = ThreadPoolExecutor(1, thread_name_prefix="history-keys")
+        self.draw = ThreadPoolExecutor(1, thread_name_prefix="history-draw")
 
     def close(self) -> None:
         """Wait for the work under way; what has not begun is cancelled."""
-        for pool in (self.write, self.read, self.keys):
+        for pool in (self.write, self.read, self.keys, self.draw):
             pool.shutdown(cancel_futures=True)
 
 
@@ -66,3 +79,17 @@ def present_keys(
     from hpwsn.sensors.history.page_search import find_keys
 
     return find_keys(snapshot, keys)
+
+
+def series_of(snapshot: Snapshot, picture: Picture) -> Chart:
+    """`plot_series.collect`."""
+    from hpwsn.sensors.history.plot_series import collect
+
+    return collect(snapshot, picture)
+
+
+def draw_chart(chart: Chart, form: str) -> bytes:
+    """`reading_plot.draw`."""
+    from hpwsn.sensors.history.reading_plot import draw
+
+    return draw(chart, form)

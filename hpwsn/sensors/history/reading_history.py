@@ -1,4 +1,4 @@
-"""The history of a node: keeps what was committed, and answers queries over it.
+"""The history of a node: keeps what was committed, and shows queries all of it.
 
 Committed readings and results wait in memory for the next flush, which a thread does every FLUSH seconds. A
 query sees them beside the files. What was committed before the history is ready, and what comes while the
@@ -11,11 +11,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any
 
 from hpwsn.background import BackgroundTask, in_pool, in_thread
 from hpwsn.notification import Run, count_of
@@ -24,26 +23,14 @@ from hpwsn.sensors.history.history_files import Catalogue, HistoryFile, find_fil
 from hpwsn.sensors.history.history_query import (
     HistoryBusy,
     HistoryDamaged,
-    HistoryQuery,
-    Page,
-    Place,
     Row,
     Snapshot,
 )
 from hpwsn.sensors.history.history_state import HistoryState, open_history, save_state
-from hpwsn.sensors.history.history_threads import (
-    HistoryThreads,
-    flush_rows,
-    merge_files,
-    page_of_rows,
-    present_keys,
-    remove,
-)
+from hpwsn.sensors.history.history_threads import HistoryThreads, flush_rows, merge_files, remove
 from hpwsn.sensors.history.history_upkeep import MergePlan, beyond, outdated
+from hpwsn.sensors.history.snapshot_queries import SnapshotQueries
 from hpwsn.sensors.readings.reading import Reading
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -53,8 +40,8 @@ UPKEEP = 60.0
 """Seconds between two looks at what is to be merged or removed."""
 MOST_PENDING = 200_000
 """Rows in memory; more of them are read from the log again when the disk takes them."""
-MOST_QUERIES = 64
-"""Queries under way or waiting."""
+CATCH_UP = 10.0
+"""Seconds that a query waits for readings that are in the log, but not in memory."""
 
 ReadLog = Callable[[int], Awaitable[tuple[int, Sequence[Row]]]]
 """Reads rows from the log, from an offset on; returns them, and the first offset that was not looked at."""
@@ -88,15 +75,18 @@ class ReadingHistory:
         self._flushing: list[Row] = []
         self._behind = True
         """Whether the log has more than files and memory, so that commits are not taken."""
+        self._caught_up = asyncio.Event()
         self._wake = asyncio.Event()
         self._plan = MergePlan()
         self._threads = HistoryThreads()
         self._writing: asyncio.Future[bool] | None = None
-        self._asked = 0
         self._damaged: set[HistoryFile] = set()
         self._tasks = BackgroundTask(self._flush_periodically), BackgroundTask(self._tidy_periodically)
         self.problem: str | None = None
         """Why the last flush failed; None if it did not."""
+        self.queries = SnapshotQueries(
+            self._threads, self._complete, self._snapshot, self._forget_missing, self._note_damaged
+        )
 
     async def open(self) -> None:
         """Find the files, and read from the log what a crash has kept from them."""
@@ -162,6 +152,7 @@ class ReadingHistory:
     def _fall_behind(self) -> None:
         """Take no commits until the log was read."""
         self._behind = True
+        self._caught_up.clear()
         self._wake.set()
 
     # Writing
@@ -191,6 +182,7 @@ class ReadingHistory:
                 return
             if self._upto > self._head():
                 self._behind = False
+                self._caught_up.set()
             elif not moved:
                 return
 
@@ -251,60 +243,24 @@ class ReadingHistory:
 
     # Queries
 
-    async def page(self, query: HistoryQuery, limit: int, after: Place | None = None) -> Page:
-        """The first rows after a place; HistoryBusy if that takes too long, or too many ask."""
-        return await self._ask(page_of_rows, query, limit, after)
-
-    async def query(self, query: HistoryQuery, limit: int) -> list[Reading]:
-        """The first readings that a query means."""
-        found: list[Reading] = []
-        after: Place | None = None
-        while len(found) < limit:
-            page = await self.page(query, min(limit - len(found), 20_000), after)
-            found += [row.item for row in page.rows if isinstance(row.item, Reading)]
-            after = page.after
-            if after is None:
-                break
-        return found
-
-    async def has(self, keys: Sequence[tuple[str, int]]) -> set[tuple[str, int]]:
-        """Those of some sensors and times in milliseconds at which there is a reading."""
-        found, damaged = await self._on_snapshot(self._threads.keys, present_keys, keys)
-        for error in damaged:
-            self._note_damaged(error)
-        return found
-
-    async def _ask(self, work: Callable[Concatenate[Snapshot, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        if self._asked >= MOST_QUERIES:
-            raise HistoryBusy(f"{MOST_QUERIES} queries of readings are under way; try again later")
-        self._asked += 1
+    async def _complete(self) -> Snapshot:
+        """All that is kept, once nothing of it is in the log alone; HistoryBusy if that takes long."""
         try:
-            return await self._on_snapshot(self._threads.read, work, *args, **kwargs)
-        except HistoryDamaged as error:
-            self._note_damaged(error)
-            raise
-        finally:
-            self._asked -= 1
+            async with asyncio.timeout(CATCH_UP):
+                while self._behind:
+                    await self._caught_up.wait()
+        except TimeoutError:
+            reason = self.problem or "the disk is slower than the readings"
+            raise HistoryBusy(f"some readings are only in the log ({reason}); try again later") from None
+        return self._snapshot()
 
-    async def _on_snapshot(
-        self,
-        pool: ThreadPoolExecutor,
-        work: Callable[Concatenate[Snapshot, P], T],
-        *args: P.args,
-        **kwargs: P.kwargs,
-    ) -> T:
-        """Run a query on a snapshot in a thread; again if a file of the snapshot was merged meanwhile."""
-        while True:
-            # A list that grows meanwhile is read up to its length now.
-            rows = chain(self._flushing, islice(self._pending, len(self._pending)))
-            try:
-                snapshot = Snapshot(self._data, self._catalogue.days, rows)
-                return await in_pool(pool, work, snapshot, *args, **kwargs)
-            except FileNotFoundError:
-                await self._forget_missing()
+    def _snapshot(self) -> Snapshot:
+        # A list that grows meanwhile is read up to its length now.
+        rows = chain(self._flushing, islice(self._pending, len(self._pending)))
+        return Snapshot(self._data, self._catalogue.days, rows)
 
     def _note_damaged(self, error: HistoryDamaged) -> None:
-        """Log once that a file cannot be read; nothing is merged with it, and `has` goes without it."""
+        """Log once that a file cannot be read; nothing is merged with it."""
         if error.file not in self._damaged:
             self._damaged.add(error.file)
             log.error("%s", error)

@@ -69,7 +69,7 @@ async def every_row(history, query, limit=1000):
     """All rows of a query, page by page."""
     found, after = [], None
     while True:
-        page = await history.page(query, limit, after)
+        page = await history.queries.page(query, limit, after)
         assert len(page.rows) <= limit
         found += page.rows
         after = page.after

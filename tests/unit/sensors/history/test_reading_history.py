@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hpwsn.sensors.history import history_writing, page_search, reading_history
+from hpwsn.sensors.history import history_writing, page_search, reading_history, snapshot_queries
 from hpwsn.sensors.history.event_filter import compile_event_filter
 from hpwsn.sensors.history.history_query import HistoryBusy, HistoryDamaged, HistoryQuery
 from hpwsn.sensors.physical.selection import Area
@@ -63,7 +63,10 @@ async def test_readings_are_found_before_and_after_they_are_in_files(opened, tmp
     assert history.needed_from == 5
     found = await every_row(history, HistoryQuery())
     assert [row.item for row in found] == [reading(0, sensor="s2"), reading(1), reading(2)]
-    assert await history.query(HistoryQuery(sensors=frozenset(["s1"])), 10) == [reading(1), reading(2)]
+    assert await history.queries.readings(HistoryQuery(sensors=frozenset(["s1"])), 10) == [
+        reading(1),
+        reading(2),
+    ]
 
 
 async def test_a_flush_needs_nobody_and_comes_within_ten_seconds(opened, tmp_path, monkeypatch):
@@ -263,11 +266,11 @@ async def test_whether_a_sensor_has_a_reading_at_a_time(opened):
     await history._flush()
     commit(history, log, [reading(n, sensor=f"s{n % 3}") for n in range(30, 40)])
     keys = [(f"s{n % 3}", NOON + n) for n in range(40)]
-    assert await history.has(keys) == set(keys)
-    assert await history.has([("s0", NOON + 1), ("s9", NOON), ("s0", NOON - DAY), ("s1", NOON + 1)]) == {
-        ("s1", NOON + 1)
-    }
-    assert await history.has([]) == set()
+    assert await history.queries.has(keys) == set(keys)
+    assert await history.queries.has(
+        [("s0", NOON + 1), ("s9", NOON), ("s0", NOON - DAY), ("s1", NOON + 1)]
+    ) == {("s1", NOON + 1)}
+    assert await history.queries.has([]) == set()
 
 
 async def test_a_query_goes_on_when_its_files_are_merged_or_gone(opened, tmp_path, monkeypatch, caplog):
@@ -314,13 +317,15 @@ async def test_a_damaged_file_is_named(opened, tmp_path):
     (file,) = parquet_files(tmp_path)
     os.truncate(file, 20)
     with pytest.raises(HistoryDamaged, match=r"kind=weather/.* move it away"):
-        await history.page(HistoryQuery(), 10)
+        await history.queries.page(HistoryQuery(), 10)
 
 
 async def test_too_many_queries_are_told_to_wait(opened, monkeypatch):
     history = await opened(Log())
-    monkeypatch.setattr(reading_history, "MOST_QUERIES", 1)
-    some = asyncio.gather(*(history.page(HistoryQuery(), 1) for _ in range(2)), return_exceptions=True)
+    monkeypatch.setattr(snapshot_queries, "MOST_QUERIES", 1)
+    some = asyncio.gather(
+        *(history.queries.page(HistoryQuery(), 1) for _ in range(2)), return_exceptions=True
+    )
     first, second = await some
     assert not first.rows
     assert isinstance(second, HistoryBusy)
@@ -333,7 +338,7 @@ async def test_a_page_that_takes_long_ends_early_and_the_next_goes_on(opened, mo
         commit(history, log, [reading(n * 10), reading(n * 10 + 5)])
         await history._flush()
     monkeypatch.setattr(page_search, "WORK", -1.0)
-    page = await history.page(HistoryQuery(), 1000)
+    page = await history.queries.page(HistoryQuery(), 1000)
     assert len(page.rows) < 12
     assert page.after is not None
     assert offsets(await every_row(history, HistoryQuery())) == list(range(1, 13))
@@ -346,7 +351,7 @@ async def test_a_page_that_can_bring_nothing_in_time_says_what_to_ask(opened, mo
     await history._flush()
     monkeypatch.setattr(page_search, "MOST_WORK", -1.0)
     with pytest.raises(HistoryBusy, match="shorter time"):
-        await history.page(HistoryQuery(), 10, page_search.Place(NOON, 0))
+        await history.queries.page(HistoryQuery(), 10, page_search.Place(NOON, 0))
 
 
 SENSORS, KINDS = ("s1", "s2", "ä-3"), ("weather", "sea")
@@ -404,7 +409,7 @@ def test_a_query_is_a_plain_selection_over_all_readings(commits, flushes, querie
             for query in queries:
                 expected = plainly(log.rows.values(), query)
                 assert await every_row(history, query, limit) == expected
-                page = await history.page(query, 1000)
+                page = await history.queries.page(query, 1000)
                 assert (page.rows, page.after) == (expected, None)
             await history.close()
 
