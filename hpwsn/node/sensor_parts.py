@@ -19,6 +19,7 @@ from aiohttp import web
 
 from hpwsn.background import in_slices, in_thread
 from hpwsn.broker.registrations.interest_follower import InterestFollower
+from hpwsn.door.rest.sensors.history_door import HistoryDoor
 from hpwsn.door.rest.sensors.readings_door import ReadingsDoor
 from hpwsn.door.rest.sensors.sensors_door import SensorsDoor
 from hpwsn.door.rest.sensors.virtual_door import VirtualDoor
@@ -58,6 +59,8 @@ log = logging.getLogger(__name__)
 
 TIMES_AT_ONCE = 1000
 """Sensors whose last report is looked up in the log with one query after a restart."""
+KEPT_BY_NONE = "readings are not kept: set sensors.history = true"
+NO_PYARROW = "readings are not kept: this needs pyarrow; pip install 'hpwsn[sensors]'"
 BELOW = parse_topic_expression("sensors//.|virtual//.", DIALECT_FULL, {})
 """All topics of physical and virtual sensors."""
 
@@ -109,7 +112,7 @@ class SensorParts:
         if not self.settings.history:
             return None
         if find_spec("pyarrow") is None:
-            log.info("readings are not kept: this needs pyarrow; pip install 'hpwsn[sensors]'")
+            log.info(NO_PYARROW)
             return None
         return ReadingHistory(
             Path(self._parts.config.data.dir),
@@ -199,6 +202,8 @@ class SensorParts:
         app.add_routes(SensorsDoor(self.registry, largest, patience).routes())
         app.add_routes(ReadingsDoor(self.intake, self.settings.readings_limit, largest, patience).routes())
         app.add_routes(VirtualDoor(self.virtual, patience).routes())
+        missing = KEPT_BY_NONE if not self.settings.history else NO_PYARROW
+        app.add_routes(HistoryDoor(self.history, missing, self._unit_of).routes())
 
     def needed_from(self) -> int | None:
         """The first offset of the log that the history still needs; None if it needs none."""
@@ -302,6 +307,12 @@ class SensorParts:
 
         await in_slices(convert())
         return upto + 1, rows
+
+    def _unit_of(self, sensor: str, quantity: str) -> str | None:
+        """The unit of a quantity of a registered sensor."""
+        known = self.registry.get(sensor)
+        found = None if known is None else known.quantities.get(quantity)
+        return None if found is None else found.unit
 
     async def _past(self, sensors: Collection[str], begin: int, end: int) -> Iterable[Reading]:
         """The kept readings of sensors from one time, included, to another, excluded; none if that fails."""

@@ -83,9 +83,10 @@ def _draw_times(ax: Axes, chart: Chart) -> None:
         margin = max((end - start) // 50, 1000)
         limits = np.clip([start - margin, end + margin], FIRST, LAST).astype("datetime64[ms]")
         ax.set_xlim(*limits)
-        locator = AutoDateLocator()
+        locator = AutoDateLocator()  # type: ignore[no-untyped-call]
         ax.xaxis.set_major_locator(locator)
-        ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+        formatter = ConciseDateFormatter(locator)  # type: ignore[no-untyped-call]
+        ax.xaxis.set_major_formatter(formatter)
     ax.set_xlabel("time (UTC)")
 
 
