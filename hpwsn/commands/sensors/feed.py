@@ -1,7 +1,7 @@
 """`hpwsn sensors feed`: posts readings of a file, a pipe or a command to a node, as a gateway does.
 
-Each line is a reading: a JSON object, or a row of CSV under a header. With `--on-demand` the source runs only
-while somebody uses its sensors.
+Each line is a reading: a JSON object, or a row of CSV under a header. A line without a time has that at which
+it was read. With `--on-demand` the source runs only while somebody uses its sensors.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import Path
 
 from hpwsn.commands.operations.operator_api import add_command, add_node_options, dump
 from hpwsn.commands.sensors.line_source import LineSource
+from hpwsn.commands.sensors.line_times import ObjectTimes, RowTimes
 from hpwsn.commands.sensors.reading_post import MOST_SHOWN, Progress, ReadingPost
 from hpwsn.commands.sensors.sensor_options import positive_seconds, whole_number
 from hpwsn.errors import BadArguments
@@ -73,11 +74,13 @@ def _feed(arguments: argparse.Namespace) -> int:
     if arguments.follow and arguments.file in (None, "-"):
         raise BadArguments("--follow is for files; standard input and a command are read to their end")
     post = ReadingPost(arguments, arguments.sensor, arguments.patience)
-    source = LineSource(arguments.file, arguments.command, arguments.follow)
+    form = arguments.format or ("csv" if Path(arguments.file or "").suffix == ".csv" else "ndjson")
+    change = RowTimes() if form == "csv" else ObjectTimes()
+    source = LineSource(arguments.file, arguments.command, arguments.follow, change)
     with sigterm_as_interrupt(), _demand(arguments, source):
         source.open()
         try:
-            _post_all(arguments, post, source)
+            _post_all(form, arguments.batch, post, source)
         except KeyboardInterrupt:
             if not (arguments.follow or arguments.on_demand):
                 raise
@@ -99,11 +102,10 @@ def _demand(arguments: argparse.Namespace, source: LineSource) -> AbstractContex
     return closing(demand)
 
 
-def _post_all(arguments: argparse.Namespace, post: ReadingPost, source: LineSource) -> None:
-    form = arguments.format or ("csv" if Path(arguments.file or "").suffix == ".csv" else "ndjson")
+def _post_all(form: str, most: int, post: ReadingPost, source: LineSource) -> None:
     header = b""
     line, shown, progress = 0, 0, Progress()
-    for lines in source.batches(arguments.batch):
+    for lines in source.batches(most):
         if form == "csv":
             if not header:
                 header = lines[0]

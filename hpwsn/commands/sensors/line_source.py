@@ -14,7 +14,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -34,7 +34,15 @@ STOP = 10.0
 class LineSource:
     """The lines of a file (`-` is standard input) or of a command; it is running until `stop`."""
 
-    def __init__(self, file: str | None, command: str | None, follow: bool) -> None:
+    def __init__(
+        self,
+        file: str | None,
+        command: str | None,
+        follow: bool,
+        change: Callable[[bytes], bytes] = lambda line: line,
+    ) -> None:
+        """`change` is called with each line as soon as it is read."""
+        self._change = change
         self._file = file
         self._command = command
         self._follow = follow
@@ -89,7 +97,7 @@ class LineSource:
         try:
             for line in self._of_command() if self._command is not None else self._of_file():
                 if line := line.strip():
-                    self._lines.put(line)
+                    self._lines.put(self._change(line))
         except OSError as error:
             self._problem = HpwsnError(f"{self._file or self._command}: {error.strerror}")
         except HpwsnError as error:
