@@ -25,7 +25,7 @@ QUICK = Options(0.25, 2, quick=True)
 LONGEST = 240
 """Seconds that one of several may take."""
 
-OF_ITS_OWN = ("browser", "pipeline", "streams")
+OF_ITS_OWN = ("browser", "pipeline", "sensors", "streams")
 """Benchmarks with options of their own, which take too long for `all`."""
 _HERE = Path(__file__).parent
 _NOT_BENCHMARKS = frozenset({"__init__", "__main__", "compare", "frame", "house", "page", "report", "soak"})
@@ -37,6 +37,7 @@ examples:
   scripts/bench topics fragments --mps 500   prints MPS every 500 messages, as the thesis does
   scripts/bench browser --help       the page in a real browser; has options of its own, and is not in `all`
   scripts/bench pipeline --help      Spark beside Kafka; has options of its own, and is not in `all`
+  scripts/bench sensors --help       10,000 sensors; has options of its own, and is not in `all`
   scripts/bench streams --help       stream services; has options of its own, and is not in `all`
   scripts/bench all                  those of docs/performance.md; writes its tables and plots
 """

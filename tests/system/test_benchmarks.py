@@ -85,6 +85,27 @@ def test_a_part_of_the_stream_services_measures_every_method_and_leaves_no_proce
     until(lambda: not [each for each in psutil.process_iter() if _run(each) == str(tmp_path)])
 
 
+@pytest.mark.parametrize("part", ["http", "mqtt"])
+def test_sensors_lose_nothing_and_every_result_is_judged(part: str, tmp_path: Path):
+    if part == "mqtt":
+        need("Mosquitto")
+    short = ("--quick", "--sensors", "40", "--together", "20", "--seconds", "1", "--output", str(tmp_path))
+    ended = bench("sensors", "--part", part, *short, RUN_OF_BENCHMARK=str(tmp_path))
+    assert ended.returncode == 0, ended.stderr
+    data = json.loads((tmp_path / "sensors.json").read_text("utf-8"))
+    door = part.upper()
+    values = {row["name"]: row["value"] for row in data["rows"]}
+    assert values[f"{door} · readings/s"] == 40
+    assert values[f"{door} · CPU µs per reading"] > 0
+    checks = {check["what"]: check["value"] for check in data["checks"]}
+    assert checks["readings lost between answer, counter and log"] == 0
+    assert checks["readings that the history lacks or has twice"] == 0
+    assert "results with all readings of their window" in checks
+    assert "80 readings" in ended.stderr
+    assert etree.parse(tmp_path / "sensors.svg").getroot().tag.endswith("svg")
+    until(lambda: not [each for each in psutil.process_iter() if _run(each) == str(tmp_path)])
+
+
 def _run(process: psutil.Process) -> str:
     """The run of a benchmark that has started a process; empty for others."""
     try:
@@ -117,6 +138,7 @@ def test_the_list_names_every_benchmark_with_what_it_measures():
         "pipeline",
         "recovery",
         "scale",
+        "sensors",
         "streams",
     } == listed
     assert all(len(line.split()) > 3 for line in ended.stdout.splitlines())

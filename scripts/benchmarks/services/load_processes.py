@@ -40,13 +40,15 @@ def stream_path(topics: Sequence[str], condition: str | None = None) -> str:
 
 
 class ChildProcess:
-    """A module of this folder in a session of its own; it answers lines with lines."""
+    """A module of this folder, or of `folder`, in a session of its own; it answers lines with lines."""
+
+    folder = "services"
 
     def __init__(self, module: str, given: object, *, spread: bool = False) -> None:
         self._module, self._given, self._spread = module, given, spread
 
     def __enter__(self) -> Self:
-        name = f"benchmarks.services.{self._module}"
+        name = f"benchmarks.{self.folder}.{self._module}"
         self._process = subprocess.Popen(
             [sys.executable, "-m", name],
             stdin=subprocess.PIPE,
