@@ -169,7 +169,9 @@ class Intake:
         await in_slices(check())
         while open_ := [at for at, each in enumerate(checked) if isinstance(each, Newcomer | Unconverted)]:
             refused = await self._resolve([checked[at] for at in open_])
-            for at in open_:
+            # The sensor of a reading without its kind may be registered by another reading of the request.
+            unknown = [at for at, each in enumerate(checked) if _is_unknown(each)]
+            for at in open_ + unknown:
                 found = self._checks.check(raw[at], now, sensor)
                 # What was refused is final: a conversion that was dropped meanwhile is asked for again.
                 checked[at] = refused.get(found.sensor.id, found) if isinstance(found, Newcomer) else found
@@ -323,6 +325,10 @@ class Intake:
 def _duplicate(reading: Reading) -> Rejection:
     told = f"{reading.sensor} has a reading of {time_text(reading.time)} already"
     return Rejection(DUPLICATE, told)
+
+
+def _is_unknown(checked: Checked) -> bool:
+    return type(checked) is Rejection and checked.reason == UNKNOWN_SENSOR
 
 
 def _sensor_of(raw: RawReading, sensor: str | None) -> str | None:

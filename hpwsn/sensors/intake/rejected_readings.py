@@ -148,11 +148,13 @@ class RejectedReadings:
         except OSError as error:
             log.warning("rejected readings cannot be read from %s: %s", self._path, error)
             return
-        lines = [line for line in data.splitlines(keepends=True)[-self._kept :] if _is_whole(line)]
+        found = data.splitlines(keepends=True)
+        whole = [line for line in found if _is_whole(line)]
         # Lines that a crash has damaged leave gaps, and numbers have none.
-        self._lines.extend(lines)
+        self._lines.extend(whole)
         self._last = len(self._lines)
-        self._written = len(self._lines) if len(lines) == data.count(b"\n") else 2 * self._kept
+        # The next line must not follow a damaged one, so that the file is then written anew.
+        self._written = len(found) if len(whole) == len(found) else 2 * self._kept
 
 
 def beginning(data: bytes) -> str:
