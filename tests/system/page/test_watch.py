@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 from page_pictures.browser import Scheme, Size
 from page_pictures.services import REGISTRATION
-from playwright.async_api import Download, Page, expect
+from playwright.async_api import Download, Page, Route, expect
 
 from tests.harness import NodeProcess, quiet_port
 from tests.patience import eventually
@@ -184,6 +185,30 @@ async def test_a_wrong_filter_is_marked_and_the_last_valid_one_runs_on(
 
     await field.fill("level > 0.6")
     await expect(field).not_to_have_attribute("aria-invalid", "true")
+
+
+async def test_no_message_since_enter_is_missed_while_another_filter_begins(
+    open_page: OpenedPages, node: NodeProcess
+) -> None:
+    page = await begin(open_page, node)
+    rows, released = page.get_by_test_id("watch-event"), asyncio.Event()
+    await publish(node, TOPIC, {"level": 0.9, "n": "first"})
+    await expect(rows).to_have_count(1)
+
+    async def hold(route: Route) -> None:
+        if route.request.method == "HEAD":
+            await released.wait()
+        await route.continue_()
+
+    await page.route("**/events*", hold)
+    for filter_, shown in (("level > 0.6", ["n high"]), ("", ["n high", "n low"])):
+        released.clear()
+        await apply(page, filter_)
+        await expect(rows).to_have_count(0)
+        await publish(node, TOPIC, {"level": 0.5, "n": "low"}, {"level": 0.7, "n": "high"})
+        released.set()
+        await expect(rows).to_contain_text(shown)
+    await expect(page.get_by_test_id("earlier-event")).to_have_count(0)
 
 
 async def test_a_filter_in_the_address_applies_from_the_start(

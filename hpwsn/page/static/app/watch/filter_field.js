@@ -67,8 +67,11 @@ function Told({ text, result, applied }) {
   return html`Press <kbd>Enter</kbd> to apply it.`;
 }
 
-/** The field; it writes `filter` into the address. `testid` names its input. */
-export function FilterField({ topic, node, testid }) {
+/**
+ * The field; it writes `filter` into the address. `testid` names its input. `fromNow` is called at Enter, and what it
+ * returns just before the filter is applied.
+ */
+export function FilterField({ topic, node, testid, fromNow = () => () => {} }) {
   const applied = useFilter() ?? "";
   const [text, setText] = useState(applied);
   const [failed, setFailed] = useState(null);
@@ -81,18 +84,20 @@ export function FilterField({ topic, node, testid }) {
     seen.current = applied;
   }, [applied]);
 
-  const apply = (filter) => {
+  const apply = (filter, begin = fromNow()) => {
+    if (filter !== applied) begin();
     seen.current = filter;
     change({ filter: filter || undefined }, { replace: true });
   };
   async function enter() {
     const wanted = text;
-    if (!wanted.trim()) return apply("");
+    const begin = fromNow();
+    if (!wanted.trim()) return apply("", begin);
     try {
       const found = result ?? await check(wanted, topic, node);
       setFailed(null);
       setResult(found);
-      if (found.ok) apply(wanted.trim());
+      if (found.ok) apply(wanted.trim(), begin);
     } catch (problem) {
       setFailed(problem);
     }

@@ -24,8 +24,12 @@ async function readEarlier({ topic, node, filter }, { end, oldest }) {
   return lines.slice(-EARLIER).reverse().map((line) => readEvent(line));
 }
 
-/** Follows until `close`; tells `followed` what comes, and `onState(name, error)` how the connection is. */
-function follow({ topic, node, filter, earlier, opened }, followed, { onChange, onState }) {
+/**
+ * Follows until `close`; tells `followed` what comes, and `onState(name, error)` how the connection is. Of what was
+ * published before the stream begins, it shows what is after the offset `newest` and the time `since`, and on request
+ * what is `earlier`, too.
+ */
+function follow({ topic, node, filter, earlier, since, newest }, followed, { onChange, onState }) {
   let last;
   let stopped = false;
   let timer = 0;
@@ -61,10 +65,10 @@ function follow({ topic, node, filter, earlier, opened }, followed, { onChange, 
     if (stopped) return;
     last = String(ends.end);
     release = takeStream(open, () => onState("waiting"));
-    if (!earlier) return;
     const events = await readEarlier({ topic, node, filter }, ends).catch(() => []);
     if (stopped) return;
-    followed.precede(events.map((event) => ({ ...event, earlier: milliseconds(event.time) < opened })));
+    const marked = events.map((event) => ({ ...event, earlier: milliseconds(event.time) < since }));
+    followed.precede(earlier ? marked : marked.filter((event) => !event.earlier && event.offset > newest));
     onChange();
   }
 
@@ -78,13 +82,14 @@ function follow({ topic, node, filter, earlier, opened }, followed, { onChange, 
 
 /**
  * The events of a topic as they come: {rows, rate, skipped, paused, missed, connection, error, lostAt, pause(),
- * resume(), retry()}. `connection` is "connecting", "open", "lost" (since `lostAt`), "refused", "hidden" or
- * "waiting". With another filter all rows go; earlier events are shown only for the filter that was there first. For
+ * resume(), retry(), fromNow()}. `connection` is "connecting", "open", "lost" (since `lostAt`), "refused", "hidden" or
+ * "waiting". With another filter all rows go; earlier events are shown only for the filter that was there first.
+ * `fromNow` returns a function to call just before another filter is set: no event since `fromNow` is missed then. For
  * another topic, use another element.
  */
 export function useFollowed(topic, node, filter) {
   const followed = useRef(null);
-  const start = useRef({ filter, opened: Date.now() });
+  const start = useRef({ filter, since: Date.now(), newest: 0 });
   const [connection, setConnection] = useState({ name: "connecting", error: null, lostAt: null });
   const [turn, setTurn] = useState(0);
   const [view, setView] = useState(null);
@@ -99,8 +104,9 @@ export function useFollowed(topic, node, filter) {
   }, [draw]);
 
   useEffect(() => {
-    const { opened } = start.current;
-    const earlier = start.current.filter === filter && !followed.current;
+    const from = start.current ?? { since: Date.now(), newest: followed.current.newest() };
+    const earlier = from.filter === filter && !followed.current;
+    start.current = null;
     followed.current = createFollowed(Date.now());
     let lost = false;
     setView(followed.current.view(Date.now()));
@@ -112,7 +118,7 @@ export function useFollowed(topic, node, filter) {
       if (name === "open" && lost) announce("Connected again");
       lost = name === "lost";
     };
-    const stop = follow({ topic, node, filter, earlier, opened }, followed.current, { onChange: later, onState });
+    const stop = follow({ ...from, topic, node, filter, earlier }, followed.current, { onChange: later, onState });
     const timer = setInterval(() => { if (!document.hidden) draw(); }, 1000);
     return () => {
       stop();
@@ -128,5 +134,9 @@ export function useFollowed(topic, node, filter) {
     pause: () => { followed.current.pause(); draw(); },
     resume: () => { followed.current.resume(); draw(); },
     retry: () => setTurn((number) => number + 1),
+    fromNow: () => {
+      const from = { since: Date.now(), newest: followed.current.newest() };
+      return () => { start.current = from; };
+    },
   };
 }

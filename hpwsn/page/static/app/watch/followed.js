@@ -36,8 +36,11 @@ export function createFollowed(now) {
     },
     /** Adds events from before the first one, with the newest first. */
     precede(events) {
+      newest = Math.max(newest, ...events.map((event) => event.offset));
       rows = [...rows, ...events.filter((each) => !rows.some((row) => row.offset === each.offset))].slice(0, MOST);
     },
+    /** The offset of the newest event that came; 0 before the first. */
+    newest: () => newest,
     skip(number, at) {
       skipped += number;
       counted(number, at);

@@ -65,7 +65,7 @@ function Watch({ topic, node }) {
   const again = useCallback((target, text) => openDraft(topic, target, text), [topic]);
   const turn = paused ? followed.resume : followed.pause;
   return html`
-    <${FilterField} topic=${topic} node=${node} testid="watch-filter" />
+    <${FilterField} topic=${topic} node=${node} testid="watch-filter" fromNow=${followed.fromNow} />
     <div class="watch-state">
       <${FollowState} followed=${followed} total=${figures?.rate_below} filter=${filter} />
       <${Button} kind="bare" icon=${paused ? "play" : "pause"} testid="watch-pause" onClick=${turn}>${paused ? "Resume" : "Pause"}<//>
