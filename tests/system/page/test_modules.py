@@ -22,6 +22,24 @@ CALL = """async ([module, name, ...values]) => {
   const found = await import(`./app/${module}.js`);
   return values.map((value) => found[name](value));
 }"""
+TIMES_OF_AXES = """async (spans) => {
+  const { default: uPlot } = await import("./vendor/uPlot.esm.js");
+  const { coloursAt, plotOptions } = await import("./app/parts/plot.js");
+  const probe = document.createElement("div");
+  document.body.append(probe);
+  const found = [];
+  for (const span of spans) {
+    const from = 1700000003.25;
+    const look = () => ({ top: 1, span: [from, from + span], series: [], format: String });
+    const colours = coloursAt(probe);
+    const options = plotOptions({ width: 400, height: 100, series: [], colours, look, utc: true, moved() {} });
+    const plot = new uPlot(options, [[from, from + span]], probe);
+    await new Promise(requestAnimationFrame);
+    found.push(plot.axes[0]._values);
+    plot.destroy();
+  }
+  return found;
+}"""
 STREAM = (
     ': a comment\n\nid: 7\ndata: {"a": 1}\n\n'
     "event: skipped\nid: 9\ndata: one\ndata: two\n\n"
@@ -82,6 +100,17 @@ async def test_figures_are_short_and_axes_end_at_round_numbers(
     assert await page.evaluate(CALL, ["format", "bytes", 0, 999, 1500, 738_000_000]) == [
         "0 B", "999 B", "1.5 KB", "738 MB",
     ]  # fmt: skip
+
+
+async def test_the_time_axis_of_a_plot_writes_no_time_twice(
+    node: NodeProcess, open_page: OpenedPages
+) -> None:
+    page = await open_page(node, ready=False)
+    spans = [2, 3, 5, 7.5, 12, 30, 60, 300, 3600, 86400]
+    axes = await page.evaluate(TIMES_OF_AXES, spans)
+    for span, times in zip(spans, axes, strict=True):
+        assert len(times) >= 2, (span, times)
+        assert len(set(times)) == len(times), (span, times)
 
 
 async def test_a_command_for_the_terminal_is_quoted(node: NodeProcess, open_page: OpenedPages) -> None:
