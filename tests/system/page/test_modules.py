@@ -30,9 +30,9 @@ TIMES_OF_AXES = """async (spans) => {
   const found = [];
   for (const span of spans) {
     const from = 1700000003.25;
-    const look = () => ({ top: 1, span: [from, from + span], series: [], format: String });
-    const colours = coloursAt(probe);
-    const options = plotOptions({ width: 400, height: 100, series: [], colours, look, utc: true, moved() {} });
+    const [colours, series] = [coloursAt(probe), []];
+    const look = () => ({ top: 1, span: [from, from + span], series, format: String });
+    const options = plotOptions({ width: 400, height: 100, series, colours, look, utc: true, moved() {} });
     const plot = new uPlot(options, [[from, from + span]], probe);
     await new Promise(requestAnimationFrame);
     found.push(plot.axes[0]._values);
