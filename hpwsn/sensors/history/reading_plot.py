@@ -67,7 +67,7 @@ def _draw_panel(ax: Axes, key: Key, lines: Mapping[str, Points], colors: Mapping
     for sensor, (times, values) in lines.items():
         drawn = np.clip(times, FIRST, LAST).astype("datetime64[ms]"), np.clip(values, -LARGEST, LARGEST)
         few = len(times) <= FEW
-        ax.plot(*drawn, color=colors[sensor], linewidth=1, marker="." if few else "", markersize=4)
+        ax.plot(*drawn, color=colors[sensor], linewidth=1, marker="." if few else "", markersize=6)
     ax.ticklabel_format(axis="y", useOffset=False)
 
 

@@ -41,7 +41,7 @@ FORMS = {"json": "application/json", "csv": "text/csv", "png": "image/png", "svg
 PICTURES = ("png", "svg")
 LARGEST_PAGE = 10_000
 """Items of a page without `limit`, and the most; a higher limit gets this many."""
-MOST_SENSORS = 1000
+MOST_SENSORS = 100
 """Times that `sensor` or `virtual` is given."""
 
 _ROWS = ("sensor", "virtual", "kind", "area", "from", "to", "filter", "dialect")
