@@ -237,7 +237,8 @@ async def test_pages_lose_and_repeat_nothing_while_readings_come(tmp_path: Path)
             assert [item["time"] for item in found] == sorted(item["time"] for item in found)
             assert len({(item["sensor"], item["time"]) for item in found}) == len(found)
         done.set()
-        assert len(await field.items()) == 300 + 2 * await sending
+        sent = await sending
+        assert len(await field.items()) == 300 + 2 * sent
 
 
 async def test_results_of_a_virtual_sensor_are_kept_as_they_were_published(tmp_path: Path) -> None:
