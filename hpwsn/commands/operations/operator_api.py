@@ -89,11 +89,14 @@ def check_address(url: str, remedy: str) -> None:
 
 
 def address(arguments: argparse.Namespace, *path: str, **query: object) -> str:
-    """The URL of a resource of the node that is named by the arguments or the environment."""
+    """The URL of a resource of the node that is named by the arguments or the environment.
+
+    A parameter whose value is a list is given once for each item.
+    """
     base = base_url(arguments.url or os.environ.get(URL) or DEFAULT_URL)
     given = {name: value for name, value in query.items() if value is not None}
     return "/".join((base, *(quote(part, safe="") for part in path))) + (
-        f"?{urlencode(given)}" if given else ""
+        f"?{urlencode(given, doseq=True)}" if given else ""
     )
 
 
@@ -111,13 +114,17 @@ def request(
 
 
 def items(
-    arguments: argparse.Namespace, *path: str, most: int | None = None, **query: object
+    arguments: argparse.Namespace,
+    *path: str,
+    most: int | None = None,
+    at_once: int = PAGE,
+    **query: object,
 ) -> dict[str, Any]:
-    """A list of the node in one object, from as many pages as it takes; at most `most` items."""
+    """A list of the node in one object, from pages of `at_once` items; at most `most` items."""
     found: list[Any] = []
     after = None
     while True:
-        limit = PAGE if most is None else min(PAGE, most - len(found))
+        limit = at_once if most is None else min(at_once, most - len(found))
         url = address(arguments, *path, limit=limit, after=after, **query)
         page = request("GET", url, ca=arguments.ca)
         found += page.get("items", [])

@@ -25,6 +25,8 @@ from hpwsn.errors import BadArguments, HpwsnError
 
 PLOT_TIMEOUT = 120.0
 """Seconds to wait for a plot, whose node may have to read a year of readings."""
+AT_ONCE = 10_000
+"""Readings of a page, the most that a node gives."""
 PICTURES = {".png": "image/png", ".svg": "image/svg+xml"}
 REASONS = ("unknown-sensor", "unknown-quantity", "unit", "range", "time", "duplicate", "malformed")
 _HISTORY = """\
@@ -34,6 +36,7 @@ _HISTORY = """\
 """
 _PLOT = """\
   hpwsn sensors plot --sensor weather-1
+  hpwsn sensors plot --sensor weather-1 --sensor weather-2 --quantity wind --out wind.png
   hpwsn sensors plot --virtual warmth --out warmth.svg
   hpwsn sensors plot --kind weather --quantity temperature --from 2026-01-31T00:00:00Z --out day.png
 """
@@ -70,8 +73,12 @@ def add_reading_parsers(actions: argparse._SubParsersAction[argparse.ArgumentPar
 
 
 def _add_query_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--sensor", metavar="ID", help="readings of this sensor")
-    parser.add_argument("--virtual", metavar="NAME", help="results of this virtual sensor")
+    parser.add_argument(
+        "--sensor", action="append", metavar="ID", help="readings of this sensor; may be repeated"
+    )
+    parser.add_argument(
+        "--virtual", action="append", metavar="NAME", help="results of this virtual sensor; may be repeated"
+    )
     add_selection_options(parser)
     parser.add_argument("--from", dest="since", type=instant, metavar="TIME", help="at this time or later")
     parser.add_argument("--to", dest="until", type=instant, metavar="TIME", help="before this time")
@@ -80,7 +87,7 @@ def _add_query_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _query(arguments: argparse.Namespace) -> dict[str, str | None]:
+def _query(arguments: argparse.Namespace) -> dict[str, str | list[str] | None]:
     """The parameters of GET /readings."""
     return {
         **{name: getattr(arguments, name) for name in ("sensor", "virtual", "kind", "area", "filter")},
@@ -100,7 +107,7 @@ def _history(arguments: argparse.Namespace) -> int:
     form = out.suffix if out else ".json" if arguments.json else ".csv" if arguments.csv else ""
     if form not in (".json", ".csv", ""):
         raise BadArguments(f"--out {out}: name a .csv, .json, .png or .svg file")
-    answer = items(arguments, "readings", most=arguments.limit, **_query(arguments))
+    answer = items(arguments, "readings", most=arguments.limit, at_once=AT_ONCE, **_query(arguments))
     found = answer["items"]
     if form == ".json":
         shown = dump(answer)
@@ -122,25 +129,26 @@ def columns_of(found: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def csv_of(found: Sequence[Mapping[str, Any]]) -> str:
-    """The readings as CSV with a header; lists are joined by spaces."""
+    """The readings as CSV with a header, as the node writes it; lists are joined by spaces."""
     text = io.StringIO()
     writer = csv.DictWriter(text, columns_of(found), lineterminator="\n")
     writer.writeheader()
     for each in found:
-        writer.writerow(
-            {
-                name: " ".join(map(str, value)) if isinstance(value, list) else value
-                for name, value in each.items()
-            }
-        )
+        writer.writerow({name: _cell(value) for name, value in each.items()})
     return text.getvalue().rstrip("\n")
 
 
+def _cell(value: object) -> object:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return " ".join(map(str, value)) if isinstance(value, list) else value
+
+
 def _plot(arguments: argparse.Namespace) -> int:
-    name = arguments.sensor or arguments.virtual or arguments.kind
-    if name is None:
+    names = arguments.sensor or arguments.virtual or ([arguments.kind] if arguments.kind else [])
+    if not names:
         raise BadArguments("say what to draw: give --sensor, --virtual or --kind")
-    out: Path = arguments.out or Path(f"{name}.png")
+    out: Path = arguments.out or Path(f"{names[0]}.png")
     if out.suffix not in PICTURES:
         raise BadArguments(f"--out {out}: name a .png or .svg file")
     url = address(

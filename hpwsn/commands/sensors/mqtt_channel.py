@@ -109,7 +109,10 @@ class MqttChannel:
 
     def summary(self) -> str:
         """What became of the readings, in one line."""
-        return f"{counted(self._sent, 'reading')} by MQTT: {self._acknowledged} acknowledged by the broker"
+        return f"{counted(self._sent, 'reading')} by MQTT: {self._acknowledged:,} acknowledged by the broker"
+
+    def hint(self) -> None:
+        """The broker does not say what becomes of readings."""
 
     def _take_place(self) -> None:
         if not self._free.acquire(timeout=WAIT):

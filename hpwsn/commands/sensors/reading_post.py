@@ -67,9 +67,9 @@ class ReadingPost:
 
     def summary(self) -> str:
         """What became of the readings, in one line."""
-        reasons = ", ".join(f"{reason} {count}" for reason, count in sorted(self.rejected.items()))
-        rejected = f"{self.rejected.total()} rejected" + (f" ({reasons})" if reasons else "")
-        return f"{counted(self.sent, 'reading')}: {self.accepted} accepted, {rejected}"
+        reasons = ", ".join(f"{reason} {count:,}" for reason, count in sorted(self.rejected.items()))
+        rejected = f"{self.rejected.total():,} rejected" + (f" ({reasons})" if reasons else "")
+        return f"{counted(self.sent, 'reading')}: {self.accepted:,} accepted, {rejected}"
 
     def hint(self) -> None:
         """Say on standard error where rejected readings are explained, if there are any."""

@@ -51,6 +51,7 @@ class Channel(Protocol):
 
     def send(self, readings: list[Reading]) -> None: ...
     def finish(self) -> int: ...
+    def hint(self) -> None: ...
     def summary(self) -> str: ...
 
 
@@ -193,9 +194,11 @@ def _send(arguments: argparse.Namespace, network: SimulatedNetwork, line: LineOf
                     print(*map(line, batch), sep="\n", flush=True)
                 simulated = (batch[-1].time - start) // 1000
                 progress.say(f"{simulated} s of {length // 1000} s simulated")
-            return channel.finish()
+            status = channel.finish()
         finally:
             print(channel.summary(), file=sys.stderr if arguments.json else sys.stdout, flush=True)
+            channel.hint()
+    return status
 
 
 def _start(arguments: argparse.Namespace, length: int) -> int:
@@ -263,8 +266,10 @@ class _Http:
 
     def finish(self) -> int:
         """The exit status; every batch is answered already."""
-        self._post.hint()
         return 1 if self._post.failed else 0
 
     def summary(self) -> str:
         return self._post.summary()
+
+    def hint(self) -> None:
+        self._post.hint()

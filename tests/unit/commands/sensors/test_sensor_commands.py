@@ -41,11 +41,13 @@ class Node:
     def __init__(self) -> None:
         self.requests: list[tuple[str, str, dict[str, str], Any]] = []
         self.types: list[str] = []
+        self.urls: list[str] = []
         self.answers: dict[str, Any] = {}
 
     def exchange(
         self, method: str, url: str, data: bytes | None, headers: dict[str, str], accept: str, *rest: Any
     ) -> bytes:
+        self.urls.append(url)
         parts = urlsplit(url)
         query = {name: values[-1] for name, values in parse_qs(parts.query).items()}
         self.requests.append((method, unquote(parts.path), query, data))
@@ -388,7 +390,7 @@ class TestVirtual:
 class TestKeptReadings:
     READINGS = (
         {"sensor": "a", "kind": "k", "time": "2026-01-31T12:00:00.000Z", "t": 1.5},
-        {"sensor": "b", "kind": "k", "time": "2026-01-31T12:00:01.000Z", "states": ["hot", "dry"], "p": 2},
+        {"sensor": "b", "kind": "k", "time": "2026-01-31T12:00:01.000Z", "states": ["hot", "dry"], "p": True},
     )
 
     def test_history_asks_for_all_pages_of_a_query(
@@ -405,7 +407,7 @@ class TestKeptReadings:
                 "filter": "t > 1",
                 "from": "2026-01-31T00:00:00Z",
                 "to": "2026-02-01T00:00:00Z",
-                "limit": "500",
+                "limit": "10000",
                 **after,
             }
             for after in ({}, {"after": "x"})
@@ -421,7 +423,7 @@ class TestKeptReadings:
         assert lines[3:] == [
             "sensor,kind,time,t,states,p",
             "a,k,2026-01-31T12:00:00.000Z,1.5,,",
-            "b,k,2026-01-31T12:00:01.000Z,,hot dry,2",
+            "b,k,2026-01-31T12:00:01.000Z,,hot dry,true",
         ]
 
     def test_history_stops_at_its_limit(self, node: Node, capsys: pytest.CaptureFixture[str]) -> None:
@@ -452,6 +454,12 @@ class TestKeptReadings:
         ]
         assert node.types == ["image/png", "image/svg+xml"]
         assert capsys.readouterr().out == 'wrote a.png\n{\n  "plot": "b.svg",\n  "bytes": 4\n}\n'
+
+    def test_several_sensors_can_be_in_one_plot(self, node: Node, tmp_path: Path) -> None:
+        node.answers["GET /readings"] = b"<svg/>"
+        options = ["--sensor", "a", "--sensor", "b b", "--out", "two.svg"]
+        assert main(["sensors", "plot", *options]) == 0
+        assert node.urls == ["http://127.0.0.1:8080/readings?sensor=a&sensor=b+b&format=svg"]
 
     def test_a_file_that_cannot_be_written_is_one_line(
         self, node: Node, capsys: pytest.CaptureFixture[str]
