@@ -52,9 +52,10 @@ class ResultPublisher:
 
     async def close(self) -> None:
         """Publish what waits, unless nothing can be stored."""
-        if self._task is not None:
-            await asyncio.wait([self._task], timeout=PAUSE)
-            self._task.cancel()
+        task = self._task
+        if task is not None:
+            await asyncio.wait([task], timeout=PAUSE)
+            task.cancel()
 
     async def _run(self) -> None:
         try:
