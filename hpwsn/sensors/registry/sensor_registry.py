@@ -28,6 +28,9 @@ log = logging.getLogger(__name__)
 KIND = "sensor"
 """The kind of the journal's documents."""
 
+KINDS, TAGS = "kind", "tag"
+"""What a group of sensors has in common."""
+
 T = TypeVar("T")
 
 
@@ -48,7 +51,8 @@ class SensorRegistry:
         self._limit = limit
         self._clock = clock
         self._sensors: dict[str, PhysicalSensor] = {}
-        self._by_kind: dict[str, dict[str, PhysicalSensor]] = {}
+        self._groups: dict[tuple[str, str], dict[str, PhysicalSensor]] = {}
+        """Those of each kind and with each tag."""
         self._reports: dict[str, SensorReports] = {}
         self._sorted: dict[str | None, list[str]] = {}
         """The ids in order, of a kind or of all, until a sensor comes or goes."""
@@ -73,16 +77,23 @@ class SensorRegistry:
         """The ids of a kind, or of all sensors, sorted; the caller must not change the sequence."""
         found = self._sorted.get(kind)
         if found is None:
-            found = sorted(self._sensors if kind is None else self._by_kind.get(kind, ()))
-            if kind is None or kind in self._by_kind:
+            group = None if kind is None else (KINDS, kind)
+            found = sorted(self._sensors if group is None else self._groups.get(group, ()))
+            if group is None or group in self._groups:
                 self._sorted[kind] = found
         return found
 
     def select(self, selection: Selection) -> list[PhysicalSensor]:
         """The sensors that are meant, in the order of their registration."""
-        kind = selection.kind
-        among = self._sensors if kind is None else self._by_kind.get(kind, {})
-        return selection.of(among.values())
+        return selection.of(self.among(selection))
+
+    def among(self, selection: Selection) -> Sequence[PhysicalSensor]:
+        """The fewest sensors that are known to have all that are meant; some of them may not be meant."""
+        groups = [(TAGS, tag) for tag in selection.tags]
+        if selection.kind is not None:
+            groups.append((KINDS, selection.kind))
+        found = min((self._groups.get(group, {}) for group in groups), key=len, default=self._sensors)
+        return list(found.values())
 
     async def put(self, sensors: Sequence[PhysicalSensor]) -> None:
         """Register sensors, all or none; of two with the same id, the later one.
@@ -146,25 +157,26 @@ class SensorRegistry:
             yield
 
     def _keep(self, sensor: PhysicalSensor) -> None:
-        self._drop(sensor.id, kind=sensor.kind)
+        self._drop(sensor.id, sensor)
         if sensor.id not in self._sensors:
             self._sorted.pop(None, None)
         if sensor.id not in self._reports:
             self._reports[sensor.id] = SensorReports(self._clock())
         self._sensors[sensor.id] = sensor
-        self._by_kind.setdefault(sensor.kind, {})[sensor.id] = sensor
+        for group in _groups_of(sensor):
+            self._groups.setdefault(group, {})[sensor.id] = sensor
         self._sorted.pop(sensor.kind, None)
 
-    def _drop(self, sensor_id: str, kind: str | None = None) -> None:
-        """Take a sensor from the index of its kind, unless that is its new kind."""
+    def _drop(self, sensor_id: str, now: PhysicalSensor | None = None) -> None:
+        """Take a sensor from its groups, except those that it will have now."""
         former = self._sensors.get(sensor_id)
-        if former is None or former.kind == kind:
-            return
-        of_kind = self._by_kind[former.kind]
-        del of_kind[sensor_id]
-        if not of_kind:
-            del self._by_kind[former.kind]
-        self._sorted.pop(former.kind, None)
+        for group in _groups_of(former) - _groups_of(now):
+            left = self._groups[group]
+            del left[sensor_id]
+            if not left:
+                del self._groups[group]
+        if former is not None:
+            self._sorted.pop(former.kind, None)
 
     async def _remove(self, sensor_id: str) -> bool:
         async with self._changing:
@@ -192,6 +204,10 @@ def check_units(sensors: Iterable[PhysicalSensor]) -> None:
                 check_unit(quantity.unit)
             except UnitRefused as error:
                 raise SensorRefused(f"sensor {sensor.id!r}, quantity {name!r}: {error}") from None
+
+
+def _groups_of(sensor: PhysicalSensor | None) -> set[tuple[str, str]]:
+    return set() if sensor is None else {(KINDS, sensor.kind), *((TAGS, tag) for tag in sensor.tags)}
 
 
 def _encode(sensors: Iterable[PhysicalSensor], documents: dict[str, bytes]) -> Iterator[None]:

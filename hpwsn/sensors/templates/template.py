@@ -15,6 +15,7 @@ from typing import Any
 from hpwsn.sensors.physical.physical_sensor import (
     LONGEST_NAME,
     MOST_TAGS,
+    PhysicalSensor,
     SensorRefused,
     is_line,
     number,
@@ -90,6 +91,10 @@ class VirtualTemplate:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "topic", Topic.parse(f"{ROOT}:{self.name}"))
+
+    def means(self, sensor: PhysicalSensor) -> bool:
+        """Whether a physical sensor is a member."""
+        return self.quantity in sensor.quantities and self.selection.selects(sensor)
 
     def document(self) -> dict[str, Any]:
         """The JSON form without the name, which parse_template reads; durations in seconds."""

@@ -106,6 +106,7 @@ class RunningSensors:
         self._running: dict[str, RunningSensor] = {}
         self._untold: dict[str, None] = {}
         self._telling: asyncio.TimerHandle | None = None
+        self._finding = asyncio.Lock()
         self._looking_back = asyncio.Semaphore(LOOKING_BACK)
         self._tasks: set[asyncio.Task[None]] = set()
         self.take = self._members.take
@@ -191,9 +192,13 @@ class RunningSensors:
         """Find the members and what the past has for the open windows; then close them as they are due."""
         name = running.name
         try:
-            await self._load_units(running.template)
+            async with self._finding:
+                found = await self._candidates(running)
+                await _load_units(found, running.template.quantity)
+                self._find_members(running, found)
+                # Hundreds may start at once: the next one has another turn of the loop.
+                await asyncio.sleep(0)
             if not running.closed:
-                self._find_members(running)
                 await self._resume(running, created, make_up)
             async with self._looking_back:
                 await self._look_back(running)
@@ -203,21 +208,28 @@ class RunningSensors:
             running.ready = True
             self._times.add(running)
 
-    async def _load_units(self, template: VirtualTemplate) -> None:
-        """Let a thread load pint, which takes long, if units are to be converted."""
-        units = {sensor.quantities[template.quantity].unit for sensor in self._candidates(template)}
-        if len(units) > 1:
-            await in_thread(_convert_all, units)
+    async def _candidates(self, running: RunningSensor) -> list[PhysicalSensor]:
+        """The sensors that are meant; meanwhile some may come and go, of which `sensor_changed` hears."""
+        found: list[PhysicalSensor] = []
 
-    def _candidates(self, template: VirtualTemplate) -> list[PhysicalSensor]:
-        found = self._registry.select(template.selection)
-        return [sensor for sensor in found if template.quantity in sensor.quantities]
+        def look() -> Iterator[None]:
+            for sensor in self._registry.among(running.template.selection):
+                if running.template.means(sensor):
+                    found.append(sensor)
+                yield
 
-    def _find_members(self, running: RunningSensor) -> None:
+        if not running.closed:
+            await in_slices(look())
+        return found
+
+    def _find_members(self, running: RunningSensor, found: Iterable[PhysicalSensor]) -> None:
+        if running.closed:
+            return
         template = running.template
-        found = self._candidates(template)
-        running.unit = commonest_unit(found, template.quantity)
-        for sensor in found:
+        ids = dict.fromkeys([*(sensor.id for sensor in found), *self._members.of(template.name)])
+        now = [sensor for sensor in map(self._registry.get, ids) if sensor and template.means(sensor)]
+        running.unit = commonest_unit(now, template.quantity)
+        for sensor in now:
             self._join(running, sensor)
         self._tell_members(template.name)
 
@@ -282,6 +294,13 @@ class RunningSensors:
         untold, self._untold = self._untold, {}
         for name in untold:
             self.members_changed(name, self._members.of(name))
+
+
+async def _load_units(sensors: Iterable[PhysicalSensor], quantity: str) -> None:
+    """Let a thread load pint, which takes long, if units are to be converted."""
+    units = {sensor.quantities[quantity].unit for sensor in sensors}
+    if len(units) > 1:
+        await in_thread(_convert_all, units)
 
 
 def _convert_all(units: Collection[str]) -> None:

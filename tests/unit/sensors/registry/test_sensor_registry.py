@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hpwsn.errors import JournalUnavailable
 from hpwsn.journal import Journal
@@ -262,3 +264,46 @@ async def test_a_sensor_that_is_registered_again_keeps_its_reports(
     await registry.put([sensor("s1", kind="seismic")])
     (found,) = registry
     assert registry.describe(found)["state"]["last_seen"] is not None
+
+
+CHANGES = st.lists(
+    st.tuples(
+        st.sampled_from(["s1", "s2", "s3"]),
+        st.none() | st.tuples(st.sampled_from("ab"), st.lists(st.sampled_from("xyz"), unique=True)),
+    ),
+    max_size=12,
+)
+
+
+@given(CHANGES, st.none() | st.sampled_from("abc"), st.lists(st.sampled_from("xyz"), max_size=2))
+def test_whatever_came_and_went_a_selection_finds_what_a_look_at_all_sensors_finds(
+    changes: list[tuple[str, tuple[str, list[str]] | None]], kind: str | None, tags: list[str]
+) -> None:
+    registry = SensorRegistry(InMemory(), limit=3, clock=Clock())  # type: ignore[arg-type]
+    selection = Selection(kind=kind, tags=tuple(tags))
+
+    async def change() -> None:
+        for name, now in changes:
+            if now is None:
+                await registry.remove(name)
+            else:
+                await registry.put([sensor(name, now[0], tags=now[1])])
+
+    asyncio.run(change())
+    wanted = selection.of(registry)
+    assert sorted(registry.select(selection), key=str) == sorted(wanted, key=str)
+    among = registry.among(selection)
+    for one in ([Selection(kind=kind)] if kind else []) + [Selection(tags=(tag,)) for tag in tags]:
+        assert len(among) <= len(one.of(registry))
+    for each in "abc":
+        assert list(registry.ids(each)) == sorted(found.id for found in registry if found.kind == each)
+
+
+class InMemory:
+    """A journal that stores nothing."""
+
+    async def put_documents(self, kind: str, documents: dict[str, bytes]) -> None:
+        """Nothing to do."""
+
+    async def delete_documents(self, kind: str, keys: list[str]) -> None:
+        """Nothing to do."""
