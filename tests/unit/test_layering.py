@@ -68,7 +68,6 @@ SMALL = {
     "hpwsn.broker.topic_rates": "what counts for a topic, apart from the window of all rates",
     "hpwsn.door.rest.services.service_requests": "who reads a service, apart from the addresses of services",
     "hpwsn.broker.topic_effect": "what edits do to subscriptions, of which the topics know nothing",
-    "hpwsn.door.listener.full_lane": "what aiohttp answers otherwise, apart from the limits of connections",
     "hpwsn.door.listener.loop_guard": "of the full lane only; the other lane hands over what it refuses",
     "hpwsn.door.rest.authorization": "what a model of identities will replace",
     "hpwsn.topics.tree.internal_topics": "the rule for subscribers, apart from the tree that it asks",

@@ -13,6 +13,7 @@ from aiohttp import HttpVersion11, web
 
 from hpwsn.broker.readers.log_readers import Query, Readers
 from hpwsn.broker.readers.pace import Pace
+from hpwsn.door.listener.full_lane import while_connected
 from hpwsn.door.rest.events.event_parameters import accepts
 from hpwsn.door.rest.events.long_connection import Forms, LongConnection
 from hpwsn.errors import JournalUnavailable
@@ -43,7 +44,8 @@ async def write_stream(
         await response.write(b": after %d\n\n" % after)
         form = forms.chunked_stream if chunked else forms.plain_stream
         connection = LongConnection(writer, form, pace=pace)
-        await readers.follow(query, after, BEAT, connection)
+        with while_connected(request):
+            await readers.follow(query, after, BEAT, connection)
     except JournalUnavailable as error:
         log.warning("a stream of %s ends: %s", query.topics[0], error)
     except (ConnectionError, TimeoutError):

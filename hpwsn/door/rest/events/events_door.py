@@ -23,6 +23,7 @@ from hpwsn.broker.readers.log_pages import Page, encode_once, off_loop
 from hpwsn.broker.readers.log_readers import Query, Readers
 from hpwsn.broker.readers.pace import Pace
 from hpwsn.door.event_shapes.line_shapes import LineShapes
+from hpwsn.door.listener.full_lane import while_connected
 from hpwsn.door.listener.http_exchange import read_body, trace_of
 from hpwsn.door.rest.authorization import Accepts, reads_internal
 from hpwsn.door.rest.events.event_pages import MOST_ROWS, ROWS, ROWS_BYTES, ROWS_TYPE, EventPages
@@ -210,7 +211,8 @@ class EventsDoor:
         if not socket and not wants_stream(request):
             if max_rate is not None:
                 raise bad("max_rate is for streams and WebSockets; a poll has max")
-            return await self._poll(request, query, view, after or 0)
+            with while_connected(request):
+                return await self._poll(request, query, view, after or 0)
         if query.upto is not None:
             raise bad("upto is for polls; a stream has no end")
         start = after if last is None else last
