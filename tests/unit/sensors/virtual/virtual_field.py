@@ -28,8 +28,8 @@ from hpwsn.sensors.virtual.service_jobs import ServiceJobs
 from hpwsn.topics.tree.tree import TopicTree
 from hpwsn_client.wsn.topics.topic_expressions import Topic
 
-START = 1_790_000_000_000
-"""Milliseconds since 1970 at which the virtual time begins: the begin of a window of any whole second."""
+START = 20_717 * 86_400_000
+"""Milliseconds since 1970 at which the virtual time begins: midnight, and so the begin of most windows."""
 
 
 class Published:
