@@ -17,7 +17,7 @@ from hpwsn.page.page_policy import PART_HEADERS, headers_of
 from hpwsn_client.wsn.topics.topic import shown
 
 PAGE = "/ui/"
-VIEWS = ("topics", "subscriptions", "dead-letters", "topology", "health", "streams")
+VIEWS = ("topics", "subscriptions", "dead-letters", "topology", "health", "streams", "sensors")
 """The views beside the overview, which is at /ui/ itself; `app` in the page's own files knows them too."""
 METHODS = ("GET", "HEAD")
 PART_TYPES = frozenset({"text/javascript", "text/css", "font/woff2"})

@@ -20,7 +20,18 @@ TOO_EARLY = 425
 METHODS = frozenset({"GET", "HEAD", "POST", "PATCH", "DELETE"})
 
 _WITH_ALL_BELOW = frozenset(
-    {"deadletters", "filters", "pullpoints", "registrations", "streams", "subscriptions", "topics"}
+    {
+        "deadletters",
+        "filters",
+        "pullpoints",
+        "readings",
+        "registrations",
+        "sensors",
+        "streams",
+        "subscriptions",
+        "topics",
+        "virtual",
+    }
 )
 _ALONE = frozenset(
     {

@@ -4,7 +4,9 @@
 // replaces the entry of the history, opening something adds one.
 import { createStore, useStore } from "./store.js";
 
-export const VIEWS = ["overview", "topics", "subscriptions", "dead-letters", "topology", "health", "streams"];
+export const VIEWS = [
+  "overview", "topics", "subscriptions", "dead-letters", "topology", "health", "streams", "sensors",
+];
 
 const KEPT = ["scope", "range"];
 const root = new URL(".", document.baseURI);

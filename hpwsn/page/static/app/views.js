@@ -23,4 +23,5 @@ export const VIEWS = {
   topology: { title: "Topology", letter: "y", load: () => view(import("./views/topology.js"), "styles/topology") },
   health: { title: "Health", letter: "h", load: () => view(import("./views/health.js"), "styles/health", PLOT) },
   streams: { title: "Streams", letter: "r", load: () => view(import("./views/streams.js"), "styles/streams", PLOT) },
+  sensors: { title: "Sensors", letter: "n", load: () => view(import("./views/sensors.js"), "styles/sensors", PLOT) },
 };

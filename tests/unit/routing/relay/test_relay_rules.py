@@ -13,7 +13,18 @@ from hpwsn.routing.relay.relay_rules import (
 
 @pytest.mark.parametrize(
     "path",
-    ["/status", "/topics", "/topics/a:b/events", "/subscriptions/x%2Fy/retry", "/streams/urn:a%2Fb", "/live"],
+    [
+        "/status",
+        "/topics",
+        "/topics/a:b/events",
+        "/subscriptions/x%2Fy/retry",
+        "/streams/urn:a%2Fb",
+        "/live",
+        "/sensors",
+        "/sensors/weather-1",
+        "/virtual/warmth",
+        "/readings/rejected",
+    ],
 )
 def test_operator_addresses_are_relayed(path: str) -> None:
     assert is_relayed_address(path)

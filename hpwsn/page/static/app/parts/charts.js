@@ -13,18 +13,20 @@ const NONE = [];
  * A chart over time by uPlot. `times` are seconds since 1970, ascending; `series` is [{label, values, tone, low,
  * high, dots}] with a tone of "accent", "soft", "warn" or "bad", null for gaps, and with low and high a band
  * between them. The y axis ends at `top` and begins at 0, or at `bottom`; `span` is [from, to] of the x axis instead
- * of all times; `marks` are times of restarts, `lines` thresholds [{value, tone}]. Charts with the same `sync` share
+ * of all times; `marks` are times of restarts, `lines` thresholds [{value, tone}]. With `ticks`, the values that the y
+ * axis names, it ends exactly at `bottom` and `top`; `ranges` are [{low, high, name, active}] of values, drawn over all
+ * times. Charts with the same `sync` share
  * their crosshair: the keys left, right, Home and End move it, and `valueText(index)` says what is under it. Out of
  * sight nothing is drawn.
  */
 export function Chart({
-  times, series, top, bottom = 0, span, height = 120, sync, marks = NONE, lines = NONE, label, format = short,
-  valueText, ...rest
+  times, series, top, bottom = 0, span, height = 120, sync, marks = NONE, lines = NONE, ranges = NONE, ticks,
+  label, format = short, valueText, ...rest
 }) {
   const place = useRef(null);
   const plot = useRef(null);
   const shown = useRef(null);
-  shown.current = { times, series, top, bottom, span, marks, lines, format };
+  shown.current = { times, series, top, bottom, ticks, span, marks, lines, ranges, format };
   const seen = useInSight(place);
   const theme = useShared((shared) => shared.theme);
   const zone = useShared((shared) => shared.zone);
@@ -83,7 +85,10 @@ export function Chart({
     const { made, follow } = plot.current;
     made.setData(dataOf(shown.current));
     if (crosshair) follow(crosshair.get());
-  }, [times, top, bottom, span?.[0], span?.[1], marks, lines, ...series.flatMap((each) => [each.values, each.low])]);
+  }, [
+    times, top, bottom, span?.[0], span?.[1], marks, lines, ranges, ticks,
+    ...series.flatMap((each) => [each.values, each.low]),
+  ]);
 
   return html`<div class="chart" ref=${place} data-drawn=${String(seen)} style=${{ height: `${height}px` }}
     ...${crosshair ? steps({ crosshair, times, label, valueText }) : { role: "img", "aria-label": label }} ...${rest}></div>`;

@@ -24,8 +24,8 @@ export function coloursAt(probe) {
 }
 
 /**
- * Options of uPlot. `look()` gives what may change without another plot: {top, bottom, span, marks, lines,
- * series, format}; `utc` is the zone of the x axis; `moved(index)` hears of the cursor.
+ * Options of uPlot. `look()` gives what may change without another plot: {top, bottom, ticks, span, marks, lines,
+ * ranges, series, format}; `utc` is the zone of the x axis; `moved(index)` hears of the cursor.
  */
 export function plotOptions({ width, height, series, colours, look, utc, moved }) {
   const grid = { stroke: colours.line, width: 1 };
@@ -42,12 +42,12 @@ export function plotOptions({ width, height, series, colours, look, utc, moved }
     },
     scales: {
       x: { time: true, range: (_, from, to) => look().span ?? [from, to] },
-      y: { range: () => [look().bottom || 0, look().top || 1] },
+      y: { range: () => (look().ticks ? [look().bottom, look().top] : [look().bottom || 0, look().top || 1]) },
     },
     axes: [
       { ...upright, size: 22, space: 72, incrs: STEPS, values: (_, found) => found.map((at) => clockOf(at, found)) },
       {
-        ...axis, size: 38, gap: 4, splits: () => ticksOf(look(), height),
+        ...axis, size: 38, gap: 4, splits: () => look().ticks ?? ticksOf(look(), height),
         values: (_, found) => found.map((value) => look().format(value)),
       },
     ],
@@ -55,7 +55,10 @@ export function plotOptions({ width, height, series, colours, look, utc, moved }
       label: each.label, stroke: colours[each.tone ?? "accent"], width: 1.5, spanGaps: false, points: { show: false },
     }))],
     hooks: {
-      drawClear: [(plot) => clipped(plot, () => drawBands(plot, look().series, colours))],
+      drawClear: [(plot) => clipped(plot, () => {
+        drawRanges(plot, look().ranges, colours);
+        drawBands(plot, look().series, colours);
+      })],
       draw: [(plot) => clipped(plot, () => drawOver(plot, look(), colours))],
       setCursor: [(plot) => moved(plot.cursor.idx ?? null)],
     },
@@ -85,6 +88,33 @@ function clipped(plot, draw) {
   ctx.clip();
   draw();
   ctx.restore();
+}
+
+/** Ranges of values over the whole time, each with its bounds and its name at the left or, each second one, right. */
+function drawRanges(plot, ranges = [], colours) {
+  const { ctx, bbox, scales } = plot;
+  const ratio = window.devicePixelRatio;
+  const place = (value, end) => (typeof value === "number" ? plot.valToPos(value, "y", true) : end);
+  const [first, last] = [bbox.left, bbox.left + bbox.width];
+  ranges.forEach(({ low, high, name, active }, index) => {
+    if (low > scales.y.max || high < scales.y.min) return;
+    const top = Math.max(bbox.top, place(high, bbox.top));
+    const bottom = Math.min(bbox.top + bbox.height, place(low, bbox.top + bbox.height));
+    ctx.globalAlpha = active ? 0.16 : 0.3;
+    ctx.fillStyle = colours[active ? "soft" : "line"];
+    ctx.fillRect(first, top, bbox.width, bottom - top);
+    ctx.globalAlpha = 1;
+    for (const value of [low, high]) {
+      if (typeof value !== "number" || value < scales.y.min || value > scales.y.max) continue;
+      const y = place(value);
+      stroke(plot, colours[active ? "accent" : "text-3"], [2, 3], [first, y], [last, y]);
+    }
+    ctx.fillStyle = colours[active ? "accent" : "text-3"];
+    ctx.font = `${11 * ratio}px Inter, sans-serif`;
+    ctx.textAlign = index % 2 ? "right" : "left";
+    ctx.textBaseline = "top";
+    ctx.fillText(name, index % 2 ? last - 6 * ratio : first + 6 * ratio, top + 3 * ratio, bbox.width / 2);
+  });
 }
 
 function drawBands(plot, series, colours) {

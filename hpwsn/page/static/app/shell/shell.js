@@ -38,6 +38,7 @@ function useNumbers() {
     "dead-letters": sum("dead_letters"),
     topology: nodes.length > 1 ? nodes.length : null,
     streams,
+    sensors: nodes.length > 1 ? null : live.status?.sensors?.physical,
   };
 }
 
