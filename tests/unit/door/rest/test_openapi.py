@@ -9,6 +9,7 @@ import pytest
 from hpwsn.door.rest.events import event_pages, event_parameters, events_door
 from hpwsn.door.rest.openapi import PARTS, document
 from hpwsn.door.rest.operations import dead_letters
+from hpwsn.door.rest.sensors import history_door
 from hpwsn.door.rest.services import service_requests
 from hpwsn.http_json import list_pages
 from hpwsn.sensors.physical import physical_sensor, units
@@ -126,6 +127,17 @@ def test_a_sensor_has_the_limits_of_the_code() -> None:
         physical_sensor.LONGEST_NAME,
     )
     assert quantity["unit"]["maxLength"] == units.LONGEST_UNIT
+
+
+def test_kept_readings_have_the_limits_of_the_code() -> None:
+    limit = parameter("/readings", "get", "limit")
+    assert numbers(limit["description"]) == [limit["schema"]["default"]] == [history_door.LARGEST_PAGE]
+    assert SCHEMAS["Readings"]["properties"]["items"]["maxItems"] == history_door.LARGEST_PAGE
+    for name in ("sensor", "virtual"):
+        assert parameter("/readings", "get", name)["schema"]["maxItems"] == history_door.MOST_SENSORS
+    assert parameter("/readings", "get", "format")["schema"]["enum"] == list(history_door.FORMS)
+    answer = DOCUMENT["paths"]["/readings"]["get"]["responses"]["200"]
+    assert list(answer["content"]) == list(history_door.FORMS.values())
 
 
 def test_every_reference_leads_to_a_schema() -> None:
