@@ -120,6 +120,8 @@ class Node:
         if parts.agent:
             await parts.agent.start(self.port.url_for_jobs(self.config.streams.master))
             running.push_async_callback(parts.agent.close)
+            parts.sensors.jobs.start()
+            running.push_async_callback(parts.sensors.jobs.close)
         await self.monitor.open()
         running.push_async_callback(self.monitor.close)
         await self._open_doors()
@@ -240,12 +242,9 @@ class Node:
         subtree = self.config.topics.simple_subtree
         streams = StreamsDoor(
             parts.services,
-            parts.service_store,
-            parts.agent,
+            parts.posted_services,
             events,
             ServiceRequests(parts.broker, events.open_streams, subtree=subtree),
-            check_topic=parts.tree.check_publish,
-            check_input=parts.readers.check,
             accepts_token=parts.job_token.accepts,
             request_timeout=server.request_timeout,
         )

@@ -63,6 +63,7 @@ from hpwsn.notification import ORIGINAL, PARTIAL
 from hpwsn.push_mark import PushMark
 from hpwsn.routing.original_peers import OriginalPeers
 from hpwsn.settings import Config, TracingSettings
+from hpwsn.streams.agent.posted_services import PostedServices
 from hpwsn.streams.agent.service_agent import ServiceAgent
 from hpwsn.streams.registry.known_services import Services
 from hpwsn.streams.registry.service_file import ServiceStore
@@ -414,6 +415,13 @@ class Parts:
         journal.committed.add(self.processor.process)
         journal.committed.add(self.readers.committed)
         journal.committed.add(self.topic_rates.committed)
+        self.posted_services = PostedServices(
+            self.services,
+            self.service_store,
+            self.agent,
+            check_topic=self.tree.check_publish,
+            check_input=self.readers.check,
+        )
         self.sensors = SensorParts(self)
         followers: Sequence[InterestFollower[Any]] = (self.demand.interests, *self.sensors.followers)
         subscriptions.check_filter = self.services.check

@@ -27,6 +27,7 @@ from hpwsn.errors import HpwsnError, JournalUnavailable, SettingError
 from hpwsn.journal.store.records import Recovered
 from hpwsn.logs import counted
 from hpwsn.node.sensor_gateways import open_mqtt
+from hpwsn.node.virtual_services import VirtualServices
 from hpwsn.sensors.gateways.mqtt_gateway import MqttGateway
 from hpwsn.sensors.gateways.wanted_sensors import WantedSensors
 from hpwsn.sensors.history.committed_results import logged_rows
@@ -127,13 +128,14 @@ class SensorParts:
         parts, settings = self._parts, self.settings
         self._definitions = Definitions(parts.journal, limit=settings.virtual_limit, clock=parts.clock)
         results = LastResults(parts.journal, parts.tree)
-        jobs = ServiceJobs(None)
+        agent = parts.agent
+        self.jobs = ServiceJobs(None if agent is None else VirtualServices(parts.posted_services, agent))
         self.results = ResultPublisher(parts.admission)
         running = RunningSensors(
             self.registry,
             results,
             self.results,
-            jobs,
+            self.jobs,
             clock=parts.clock,
             room=settings.window_readings,
             ahead=settings.max_ahead,
@@ -142,7 +144,7 @@ class SensorParts:
             self._definitions,
             running,
             results,
-            jobs,
+            self.jobs,
             linger=settings.linger,
             simple_subtree=parts.config.topics.simple_subtree,
         )

@@ -76,6 +76,7 @@ class ServiceJobs:
 
     async def close(self) -> None:
         """Start and stop nothing more; jobs go on."""
+        self._started = False
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()

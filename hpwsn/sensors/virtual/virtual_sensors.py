@@ -85,10 +85,6 @@ class VirtualSensors:
         self.users.begin()
         self._jobs.begin(each for each in self if each.name not in self.running.names)
 
-    def start_jobs(self) -> None:
-        """Start and stop jobs of services from now on: what runs them has started."""
-        self._jobs.start()
-
     async def close(self) -> None:
         """Stop everything; users and definitions stay."""
         for timer in self._leaving.values():

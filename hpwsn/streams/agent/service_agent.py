@@ -227,6 +227,13 @@ class ServiceAgent:
             found["reason"] = await asyncio.to_thread(job.folder.reason, summary["pid"] is not None)
         return {**found, "log": await asyncio.to_thread(job.folder.last_lines)}
 
+    async def definition(self, uri: str) -> str:
+        """The text with which a service that the agent runs was posted; empty if it is just being removed."""
+        try:
+            return await asyncio.to_thread(self._jobs[uri].folder.definition.read_text, "utf-8")
+        except (KeyError, FileNotFoundError):
+            return ""
+
     def figures(self) -> dict[str, int]:
         """The number of services, and of those that have failed."""
         return {"services": len(self._jobs), "failed": sum(job.failed for job in self._jobs.values())}

@@ -11,25 +11,23 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
 from aiohttp import web
 
-from hpwsn.background import in_thread
 from hpwsn.door.rest.authorization import Accepts, reads_internal
 from hpwsn.door.rest.events.events_door import EventsDoor
 from hpwsn.door.rest.json_answers import answer, answers_in_json, check_names
 from hpwsn.door.rest.services.service_requests import ServiceRequests
 from hpwsn.http_json.list_pages import page_of
-from hpwsn.streams.agent.definition_check import CheckedService, CheckFailed
+from hpwsn.streams.agent.definition_check import CheckFailed
 from hpwsn.streams.agent.posted_definition import MAX_DEFINITION
-from hpwsn.streams.agent.service_agent import AgentClosed, ServiceAgent, ServiceExists, TooManyServices
+from hpwsn.streams.agent.posted_services import PostedServices
+from hpwsn.streams.agent.service_agent import AgentClosed, ServiceExists, TooManyServices
 from hpwsn.streams.definition.problems import DefinitionError
 from hpwsn.streams.registry.known_services import AlreadyRunning, RegistryFull, Services
-from hpwsn.streams.registry.service import MAX_TEXT, ServiceRefused
-from hpwsn.streams.registry.service_file import ServiceStore
+from hpwsn.streams.registry.service import ServiceRefused
 from hpwsn_client.wsn.soap import faults
 from hpwsn_client.wsn.topics.topic_expressions import Topic
 
@@ -43,31 +41,25 @@ _ONE = "/streams/{uri:[^/]+}"
 
 
 class StreamsDoor:
-    """The request handlers for the paths under /streams; `agent` is None if the node runs no services."""
+    """The request handlers for the paths under /streams; without an agent the node runs no services."""
 
     def __init__(
         self,
         services: Services,
-        store: ServiceStore,
-        agent: ServiceAgent | None,
+        posted: PostedServices,
         events: EventsDoor,
         requests: ServiceRequests,
         *,
-        check_topic: Callable[[Topic], None],
-        check_input: Callable[[Topic, bool], None],
         accepts_token: Accepts,
         request_timeout: float,
     ) -> None:
         self._services = services
-        self._store = store
-        self._agent = agent
+        self._posted = posted
+        self._agent = posted.agent
         self._events = events
         self._requests = requests
-        self._check_topic = check_topic
-        self._check_input = check_input
         self._accepts_token = accepts_token
         self._request_timeout = request_timeout
-        self._writing = asyncio.Lock()
 
     def routes(self) -> list[web.RouteDef]:
         """Return the routes for the node's web application."""
@@ -125,7 +117,7 @@ class StreamsDoor:
             return answer({"error": NO_AGENT}, 403)
         try:
             with_token = reads_internal(request, self._accepts_token)
-            service = await self._start_service(self._agent, await self._definition(request), with_token)
+            service = await self._posted.start(self._agent, await self._definition(request), with_token)
         except DefinitionError as error:
             problems = [
                 {"line": one.place.line, "part": one.part, "attribute": one.attribute, "message": one.message}
@@ -141,50 +133,6 @@ class StreamsDoor:
         response = answer({"uri": service.uri}, 201)
         response.headers["Location"] = f"/streams/{quote(service.uri, safe=':')}"
         return response
-
-    async def _start_service(self, agent: ServiceAgent, text: str, with_token: bool) -> CheckedService:
-        definition = await agent.read(text)
-        uri = definition.uri
-        for each in definition.inputs.values():
-            if each.text("topic"):
-                self._check_input(Topic.parse(each.text("topic")), with_token)
-        # Before the check, which takes a while, and after it, when others may have been started.
-        self._check_free(agent, uri)
-        service = await agent.check(text)
-        self._check_free(agent, uri)
-        if len(quote(uri, safe="")) > MAX_TEXT:
-            raise ServiceRefused(f"the uri has more than {MAX_TEXT} characters in a URL; use a shorter one")
-        self._check_topic(Topic.parse(service.topic))
-        was_known = self._services.describe(uri) is not None
-        # Its constraints count from now on, although its job has not registered it yet.
-        self._services.register(
-            uri,
-            {
-                "topic": service.topic,
-                "description": service.description,
-                "instance": "starting",
-                "state": "stopped",
-                "attributes": service.attributes,
-                "constraints": service.constraints,
-                "inputs": service.inputs,
-            },
-        )
-        try:
-            await agent.run(text, service, with_token)
-        except BaseException as error:
-            if not was_known:
-                self._services.remove(uri)
-            if isinstance(error, OSError):
-                raise faults.Busy(f"the service cannot be stored: {error}") from error
-            raise
-        await self._save()
-        return service
-
-    def _check_free(self, agent: ServiceAgent, uri: str) -> None:
-        agent.check_free(uri)
-        found = self._services.describe(uri)
-        if found is not None and found["state"] == "running" and uri not in agent:
-            raise AlreadyRunning(f"{uri} is already running ({found['instance']}); stop that job first")
 
     async def _definition(self, request: web.Request) -> str:
         """The text of a posted definition, whatever its content type."""
@@ -222,7 +170,7 @@ class StreamsDoor:
         except (ValueError, RecursionError) as error:
             return _error(f"the registration is not JSON: {error}; send a JSON object", 400)
         if changed:
-            await self._save()
+            await self._posted.save()
         return web.json_response(self._describe(uri))
 
     @answers_in_json
@@ -230,12 +178,11 @@ class StreamsDoor:
         """Forget a service; stop its job first, if the node runs it."""
         uri = request.match_info["uri"]
         try:
-            stopped = self._agent is not None and await self._agent.remove(uri)
+            known = await self._posted.remove(uri)
         except AgentClosed as error:
             raise faults.Busy(str(error)) from error
-        if not self._services.remove(uri) and not stopped:
+        if not known:
             return _unknown(request)
-        await self._save()
         return web.Response(status=204)
 
     async def _read(self, request: web.Request) -> web.StreamResponse:
@@ -243,14 +190,6 @@ class StreamsDoor:
         uri = request.match_info["uri"]
         known = self._describe(uri)
         return _unknown(request) if known is None else await self._events.read_topic(request, known["topic"])
-
-    async def _save(self) -> None:
-        async with self._writing:
-            try:
-                await in_thread(self._store.save, self._services.saved())
-            except OSError as error:
-                reason = f"the file {self._store.path} cannot be written: {error.strerror}"
-                raise faults.Busy(reason) from error
 
 
 def _unknown(request: web.Request) -> web.Response:
