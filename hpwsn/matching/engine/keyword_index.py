@@ -89,6 +89,8 @@ class KeywordIndex:
     def remove(self, entry: Entry) -> None:
         """Remove a conjunction."""
         cell_entry = cast(CellEntry, entry.place)
+        # The two refer to each other, and would wait for the cyclic garbage collector.
+        entry.place = None
         word_cells = cell_entry.word_cells
         word_cells.remove(cell_entry)
         if not len(word_cells):
