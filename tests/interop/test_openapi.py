@@ -101,9 +101,8 @@ def test_every_operation_does_what_the_document_says(
         _make_readable(case.body)
     if case.operation.path.startswith("/subscriptions"):
         _make_subscribable(case.body, case.query)
-    if case.operation.path == "/topics" and (case.query or {}).get("topic"):
-        for name in ("under", "after"):
-            case.query.pop(name, None)  # named topics are on one page
+    if case.operation.path == "/topics" and len(case.query or {}) > 1:
+        case.query.pop("topic", None)  # named topics are on one page, in their order
     if case.operation.path == "/topics" and isinstance((case.query or {}).get("after"), str):
         case.query["after"] = TOPICS_CURSOR
     if case.operation.path == "/deadletters/groups" and isinstance((case.query or {}).get("after"), str):
