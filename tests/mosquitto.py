@@ -18,6 +18,7 @@ from typing import Any, Self
 import pytest
 from paho.mqtt import client as mqtt
 
+from tests.certificates import certificate
 from tests.harness import quiet_port
 from tests.needs import need
 from tests.patience import PATIENCE, until
@@ -28,19 +29,26 @@ SEARCHED = "/usr/local/sbin:/usr/sbin:/usr/local/bin:/usr/bin"
 class Mosquitto:
     """The server in a folder of its own; its port and what it has stored stay the same over a restart."""
 
-    def __init__(self, folder: Path, *, user: str = "", password: str = "", queued: int = 0) -> None:
-        """Anonymous clients are let in if there is no user; `queued` 0 is no limit of a client's queue."""
+    def __init__(
+        self, folder: Path, *, user: str = "", password: str = "", queued: int = 0, secure: bool = False
+    ) -> None:
+        """Anonymous clients are let in if there is no user; `queued` 0 is no limit of a client's queue.
+
+        A secure server has TLS, with a certificate of its own that `ca_file` names.
+        """
         self.folder = folder
         self.user = user
         self.password = password
         self.queued = queued
+        self.secure = secure
+        self.ca_file = folder / "server.pem"
         self.port = quiet_port()
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def url(self) -> str:
         """Its address as sensors.mqtt_url."""
-        return f"mqtt://127.0.0.1:{self.port}"
+        return f"{'mqtts' if self.secure else 'mqtt'}://127.0.0.1:{self.port}"
 
     @property
     def password_file(self) -> Path:
@@ -66,6 +74,11 @@ class Mosquitto:
 
     def _lines(self) -> Iterator[str]:
         yield f"listener {self.port} 127.0.0.1"
+        if self.secure:
+            certificates = self.folder / "server.pem", self.folder / "server-key.pem"
+            if not certificates[0].exists():
+                certificate(self.folder, "server")
+            yield "certfile {}\nkeyfile {}".format(*certificates)
         yield f"user {getpass.getuser()}"
         yield f"persistence true\npersistence_location {self.folder}/"
         yield f"max_queued_messages {self.queued}"
@@ -110,6 +123,8 @@ class Field:
         self.commands: list[tuple[str, str]] = []
         self._client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, client_id=uuid.uuid4().hex)
         self._client.max_inflight_messages_set(0)
+        if server.secure:
+            self._client.tls_set(str(server.ca_file))
         if server.user:
             self._client.username_pw_set(server.user, server.password)
         self._heard = threading.Event()
