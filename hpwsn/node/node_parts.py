@@ -430,6 +430,9 @@ class Parts:
             subscriptions.interest_changed.add(follower.subscription_changed)
             self.readers.waiting_changed.add(follower.reader_changed)
             follower.subscriptions, follower.watched = subscriptions.__iter__, self.readers.waited_for
+        demanded, members = self.demand.interests, self.sensors.member_topics
+        members.changed.add(demanded.reader_changed)
+        demanded.watched = lambda: (*self.readers.waited_for(), *members)
         if self.config.delivery.on_gone == "end":
             self.delivery.consumer_gone.add(subscriptions.consumer_gone)
         if self.cluster:

@@ -28,6 +28,7 @@ from hpwsn.journal.store.records import Recovered
 from hpwsn.logs import counted
 from hpwsn.node.sensor_gateways import open_mqtt
 from hpwsn.node.virtual_services import VirtualServices
+from hpwsn.sensors.gateways.member_topics import MemberTopics
 from hpwsn.sensors.gateways.mqtt_gateway import MqttGateway
 from hpwsn.sensors.gateways.wanted_sensors import WantedSensors
 from hpwsn.sensors.history.committed_results import logged_rows
@@ -79,6 +80,7 @@ class SensorParts:
         self.history = self._build_history()
         self._build_virtual()
         self.wanted = WantedSensors(self.settings.linger, parts.config.topics.simple_subtree)
+        self.member_topics = MemberTopics(self.registry.get)
         self.mqtt: MqttGateway | None = None
         self._reloading: asyncio.Task[None] | None = None
         self._connect()
@@ -162,8 +164,10 @@ class SensorParts:
         self._parts.journal.committed.add(committed.committed)
         self.registry.changed.add(running.sensor_changed)
         self.registry.changed.add(self.wanted.sensor_changed)
+        self.registry.changed.add(self.member_topics.sensor_changed)
         self.registry.wanted = self.wanted.wanted
         running.members_changed.add(self.wanted.use)
+        running.members_changed.add(self.member_topics.use)
 
     def restore(self, recovered: Recovered) -> None:
         """Restore the state of the journal, before anything runs; the tree has its current messages."""
