@@ -21,10 +21,10 @@ from matplotlib.lines import Line2D
 from hpwsn.sensors.history.history_query import HistoryQuery
 from hpwsn.sensors.history.plot_series import Chart, Key, Points
 
-WIDTH, PANEL, MARGIN = 11.0, 2.6, 0.9
-"""Inches: of a picture, of each panel, and above and below the panels."""
+WIDTH, PANEL, MARGIN, LOWEST = 11.0, 2.6, 0.9, 4.5
+"""Inches: of a picture, of each panel, above and below the panels, and of a picture with one panel."""
 DPI = 100
-LEGEND = 20
+LEGEND = 15
 """Sensors in the legend; of more, it tells how many there are."""
 LONGEST = 40
 """Characters of a name."""
@@ -41,7 +41,7 @@ FIRST, LAST = (
 
 def draw(chart: Chart, form: str) -> bytes:
     """The picture in a form, `png` or `svg`."""
-    height = PANEL * max(len(chart.panels), 1) + MARGIN
+    height = max(PANEL * len(chart.panels) + MARGIN, LOWEST)
     figure = Figure(figsize=(WIDTH, height), dpi=DPI, layout="constrained")
     axes = figure.subplots(max(len(chart.panels), 1), 1, sharex=True, squeeze=False)[:, 0]
     names = sorted({sensor for lines in chart.panels.values() for sensor in lines})

@@ -18,6 +18,7 @@ from hpwsn.sensors.history.history_query import HistoryBusy, HistoryDamaged, His
 from hpwsn.sensors.physical.selection import Area
 from hpwsn_client.wsn.operations.filters import ContentFilter
 from hpwsn_client.wsn.soap.names import DIALECT_PREDICATES
+from tests.patience import holds
 from tests.unit.sensors.history.history_examples import (
     DAY,
     NOON,
@@ -75,8 +76,7 @@ async def test_a_flush_needs_nobody_and_comes_within_ten_seconds(opened, tmp_pat
     log = Log()
     history = await opened(log)
     commit(history, log, [reading()])
-    while not parquet_files(tmp_path):
-        await asyncio.sleep(0.01)
+    await holds(lambda: bool(parquet_files(tmp_path)))
 
 
 async def test_files_are_by_day_and_kind_and_their_rows_are_the_events(opened, tmp_path):
