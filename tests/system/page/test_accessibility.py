@@ -12,7 +12,7 @@ from tests.system.page.axe import assert_accessible
 from tests.system.page.opened_page import OpenedPages
 
 SMOKE = "topics?topic=ALL:ALARM:SMOKE"
-VIEWS = ("", SMOKE, "subscriptions", "dead-letters", "topology", "health", "streams")
+VIEWS = ("", SMOKE, "subscriptions", "dead-letters", "topology", "health", "streams", "sensors")
 TABS = ("watch", "subscribers", "history", "edit")
 LOOKS = pytest.mark.parametrize(
     ("scheme", "size"),
@@ -92,6 +92,6 @@ async def _help(page: Page) -> None:
     await expect(page.get_by_role("dialog")).to_be_visible()
 
 
-@pytest.mark.parametrize("view", ["", "topology", "health", "streams"])
+@pytest.mark.parametrize("view", ["", "topology", "health", "streams", "sensors"])
 async def test_the_admin_node(open_page: OpenedPages, admin: AdminProcess, view: str) -> None:
     await assert_accessible(await open_page(admin, view))

@@ -52,6 +52,7 @@ VIEWS = (
     "topology",
     "health",
     "streams",
+    "sensors",
 )
 NODE = f'n<b>1</b>"{OVERRIDE}'
 
@@ -166,7 +167,7 @@ async def test_names_of_topics_that_mean_something_to_javascript(
     assert await page.evaluate("({}).polluted") is None
 
 
-@pytest.mark.parametrize("view", ["topics", "subscriptions", "dead-letters", "streams", "health"])
+@pytest.mark.parametrize("view", ["topics", "subscriptions", "dead-letters", "streams", "health", "sensors"])
 async def test_a_hostile_address_of_the_page_is_harmless(
     open_page: OpenedPages, shared_node: NodeProcess, view: str
 ) -> None:

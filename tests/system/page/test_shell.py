@@ -26,6 +26,7 @@ TITLES = {
     "topology": "Topology",
     "health": "Health",
     "streams": "Streams",
+    "sensors": "Sensors",
 }
 LETTERS = {
     "topics": "t",
@@ -34,6 +35,7 @@ LETTERS = {
     "topology": "y",
     "health": "h",
     "streams": "r",
+    "sensors": "n",
     "overview": "o",
 }
 LIVE = '[data-connection="live"]'

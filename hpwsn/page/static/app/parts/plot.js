@@ -8,6 +8,8 @@ import { clock } from "../format.js";
 const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400];
 /** Pixels from which an axis has more figures than three. */
 const TALL = 180;
+/** Pixels from which a range has its name. */
+const LABELLED = 16;
 const TOKENS = ["accent", "soft", "warn", "bad", "line", "text-3", "surface"];
 
 /** The colour of a token as a canvas can use it; `probe` is any element of the page. */
@@ -109,6 +111,7 @@ function drawRanges(plot, ranges = [], colours) {
       const y = place(value);
       stroke(plot, colours[active ? "accent" : "text-3"], [2, 3], [first, y], [last, y]);
     }
+    if (bottom - top < LABELLED * ratio) return;
     ctx.fillStyle = colours[active ? "accent" : "text-3"];
     ctx.font = `${11 * ratio}px Inter, sans-serif`;
     ctx.textAlign = index % 2 ? "right" : "left";

@@ -144,7 +144,7 @@ export function PhysicalSensors({ names, absent, several, ready }) {
       <div class="sensor-lists">
         ${loaded && all.length > 0 && html`<${MapPanel} found=${found} openKey=${openItem?.key} open=${(item) => open(item, false)} />`}
         <section class="panel" aria-label="List of sensors">
-          ${frame && loaded && all.length > 0 && html`<p class="list-note dim">${counted(items.length, "sensor")} in the area that the map shows</p>`}
+          ${frame && loaded && all.length > 0 && html`<p class="list-note dim">${counted(items.length, "sensor")} in the chosen area of the map</p>`}
           ${names?.length === 0 ? html`<${NoNode} nodes=${absent} />` : html`<${Standing} found=${found} loaded=${loaded} />`}
           <${TooMany} shown=${all.length} total=${list.complete ? list.total : 0} />
           ${items.length > 0 && html`<${SensorTable} items=${items} height=${height} sort=${sort} rows=${rows} openKey=${openItem?.key} nodes=${several}

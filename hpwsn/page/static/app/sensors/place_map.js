@@ -21,7 +21,7 @@ function Shape({ state }) {
   switch (STATES[state].shape) {
     case "retrying": return html`<path d="M0-6.5 6.2 5H-6.2z" />`;
     case "expired": return html`<circle r="4.5" class="hollow" />`;
-    case "paused": return html`<path d="M-4-5H-1.2V5H-4zM1.2-5H4V5H1.2z" />`;
+    case "paused": return html`<path class="bars" d="M-4-5H-1.2V5H-4zM1.2-5H4V5H1.2z" />`;
     default: return html`<circle r="5" />`;
   }
 }

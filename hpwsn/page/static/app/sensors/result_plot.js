@@ -9,7 +9,7 @@ import { Ago, Clock, CurlButton, State, Text } from "../parts/controls.js";
 import { Chart } from "../parts/charts.js";
 import { nearestIndex, useCrosshair } from "../parts/crosshair.js";
 import { lastEvents, logEnds, readEvents } from "../watch/log_pages.js";
-import { axisOf, lastChange, resultBuffer, spanOf } from "./result_values.js";
+import { axisOf, lastChange, resultBuffer, seriesOf, spanOf } from "./result_values.js";
 import { exactSpan, rangeText } from "./sensor_words.js";
 
 const GROUP = "virtual sensor";
@@ -103,9 +103,8 @@ export function ResultPlot({ item }) {
   const { results, now, problem, skipped } = found;
   const bands = item.bands ?? [];
   const last = results.at(-1);
-  const times = useMemo(() => results.map((each) => each.time), [results]);
-  const values = useMemo(() => results.map((each) => each.value), [results]);
-  const known = values.filter((value) => value !== null);
+  const { times, values } = useMemo(() => seriesOf(results, item.every), [results, item.every]);
+  const known = values.filter((each) => each !== null);
   const { low, high, ticks } = axisOf(known, bands);
   const states = last?.states ?? [];
   const ranges = useMemo(() => bands.map((band) => ({ ...band, active: states.includes(band.name) })),

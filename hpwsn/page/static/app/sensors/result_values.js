@@ -49,6 +49,20 @@ export function resultBuffer(span) {
   };
 }
 
+/** Results as {times, values} of a chart; there is a gap where a result is missing. */
+export function seriesOf(results, every) {
+  const [times, values] = [[], []];
+  for (const { time, value } of results) {
+    if (times.length && time - times.at(-1) > 1.5 * every) {
+      times.push(times.at(-1) + every);
+      values.push(null);
+    }
+    times.push(time);
+    values.push(value);
+  }
+  return { times, values };
+}
+
 /** The last time at which a result had other states than the one before; null if none is known. */
 export function lastChange(results) {
   return results.findLast((each) => each.changed)?.time ?? null;

@@ -87,7 +87,8 @@ export function SensorPanel({ id, listed, ready, take, close, changed }) {
         <${Button} kind="risk" testid="remove-sensor" disabled=${!may || busy || missing} onClick=${remove}>Remove…<//>
         <${CurlButton} request=${{ path: sensorPath(id), node: item.at }} /></div>
       <${Details} item=${item} values=${values} />
-      ${item.state.silent && stateOf(item) === "silent" && html`<p class="note" role="status"><span>No report for more than three intervals.
+      ${item.state.silent && !missing && html`<p class="note" role="status"><span>${item.state.last_seen
+        ? "No report for more than three intervals." : "No report since it was registered, more than three intervals ago."}
         Check its power and its gateway${item.gateway ? html` (<${Text}>${item.gateway}<//>)` : ""}, and whether its readings are rejected.</span></p>`}`}
   <//>`;
 }

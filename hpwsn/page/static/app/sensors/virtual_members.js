@@ -29,8 +29,8 @@ function useMembers(item) {
 function Numbers({ item, items }) {
   const silent = items.filter((each) => each.word !== "reporting").length;
   const other = item.members !== null && item.members < items.length ? items.length - item.members : 0;
-  return html`<p class="dim" data-testid="member-count">${counted(items.length, "sensor")} of ${selectionWords(item)} ${items.length === 1 ? "has" : "have"}
-    ${" "}<${Text}>${item.quantity}<//>${silent > 0 && `, ${count(silent)} of them ${silent === 1 ? "does" : "do"} not report now`}.
+  return html`<p class="dim" data-testid="member-count">${counted(items.length, "member")}: ${selectionWords(item)} that measure
+    ${" "}<${Text}>${item.quantity}<//>.${silent > 0 && ` ${count(silent)} ${silent === 1 ? "does" : "do"} not report now.`}
     ${other > 0 && ` ${count(other)} ${other === 1 ? "is" : "are"} left out: the unit does not convert, or the sensor is new.`}</p>`;
 }
 
