@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.async_api import Locator, Page, expect
+from playwright.async_api import Locator, Page, Route, expect
 
 from tests.harness import NodeProcess
 from tests.internal_topics import get
@@ -305,6 +305,35 @@ async def test_the_keyboard_alone_adds_renames_and_removes(node: NodeProcess, op
         await expect(page.get_by_test_id("undo")).to_be_enabled()
         await page.keyboard.press("Control+z")
         await expect(row(page, topic)).to_have_count(number)
+
+
+async def test_keys_that_undo_while_the_tree_is_read_again_are_not_lost(
+    node: NodeProcess, open_page: OpenedPages
+) -> None:
+    page = await open_page(node, "topics?topic=ALL:ALARM:SMOKE&tab=edit")
+    before, released = await export(node), asyncio.Event()
+
+    async def rename(name: str) -> None:
+        await page.get_by_test_id("topic-rename").click()
+        await page.get_by_test_id("name").fill(name)
+        await page.get_by_test_id("name").press("Enter")
+        await expect(row(page, f"ALL:ALARM:{name}")).to_be_visible()
+
+    async def hold(route: Route) -> None:
+        await released.wait()
+        await route.continue_()
+
+    await rename("FOG")
+    await expect(page.get_by_test_id("undo")).to_be_enabled()
+    await page.route("**/topics?*", hold)
+    await rename("MIST")
+    await expect(page.get_by_test_id("undo")).to_be_disabled()
+    await page.keyboard.press("Control+z")
+    await page.keyboard.press("Control+z")
+    released.set()
+    await expect(row(page, "ALL:ALARM:SMOKE")).to_be_visible()
+    await expect(page.get_by_test_id("undo")).not_to_contain_text("1")
+    assert await export(node) == before
 
 
 async def test_others_who_change_a_topic_under_a_rename_are_a_conflict(

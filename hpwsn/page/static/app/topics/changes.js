@@ -44,8 +44,10 @@ export async function effectOf(node, changes) {
  */
 export async function makeEdit(edits, { request, words, done = () => {} }) {
   const end = begin(edits);
+  let made = false;
   try {
     const answer = await post(request);
+    made = true;
     taken(edits, request.body.changes ?? [], answer.undo);
     done();
     keepUndo(edits, { words, changes: answer.undo });
@@ -55,18 +57,18 @@ export async function makeEdit(edits, { request, words, done = () => {} }) {
     if (error.status === 403) loadSession().catch(() => {});
     throw error;
   } finally {
-    end();
+    end(made);
   }
 }
 
-/** Marks the begin of an edit, after which `settled` waits; returns what marks its end. */
+/** Marks the begin of an edit, after which `settled` tells whether it was made; returns what marks its end. */
 function begin(edits) {
   let settle;
   edits.settled = new Promise((resolve) => { settle = resolve; });
   edits.store.set({ busy: true });
-  return () => {
+  return (made) => {
     edits.store.set({ busy: false });
-    settle();
+    settle(made);
   };
 }
 
@@ -86,16 +88,24 @@ function keepUndo(edits, entry) {
   edits.store.set({ undo: [...edits.store.get().undo.slice(1 - MOST_KEPT), kept] });
 }
 
-/** Undoes an edit, without one the last. If others have edited since, says so and forgets it. */
-export async function undo(edits, entry = edits.store.get().undo.at(-1)) {
+/** Undoes the last edit, also one that is under way: that is waited for, and if it fails nothing is undone. */
+export async function undoLast(edits) {
+  while (edits.store.get().busy) if (!await edits.settled) return;
+  await undo(edits, edits.store.get().undo.at(-1));
+}
+
+/** Undoes an edit. If others have edited since, says so and forgets it. */
+export async function undo(edits, entry) {
   const forget = () => {
     edits.store.set({ undo: edits.store.get().undo.filter((each) => each !== entry) });
     dismiss(entry.toast);
   };
   if (!entry || edits.store.get().busy || !edits.store.get().undo.includes(entry)) return;
   const end = begin(edits);
+  let made = false;
   try {
     const answer = await post(requestOf(edits.node, entry.changes));
+    made = true;
     taken(edits, entry.changes, answer.undo);
     forget();
     toast(`Undone: ${entry.words}`);
@@ -107,7 +117,7 @@ export async function undo(edits, entry = edits.store.get().undo.at(-1)) {
       await treeOf(edits.node).reload();
     } else toast(`Not undone: ${wordsOf(error)}`, { bad: true });
   } finally {
-    end();
+    end(made);
   }
 }
 

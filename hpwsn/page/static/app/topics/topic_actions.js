@@ -5,7 +5,7 @@
 import { change } from "../address.js";
 import { wordsOf } from "../state.js";
 import { toast } from "../parts/toasts.js";
-import { conflictOf, dropConflict, editsOf, effectOf, makeEdit, requestOf, showConflict, undo } from "./changes.js";
+import { conflictOf, dropConflict, editsOf, effectOf, makeEdit, requestOf, showConflict, undoLast } from "./changes.js";
 import { askToMove, askToRemove, askWhere } from "./topic_dialogs.js";
 import { draftedTopic } from "./visible_rows.js";
 import { covers, lastStep, movedBelow, parentOf, rebased } from "./topic_names.js";
@@ -203,7 +203,7 @@ export function actionsOf(node, { focus, selected }) {
       else await actions.move(cut, movedBelow(cut, parent));
     },
 
-    undo: () => undo(edits),
+    undo: () => undoLast(edits),
     conflicted,
     failed,
   };
