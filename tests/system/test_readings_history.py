@@ -284,6 +284,7 @@ async def test_results_of_a_virtual_sensor_are_kept_as_they_were_published(tmp_p
         by_hand = {"sensor": "warmth", "time": at(-5), "value": None, "text": "by hand"}
         expected = sorted([*published, by_hand], key=lambda event: event["time"])
         assert await field.items(virtual="warmth") == expected
+        assert {item["sensor"] for item in await field.items()} == {"w1"}
         restart(field)
         assert await field.items(virtual="warmth") == expected
         assert await field.items(virtual="other") == []

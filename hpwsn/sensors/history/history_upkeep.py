@@ -74,6 +74,12 @@ def _runs(
     yield run
 
 
+def outlived(files: Collection[HistoryFile], now: float, age: float, limit: int) -> set[HistoryFile]:
+    """The files beyond the limits of age and size."""
+    gone = set(outdated(files, now, age))
+    return gone.union(beyond([file for file in files if file not in gone], limit))
+
+
 def outdated(files: Iterable[HistoryFile], now: float, age: float) -> list[HistoryFile]:
     """The files whose rows are all older than an age in seconds."""
     before = (now - age) * 1000

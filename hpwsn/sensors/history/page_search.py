@@ -65,6 +65,8 @@ def means(query: HistoryQuery, row: Row, after: Place | None = None) -> bool:
     ):
         return False
     item = row.item
+    if isinstance(item, Reading) is query.virtual:
+        return False
     if isinstance(item, Reading):
         if query.sensors is not None and item.sensor not in query.sensors:
             return False

@@ -28,7 +28,7 @@ from hpwsn.sensors.history.history_query import (
 )
 from hpwsn.sensors.history.history_state import HistoryState, open_history, save_state
 from hpwsn.sensors.history.history_threads import HistoryThreads, flush_rows, merge_files, remove
-from hpwsn.sensors.history.history_upkeep import MergePlan, beyond, outdated
+from hpwsn.sensors.history.history_upkeep import MergePlan, outlived
 from hpwsn.sensors.history.snapshot_queries import SnapshotQueries
 from hpwsn.sensors.readings.reading import Reading
 
@@ -218,12 +218,14 @@ class ReadingHistory:
 
     async def tidy(self) -> None:
         """Merge small files, and remove those beyond the limits of age and size."""
-        gone = set(outdated(self._catalogue, self._clock(), self._age))
-        gone.update(beyond([file for file in self._catalogue if file not in gone], self._size))
+        files, now = tuple(self._catalogue), self._clock()
+        gone = await in_pool(self._threads.write, outlived, files, now, self._age, self._size)
         if gone:
             self._catalogue.change((), gone)
             await in_pool(self._threads.write, remove, self._data, gone)
-        while several := self._plan.next(self._catalogue, self._clock()):
+        while several := await in_pool(
+            self._threads.write, self._plan.next, tuple(self._catalogue), self._clock()
+        ):
             try:
                 done = await in_pool(self._threads.write, merge_files, self._data, several)
             except HistoryDamaged as error:

@@ -114,6 +114,13 @@ class TestOneNode:
         self, open_page: OpenedPages, quick_node: NodeProcess
     ) -> None:
         await publish(quick_node, "ALL:NEWS", {"n": 0})
+
+        async def has_sample() -> bool:
+            _, found = await ask("GET", f"{quick_node.base}/history?range=5m&metrics=dead_letters")
+            return any(each is not None for each in found["series"]["dead_letters"]["mean"])
+
+        # What there is at the first sample of a node did not grow.
+        await eventually(has_sample)
         page = await open_page(quick_node)
         await expect(tile(page, "dead_letters")).to_contain_text("none in the last 5 min")
         async with Consumer(lambda number: 404) as refusing:
