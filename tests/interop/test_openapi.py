@@ -1,8 +1,8 @@
 """schemathesis, unchanged, tries every operation of /openapi.json on a real node, with all default checks.
 
-What a document cannot say is said here: what a topic, an XPath, XML, NDJSON, TOML, Arrow and a unit are, and
-that of two names for one id only one may be given. Nobody waits for an event that never comes, and every run
-tries the same requests.
+What a document cannot say is said here: what a topic, an XPath, XML, NDJSON, TOML, Arrow, a unit and a time
+are, and that of two names for one id only one may be given. Nobody waits for an event that never comes, and
+every run tries the same requests.
 """
 
 from __future__ import annotations
@@ -35,13 +35,28 @@ GIVEN = {
     "query.topic": "sensors:hall",
     "query.under": "sensors",
     "query.area": "-10,-10,10,10",
+    "path.name": "hall",
     "query.from": "2026-01-31T12:00:00Z",
     "query.to": "2026-02-01T12:00:00+01:00",
 }
 SENSOR = jsonschema_rs.validator_for(
     {"$ref": "#/components/schemas/Sensor", "components": document("")["components"]}, validate_formats=False
 )
+VIRTUAL = jsonschema_rs.validator_for(
+    {"$ref": "#/components/schemas/VirtualSensor", "components": document("")["components"]},
+    validate_formats=False,
+)
 READABLE = {"callback": "http://127.0.0.1:9/", "topic": "sensors:hall", "filter": "n > 1", "expires": "PT1H"}
+DEFINABLE = {
+    "name": "hall",
+    "kind": "weather",
+    "tags": ["roof"],
+    "area": [-10, -10, 10, 10],
+    "quantity": "t",
+    "every": "10 s",
+    "lateness": "1 s",
+    "text": "{name}: {value:.1f} {unit}",
+}
 LONGEST_ADDRESS = 8192
 CURSOR = re.compile(r"[A-Za-z0-9_-]*")
 TOPICS_CURSOR = cursor_of("sensors:hall")
@@ -117,6 +132,8 @@ def test_every_operation_does_what_the_document_says(
         _make_measurable(case.body)
     if case.operation.path == "/readings" and case.method == "GET":
         _make_drawable(case.query or {})
+    if case.operation.path == "/virtual/{name}":
+        _make_definable(case.body)
     response = case.call_and_validate(base_url=shared_node.base)
     if response.status_code == 201 and case.operation.path == "/subscriptions":
         urlopen(Request(response.json()["url"], method="DELETE")).close()
@@ -142,6 +159,18 @@ def _make_drawable(query: dict[str, Any]) -> None:
             query.pop(name, None)
     for name in ("limit", "after") if query.get("format") in ("png", "svg") else ("quantity",):
         query.pop(name, None)
+
+
+def _make_definable(asked: object) -> None:
+    """Put names, times, an area and a text where they belong, and bounds into bands; no service runs."""
+    if not isinstance(asked, dict) or not VIRTUAL.is_valid(asked):
+        return
+    for name, text in DEFINABLE.items():
+        if asked.get(name) is not None:
+            asked[name] = text
+    asked.pop("service", None)
+    for band in asked.get("bands") or ():
+        band |= {"name": "band", "low": None, "high": 0}
 
 
 def _make_possible(asked: dict[str, Any]) -> None:

@@ -193,9 +193,10 @@ def _seconds(milliseconds: int) -> int | float:
 
 
 def _quorum(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= LARGEST_QUORUM:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not 1 <= value <= LARGEST_QUORUM or value % 1:  # type: ignore[operator]
         raise SensorRefused(f"quorum is {shown(value)}; give a number of sensors from 1 to {LARGEST_QUORUM}")
-    return value
+    return int(value)  # type: ignore[call-overload, no-any-return]
 
 
 def _positive(name: str, value: object) -> float:

@@ -13,6 +13,7 @@ from hpwsn.door.rest.sensors import history_door
 from hpwsn.door.rest.services import service_requests
 from hpwsn.http_json import list_pages
 from hpwsn.sensors.physical import physical_sensor, units
+from hpwsn.sensors.templates import bands, combining, result_text, template
 from hpwsn.streams.agent import job_folder, job_rules, posted_definition
 from hpwsn.streams.registry import service
 from hpwsn_client import __version__
@@ -83,7 +84,16 @@ def test_a_topic_has_the_limits_of_the_code() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/deadletters", "/deadletters/groups", "/pullpoints", "/registrations", "/sensors", "/streams"]
+    "path",
+    [
+        "/deadletters",
+        "/deadletters/groups",
+        "/pullpoints",
+        "/registrations",
+        "/sensors",
+        "/streams",
+        "/virtual",
+    ],
 )
 def test_a_page_of_a_list_has_the_limit_of_the_code(path: str) -> None:
     limit = parameter(path, "get", "limit")
@@ -138,6 +148,26 @@ def test_kept_readings_have_the_limits_of_the_code() -> None:
     assert parameter("/readings", "get", "format")["schema"]["enum"] == list(history_door.FORMS)
     answer = DOCUMENT["paths"]["/readings"]["get"]["responses"]["200"]
     assert list(answer["content"]) == list(history_door.FORMS.values())
+
+
+def test_a_virtual_sensor_has_the_limits_of_the_code() -> None:
+    given, known = (SCHEMAS[name]["properties"] for name in ("VirtualSensor", "KnownVirtualSensor"))
+    assert set(given) == {*template.FIELDS, "name"}
+    assert set(known) == {*given, "topic", "state", "members", "late", "refused"}
+    for name, choices in (("combine", combining.COMBINATIONS), ("silence", template.SILENCES)):
+        assert given[name]["enum"] == [*choices, None]
+        assert known[name]["enum"] == list(choices)
+    every, lateness = given["every"]["anyOf"][0], given["lateness"]["anyOf"][0]["anyOf"][0]
+    assert (every["minimum"], every["maximum"]) == (template.SHORTEST, template.LONGEST)
+    assert (lateness["minimum"], lateness["maximum"]) == (0, template.LONGEST_LATENESS)
+    assert given["quorum"]["maximum"] == template.LARGEST_QUORUM
+    assert given["service"]["maxLength"] == template.LONGEST_SERVICE
+    assert given["text"]["maxLength"] == result_text.LONGEST_TEXT
+    assert given["bands"]["anyOf"][0]["maxItems"] == bands.MOST_BANDS
+    tags = given["tags"]["anyOf"][0]["anyOf"][0]
+    assert tags["maxItems"] == physical_sensor.MOST_TAGS
+    names = (given["kind"], given["quantity"], tags["items"], SCHEMAS["Band"]["properties"]["name"])
+    assert {each["maxLength"] for each in names} == {physical_sensor.LONGEST_NAME}
 
 
 def test_every_reference_leads_to_a_schema() -> None:

@@ -77,6 +77,10 @@ def test_an_area_is_a_list_a_text_or_an_object(area: object) -> None:
     assert parse_template("x", {**LEAST, "area": area}).selection.area == Area(1, 2, 3, 4)
 
 
+def test_a_quorum_may_be_written_with_a_fraction_of_zero() -> None:
+    assert str(parse_template("x", {**LEAST, "quorum": 2.0}).quorum) == "2"
+
+
 def test_null_is_as_good_as_absent() -> None:
     nothing = dict.fromkeys(("kind", "tags", "area", "outliers", "bands", "text", "service", "quorum"))
     assert parse_template("x", {**LEAST, **nothing}) == parse_template("x", LEAST)
@@ -109,6 +113,9 @@ def test_the_name_in_the_document_must_be_that_of_the_address() -> None:
         ({"lateness": "2 h"}, "lateness is '2 h'; give a duration from 0 s to 60 min"),
         ({"quorum": 0}, "quorum is 0"),
         ({"quorum": 1.5}, "quorum is 1.5"),
+        ({"quorum": "2"}, "quorum is '2'"),
+        ({"quorum": True}, "quorum is True"),
+        ({"quorum": float("nan")}, "quorum is nan"),
         ({"quorum": LARGEST_QUORUM + 1}, "from 1 to 1000000"),
         ({"outliers": -1}, "outliers is -1"),
         ({"hysteresis": "1"}, "hysteresis is '1'"),
