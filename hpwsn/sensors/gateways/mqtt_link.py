@@ -36,6 +36,8 @@ STEADY = 5.0
 """Seconds after which a connection counts as good, so that the next pause is short again."""
 WAIT = 1.0
 """Seconds after which the thread looks whether it is to end, if nothing wakes it."""
+AT_ONCE = 100
+"""Messages that are read before acknowledgements are written again."""
 LOST = "the connection was lost"
 UNSUPPORTED = "Unsupported protocol version"
 FOREVER = 0xFFFF_FFFF
@@ -134,7 +136,7 @@ class MqttLink:
         self._ended: str | None = None
         self._subscribing: int | None = None
         self._failures = 0
-        self._in_flight = self._in_flight_bytes = 0
+        self._in_flight = self._in_flight_bytes = self._received = 0
         self._counting = threading.Lock()
         self._room = threading.Event()
         self._closing = threading.Event()
@@ -219,9 +221,18 @@ class MqttLink:
     def _loop(self, client: Any) -> None:
         while self._ended is None and (self._connected or not self._closing.is_set()):
             full = self._connected and self._is_full()
-            code = self._pause(client) if full else client.loop(WAIT)
+            code = self._pause(client) if full else self._read(client)
             if code != self._mqtt.MQTT_ERR_SUCCESS and self._ended is None:
                 self._ended = self._mqtt.error_string(code)
+
+    def _read(self, client: Any) -> Any:
+        """Wait for the broker, and read with this one wait what it has sent, up to AT_ONCE messages."""
+        before = first = self._received
+        code = client.loop(WAIT)
+        while not code and before < self._received < first + AT_ONCE and not self._is_full():
+            before = self._received
+            code = client.loop_read()
+        return code
 
     def _open(self) -> Any:
         mqtt, address = self._mqtt, self._address
@@ -317,6 +328,7 @@ class MqttLink:
         message = MqttMessage(
             self._connection, received.mid, topic, bytes(received.payload), received.dup, received.qos == 0
         )
+        self._received += 1
         with self._counting:
             self._in_flight += 1
             self._in_flight_bytes += len(message.payload)

@@ -15,11 +15,13 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 OBJECTS, LINES, CSV = "application/json", "application/x-ndjson", "text/csv"
 """The forms, by their content types: an object or an array, NDJSON, and CSV."""
+MARK = "\ufeff"
+"""The byte order mark that some programs write first."""
 SHOWN = 60
 """Characters of a wrong text that an error repeats."""
 
@@ -56,13 +58,13 @@ class Unparsed(NamedTuple):
 def parse_readings(data: bytes, form: str | None, limit: int) -> list[RawReading]:
     """The raw readings of data in a form, at least one; None is for any form, told from the data."""
     try:
-        text = data.decode("utf-8-sig")
+        text = data.decode().removeprefix(MARK)
     except UnicodeDecodeError as error:
         raise ReadingsUnreadable(
             f"byte {error.start} is not UTF-8; send JSON, NDJSON or CSV in UTF-8"
         ) from None
     found: list[RawReading] = []
-    for raw in _parser_of(form, text)(text):
+    for raw in _PARSERS[form](text):
         if len(found) >= limit:
             raise ReadingsTooMany(limit)
         found.append(raw)
@@ -71,23 +73,17 @@ def parse_readings(data: bytes, form: str | None, limit: int) -> list[RawReading
     return found
 
 
-def _parser_of(form: str | None, text: str) -> Callable[[str], Iterable[RawReading]]:
-    if form is not None:
-        return {OBJECTS: _parse_json, LINES: _parse_lines, CSV: _parse_csv}[form]
+def _parse_untold(text: str) -> Iterable[RawReading]:
+    """The readings in whatever form the text has."""
     start = text.lstrip()
-    if start.startswith("[") or not start:
-        return _parse_json
-    if not start.startswith("{"):
-        return _parse_csv
-    return _parse_json if _is_json(text) else _parse_lines
-
-
-def _is_json(text: str) -> bool:
+    if start and start[0] not in "[{":
+        return _parse_csv(text)
     try:
-        _parse_json(text)
+        return _parse_json(text)
     except ReadingsUnreadable:
-        return False
-    return True
+        if not start.startswith("{"):
+            raise
+        return _parse_lines(text)
 
 
 def _parse_json(text: str) -> list[RawReading]:
@@ -184,3 +180,11 @@ def _cell(name: str, unit: str | None, text: str) -> object:
 
 def _shown(text: str) -> str:
     return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
+
+
+_PARSERS: Mapping[str | None, Callable[[str], Iterable[RawReading]]] = {
+    None: _parse_untold,
+    OBJECTS: _parse_json,
+    LINES: _parse_lines,
+    CSV: _parse_csv,
+}
