@@ -1,7 +1,7 @@
 """When windows of running virtual sensors close: one timer for all of them.
 
 The node's clock decides, which may jump; so the timer looks at it at least every second while something
-runs. Those that are due together are handed over together.
+runs. Those that are due together are handed over together, at most AT_ONCE in a turn of the event loop.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Generic, Protocol, TypeVar
 
+AT_ONCE = 500
 LONGEST_WAIT = 1.0
 """Seconds between two looks at the clock."""
 
@@ -58,7 +59,7 @@ class ClosingTimes(Generic[T]):
     def _look(self) -> None:
         now = self.now()
         due: list[T] = []
-        while self._heap and self._heap[0][0] <= now:
+        while self._heap and self._heap[0][0] <= now and len(due) < AT_ONCE:
             running = heapq.heappop(self._heap)[2]
             if not running.closed:
                 due.append(running)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from hpwsn.sensors.virtual.closing_times import LONGEST_WAIT, ClosingTimes
+from hpwsn.sensors.virtual.closing_times import AT_ONCE, LONGEST_WAIT, ClosingTimes
 from tests.virtual_time import run
 
 
@@ -63,6 +63,17 @@ def test_those_that_are_due_together_are_closed_together() -> None:
         windows = [closings.window(1000) for _ in range(5)]
         await asyncio.sleep(1.5)
         assert closings.seen == [(1000, windows)]
+
+    run(test())
+
+
+def test_of_very_many_that_are_due_together_some_wait_for_the_next_turn() -> None:
+    async def test() -> None:
+        closings = Closings()
+        windows = [closings.window(1000, every=10_000) for _ in range(2 * AT_ONCE + 1)]
+        await asyncio.sleep(1.5)
+        assert [len(due) for _, due in closings.seen] == [AT_ONCE, AT_ONCE, 1]
+        assert [each for _, due in closings.seen for each in due] == windows
 
     run(test())
 
