@@ -373,6 +373,34 @@ async def test_nodes_topics_and_subscriptions_in_the_texts_of_events_become_link
     ]
 
 
+async def test_the_texts_of_events_are_short_on_the_overview(
+    open_page: OpenedPages, shared_node: NodeProcess
+) -> None:
+    page = await open_page(shared_node, ready=False)
+    found = await page.evaluate(
+        """async (texts) => {
+          const { briefParts } = await import("./app/overview/event_text.js");
+          return texts.map((text) => briefParts(text, ["one"]).map((part) => part.text).join(""));
+        }""",
+        [
+            "alert ConsumersFailing: 2 consumers fail; the worst is http://consumer/: refused",
+            "created: subscription 0123456789abcdef to A:B, D for http://consumer/",
+            "created: subscription 0123456789abcdef to A:B, C//* for http://consumer/",
+            "ended: subscription 0123456789abcdef to all topics for http://consumer/",
+            "ended: subscription 0123456789abcdef to A:B for http://consumer/",
+            "node one is dead",
+        ],
+    )
+    assert found == [
+        "2 consumers fail",
+        "created: subscription 01234567… to A:B, D",
+        "created: subscription 01234567… to A:B, C//*",
+        "ended: subscription 01234567… to all topics",
+        "ended: subscription 01234567… to A:B",
+        "node one is dead",
+    ]
+
+
 async def test_the_newer_of_topology_and_cluster_counts(
     open_page: OpenedPages, shared_node: NodeProcess
 ) -> None:

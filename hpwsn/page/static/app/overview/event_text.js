@@ -3,6 +3,8 @@ import { html } from "../html.js";
 import { href } from "../address.js";
 import { Text } from "../parts/controls.js";
 
+/** The id and the topics of a subscription, before its consumer. */
+const SUBSCRIPTION = /^(?:created|ended): subscription (\S+) to (.+?) for /;
 const BAD = /\bis dead\b|\bdied\b|without a clean stop|\blost\b/;
 
 /** Parts of a text, as [{text, view, query}] with a view for links; pure. `nodes` are names of known nodes. */
@@ -14,7 +16,7 @@ export function eventParts(text, nodes) {
       .sort((left, right) => right.length - left.length)[0];
     if (name) found.push({ start, text: name, view: "topology", query: { id: name } });
   }
-  const subscription = text.match(/^(?:created|ended): subscription (\S+) to (.+?) for /);
+  const subscription = text.match(SUBSCRIPTION);
   if (subscription) {
     const [, id, topics] = subscription;
     const at = text.indexOf(id);
@@ -48,10 +50,27 @@ export function toneOf(event) {
 
 /** What an alert says first, without its name and details; other texts in full. */
 const briefly = (text) => text.replace(/^alert [^\s:]+(?::\S+)?: ([^;]*).*$/s, "$1");
+/** Characters of the id of a subscription. */
+const ID = 8;
 
-/** The text of an event with its links; `brief` leaves out the details of alerts, which are in the tooltip. */
+const shortId = (id) => (id.length > ID + 1 ? `${id.slice(0, ID)}…` : id);
+
+/** Parts without details: a subscription by the begin of its id, and without its consumer; pure. */
+export function briefParts(text, nodes) {
+  const parts = eventParts(briefly(text), nodes);
+  if (!SUBSCRIPTION.test(text)) return parts;
+  const end = parts.length - 1;
+  return parts.map((part, index) => {
+    if (part.view) return part.view === "subscriptions" ? { ...part, text: shortId(part.text) } : part;
+    const begun = part.text.replace(/^(ended: subscription )(\S+)/, (_, words, id) => words + shortId(id));
+    return { ...part, text: index === end ? begun.replace(/ for \S+$/, "") : begun };
+  });
+}
+
+/** The text of an event with its links; `brief` leaves out details, which are in the tooltip. */
 export function EventText({ event, nodes, brief }) {
-  const text = brief ? briefly(event.text) : event.text;
-  return html`<span class=${toneOf(event)} title=${text === event.text ? null : event.text}>${eventParts(text, nodes).map((part, index) => (part.view
+  const parts = (brief ? briefParts : eventParts)(event.text, nodes);
+  const whole = parts.map((part) => part.text).join("") === event.text;
+  return html`<span class=${toneOf(event)} title=${whole ? null : event.text}>${parts.map((part, index) => (part.view
     ? html`<a key=${index} href=${href(part.view, part.query)}><${Text}>${part.text}<//></a>` : html`<${Text} key=${index}>${part.text}<//>`))}</span>`;
 }
